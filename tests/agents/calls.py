@@ -73,7 +73,6 @@ def with_others_work(workspace: Workspace, traces: list[Trace]) -> None:
 
 
 def desk_on(workspace: Workspace, traces: list[Trace], name: str = AGENT) -> AgentDesk:
-    """Return the desk of an agent on the traces."""
     return AgentDesk(workspace, MAST, name, traces)
 
 

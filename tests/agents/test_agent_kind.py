@@ -1,4 +1,4 @@
-"""Agents are a kind of annotator: never people, never gold, listed apart."""
+"""Agents as a kind of annotator: no people, no gold, listed apart."""
 
 from __future__ import annotations
 
@@ -50,53 +50,40 @@ def workspace() -> Iterator[Workspace]:
         yield made
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "fits"),
-    [
-        ("human", "alice", True),
-        ("imported", "alice", True),
-        ("agent", "alice", False),
-        ("human", "agent:a", False),
-        ("imported", "agent:a", False),
-        ("agent", "agent:a", True),
-        ("judge", "agent:a", False),
-        ("agent", "judge:a", False),
-        ("nobody", "alice", False),
-    ],
-)
-def test_a_name_shows_the_kind(kind: str, name: str, fits: bool) -> None:
-    assert kind_fits_name(kind, name) is fits
-    with closing(Workspace.open(":memory:")) as workspace:
-        if not fits and kind != "nobody":
-            with pytest.raises(WorkspaceError, match="an agent's with 'agent:'"):
-                workspace.add_annotator(name, AnnotatorKind(kind))
+def test_names_of_agents_and_people_are_told_apart() -> None:
+    for kind, name, fits in [
+        ("human", "alice", True), ("imported", "alice", True), ("agent", "alice", False),
+        ("human", "agent:a", False), ("imported", "agent:a", False), ("agent", "agent:a", True),
+        ("judge", "agent:a", False), ("agent", "judge:a", False), ("nobody", "alice", False),
+    ]:  # fmt: skip
+        assert kind_fits_name(kind, name) is fits
+        with closing(Workspace.open(":memory:")) as workspace:
+            if not fits and kind != "nobody":
+                with pytest.raises(WorkspaceError, match="an agent's with 'agent:'"):
+                    workspace.add_annotator(name, AnnotatorKind(kind))
+    for name in ["agent:a", "Agent:a", "ＡＧＥＮＴ：a".replace("：", ":"), " agent:"]:
+        with pytest.raises(InvalidName, match="agent's name"):
+            checked_person(name)
+    for name in ["a", "agent:", "agent:judge:x", "agent:agent:x", "agent:a|b"]:
+        with pytest.raises(InvalidName):
+            checked_agent(name)
+        assert annotator_kind(checked_agent("agent:a")) is AnnotatorKind.AGENT
 
 
-@pytest.mark.parametrize(
-    "name", ["agent:a", "Agent:a", "ＡＧＥＮＴ：a".replace("：", ":"), " agent:"]
-)
-def test_no_person_is_named_like_an_agent(name: str) -> None:
-    with pytest.raises(InvalidName, match="agent's name"):
-        checked_person(name)
-
-
-@pytest.mark.parametrize("name", ["a", "agent:", "agent:judge:x", "agent:agent:x", "agent:a|b"])
-def test_an_agent_needs_a_plain_name_after_the_prefix(name: str) -> None:
-    with pytest.raises(InvalidName):
-        checked_agent(name)
-    assert annotator_kind(checked_agent("agent:a")) is AnnotatorKind.AGENT
-
-
-def test_an_agent_is_no_side_of_gold(workspace: Workspace) -> None:
+def test_an_agent_is_no_side_of_gold_and_no_member_of_a_study(workspace: Workspace) -> None:
     for words in words_by_trace(workspace, MAST).values():
         assert [side.annotator for side in words.sides] == ["alice", "bob"]
         gold = words.gold(MAST)
         assert gold.verdict(MODES[5]).value is VerdictValue.ABSENT
         assert not [label for label in gold.labels if label.mode == MODES[5]]
     assert workspace.outside_study(MAST.ref) == frozenset()
+    kinds = {row.name: row.kind for row in status(workspace, MAST).annotators}
+    assert kinds == {"alice": "human", "bob": "human", AGENT: "agent"}
+    with pytest.raises(MastError, match="an agent's with 'agent:'"):
+        workspace.add_annotator(AGENT, AnnotatorKind.HUMAN)
 
 
-def test_adjudicators_see_agents_as_they_see_judges(workspace: Workspace) -> None:
+def test_adjudicators_see_agents_like_judges(workspace: Workspace) -> None:
     workspace.add_annotator("carol", AnnotatorKind.HUMAN)
     take_on(workspace, MAST, "carol", ["t0"])
     work = Adjudication(workspace, MAST, "t0", "carol")
@@ -133,12 +120,7 @@ def test_agreement_lists_agents_apart(workspace: Workspace) -> None:
     assert [table.annotators for table in beside.agents] == [(AGENT, "alice")]
 
 
-def test_status_names_the_kind(workspace: Workspace) -> None:
-    kinds = {row.name: row.kind for row in status(workspace, MAST).annotators}
-    assert kinds == {"alice": "human", "bob": "human", AGENT: "agent"}
-
-
-def test_jsonl_carries_agents_and_reads_version_5(workspace: Workspace, tmp_path: Path) -> None:
+def test_jsonl_has_agents_and_reads_version_5(workspace: Workspace, tmp_path: Path) -> None:
     lines = list(workspace_lines(workspace))
     path = tmp_path / "all.jsonl"
     path.write_text("".join(lines), "utf-8")
@@ -153,12 +135,7 @@ def test_jsonl_carries_agents_and_reads_version_5(workspace: Workspace, tmp_path
         assert {info.name for info in copy.annotators()} == {"alice", "bob"}
 
 
-def test_a_study_takes_no_agent(workspace: Workspace) -> None:
-    with pytest.raises(MastError, match="an agent's with 'agent:'"):
-        workspace.add_annotator(AGENT, AnnotatorKind.HUMAN)
-
-
-def test_an_agent_is_no_reference_for_a_judge(workspace: Workspace) -> None:
+def test_an_agent_is_no_reference_for_judges(workspace: Workspace) -> None:
     finding = Finding(MODES[5], "k1", "k1", "why", 0.9)
     workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
     store_judgement(

@@ -1,4 +1,4 @@
-"""``mast-tui mcp`` on the command line: configurations, the skill file, and what is refused."""
+"""The command mast-tui mcp."""
 
 from __future__ import annotations
 
@@ -19,13 +19,9 @@ __all__ = ["cli"]  # the fixture
 
 @pytest.mark.parametrize(
     ("agent", "file"),
-    [
-        ("claude-code", ".mcp.json"),
-        ("codex", ".codex/config.toml"),
-        ("cursor", ".cursor/mcp.json"),
-    ],
+    [("claude-code", ".mcp.json"), ("codex", ".codex/config.toml"), ("cursor", ".cursor/mcp.json")],
 )
-def test_a_configuration_starts_the_server_as_it_was_called(
+def test_a_configuration_starts_the_server_with_the_same_arguments(
     cli: Cli, tmp_path: Path, agent: str, file: str
 ) -> None:
     runs = tmp_path / 'runs "quoted"'
@@ -71,7 +67,7 @@ def test_the_skill_file_names_every_tool(cli: Cli) -> None:
         ),
     ],
 )
-def test_what_cannot_be_served_is_refused(
+def test_impossible_arguments_are_refused(
     cli: Cli, words: tuple[str, ...], code: int, message: str
 ) -> None:
     done = cli("mcp", *words)
@@ -101,7 +97,7 @@ def test_a_missing_extra_is_named(
     assert command.mcp_command is not None
 
 
-def test_no_other_command_works_as_an_agent(cli: Cli, tmp_path: Path) -> None:
+def test_no_other_command_accepts_an_agent(cli: Cli, tmp_path: Path) -> None:
     trace = samples_folder() / "ad-restart-loop.jsonl"
     for words in (("read", trace), ("agree",), ("status",), ("report",)):
         done = cli(*words, "--annotator", "agent:x", "--workspace", "w.db")
@@ -109,7 +105,7 @@ def test_no_other_command_works_as_an_agent(cli: Cli, tmp_path: Path) -> None:
     assert not (tmp_path / "w.db").exists() or cli("status", "--workspace", "w.db").code == 0
 
 
-def test_labels_of_agents_survive_exchange_as_an_agents(cli: Cli, tmp_path: Path) -> None:
+def test_labels_of_agents_survive_exchange(cli: Cli, tmp_path: Path) -> None:
     rows = (
         "trace_id,annotator,mode,value,note\n"
         "t1,agent:x,1.3,present,why\nt1,agent:x,1.1,absent,\nt1,agent:x,,finished,\n"

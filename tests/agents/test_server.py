@@ -1,30 +1,38 @@
-"""A client of the official SDK, over stdin and stdout, and in one process."""
+"""The MCP server, through clients of the official SDK."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, Final
 
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from mast_tui.agents.desk import MOST_CHARS
+from mast_tui.adjudication import words_by_trace
+from mast_tui.agents.desk import MOST_CHARS, TOOLS
 from mast_tui.agents.server import server_of
+from mast_tui.gold import GoldTrace
 from mast_tui.labels import AnnotatorKind
 from mast_tui.workspace import Workspace
 from tests.agents.calls import (
     AGENT,
     INJECTION,
+    JUDGE,
     SECRET,
     answer,
     called,
     desk_on,
+    rows_of_others,
     sample_traces,
     with_others_work,
 )
-from tests.workspace.build import MAST, trace_of
+from tests.workspace.build import MAST, MODES, trace_of
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
@@ -78,7 +86,7 @@ async def test_a_client_annotates_ten_sample_traces(tmp_path: Path) -> None:
     assert {one.kind.value for one in passes} == {"blind"}
 
 
-async def test_an_agent_sees_others_only_in_figures_and_cases_of_what_it_has_finished() -> None:
+async def test_an_agent_sees_others_only_after_finishing() -> None:
     with closing(Workspace.open(":memory:")) as workspace:
         traces = sample_traces(2)
         with_others_work(workspace, traces)
@@ -102,7 +110,7 @@ async def test_an_agent_sees_others_only_in_figures_and_cases_of_what_it_has_fin
             assert own["notes"] == {}
 
 
-async def test_reading_tools_mark_text_as_data_and_come_in_pages() -> None:
+async def test_texts_are_marked_as_data_paged_and_copied_as_quotes() -> None:
     long_text = "word " * (MOST_CHARS // 2)
     trace = trace_of("task", long_text, INJECTION, trace_id="long")
     with closing(Workspace.open(":memory:")) as workspace:
@@ -123,9 +131,7 @@ async def test_reading_tools_mark_text_as_data_and_come_in_pages() -> None:
             assert [hit["number"] for hit in hits["hits"]] == [3]
             # What was read in pieces counts as read, and only then is absent allowed.
             assert (await answer(client, "my_labels", trace="long"))["not_read"] == []
-
-
-async def test_quotes_must_occur_and_may_be_copied_as_they_are_shown() -> None:
+    # Quotes are copied as they are shown.
     text = "first\r\nthen \x1b[1mbold\u202e words\n"
     trace = trace_of("task", text, trace_id="t")
     with closing(Workspace.open(":memory:")) as workspace:
@@ -143,7 +149,7 @@ async def test_quotes_must_occur_and_may_be_copied_as_they_are_shown() -> None:
             assert target.quote.startswith("st\r\nthen \x1b[1mbold")
 
 
-async def test_a_label_is_changed_and_removed_by_the_same_call() -> None:
+async def test_labels_change_by_the_same_call_and_absent_needs_every_span() -> None:
     with closing(Workspace.open(":memory:")) as workspace:
         async with Client(server_of(desk_on(workspace, sample_traces(1)))) as client:
             place = {"trace": "t0", "mode": "2.6", "first": "k2", "last": "k0"}
@@ -165,15 +171,108 @@ async def test_a_label_is_changed_and_removed_by_the_same_call() -> None:
             await answer(client, "verdict", trace="t0", mode="2.6", value="absent")
             again = await answer(client, "verdict", trace="t0", mode="2.6", value="absent")
             assert again["done"] == "nothing changed"
-
-
-async def test_absent_needs_every_span_read() -> None:
     with closing(Workspace.open(":memory:")) as workspace:
         async with Client(server_of(desk_on(workspace, sample_traces(1)))) as client:
             await answer(client, "read_spans", trace="t0", count=2)
-            document, refused = await called(
+            document, was_refused = await called(
                 client, "finish", {"trace": "t0", "open_modes": "absent"}
             )
-            assert refused
+            assert was_refused
             assert "1 spans are not read" in document["refused"]
             await answer(client, "finish", trace="t0", open_modes="leave")
+
+
+# Hostile calls
+
+
+CALLS: Final = 500
+SEED: Final = 20_261_128
+TRACES: Final = 12
+
+HUGE: Final = "x" * 70_000
+STRANGE: Final[tuple[Any, ...]] = (
+    None, -1, 0, 10**30, 1e308, True, "", " ", "\x00", "\ud800", HUGE, [], {}, [[[[]]]],
+    {"annotator": "alice"}, "../../etc/passwd", "'; DROP TABLE labels; --", "gold", "all", "#0",
+    "#-1", "#99999999999", JUDGE, "alice", INJECTION,
+)  # fmt: skip
+FORGED: Final = ("annotator", "name", "as_user", "taxonomy", "workspace", "pass_number", "id")
+
+
+def arguments_of(tool: str, random: Random) -> dict[str, Any]:
+    """Return the arguments of a call: sound, wrong in one place, or made up."""
+    sound = {
+        "trace": f"t{random.randrange(TRACES)}",
+        "mode": random.choice(["1.1", "1.3", "2.6", "0.0", MODES[2]]),
+        "first": random.choice(["k0", "k1", "k2", "#1", "#3"]),
+        "last": random.choice(["k1", "#3"]),
+        "quote": random.choice(["repair", INJECTION[:40], "not in it"]), "note": "a note",
+        "confidence": random.random(), "severity": random.choice(["fatal", "benign"]),
+        "remove": random.random() < 0.2,
+        "value": random.choice(["absent", "unsure", "open", "present"]), "span": "k1",
+        "text": "text", "open_modes": random.choice(["absent", "leave"]),
+        "pattern": random.choice(["pods", "(", "SECRET", "."]), "regex": random.random() < 0.5,
+        "count": random.choice([1, 100]), "offset": random.choice([0, 5]),
+    }  # fmt: skip
+    request = next((one.request for one in TOOLS if one.name == tool), None)
+    fields = () if request is None else request.__struct_fields__
+    values = {key: sound[key] for key in fields if key in sound and random.random() < 0.8}
+    if tool in ("list_traces", "outline", "read_spans", "my_labels"):
+        values["first"] = random.choice([1, 2, 3, 10**9])
+    for key in fields:
+        if random.random() < 0.12:
+            values[key] = random.choice(STRANGE)
+    if random.random() < 0.1:
+        values[random.choice(FORGED)] = random.choice(["alice", "carol", "gold", JUDGE])
+    return values
+
+
+def test_hostile_calls_show_and_change_nothing_of_others(tmp_path: Path) -> None:
+    path = tmp_path / "workspace.db"
+    traces = sample_traces(TRACES)
+    with closing(Workspace.open(path, create=True)) as workspace:
+        with_others_work(workspace, traces)
+        gold_before = gold_of_all(workspace)
+    before = rows_of_others(path)
+    # Two servers of one agent write to one workspace at the same time.
+    with ThreadPoolExecutor(2) as threads:
+        results = threads.map(lambda seed: asyncio.run(call_often(path, seed)), (SEED, SEED + 1))
+        refusals = list(chain.from_iterable(results))
+    with closing(Workspace.open(path)) as workspace:
+        events = list(workspace.events(annotator=AGENT))
+        names = {info.name for info in workspace.annotators()}
+        assert gold_of_all(workspace) == gold_before
+        assert not workspace.check_rows().differences
+    assert names == {"alice", "bob", "carol", JUDGE, AGENT}
+    assert rows_of_others(path) == before
+    assert len(refusals) == CALLS
+    tried = min(sum(refusals), CALLS - sum(refusals), len(events))
+    assert tried > CALLS // 20, "calls were refused, and others carried out"
+
+
+async def call_often(path: Path, seed: int) -> list[bool]:
+    """Make half of the calls through a server of its own, and return which were refused."""
+    random = Random(seed)
+    tools = [*(tool.name for tool in TOOLS), "adjudicate", "__init__", "", "export"]
+    refusals = []
+    with closing(Workspace.open(path)) as workspace:
+        server = server_of(desk_on(workspace, sample_traces(TRACES)))
+        async with Client(server, raise_exceptions=True) as client:
+            for _ in range(CALLS // 2):
+                tool = random.choice(tools)
+                document, was_refused = await called(client, tool, arguments_of(tool, random))
+                check_shown(workspace, tool, document)
+                refusals.append(was_refused)
+    return refusals
+
+
+def gold_of_all(workspace: Workspace) -> dict[str, GoldTrace]:
+    return {trace: words.gold(MAST) for trace, words in words_by_trace(workspace, MAST).items()}
+
+
+def check_shown(workspace: Workspace, tool: str, document: dict[str, Any]) -> None:
+    """Fail if an answer holds what others wrote on a trace that the agent has not finished."""
+    if tool == "guidelines" and "cases" in document:
+        finished = {one.trace_id for one in workspace.passes(annotator=AGENT) if one.finished}
+        assert {case["trace"] for case in document["cases"]} <= finished
+        return
+    assert SECRET not in str(document)

@@ -1,50 +1,38 @@
-"""Migrations to random next versions of a codebook, killed on the way: no label just vanishes."""
+"""Migrations to random versions of a codebook, killed on the way and undone."""
 
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
 import sqlite3
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
 from mast_tui.taxonomy.loader import load_mast
-from mast_tui.workspace import schema
 from tests.attack.trying import (
-    SAMPLES,
+    DB,
+    PLACE,
     Outcome,
     Setting,
     State,
-    begin,
     command,
-    ended,
-    must,
-    said,
+    differing,
+    kill,
+    sample_home,
+    seconds_of,
+    standing,
     state,
     unsound,
-    wait_for,
 )
 
 WHOLE: Final = 300
 
-DB: Final = "w.db"
-PLACE: Final = ("--workspace", DB)
 MAST: Final = load_mast()
 NEXT: Final = "mast@4"
 MIGRATE: Final = (
-    "taxonomy",
-    "migrate",
-    "mast@3",
-    "next.toml",
-    "--map",
-    "map.json",
-    *PLACE,
-    "--json",
+    *("taxonomy", "migrate", "mast@3", "next.toml", "--map", "map.json", *PLACE, "--json"),
 )
 UNDO: Final = ("taxonomy", "migrate", "--undo", *PLACE)
 
@@ -52,16 +40,6 @@ Becomes = Mapping[str, tuple[str, ...]]
 """The new modes of each old one."""
 
 Place = tuple[object, ...]
-
-
-def template(setting: Setting) -> Path:
-    """Return a home with the sample workspace: people, a judge and decisions."""
-    home = setting.folder / "template"
-    if home.exists():
-        return home
-    home.mkdir(parents=True)
-    must(home, "import", str(SAMPLES / "workspace.jsonl"), "--format", "jsonl", *PLACE)
-    return home
 
 
 def next_codebook(home: Path, draw: random.Random) -> Becomes:
@@ -108,21 +86,10 @@ def labels_of(path: Path, taxonomy: str) -> set[tuple[str, Place]]:
 
 
 def _old_rows(rows: State) -> Mapping[str, object]:
-    """Return the rows of the old version."""
     return {name: tuple(row for row in table if NEXT not in row) for name, table in rows.items()}
 
 
-def _standing(rows: State) -> Mapping[str, object]:
-    """Return the rows without withdrawn passes."""
-    withdrawn = [column.name for column in schema.passes.columns].index("withdrawn")
-    return {
-        name: tuple(row for row in table if name != "passes" or not row[withdrawn])
-        for name, table in rows.items()
-    }
-
-
 def _listed(document: dict[str, Any]) -> set[tuple[str, str, str]]:
-    """Return annotator, trace and mode of each label that the command lists."""
     places = [(one["annotator"], one["trace_id"], one["mode"]) for one in document["dropped"]]
     for one in document["look_again"]:
         places += [(one["annotator"], one["trace_id"], mode) for mode in one["modes"]]
@@ -131,7 +98,6 @@ def _listed(document: dict[str, Any]) -> set[tuple[str, str, str]]:
 
 
 def _lost(home: Path, becomes: Becomes, documents: list[dict[str, Any]]) -> str:
-    """Return the labels that are neither carried over nor listed, or nothing."""
     new = labels_of(home / DB, NEXT)
     listed = set().union(*map(_listed, documents))
     left = {
@@ -162,15 +128,9 @@ def attack(home: Path, draw: random.Random, seconds: float) -> str:
     if state(home / DB) != before:
         return "--dry-run has changed the workspace"
     documents = [json.loads(dry.out)]
-    pid = begin(home, *MIGRATE)
-    code = ended(pid, draw.uniform(0.0, seconds))
-    if code is None:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        code = wait_for(pid)
-    if code != -signal.SIGKILL:
-        done = said(home, code)
-        if done.fell or code != 0:
+    done = kill(home, MIGRATE, draw, seconds)
+    if done is not None:
+        if done.fell or done.code != 0:
             return done.fell or done.err[-500:]
         documents.append(json.loads(done.out))
     if fell := unsound(home / DB):
@@ -189,7 +149,6 @@ def attack(home: Path, draw: random.Random, seconds: float) -> str:
 
 
 def _taken_back(home: Path, before: State) -> str:
-    """Take all migrations back; return what is not as before."""
     undone = command(home, *UNDO)
     while undone.code == 0:
         undone = command(home, *UNDO)
@@ -197,9 +156,8 @@ def _taken_back(home: Path, before: State) -> str:
         return f"--undo: {undone.fell}"
     if "no migration" not in undone.err:
         return f"--undo is refused: {undone.err[-500:]}"
-    after = _standing(state(home / DB))
-    differing = [name for name, rows in _standing(before).items() if after[name] != rows]
-    return f"not as before after --undo: {', '.join(differing)}" if differing else ""
+    names = differing(standing(before), standing(state(home / DB)))
+    return f"not as before after --undo: {names}" if names else ""
 
 
 def tries(setting: Setting) -> Iterator[Outcome]:
@@ -207,12 +165,10 @@ def tries(setting: Setting) -> Iterator[Outcome]:
     numbers = setting.numbers(WHOLE)
     if not numbers:
         return
-    home = template(setting)
+    home = sample_home(setting)
     with setting.home(home) as alone:
         next_codebook(alone, setting.draw(-1))
-        begun = time.monotonic()
-        must(alone, *MIGRATE)
-        seconds = time.monotonic() - begun
+        seconds = seconds_of(alone, MIGRATE)
     for number in numbers:
         with setting.home(home) as copy:
             fell = attack(copy, setting.draw(number), seconds)

@@ -1,41 +1,35 @@
-"""Backups, copies and mending of workspaces: killed, onto a bad target, from a damaged source."""
+"""Backups, copies and repairs of workspaces: killed, onto bad targets, from damaged sources."""
 
 from __future__ import annotations
 
 import os
 import random
 import shutil
-import signal
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from mast_tui.workspace.schema import STATE_TABLES
 from tests.attack.trying import (
-    SAMPLES,
+    DB,
+    PLACE,
     Done,
     Outcome,
     Setting,
     State,
-    begin,
     command,
-    ended,
-    must,
-    said,
+    kill,
+    sample_home,
+    seconds_of,
     state,
     unsound,
-    wait_for,
 )
 
 WHOLE: Final = 400
 
-DB: Final = "w.db"
 TARGET: Final = "copy.db"
-PLACE: Final = ("--workspace", DB)
 BACKUP: Final = ("workspace", "backup", TARGET, *PLACE)
 COPY: Final = ("workspace", "copy", DB, TARGET)
 CHECK: Final = ("workspace", "check", *PLACE)
@@ -43,16 +37,6 @@ MEND: Final = ("workspace", "check", "--mend", *PLACE)
 COPYING: Final = (BACKUP, COPY)
 
 Rows = Mapping[str, Sequence[object]]
-
-
-def template(setting: Setting) -> Path:
-    """Return a home with the sample workspace, and how long each command takes on it."""
-    home = setting.folder / "template"
-    if home.exists():
-        return home
-    home.mkdir(parents=True)
-    must(home, "import", str(SAMPLES / "workspace.jsonl"), "--format", "jsonl", *PLACE)
-    return home
 
 
 def all_rows(path: Path) -> Rows:
@@ -68,53 +52,25 @@ def all_rows(path: Path) -> Rows:
 # Targets
 
 
-def _nothing(home: Path, draw: random.Random) -> None:
-    """Leave the target's name free."""
-
-
-def _bytes(home: Path, draw: random.Random) -> None:
-    """Put a file of another program there."""
-    (home / TARGET).write_bytes(draw.randbytes(draw.randrange(1, 5_000)))
-
-
-def _half(home: Path, draw: random.Random) -> None:
-    """Put the first part of a workspace there."""
-    data = (home / DB).read_bytes()
-    (home / TARGET).write_bytes(data[: draw.randrange(1, len(data))])
-
-
-def _whole(home: Path, draw: random.Random) -> None:
-    """Put another workspace there."""
+def _other_workspace(home: Path) -> None:
     shutil.copy(home / DB, home / TARGET)
     with closing(sqlite3.connect(home / TARGET)) as database, database:
         database.execute("UPDATE labels SET note = 'of the other workspace'")
 
 
-def _empty(home: Path, draw: random.Random) -> None:
-    """Put an empty file there."""
-    (home / TARGET).touch()
+def _half_workspace(home: Path, draw: random.Random) -> None:
+    data = (home / DB).read_bytes()
+    (home / TARGET).write_bytes(data[: draw.randrange(1, len(data))])
 
 
-def _link(home: Path, draw: random.Random) -> None:
-    """Put a link to the source there."""
-    (home / TARGET).symlink_to(home / DB)
-
-
-def _folder(home: Path, draw: random.Random) -> None:
-    """Put a folder there."""
-    (home / TARGET).mkdir()
-
-
-TARGETS: Final[Sequence[Callable[[Path, random.Random], None]]] = (
-    _nothing,
-    _nothing,
-    _nothing,
-    _bytes,
-    _half,
-    _whole,
-    _empty,
-    _link,
-    _folder,
+TARGETS: Final[Sequence[Callable[[Path, random.Random], object]]] = (
+    *[lambda home, draw: None] * 3,  # no target yet
+    lambda home, draw: (home / TARGET).write_bytes(draw.randbytes(draw.randrange(1, 5_000))),
+    _half_workspace,
+    lambda home, draw: _other_workspace(home),
+    lambda home, draw: (home / TARGET).touch(),
+    lambda home, draw: (home / TARGET).symlink_to(home / DB),
+    lambda home, draw: (home / TARGET).mkdir(),
 )
 
 
@@ -125,24 +81,6 @@ def _content(path: Path) -> bytes | None:
 
 
 # Kills
-
-
-def kill(home: Path, words: Sequence[str], draw: random.Random, seconds: float) -> Done | None:
-    """Kill a command at a random moment; return how it ended if it was done before."""
-    pid = begin(home, *words)
-    code = ended(pid, draw.uniform(0.0, seconds))
-    if code is None:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        code = wait_for(pid)
-    return None if code == -signal.SIGKILL else said(home, code)
-
-
-def seconds_of(home: Path, words: Sequence[str]) -> float:
-    """Return the seconds that a command takes if it is left alone."""
-    begun = time.monotonic()
-    must(home, *words)
-    return time.monotonic() - begun
 
 
 def killed_copy(home: Path, draw: random.Random, seconds: float) -> str:
@@ -174,7 +112,6 @@ def killed_copy(home: Path, draw: random.Random, seconds: float) -> str:
 
 
 def _bad_copy(home: Path) -> str:
-    """Return why the target is no whole copy of the source, or nothing."""
     try:
         fell = unsound(home / TARGET)
     except sqlite3.Error as error:
@@ -197,7 +134,6 @@ def killed_mend(home: Path, draw: random.Random, seconds: float) -> str:
 
 
 def _edit_state(path: Path, draw: random.Random) -> int:
-    """Delete or edit rows that follow from events; return how many."""
     edited = 0
     with closing(sqlite3.connect(path)) as database, database:
         for _ in range(draw.randrange(1, 6)):
@@ -216,7 +152,6 @@ def _edit_state(path: Path, draw: random.Random) -> int:
 
 
 def _mended(home: Path, right: State) -> str:
-    """Mend a workspace and check it; return what does not hold."""
     mended = command(home, *MEND)
     if mended.fell or mended.code != 0:
         return f"--mend: {mended.fell or mended.out[-300:] + mended.err[-300:]}"
@@ -238,7 +173,7 @@ def edited_state(home: Path, draw: random.Random, seconds: float) -> str:
     if done.fell or all_rows(home / DB) != source:
         return done.fell or "the copy has changed its source"
     checked = command(home, *CHECK)
-    if fell := _bad_end(checked):
+    if fell := _bad_check(checked):
         return fell
     if (checked.code == 0) != (state(home / DB) == right):
         return f"check ends with {checked.code}: {checked.out[-300:]}"
@@ -273,7 +208,6 @@ def flipped_bytes(home: Path, draw: random.Random, seconds: float) -> str:
 
 
 def _all_commands(home: Path) -> str:
-    """Copy, check and mend a damaged workspace; return what does not end in words."""
     before = (home / DB).read_bytes()
     words: tuple[str, ...]
     for words in (BACKUP, (*COPY[:3], "second.db"), ("status", *PLACE)):
@@ -282,25 +216,22 @@ def _all_commands(home: Path) -> str:
     if (home / DB).read_bytes() != before:
         return "backup, copy or status have changed the source"
     for words in (CHECK, MEND, ("export", "--format", "jsonl", "-o", "out.jsonl", *PLACE)):
-        if fell := _bad_end(command(home, *words)):
+        if fell := _bad_check(command(home, *words)):
             return f"{' '.join(words[:3])}: {fell}"
     return ""
 
 
-def _bad_end(done: Done) -> str:
-    """Return why a command ended badly; ``check`` reports what is wrong on stdout, with code 1."""
+def _bad_check(done: Done) -> str:
     return "" if done.code == 1 and done.out.strip() and not done.err.strip() else done.fell
 
 
-WAYS: Final[Mapping[str, Callable[[Path, random.Random, float], str]]] = MappingProxyType(
-    {
-        "backup or copy, killed": killed_copy,
-        "rows edited by SQL: copied, checked, mended": edited_state,
-        "bytes flipped in the file": flipped_bytes,
-        "check --mend, killed": killed_mend,
-        "events edited by SQL": edited_events,
-    }
-)
+WAYS: Final[dict[str, Callable[[Path, random.Random, float], str]]] = {
+    "backup or copy, killed": killed_copy,
+    "rows edited by SQL: copied, checked, mended": edited_state,
+    "bytes flipped in the file": flipped_bytes,
+    "check --mend, killed": killed_mend,
+    "events edited by SQL": edited_events,
+}
 
 
 def tries(setting: Setting) -> Iterator[Outcome]:
@@ -308,7 +239,7 @@ def tries(setting: Setting) -> Iterator[Outcome]:
     numbers = setting.numbers(WHOLE)
     if not numbers:
         return
-    home = template(setting)
+    home = sample_home(setting)
     seconds: dict[str, float] = {}
     for words in (BACKUP, MEND):
         with setting.home(home) as alone:

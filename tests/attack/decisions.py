@@ -1,4 +1,4 @@
-"""Decisions after which the sides change, leave or are overruled: the gold is recomputed apart."""
+"""Random stories of decisions and later changes, and the gold computed from its definition."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from mast_tui.study import Study
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import StudySet
 from tests.adjudication.office import TAXONOMY, Office, adjudication, overrule
-from tests.attack.trying import Outcome, Setting, command, unsound
+from tests.attack.trying import DB, Outcome, Setting, command, unsound
 from tests.gold.build import ABSENT, MODE, PRESENT, at
 
 WHOLE: Final = 500
 
-DB: Final = "w.db"
 TRACE: Final = "t1"
 PEOPLE: Final = ("ann", "bob", "cleo")
 ADJUDICATORS: Final = ("dee", "eve")
@@ -80,14 +79,12 @@ class Model:
 
 
 def _study(office: Office, people: frozenset[str]) -> None:
-    """Set the people of the study."""
     before = office.workspace.study(TAXONOMY.ref)
     study = Study(TAXONOMY.ref, tuple(sorted(people)), ADJUDICATORS)
     office.workspace.append([NewEvent("dee", None, TAXONOMY.ref, None, StudySet(before, study))])
 
 
 def _pass(office: Office, model: Model, draw: random.Random, numbers: dict[str, int]) -> None:
-    """Have an annotator finish a pass, in which labels of the pass before may be missing."""
     names = [name for name in PEOPLE if numbers.get(name, 0) < OPEN]
     if not names:
         return
@@ -114,7 +111,6 @@ def _pass(office: Office, model: Model, draw: random.Random, numbers: dict[str, 
 
 
 def _decide(office: Office, model: Model, draw: random.Random) -> None:
-    """Have an adjudicator decide a conflict or overrule a verdict, and perhaps take it back."""
     who = draw.choice(ADJUDICATORS)
     work = adjudication(office, who)
     conflicts = [one for one in work.gold.conflicts if one.kind is ConflictKind.VERDICT]
@@ -156,7 +152,6 @@ def story(path: Path, draw: random.Random) -> Model:
 
 
 def _gold(document: dict[str, Any]) -> dict[str, Expected]:
-    """Return the gold of the trace in an export, by mode."""
     for trace in document["traces"]:
         if trace["trace_id"] == TRACE:
             return {

@@ -17,7 +17,6 @@ EACH_AT_LEAST: Final = 50
 
 
 def holds_traces(path: Path) -> bool:
-    """Whether a file is one of traces, and not of labels or notes beside them."""
     return bool(read_file(path, named=False).traces)
 
 

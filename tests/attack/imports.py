@@ -1,4 +1,4 @@
-"""Imports of every format, fuzzed and forged, and all that is done with a workspace afterwards."""
+"""Imports of every format, fuzzed and forged, and the commands after them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from mast_tui.adjudication import words_by_trace
@@ -24,10 +23,13 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, schema
 from mast_tui.workspace.events.changes import InForce
 from tests.attack.trying import (
+    DB,
+    PLACE,
     SAMPLES,
     Outcome,
     Setting,
     State,
+    bad_end,
     forked,
     must,
     said,
@@ -35,41 +37,26 @@ from tests.attack.trying import (
     unsound,
     wait_for,
 )
-from tests.exchange.test_findings_of_tools import agentdebugx_report, pisama_file
 from tests.exchange.test_hostile_files import valid_documents
+from tests.exchange.test_judges_of_others import agentdebugx_report, pisama_file
 from tests.exchange.test_labelled_sets import RUN, agentrx, who_and_when
 from tests.exchange.test_mast_human import ANSWERS, labels_file, traces_file
 from tests.exchange.test_trail import labels_file as trail_file
-from tests.terminal.hostile import BIDI, HIDDEN, HOSTILE, forbidden
+from tests.terminal.hostile import BIDI, HIDDEN, HOSTILE
 from tests.traces.checks import write_json
 from tests.traces.damage import mutate
 
 WHOLE: Final = 2_000
 
-DB: Final = "w.db"
-PLACE: Final = ("--workspace", DB)
 FIGURES: Final = ("--rounds", "0", "--json")
-AFTER: Final = (
-    ("status", "--json"),
-    ("agree", *FIGURES, "--no-spans"),
-    ("report", *FIGURES),
-)
-"""What is done with a workspace after every import that was taken, and one of the exports."""
+AFTER: Final = (("status", "--json"), ("agree", *FIGURES, "--no-spans"), ("report", *FIGURES))
+"""Commands after every accepted import, beside one of the exports."""
 
 NAMES: Final = ("mira", "tomas", "judge:rules@1", "judge:x", "gold", "all", "", "mir\u0430", "MIRA")
 WORDS: Final = (
-    *(
-        *NAMES,
-        BIDI,
-        HIDDEN,
-        HOSTILE,
-        "\x1b]0;PWNED\x07",
-        "\ud800",
-        "x" * 100_000,
-        "../../x",
-        "=1+1",
-    ),
-    *("mast@3", "mast@4", "1.3", "present", "absent", "finished", "step_repetition", "nan", "-1"),
+    *(*NAMES, BIDI, HIDDEN, HOSTILE, "\x1b]0;PWNED\x07", "\ud800", "x" * 100_000, "../../x"),
+    *("=1+1", "mast@3", "mast@4", "1.3", "present", "absent", "finished", "step_repetition"),
+    *("nan", "-1"),
 )
 NUMBERS: Final = ("0", "-1", "1e999", "9" * 30, "9" * 5_000, "2.5", "null", "true", "[]", "{}")
 KINDS: Final = ("label_removed", "verdict_set", "decided", "pass_unfinished", "sight_set", "judged")
@@ -98,6 +85,8 @@ def seeds(setting: Setting) -> Path:
     trail_file(home, {}).rename(home / "good.trail")
     pisama_file(home / "good.pisama")
     write_json(home / "good.agentdebugx", agentdebugx_report())
+    must(home, "page", str(SAMPLES / "ad-restart-loop.jsonl"), "-o", "page.html", *PLACE)
+    (home / "page.html").rename(home / "good.page")
     documents = valid_documents()
     for name in ("agentdash", "adamast"):
         write_json(home / f"good.{name}", documents[name])
@@ -108,7 +97,7 @@ def seeds(setting: Setting) -> Path:
 
 
 def forged(data: bytes, draw: random.Random) -> bytes:
-    """A file whose lines say other things, in the names of other people."""
+    """Change lines of a file, also into the names of other annotators."""
     lines = data.decode("utf-8", "replace").splitlines(keepends=True)
     if lines and '"mast-tui-workspace"' in lines[0] and draw.random() < 0.5:
         return "".join(takeover(lines, draw)).encode()
@@ -138,7 +127,6 @@ def takeover(lines: list[str], draw: random.Random) -> Iterator[str]:
 
 
 def _changed_judge(event: dict[str, Any], draw: random.Random) -> None:
-    """Make an event of a judge take something back, or say something else."""
     payload = event["payload"]
     if event["kind"] == "judged":
         payload["absent"] = draw.choice(([], payload["looks_at"]))
@@ -149,7 +137,6 @@ def _changed_judge(event: dict[str, Any], draw: random.Random) -> None:
 
 
 def _changed_decision(event: dict[str, Any], draw: random.Random) -> None:
-    """Make a decision that of a new adjudicator, on the same item or beside it."""
     known = event["payload"]["after"] or event["payload"]["before"]
     decision = {
         **known,
@@ -177,7 +164,6 @@ def _forged_line(line: str, draw: random.Random) -> str:
 
 
 def _changed_words(line: str, draw: random.Random) -> str:
-    """Some word or number of JSON replaced by another."""
     found = list(re.finditer(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?', line))
     if not found:
         return line
@@ -187,7 +173,6 @@ def _changed_words(line: str, draw: random.Random) -> str:
 
 
 def _forged_event(record: dict[str, Any], draw: random.Random) -> dict[str, Any]:
-    """An event that was never made: later than all, taken back, by somebody else, elsewhere."""
     changed = {**record, "id": str(uuid.UUID(int=draw.getrandbits(128), version=4))}
     changed["seq"] = draw.choice((record.get("seq"), 100_000 + draw.randrange(1_000), 1, 0, 2**63))
     payload = changed.get("payload")
@@ -213,27 +198,22 @@ def damaged(data: bytes, draw: random.Random) -> bytes:
     return mutate(data, draw).data
 
 
-WAYS: Final[Mapping[str, Callable[[bytes, random.Random], bytes]]] = MappingProxyType(
-    {"fuzzed": damaged, "forged": forged}
-)
+WAYS: Final[Mapping[str, Callable[[bytes, random.Random], bytes]]] = {
+    "fuzzed": damaged,
+    "forged": forged,
+}
 
 
 # A try
 
 
 def _all(home: Path, file_format: str, file: str, more: str, skip: bool) -> None:
-    """Import a file, and do all else with the workspace; every exit code goes into ``codes``."""
     skipping = ("--skip-errors",) if skip and file_format != "jsonl" else ()
     one_more = ("export", "--format", more, "-o", "after.out")
-    codes = [
-        run(
-            split_command(
-                ("import", file, "--format", file_format, "--allow-new", *skipping, *PLACE)
-            )
-        )
-    ]
+    words = ("import", file, "--format", file_format, "--allow-new", *skipping, *PLACE)
+    codes = [run(split_command(words))]
     if codes == [0]:
-        codes += [run(split_command((*words, *PLACE))) for words in (*AFTER, one_more)]
+        codes += [run(split_command((*later, *PLACE))) for later in (*AFTER, one_more)]
     (home / "codes").write_text(json.dumps(codes))
 
 
@@ -254,7 +234,7 @@ class Known:
 
 
 def guarded(found: State) -> set[tuple[object, ...]]:
-    """What no import may change: finished passes with all in them, sight, what judges found."""
+    """Return what no import may change: finished passes, visibility, and findings of judges."""
     passes = {row[:4]: row for row in found["passes"] if row[6] is not None}
     kept: set[tuple[object, ...]] = {
         ("pass", *key, row[4], row[6], row[11]) for key, row in passes.items() if not _is_judge(row)
@@ -262,7 +242,7 @@ def guarded(found: State) -> set[tuple[object, ...]]:
     for name in ("verdicts", "span_notes", "reviews"):
         kept |= {(name, *row) for row in found[name] if row[:4] in passes and not _is_judge(row)}
     people = [row for row in found["labels"] if not _is_judge(row)]
-    kept |= {("label", *row) for row in people if _pass_of(row) & passes.keys()}
+    kept |= {("label", *row) for row in people if _pass_of(row) in passes}
     kept |= {("suggestion", *_without_time(row)) for row in found["labels"] if _is_judge(row)}
     kept |= {("judge", *one) for one in _judged_values(found) if one[:4] in passes}
     return kept | {("sight", *row) for row in found["sights"]}
@@ -272,25 +252,29 @@ def _is_judge(row: tuple[object, ...]) -> bool:
     return str(row[0]).startswith("judge:")
 
 
+COLUMNS: Final = [column.name for column in schema.labels.columns]
+
+
+def _pass_of(row: tuple[object, ...]) -> tuple[object, ...]:
+    names = ("annotator", "trace_id", "taxonomy", "pass_number")
+    return tuple(row[COLUMNS.index(name)] for name in names)
+
+
 def _without_time(row: tuple[object, ...]) -> tuple[object, ...]:
-    """A label without the time at which it was made."""
-    place = [column.name for column in schema.labels.columns].index("created_at")
+    place = COLUMNS.index("created_at")
     return (*row[:place], *row[place + 1 :])
 
 
 def _judged_values(found: State) -> set[tuple[object, ...]]:
-    """The verdict of each judge on each mode: annotator, trace, taxonomy, pass, mode, value."""
     values = {row[:5]: row[5] for row in found["verdicts"] if _is_judge(row)}
-    mode = [column.name for column in schema.labels.columns].index("mode")
     for row in found["labels"]:
         if _is_judge(row):
-            (work,) = _pass_of(row)
-            values[(*work, row[mode])] = "present"
+            values[(*_pass_of(row), row[COLUMNS.index("mode")])] = "present"
     return {(*key, value) for key, value in values.items()}
 
 
 def overruled(before: Known, path: Path) -> set[tuple[object, ...]]:
-    """What was decided before an import and no longer counts: in force, and in the gold.
+    """Return the decisions of before that an import has put out of force or out of the gold.
 
     The sides are those before: what a new annotator says may reopen a mode.
     """
@@ -313,7 +297,6 @@ def overruled(before: Known, path: Path) -> set[tuple[object, ...]]:
 
 
 def _adjudicated(words: TraceWords) -> set[tuple[object, ...]]:
-    """The verdicts and places in the gold of a trace that were decided."""
     gold = words.gold(load_mast())
     return {
         (words.trace_id, one.mode, one.value, one.decided_by, one.decided_at)
@@ -326,13 +309,6 @@ def _adjudicated(words: TraceWords) -> set[tuple[object, ...]]:
     }
 
 
-def _pass_of(row: tuple[object, ...]) -> set[tuple[object, ...]]:
-    """Annotator, trace, taxonomy and pass of a label."""
-    columns = [column.name for column in schema.labels.columns]
-    names = ("annotator", "trace_id", "taxonomy", "pass_number")
-    return {tuple(row[columns.index(name)] for name in names)}
-
-
 def attack(setting: Setting, number: int, template: Path, before: Known) -> Outcome:
     """Change a file, import it into a copy of the workspace, and go on with that."""
     draw = setting.draw(number)
@@ -342,13 +318,16 @@ def attack(setting: Setting, number: int, template: Path, before: Known) -> Outc
     with setting.home() as home:
         for name in (DB, "run-1.json", "traces.json", "x.json"):
             shutil.copy(template / name, home / name)
-        end = {"csv-long": "csv", "csv-wide": "csv", "jsonl": "jsonl"}.get(file_format, "json")
+        end = {"csv-long": "csv", "csv-wide": "csv", "jsonl": "jsonl", "page": "html"}.get(
+            file_format, "json"
+        )
         file = home / f"labels.{end}"
         file.write_bytes(WAYS[way](data, draw))
         more = list(EXPORT_FORMATS)[number // 2 % len(EXPORT_FORMATS)]
         work = partial(_all, home, file_format, file.name, more, draw.random() < 0.7)
         done = said(home, wait_for(forked(home, work)))
-        fell, taken = done.fell, 0
+        fell = bad_end(home, done)
+        taken = 0
         if not fell:
             first, *rest = json.loads((home / "codes").read_text())
             taken = int(first == 0)
@@ -361,14 +340,10 @@ def attack(setting: Setting, number: int, template: Path, before: Known) -> Outc
                 fell = f"what people had finished is not what it was: {sorted(gone, key=repr)[:2]}"
             else:
                 fell = unsound(home / DB, imported=True)
-        raw = b"".join((home / f"said.{end}").read_bytes() for end in ("out", "err"))
-        if bad := forbidden(raw.replace("\ufffd".encode(), b"?")):
-            fell = fell or f"said what a terminal obeys: {bad[:3]}"
         if fell and setting.kept is not None:
             shutil.copy(file, setting.kept / f"{number}.{file_format}")
-        return Outcome(
-            setting.kind, f"{file_format}, {way}", fell and f"#{number}: {fell}", {"taken": taken}
-        )
+        what = f"{file_format}, {way}"
+        return Outcome(setting.kind, what, fell and f"#{number}: {fell}", {"taken": taken})
 
 
 def tries(setting: Setting) -> Iterator[Outcome]:

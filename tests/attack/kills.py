@@ -1,4 +1,4 @@
-"""SIGKILL at random moments, in every screen and in every command that writes."""
+"""SIGKILL at random moments, in every screen and every writing command."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ from mast_tui.workspace.events.types import (
 )
 from scripts.practice_server import MODEL, Handler
 from tests.attack.trying import (
+    DB,
+    PLACE,
     SAMPLES,
     Outcome,
     Setting,
@@ -52,28 +54,25 @@ from tests.terminal.screen import Terminal
 
 WHOLE: Final = 500
 
-DB: Final = "w.db"
-PLACE: Final = ("--workspace", DB)
 TRACE: Final = "ad-restart-loop.jsonl"
 CODES: Final = tuple(mode.code for mode in load_mast().modes)
 NAMES: Final = {mode.code: f"{mode.code} {mode.name}" for mode in load_mast().modes}
 SLUGS: Final = {mode.slug: mode.code for mode in load_mast().modes}
 
 MOST_TRIES: Final = 6
-"""So often a command is begun anew when it was done before the kill came."""
+"""The most times that a command is started again when a kill came too late."""
 
 Token = tuple[str, str]
-"""Something that was done, as the screen tells it and as an event does: the kind and a code."""
+"""An action, as the screen and an event show it: its kind and the code of a mode."""
 
 
 # The preparation
 
 
 def templates(setting: Setting) -> Path:
-    """A home with the samples, a workspace of two people who differ, and a judge's suggestions.
+    """Return a home with the samples, labels of two annotators and a judge's suggestions.
 
-    Carol may adjudicate, and nothing is decided; caches are warm. ``old.db`` is the same before
-    anybody has labelled, ``older.db`` before the second one has.
+    Nothing is decided; caches are warm. ``old.db`` has no labels, ``older.db`` one annotator's.
     """
     home = setting.folder / "template"
     if home.exists():
@@ -112,28 +111,23 @@ def _events(home: Path) -> list[Event]:
 
 # Screens
 
-LostItem = str
-"""What was shown and is not on the disk, or nothing."""
-
 
 @dataclass(slots=True)
 class Session:
-    """One run of the app that is going to be killed: what was pressed, and what was shown."""
+    """A run of the app that is going to be killed at a moment of ``time.monotonic``."""
 
     home: Path
     terminal: Terminal
     chance: random.Random
     shown: set[Token]
     until: float
-    """The moment of the kill, as ``time.monotonic`` tells."""
 
     @property
     def over(self) -> bool:
-        """Whether the moment of the kill has come."""
         return time.monotonic() > self.until
 
     def press(self, *keys: str) -> None:
-        """Type a few keys, a moment or none apart, and look at what is shown."""
+        """Type keys, with random pauses, and note what is shown."""
         for key in keys:
             if self.over:
                 return
@@ -145,7 +139,6 @@ class Session:
                 self.look()
 
     def look(self) -> None:
-        """Remember what the screen says was done."""
         self.terminal.read(0.0)
         self.shown |= statements(self.terminal.text)
 
@@ -171,7 +164,7 @@ _PLAIN: Final = (
 
 
 def statements(text: str) -> set[Token]:
-    """What the last line of the screen says was done."""
+    """Return the actions that the last line of the screen reports."""
     line = text.rpartition("\n")[2]
     found = {(kind, code) for kind, code, words in _STATEMENTS if words.match(line)}
     found |= {(kind, "") for kind, words in _PLAIN if words.match(line)}
@@ -179,7 +172,7 @@ def statements(text: str) -> set[Token]:
 
 
 def done_by(event: Event) -> set[Token]:
-    """What an event on the disk says was done."""
+    """Return the actions that an event records."""
     match event.fact:
         case LabelAdded(label):
             code = SLUGS[label.mode]
@@ -203,8 +196,8 @@ def done_by(event: Event) -> set[Token]:
             return set()
 
 
-def lost(session: Session, who: str) -> LostItem:
-    """What the screen had shown as done and no event tells of."""
+def lost(session: Session, who: str) -> str:
+    """Return the actions that were shown and are not recorded."""
     kept: set[Token] = set()
     for event in _events(session.home):
         if event.annotator == who:
@@ -301,7 +294,7 @@ def screen(keys: str) -> Callable[[Session], None]:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """A screen with what is done there, by whom, on what, and for how long at most."""
+    """A screen, its actions, annotator and paths, and the longest time until the kill."""
 
     what: str
     act: Callable[[Session], None]
@@ -310,7 +303,7 @@ class Screen:
     seconds: float = 2.5
 
     def attack(self, home: Path, chance: random.Random) -> tuple[str, int]:
-        """Open it, act, kill it and look at the disk; what fell, and how much had been shown."""
+        """Act and kill the app; return what fell, and how many actions had been shown."""
         words = (*self.paths, *PLACE, "--annotator", self.who)
         with app(home, *words) as terminal:
             terminal.until(self.who)
@@ -331,10 +324,7 @@ class Screen:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command that writes, and what has to hold of the folder after it was killed.
-
-    ``check`` is given the folder, its state before, and that of a run that was left alone.
-    """
+    """A command that writes; ``check`` compares its folder with those before and after a run."""
 
     what: str
     words: tuple[str, ...]
@@ -344,7 +334,7 @@ class Command:
     def attack(
         self, setting: Setting, before: Path, chance: random.Random, url: str
     ) -> tuple[str, int]:
-        """Kill it while it is at work; what fell, and how often it was done before."""
+        """Kill the command while it works; return what fell, and how often the kill came late."""
         words = tuple(word.replace("URL", url) for word in self.words)
         alone = self._alone(setting, before, words)
         start = float((alone / "seconds").read_text())
@@ -374,7 +364,6 @@ class Command:
         return ""
 
     def _alone(self, setting: Setting, template: Path, words: Sequence[str]) -> Path:
-        """The folder before and after a run that is left alone, and how long that takes."""
         folder = setting.folder / re.sub(r"\W+", "-", self.what)
         if (folder / "seconds").exists():
             return folder
@@ -388,7 +377,6 @@ class Command:
 
 
 def _pairs(home: Path) -> set[tuple[object, ...]]:
-    """Labels without what differs from run to run: ids and times."""
     with closing(Workspace.open(home / DB, create=False)) as workspace:
         return {
             (one.annotator, one.trace_id, one.mode, one.target, one.pass_number)
@@ -397,7 +385,7 @@ def _pairs(home: Path) -> set[tuple[object, ...]]:
 
 
 def nothing_strange(home: Path, before: Path, after: Path) -> str:
-    """Every label is one of before or of a run that was left alone, and none of before is gone."""
+    """Check that each label is one of before or after, and none of before is gone."""
     now, old, new = _pairs(home), _pairs(before), _pairs(after)
     if strange := now - old - new:
         return f"labels of nobody: {sorted(map(str, strange))[:2]}"
@@ -407,13 +395,12 @@ def nothing_strange(home: Path, before: Path, after: Path) -> str:
 
 
 def all_or_nothing(home: Path, before: Path, after: Path) -> str:
-    """The events are those of before or those of after."""
     counts = [events(one / DB) for one in (home, before, after)]
     return "" if counts[0] in counts[1:] else f"{counts[0]} events, neither of {counts[1:]}"
 
 
 def old_or_new(home: Path, before: Path, after: Path) -> str:
-    """Each output is whole, the one of before or the one of after; the workspace is as before."""
+    """Check that each output is that of before or after, and the workspace is unchanged."""
     for path in [*_outputs(before), *_outputs(after)]:
         found = _content(home, path)
         if found not in (_content(before, path), _content(after, path)):
@@ -434,7 +421,6 @@ _MADE: Final = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:
 
 
 def _content(home: Path, path: Path) -> bytes | None:
-    """What stands in an output, without the time at which it was written."""
     try:
         return _MADE.sub(b"", (home / "out" / path).read_bytes())
     except FileNotFoundError:
@@ -512,11 +498,10 @@ SCREENS: Final = (
 )
 
 SOME: Final = ((*SCREENS[:3], *SCREENS[:3]), COMMANDS[:3])
-"""What is killed twice or three times as often as the rest."""
+"""Screens and commands that are killed more often than the rest."""
 
 
 def _cases() -> tuple[Screen | Command, ...]:
-    """Screens and commands in turn, so that the first few are some of both."""
     found: list[Screen | Command] = []
     for one_screen, one_command in zip_longest([*SCREENS, *SOME[0]], [*COMMANDS, *SOME[1]]):
         found += [one for one in (one_screen, one_command) if one is not None]

@@ -1,4 +1,4 @@
-"""Labelling while another process holds the workspace's write lock, two seconds of every four."""
+"""Labelling while another process holds the write lock, two seconds of every four."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import Workspace
 from tests.attack.trying import (
+    DB,
     PATIENCE,
     SAMPLES,
     Outcome,
@@ -40,10 +41,9 @@ BETWEEN_KEYS: Final = 0.025
 HELD: Final = 2.0
 FREE: Final = 2.0
 STALL: Final = 0.3
-"""Seconds after which a move that is not on the screen counts as a stall."""
+"""The seconds from which a delay of a move counts as a stall."""
 
 TRACE: Final = "shipping-quote-hpa-stuck.jsonl"
-DB: Final = "w.db"
 _CURSOR: Final = re.compile(r"^│▌\s*(\d+) ", re.MULTILINE)
 _CODES: Final = {mode.slug: mode.code for mode in load_mast().modes}
 
@@ -52,7 +52,7 @@ _CODES: Final = {mode.slug: mode.code for mode in load_mast().modes}
 
 
 def hold(path: Path, told: int, stop: Path) -> None:
-    """Hold the write lock for some seconds and let it go for some, until a file tells to stop."""
+    """Hold and release the write lock in turn, until a file asks to stop."""
     with closing(sqlite3.connect(path, isolation_level=None, timeout=60.0)) as database:
         while not stop.exists():
             database.execute("BEGIN IMMEDIATE")
@@ -65,7 +65,7 @@ def hold(path: Path, told: int, stop: Path) -> None:
 
 @dataclass(slots=True)
 class Holder:
-    """The other process as this one sees it."""
+    """The process that holds the lock."""
 
     pid: int
     told: int
@@ -75,7 +75,7 @@ class Holder:
 
     @classmethod
     def begin(cls, home: Path) -> Holder:
-        """Let it hold the lock for the first time."""
+        """Start the process and wait until it holds the lock."""
         ours, theirs = os.pipe()
         pid = forked(home, lambda: hold(home / DB, theirs, home / "stop"), name="holder")
         os.close(theirs)
@@ -85,7 +85,7 @@ class Holder:
         return holder
 
     def look(self, seconds: float = 0.0) -> None:
-        """Take in whether it holds the lock now."""
+        """Note whether it holds the lock now."""
         while select.select([self.told], [], [], seconds)[0]:
             word = os.read(self.told, 1)
             if not word:
@@ -95,7 +95,7 @@ class Holder:
             seconds = 0.0
 
     def end(self) -> None:
-        """Let it go away."""
+        """End the process."""
         self.stop.touch()
         wait_for(self.pid)
         os.close(self.told)
@@ -106,15 +106,15 @@ class Holder:
 
 @dataclass(slots=True)
 class Story:
-    """Moves and labels by somebody, and what the screen showed meanwhile."""
+    """Moves and labels of an annotator, and when the screen showed them."""
 
     terminal: Terminal
     holder: Holder
     at: int = 1
     sent: list[tuple[int, float]] = field(default_factory=list)
-    """The number that the cursor goes to with each move, and when the key was typed."""
+    """Of each move, the number of the span and the time of the key."""
     drawn: int = 0
-    """How many moves the screen has shown."""
+    """The number of moves that the screen has shown."""
     waits: list[float] = field(default_factory=list)
     drawn_while_held: int = 0
     told_of_it: bool = False
@@ -140,7 +140,7 @@ class Story:
             self.watch(0.005)
 
     def watch(self, seconds: float) -> None:
-        """Look at the screen, and which of the moves it shows now."""
+        """Read the screen and note which move it shows."""
         before = len(self.terminal.raw)
         self.terminal.read(seconds)
         self.holder.look()
@@ -161,7 +161,7 @@ class Story:
 
 
 def kept(home: Path) -> set[tuple[int, str]]:
-    """The labels on the disk: number of the span and code."""
+    """Return the stored labels: number of the span and code."""
     trace = read_file(home / TRACE, named=True).traces[0]
     read_fully(trace)
     with closing(Workspace.open(home / DB, create=False)) as workspace:
@@ -215,7 +215,6 @@ def labelling(setting: Setting, number: int) -> Outcome:
 
 
 def _to_the_end(story: Story) -> str:
-    """Wait until all is shown and saved; what does not come, or nothing."""
     until = time.monotonic() + PATIENCE
     while story.drawn < len(story.sent) or "not saved" in story.terminal.text:
         story.watch(0.05)

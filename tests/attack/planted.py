@@ -1,4 +1,4 @@
-"""Folders, workspaces, caches and outputs in which somebody has set traps."""
+"""Folders, workspaces, caches and output files with traps in them."""
 
 from __future__ import annotations
 
@@ -13,29 +13,20 @@ import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 import zstandard
 
-from tests.attack.trying import (
-    ROOM,
-    SAMPLES,
-    Done,
-    Outcome,
-    Setting,
-    app,
-    command,
-    end_of,
-    must,
-)
-from tests.terminal.hostile import HOSTILE, forbidden
+from tests.attack.trying import ROOM, SAMPLES, Outcome, Setting, app, bad_end, command, end_of, must
+from tests.terminal.hostile import HOSTILE
 
 GOOD: Final = "support_desk_exchange.json"
 """The trace that has to be read, whatever lies beside it."""
 
 DB: Final = ".mast-tui/workspace.db"
+"""The workspace of the home, which commands find by themselves."""
 VICTIM: Final = "what somebody else has written\n"
 NOBODY: Final = 65534
 
@@ -85,10 +76,7 @@ def _names(runs: Path) -> None:
 
 def _deep(runs: Path) -> None:
     (runs / "deep.json").write_text("[" * 200_000)
-    folder = runs
-    for _ in range(200):
-        folder = folder / "deeper"
-    folder.mkdir(parents=True)
+    runs.joinpath(*["deeper"] * 200).mkdir(parents=True)
 
 
 def _foreign(runs: Path) -> None:
@@ -98,31 +86,29 @@ def _foreign(runs: Path) -> None:
     (runs / "other.json").chmod(0o000)
 
 
-FOLDERS: Final[Mapping[str, Callable[[Path], object]]] = MappingProxyType(
-    {
-        "a FIFO": lambda runs: os.mkfifo(runs / "x.json"),
-        "outcomes.csv as a FIFO": lambda runs: os.mkfifo(runs / "outcomes.csv"),
-        "result.json of a trial as a FIFO": _trial,
-        "a link to itself": lambda runs: (runs / "self.json").symlink_to("self.json"),
-        "a folder that links to itself": lambda runs: (runs / "again").symlink_to("."),
-        "a link to nothing": lambda runs: (runs / "x.json").symlink_to("nothing.json"),
-        "a link to /dev/zero": lambda runs: (runs / "x.json").symlink_to("/dev/zero"),
-        "outcomes.csv as a link to /dev/zero": lambda runs: (runs / "outcomes.csv").symlink_to(
-            "/dev/zero"
-        ),
-        "outcomes.csv of 300 MB": lambda runs: os.truncate(_made(runs / "outcomes.csv"), 300 << 20),
-        "a socket": lambda runs: _socket(runs / "x.json"),
-        "a folder with the name of a file": lambda runs: (runs / "x.jsonl").mkdir(),
-        "a log of 300 MB in 1 MB of gzip": _long_log,
-        "2 GB of newlines in zstd": _newlines,
-        "a zip bomb": _bomb,
-        "a file of 2 GB without content": lambda runs: os.truncate(_made(runs / "x.json"), 2 << 30),
-        "names that a terminal obeys": _names,
-        "a file and folders that never end": _deep,
-        "a file of somebody else": _foreign,
-    }
-)
-"""What lies beside a good trace."""
+FOLDERS: Final[Mapping[str, Callable[[Path], object]]] = {
+    "a FIFO": lambda runs: os.mkfifo(runs / "x.json"),
+    "outcomes.csv as a FIFO": lambda runs: os.mkfifo(runs / "outcomes.csv"),
+    "result.json of a trial as a FIFO": _trial,
+    "a link to itself": lambda runs: (runs / "self.json").symlink_to("self.json"),
+    "a folder that links to itself": lambda runs: (runs / "again").symlink_to("."),
+    "a link to nothing": lambda runs: (runs / "x.json").symlink_to("nothing.json"),
+    "a link to /dev/zero": lambda runs: (runs / "x.json").symlink_to("/dev/zero"),
+    "outcomes.csv as a link to /dev/zero": lambda runs: (runs / "outcomes.csv").symlink_to(
+        "/dev/zero"
+    ),
+    "outcomes.csv of 300 MB": lambda runs: os.truncate(_made(runs / "outcomes.csv"), 300 << 20),
+    "a socket": lambda runs: _socket(runs / "x.json"),
+    "a folder with the name of a file": lambda runs: (runs / "x.jsonl").mkdir(),
+    "a log of 300 MB in 1 MB of gzip": _long_log,
+    "2 GB of newlines in zstd": _newlines,
+    "a zip bomb": _bomb,
+    "a file of 2 GB without content": lambda runs: os.truncate(_made(runs / "x.json"), 2 << 30),
+    "names that a terminal obeys": _names,
+    "a file and folders that never end": _deep,
+    "a file of somebody else": _foreign,
+}
+"""Traps beside a good trace."""
 
 
 def _made(path: Path) -> Path:
@@ -164,32 +150,30 @@ TRIGGERS: Final = (
     "CREATE TRIGGER copied AFTER INSERT ON labels BEGIN DELETE FROM labels; END",
     "CREATE TRIGGER told AFTER INSERT ON events BEGIN DELETE FROM events; END",
 )
-WORKSPACES: Final[Mapping[str, Callable[[Path], None]]] = MappingProxyType(
-    {
-        "a workspace with triggers": _with_sql(*TRIGGERS),
-        "a workspace with a view": _with_sql("CREATE VIEW x AS SELECT * FROM labels"),
-        "a workspace with a view for a table": _with_sql(
-            "ALTER TABLE labels RENAME TO kept", "CREATE VIEW labels AS SELECT * FROM kept"
-        ),
-        "a workspace of somebody else": _others,
-        "a workspace without a table": _with_sql("DROP TABLE verdicts"),
-        "a workspace with words for numbers": _with_sql(
-            "UPDATE events SET seq = 'many' WHERE rowid IN (SELECT rowid FROM events LIMIT 1)"
-        ),
-        "a workspace with broken JSON": _with_sql("UPDATE events SET payload = '{'"),
-        "a workspace as a FIFO": _instead(os.mkfifo),
-        "a workspace as a link to /dev/zero": _instead(lambda path: path.symlink_to("/dev/zero")),
-        "a workspace as a link to itself": _instead(lambda path: path.symlink_to(path.name)),
-        "a workspace as a folder": _instead(lambda path: path.mkdir()),
-        "a workspace of random bytes": _instead(
-            lambda path: path.write_bytes(random.Random(1).randbytes(40_000))
-        ),
-        "a log of random bytes beside a workspace": lambda home: (
-            (home / f"{DB}-wal").write_bytes(random.Random(2).randbytes(40_000)),
-            None,
-        )[1],
-    }
-)
+WORKSPACES: Final[Mapping[str, Callable[[Path], None]]] = {
+    "a workspace with triggers": _with_sql(*TRIGGERS),
+    "a workspace with a view": _with_sql("CREATE VIEW x AS SELECT * FROM labels"),
+    "a workspace with a view for a table": _with_sql(
+        "ALTER TABLE labels RENAME TO kept", "CREATE VIEW labels AS SELECT * FROM kept"
+    ),
+    "a workspace of somebody else": _others,
+    "a workspace without a table": _with_sql("DROP TABLE verdicts"),
+    "a workspace with words for numbers": _with_sql(
+        "UPDATE events SET seq = 'many' WHERE rowid IN (SELECT rowid FROM events LIMIT 1)"
+    ),
+    "a workspace with broken JSON": _with_sql("UPDATE events SET payload = '{'"),
+    "a workspace as a FIFO": _instead(os.mkfifo),
+    "a workspace as a link to /dev/zero": _instead(lambda path: path.symlink_to("/dev/zero")),
+    "a workspace as a link to itself": _instead(lambda path: path.symlink_to(path.name)),
+    "a workspace as a folder": _instead(lambda path: path.mkdir()),
+    "a workspace of random bytes": _instead(
+        lambda path: path.write_bytes(random.Random(1).randbytes(40_000))
+    ),
+    "a log of random bytes beside a workspace": lambda home: (
+        (home / f"{DB}-wal").write_bytes(random.Random(2).randbytes(40_000)),
+        None,
+    )[1],
+}
 
 
 # Caches and outputs
@@ -200,23 +184,21 @@ def _caches(home: Path) -> Path:
 
 
 def _poisoned(home: Path) -> None:
-    """Every cell of the library's cache is of another type."""
+    """Replace every cell of the caches by a value of another type."""
     draw = random.Random(3)
+    values = ("1", "'x'", "x'ff00'", "NULL", "1e300", "'[true]'", "'{}'")
     for path in _caches(home).rglob("*.db"):
-        with closing(sqlite3.connect(path)) as database:
+        with closing(sqlite3.connect(path)) as database, database:
             tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             for (table,) in tables.fetchall():
                 for column in database.execute(f"PRAGMA table_info({table})").fetchall():
-                    value = draw.choice(
-                        ("1", "'x'", "x'ff00'", "NULL", "1e300", "'[true]'", "'{}'")
-                    )
+                    sql = f'UPDATE {table} SET "{column[1]}" = {draw.choice(values)}'
                     with suppress(sqlite3.Error):
-                        database.execute(f'UPDATE {table} SET "{column[1]}" = {value}')
-            database.commit()
+                        database.execute(sql)
 
 
 def _flipped(home: Path) -> None:
-    """Every file of the caches has other bytes."""
+    """Change bytes of every file of the caches."""
     draw = random.Random(4)
     for path in _caches(home).rglob("*"):
         if path.is_file():
@@ -231,43 +213,37 @@ def _cache_links(home: Path) -> None:
     _caches(home).symlink_to(_caches(home).name)
 
 
-CACHES: Final[Mapping[str, Callable[[Path], None]]] = MappingProxyType(
-    {
-        "a cache with values of other types": _poisoned,
-        "a cache with other bytes": _flipped,
-        "a cache that links to itself": _cache_links,
-    }
-)
+CACHES: Final[Mapping[str, Callable[[Path], None]]] = {
+    "a cache with values of other types": _poisoned,
+    "a cache with other bytes": _flipped,
+    "a cache that links to itself": _cache_links,
+}
 
 
 def _draft_links(home: Path) -> None:
-    """The names that drafts have had lead to what somebody else has written."""
+    """Make links to another file under the names of drafts."""
     for number in range(os.getpid(), os.getpid() + 500):
         for name in (f".o.json.{number}.part", f"o.json.{number}.tmp"):
             (home / name).symlink_to("victim")
 
 
-OUTPUTS: Final[Mapping[str, Callable[[Path], object]]] = MappingProxyType(
-    {
-        "links with the names of drafts": _draft_links,
-        "an output as a link to itself": lambda home: (home / "o.json").symlink_to("o.json"),
-        "an output as a folder": lambda home: (home / "o.json").mkdir(),
-        "an output as a socket": lambda home: _socket(home / "o.json"),
-        "a datasheet of somebody else": lambda home: (home / "o.datasheet.md").symlink_to("victim"),
-    }
-)
+OUTPUTS: Final[Mapping[str, Callable[[Path], object]]] = {
+    "links with the names of drafts": _draft_links,
+    "an output as a link to itself": lambda home: (home / "o.json").symlink_to("o.json"),
+    "an output as a folder": lambda home: (home / "o.json").mkdir(),
+    "an output as a socket": lambda home: _socket(home / "o.json"),
+    "a datasheet of somebody else": lambda home: (home / "o.datasheet.md").symlink_to("victim"),
+}
 
 
 # A try
 
-COMMANDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "inspect": ("inspect", "runs"),
-        "status": ("status",),
-        "export": ("export", "--format", "gold", "-o", "o.json"),
-        "judge": ("judge", "runs", "--judge", "rules", "--quiet"),
-    }
-)
+COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "inspect": ("inspect", "runs"),
+    "status": ("status",),
+    "export": ("export", "--format", "gold", "-o", "o.json"),
+    "judge": ("judge", "runs", "--judge", "rules", "--quiet"),
+}
 """The app is the fifth."""
 
 
@@ -290,44 +266,38 @@ def template(setting: Setting) -> Path:
     return home
 
 
-def _cases() -> list[tuple[str, str, str]]:
-    """Group, trap and command: every one that concerns the trap."""
-    found = [("folder", trap, name) for trap in FOLDERS for name in ("inspect", "judge", "the app")]
-    found += [
-        ("workspace", trap, name)
-        for trap in WORKSPACES
-        for name in ("status", "export", "judge", "the app")
-    ]
-    found += [("cache", trap, name) for trap in CACHES for name in ("judge", "the app")]
-    return found + [("output", trap, "export") for trap in OUTPUTS]
+@dataclass(frozen=True)
+class TrapGroup:
+    """Traps of one kind: what makes them, where they are, the commands that meet them."""
+
+    title: str
+    traps: Mapping[str, Callable[[Path], object]]
+    folder: str
+    commands: tuple[str, ...]
 
 
-CASES: Final = _cases()
+GROUPS: Final = {
+    "folder": TrapGroup("beside a good trace", FOLDERS, "runs", ("inspect", "judge", "the app")),
+    "workspace": TrapGroup(
+        "in a workspace", WORKSPACES, "", ("status", "export", "judge", "the app")
+    ),
+    "cache": TrapGroup("in caches", CACHES, "", ("judge", "the app")),
+    "output": TrapGroup("where an export goes", OUTPUTS, "", ("export",)),
+}
+CASES: Final = [
+    (group, trap, name)
+    for group, one in GROUPS.items()
+    for trap in one.traps
+    for name in one.commands
+]
 WHOLE: Final = len(CASES)
-WHERE: Final = MappingProxyType(
-    {
-        "folder": f"{len(FOLDERS)} traps beside a good trace: inspect, judge, the app",
-        "workspace": f"{len(WORKSPACES)} traps in a workspace: status, export, judge, the app",
-        "cache": f"{len(CACHES)} traps in caches: judge, the app",
-        "output": f"{len(OUTPUTS)} traps where an export goes",
-    }
-)
-"""What the traps are counted as."""
 
 
 def attack(setting: Setting, number: int) -> Outcome:
     """Set one trap, and run one command or the app into it."""
     group, trap, name = CASES[number]
     with setting.home(template(setting)) as home:
-        match group:
-            case "folder":
-                FOLDERS[trap](home / "runs")
-            case "workspace":
-                WORKSPACES[trap](home)
-            case "cache":
-                CACHES[trap](home)
-            case _:
-                OUTPUTS[trap](home)
+        GROUPS[group].traps[trap](home / GROUPS[group].folder)
         if name == "the app":
             fell = _app(home, read=group in ("folder", "cache"))
         else:
@@ -338,38 +308,28 @@ def attack(setting: Setting, number: int) -> Outcome:
             # Else the folder could not be taken away.
             if path.is_file() and not path.is_symlink() and path.stat().st_mode & 0o777 == 0:
                 path.chmod(0o600)
-    return Outcome(setting.kind, WHERE[group], fell and f"{trap}, {name}: {fell}")
+    traps = GROUPS[group]
+    what = f"{len(traps.traps)} traps {traps.title}: {', '.join(traps.commands)}"
+    return Outcome(setting.kind, what, fell and f"{trap}, {name}: {fell}")
 
 
 def _command(home: Path, name: str, group: str) -> str:
     done = command(home, *COMMANDS[name], room=ROOM)
-    told = b"".join((home / f"said.{end}").read_bytes() for end in ("out", "err"))
-    if fell := done.fell:
+    if fell := bad_end(home, done):
         return fell
-    if bad := forbidden(told.replace("\ufffd".encode(), b"?")):
-        return f"said what a terminal obeys: {bad[:3]}"
-    if "MemoryError" in done.err:
-        return f"took more than {ROOM >> 20} MB more"
-    if group in ("folder", "cache") and not _read_the_rest(done, name):
-        return (
-            f"the rest of the folder is not read: {done.code} {done.out[-300:]} {done.err[-300:]}"
-        )
+    wanted = re.escape(GOOD) if name == "inspect" else r"[1-9]\d* (?:traces? judged|known)"
+    if group in ("folder", "cache") and not re.search(wanted, done.out + done.err):
+        return f"the rest is not read: {done.code} {done.out[-300:]} {done.err[-300:]}"
     return ""
 
 
-def _read_the_rest(done: Done, name: str) -> bool:
-    if name == "inspect":
-        return GOOD in done.out
-    return re.search(r"[1-9]\d* (?:traces? judged|known)", done.out + done.err) is not None
-
-
 def _app(home: Path, *, read: bool) -> str:
-    """Open the folder; it shows the good trace, or ends with words about the workspace."""
+    """Open the folder: it shows the good trace, or ends with a message on the workspace."""
     with app(home, "runs", "--annotator", "bob", columns=120, room=ROOM * 2) as terminal:
         try:
             terminal.until(lambda text: GOOD in text or "mast-tui: " in text, seconds=60.0)
             shown = GOOD in terminal.text
-            with suppress(OSError):  # where it has ended with words
+            with suppress(OSError):  # where it has ended already
                 for key in ("down", "o", "enter", "1", "3", "ctrl+q"):
                     terminal.press(key)
                     terminal.read(0.1)

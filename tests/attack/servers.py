@@ -1,4 +1,4 @@
-"""Servers that answer a model judge with whatever may hurt it."""
+"""Hostile servers of a model judge."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.judges.llm.client import client, rate_limiter
 from tests.attack.trying import (
+    DB,
     ROOM,
     SAMPLES,
     Outcome,
     Setting,
+    bad_end,
     forked,
     said,
     serving,
@@ -33,26 +34,23 @@ from tests.attack.trying import (
 )
 from tests.judges.llm.fake_time import FakeTime
 from tests.judges.llm.server import Action, answer, close, document, empty, html, raw, status
-from tests.terminal.hostile import HOSTILE, forbidden
+from tests.terminal.hostile import HOSTILE
 
 KEY: Final = "sk-attack-5f0c1d7be2a94c6f8a31"
 TRACE: Final = "support_desk_exchange.json"
-DB: Final = "w.db"
 SECONDS: Final = 2.0
-"""What the command waits for one answer, so that silent servers end in a moment."""
+"""The timeout of the command for one answer."""
 
 MEGABYTE: Final = b" " * (1 << 20)
 
 
 def _endless(write: Callable[[bytes], object], start: bytes = b"") -> None:
-    """Write without an end: whoever reads has to go."""
     write(start)
     for _ in range(1 << 14):
         write(MEGABYTE)
 
 
 def _packed(write: Callable[[bytes], object]) -> None:
-    """Sixteen gigabytes of spaces, packed to sixteen megabytes."""
     packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
     write(packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH))
     # After a full flush nothing refers to what came before, so the same bytes can be repeated.
@@ -62,7 +60,6 @@ def _packed(write: Callable[[bytes], object]) -> None:
 
 
 def _said(text: object, **changed: Any) -> Action:
-    """An answer by a model that says it has read all that it was sent."""
     return answer(text, **{"tokens_in": 10_000, **changed})
 
 
@@ -83,88 +80,76 @@ def _header(name: str, value: str, code: int = 429) -> Action:
 DATE: Final = "Mon, 01 Jan 99999999999999999999999 00:00:00 GMT"
 DEEP: Final = "[" * 50_000 + "]" * 50_000
 
-ACTIONS: Final[Mapping[str, Callable[[], Action]]] = MappingProxyType(
-    {
-        "an empty body": empty,
-        "a web page": html,
-        "a web page as an error": lambda: html(502),
-        "no answer to the connection": close,
-        "half an answer": lambda: _said("{}").cut(20),
-        "a reset in the midst": lambda: _said("{}").cut(20, reset=True),
-        "an answer a byte at a time": lambda: _said("{}").dripping(0.05),
-        "a list as the document": lambda: document([]),
-        "a number as the document": lambda: document(1e300),
-        "no choices": lambda: document({"choices": []}),
-        "choices of another type": lambda: document({"choices": {"0": None}}),
-        "a text of another type": lambda: _said(["x", {"type": "text", "text": "{}"}]),
-        "no text": lambda: _said(None),
-        "a refusal": lambda: _said(None, refusal="I will not"),
-        "cut off by length": lambda: _said('{"modes": [', finish="length"),
-        "usage of minus one": lambda: _said("{}", tokens_in=-1, tokens_out=-1),
-        "usage without bounds": lambda: _said("{}", tokens_in=10**400),
-        "NaN and Infinity": lambda: raw(b'{"choices": [{"message": {"content": NaN}}]}'),
-        "not UTF-8": lambda: raw(b'{"choices": "\xff\xfe\x00"}'),
-        "half a character": lambda: _said('{"modes": "\\ud800"}'),
-        "a deep document": lambda: raw(DEEP.encode()),
-        "a deep answer": lambda: _said(DEEP),
-        "keys that are there twice": lambda: _said('{"modes": [], "modes": {}, "modes": 1}'),
-        "words around the answer": lambda: _said('Sure!\n```json\n{"modes": []}\n```\nBye.'),
-        "an unknown mode": lambda: _modes([{"mode": "9.9", "verdict": "present"}]),
-        "modes of other types": lambda: _modes([None, 1, [], {"mode": {}}, {"mode": "1.3"}]),
-        "a hundred thousand findings": lambda: _modes(
-            [{"mode": "1.3", "verdict": "present", "findings": [{}] * 100_000}]
-        ),
-        "spans that are not there": lambda: _finding(first=-5, last=10**30),
-        "a quote of a megabyte": lambda: _finding(quote="x" * (1 << 20)),
-        "a reason that a terminal obeys": lambda: _finding(rationale=HOSTILE),
-        "a quote that a terminal obeys": lambda: _finding(quote=HOSTILE),
-        "confidence that is no number": lambda: _finding(confidence="very"),
-        "an error that a terminal obeys": lambda: status(400, HOSTILE),
-        "the key in an error": lambda: status(401, f"Bearer {KEY} is wrong; {KEY[::-1]}"),
-        "the key in an answer": lambda: _finding(rationale=f"the key is {KEY}"),
-        "no such model": lambda: status(404, "no such model"),
-        "no money": lambda: status(429, "quota", code="insufficient_quota"),
-        "too long a request": lambda: status(400, "too long", code="context_length_exceeded"),
-        "a date without bounds to wait for": lambda: _header("retry-after", DATE),
-        "a zone without bounds": lambda: _header(
-            "retry-after", "Mon, 01 Jan 2027 00:00:00 +99999999999999999999"
-        ),
-        "seconds without bounds": lambda: _header("retry-after", "9" * 400),
-        "minus a second": lambda: _header("retry-after", "-1"),
-        "limits that are none": lambda: _header("x-ratelimit-remaining-requests", "NaN", 200),
-        "a header of 60 kB": lambda: _header("x-long", "y" * 60_000, 200),
-        "an error of five": lambda: status(500),
-        "a redirect elsewhere": lambda: Action(
-            307, b"", (("location", "http://127.0.0.1:9/v1/chat/completions"),)
-        ),
-        "a redirect to itself": lambda: Action(308, b"", (("location", "chat/completions"),)),
-        "a status of its own": lambda: raw(b"{}", code=799),
-    }
-)
-"""What can be said in an answer that has an end."""
+ACTIONS: Final[Mapping[str, Callable[[], Action]]] = {
+    "an empty body": empty,
+    "a web page": html,
+    "a web page as an error": lambda: html(502),
+    "no answer to the connection": close,
+    "half an answer": lambda: _said("{}").cut(20),
+    "a reset in the midst": lambda: _said("{}").cut(20, reset=True),
+    "an answer a byte at a time": lambda: _said("{}").dripping(0.05),
+    "a list as the document": lambda: document([]),
+    "a number as the document": lambda: document(1e300),
+    "no choices": lambda: document({"choices": []}),
+    "choices of another type": lambda: document({"choices": {"0": None}}),
+    "a text of another type": lambda: _said(["x", {"type": "text", "text": "{}"}]),
+    "no text": lambda: _said(None),
+    "a refusal": lambda: _said(None, refusal="I will not"),
+    "cut off by length": lambda: _said('{"modes": [', finish="length"),
+    "usage of minus one": lambda: _said("{}", tokens_in=-1, tokens_out=-1),
+    "usage without bounds": lambda: _said("{}", tokens_in=10**400),
+    "NaN and Infinity": lambda: raw(b'{"choices": [{"message": {"content": NaN}}]}'),
+    "not UTF-8": lambda: raw(b'{"choices": "\xff\xfe\x00"}'),
+    "half a character": lambda: _said('{"modes": "\\ud800"}'),
+    "a deep document": lambda: raw(DEEP.encode()),
+    "a deep answer": lambda: _said(DEEP),
+    "keys that are there twice": lambda: _said('{"modes": [], "modes": {}, "modes": 1}'),
+    "words around the answer": lambda: _said('Sure!\n```json\n{"modes": []}\n```\nBye.'),
+    "an unknown mode": lambda: _modes([{"mode": "9.9", "verdict": "present"}]),
+    "modes of other types": lambda: _modes([None, 1, [], {"mode": {}}, {"mode": "1.3"}]),
+    "a hundred thousand findings": lambda: _modes(
+        [{"mode": "1.3", "verdict": "present", "findings": [{}] * 100_000}]
+    ),
+    "spans that are not there": lambda: _finding(first=-5, last=10**30),
+    "a quote of a megabyte": lambda: _finding(quote="x" * (1 << 20)),
+    "a reason that a terminal obeys": lambda: _finding(rationale=HOSTILE),
+    "a quote that a terminal obeys": lambda: _finding(quote=HOSTILE),
+    "confidence that is no number": lambda: _finding(confidence="very"),
+    "an error that a terminal obeys": lambda: status(400, HOSTILE),
+    "the key in an error": lambda: status(401, f"Bearer {KEY} is wrong; {KEY[::-1]}"),
+    "the key in an answer": lambda: _finding(rationale=f"the key is {KEY}"),
+    "no such model": lambda: status(404, "no such model"),
+    "no money": lambda: status(429, "quota", code="insufficient_quota"),
+    "too long a request": lambda: status(400, "too long", code="context_length_exceeded"),
+    "a date without bounds to wait for": lambda: _header("retry-after", DATE),
+    "a zone without bounds": lambda: _header(
+        "retry-after", "Mon, 01 Jan 2027 00:00:00 +99999999999999999999"
+    ),
+    "seconds without bounds": lambda: _header("retry-after", "9" * 400),
+    "minus a second": lambda: _header("retry-after", "-1"),
+    "limits that are none": lambda: _header("x-ratelimit-remaining-requests", "NaN", 200),
+    "a header of 60 kB": lambda: _header("x-long", "y" * 60_000, 200),
+    "an error of five": lambda: status(500),
+    "a redirect elsewhere": lambda: Action(
+        307, b"", (("location", "http://127.0.0.1:9/v1/chat/completions"),)
+    ),
+    "a redirect to itself": lambda: Action(308, b"", (("location", "chat/completions"),)),
+    "a status of its own": lambda: raw(b"{}", code=799),
+}
+"""Complete answers."""
 
-STREAMS: Final[Mapping[str, tuple[str, Callable[[Callable[[bytes], object]], object]]]] = (
-    MappingProxyType(
-        {
-            "an endless answer": ("HTTP/1.1 200 OK\r\n", _endless),
-            "an endless error": ("HTTP/1.1 503 No\r\n", _endless),
-            "16 GB of gzip": ("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n", _packed),
-            "16 GB of gzip as an error": (
-                "HTTP/1.1 400 No\r\ncontent-encoding: gzip\r\n",
-                _packed,
-            ),
-            "an endless text": (
-                "HTTP/1.1 200 OK\r\n",
-                lambda write: _endless(write, b'{"choices": [{"message": {"content": "'),
-            ),
-            "gzip that is none": (
-                "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n",
-                lambda write: write(b"no gzip"),
-            ),
-        }
-    )
-)
-"""What never ends: the lines before it, and what is written."""
+OK: Final = "HTTP/1.1 200 OK\r\n"
+GZIP: Final = "content-encoding: gzip\r\n"
+TEXT: Final = b'{"choices": [{"message": {"content": "'
+STREAMS: Final[Mapping[str, tuple[str, Callable[[Callable[[bytes], object]], object]]]] = {
+    "an endless answer": (OK, _endless),
+    "an endless error": ("HTTP/1.1 503 No\r\n", _endless),
+    "16 GB of gzip": (OK + GZIP, _packed),
+    "16 GB of gzip as an error": (f"HTTP/1.1 400 No\r\n{GZIP}", _packed),
+    "an endless text": (OK, lambda write: _endless(write, TEXT)),
+    "gzip that is none": (OK + GZIP, lambda write: write(b"no gzip")),
+}
+"""Answers without an end: the first lines, and the writer of the rest."""
 
 WHOLE: Final = 2 * (len(ACTIONS) + len(STREAMS))
 
@@ -174,7 +159,7 @@ class Hostile(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     folder = Path()
-    """Where a file is made for whatever was asked."""
+    """The folder of a file for each behaviour that was asked for."""
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing of single requests."""
@@ -230,7 +215,6 @@ def serve(folder: Path, tell: Callable[[str], None]) -> None:
 
 
 def _judge(words: Sequence[str]) -> int:
-    """Run the command where no time passes between its two tries."""
     timing = FakeTime().timing
     for module in (client, rate_limiter):
         vars(module)["Timing"] = lambda: timing  # only in this process
@@ -249,15 +233,10 @@ def attack(setting: Setting, behaviour: int, url: str) -> Outcome:
         surroundings = {"OPENAI_API_KEY": KEY}
         work = partial(_judge, words)
         done = said(home, wait_for(forked(home, work, room=ROOM, surroundings=surroundings)))
-        told = b"".join((home / f"said.{end}").read_bytes() for end in ("out", "err"))
         asked = setting.folder / f"asked-{behaviour}"
-        fell = done.fell or ("" if asked.exists() else f"nobody was asked: {done.err}")
-        if KEY.encode() in told:
+        fell = bad_end(home, done) or ("" if asked.exists() else f"nobody was asked: {done.err}")
+        if KEY in done.out + done.err:
             fell = fell or "the key is shown"
-        if bad := forbidden(told.replace("\ufffd".encode(), b"?")):
-            fell = fell or f"said what a terminal obeys: {bad[:3]}"
-        if "MemoryError" in done.err:
-            fell = fell or f"took more than {ROOM >> 20} MB more"
         if (home / DB).exists():
             fell = fell or unsound(home / DB)
             kept = b"".join(path.read_bytes() for path in home.glob(f"{DB}*"))

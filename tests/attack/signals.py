@@ -1,4 +1,4 @@
-"""Signals, stops and closed terminals, on every main screen."""
+"""Signals, stops and closed terminals on every main screen."""
 
 from __future__ import annotations
 
@@ -11,22 +11,18 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from tests.attack.kills import DB, ONE, PLACE, templates
-from tests.attack.trying import Outcome, Setting, app, end_of, unsound, wait_for
+from tests.attack.kills import ONE, templates
+from tests.attack.trying import DB, PLACE, Outcome, Setting, app, end_of, unsound, wait_for
 from tests.terminal.screen import Terminal
 
 SCREENS: Final = (
-    ("annotate", (), r"Timeline"),
-    ("a dialog", ("D",), r"of \d+ spans read"),
-    ("a text field", ("/", "x"), r"x"),
-    ("library", ("escape",), r"Library"),
-    ("adjudicate", ("A",), r"Adjudicate"),
-    ("agreement", ("K",), r"Agreement"),
-    ("signatures", ("S",), r"Signatures"),
-    ("judge runs", ("R",), r"Judge runs"),
+    ("annotate", (), r"Timeline"), ("a dialog", ("D",), r"of \d+ spans read"),
+    ("a text field", ("/", "x"), r"x"), ("library", ("escape",), r"Library"),
+    ("adjudicate", ("A",), r"Adjudicate"), ("agreement", ("K",), r"Agreement"),
+    ("signatures", ("S",), r"Signatures"), ("judge runs", ("R",), r"Judge runs"),
     ("study", ("Y",), r"Study"),
-)
-"""The keys that lead there from the trace on which a label was just set, and what stands there."""
+)  # fmt: skip
+"""Screens, the keys that lead there from a trace, and a text on them."""
 
 ENDINGS: Final = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT")
 WAYS: Final = (*ENDINGS, "a closed terminal", "SIGTSTP and SIGCONT", "SIGTERM twice")
@@ -34,19 +30,16 @@ WAYS: Final = (*ENDINGS, "a closed terminal", "SIGTSTP and SIGCONT", "SIGTERM tw
 WHOLE: Final = len(WAYS) * len(SCREENS)
 
 BEGIN: Final = b"\x1b[?1049h"
-"""The app takes the terminal."""
-
 LEFT: Final = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?2004l")
-"""The screen of before, a cursor, no mouse, no marked pastes."""
+"""Normal screen, cursor, no mouse, no bracketed paste."""
 
 
 def settings_of(terminal: Terminal) -> list[Any]:
-    """How the terminal is set, as ``stty`` tells it."""
     return termios.tcgetattr(terminal.process.child_fd)
 
 
 def not_restored(terminal: Terminal, before: list[Any]) -> str:
-    """What the terminal is left with, or nothing."""
+    """Return what is not restored in the terminal, or an empty text."""
     raw = bytes(terminal.raw)
     begun = raw.rfind(BEGIN)
     if missing := [wanted for wanted in LEFT if raw.rfind(wanted) < begun]:
@@ -55,27 +48,27 @@ def not_restored(terminal: Terminal, before: list[Any]) -> str:
 
 
 def is_stopped(terminal: Terminal) -> bool:
-    """Whether the process stands still until it is told to go on."""
+    """Return True if the process is stopped."""
     stat = Path(f"/proc/{terminal.process.pid}/stat").read_text()
     return stat.rpartition(")")[2].split()[0] == "T"
 
 
 def labels_of(home: Path, who: str) -> int:
-    """How many labels somebody has on the disk."""
+    """Return the number of stored labels of an annotator."""
     with closing(sqlite3.connect(home / DB)) as database:
         asked = database.execute("SELECT count(*) FROM labels WHERE annotator = ?", (who,))
         return int(asked.fetchone()[0])
 
 
 def labelled(terminal: Terminal) -> None:
-    """Set a label, and see it."""
+    """Set a label and wait until it is shown."""
     terminal.until("alice")
     terminal.press("down", "1", "3")
     terminal.until(r"1\.3 [^#]* on #2")
 
 
 def ends(home: Path, way: str, keys: tuple[str, ...], shown: str) -> str:
-    """Label, go to a screen, end the app from outside; what does not hold."""
+    """Label, go to a screen, end the app from outside; return what does not hold."""
     with app(home, *ONE, *PLACE, "--annotator", "alice", columns=120, rows=40) as terminal:
         process = terminal.process
         before = a_new_terminal()
@@ -104,7 +97,7 @@ def ends(home: Path, way: str, keys: tuple[str, ...], shown: str) -> str:
 
 
 def a_new_terminal() -> list[Any]:
-    """How a terminal is set that nobody has changed yet."""
+    """Return the settings of a new terminal."""
     ours, theirs = os.openpty()
     try:
         return termios.tcgetattr(theirs)
@@ -123,7 +116,7 @@ def _kept(home: Path, labels: int) -> str:
 
 
 def goes_on(home: Path, keys: tuple[str, ...], shown: str) -> str:
-    """Stop the app on a screen and have it go on, and end it by a key."""
+    """Stop and continue the app on a screen, and end it by a key."""
     with app(home, *ONE, *PLACE, "--annotator", "alice", columns=120, rows=40) as terminal:
         labelled(terminal)
         terminal.press(*keys)

@@ -1,4 +1,4 @@
-"""A team's PostgreSQL server: killed while members label, and asked by a blind annotator."""
+"""A team's PostgreSQL server: killed while members label, and queried by a blind annotator."""
 
 from __future__ import annotations
 
@@ -74,7 +74,6 @@ def until_refused(team: Team, name: str, log: Path, seed: str) -> int:
 
 
 def _marks(log: Path) -> tuple[set[Mark], Mark | None]:
-    """Return the marks that were kept, and one of which nobody knows whether it was."""
     marks: set[Mark] = set()
     asked_for: Mark | None = None
     for line in log.read_text().splitlines():
@@ -88,7 +87,6 @@ def _marks(log: Path) -> tuple[set[Mark], Mark | None]:
 
 
 def _lost(team: Team, name: str, log: Path, before: set[Mark]) -> str:
-    """Return the labels that are not as they were shown, or nothing."""
     changed, unknown = _marks(log)
     expected = before ^ changed
     found = _found(team, name)
@@ -144,7 +142,6 @@ def kill(home: Path, team: Team, draw: random.Random, *, server: bool) -> str:
 
 
 def _ends(home: Path, pids: dict[str, int]) -> str:
-    """Wait until the programs of the members end with an error in words."""
     for name, pid in pids.items():
         code = wait_for(pid)
         texts = [(home / f"{name}.{end}").read_text("utf-8", "replace") for end in ("out", "err")]
@@ -157,18 +154,18 @@ def _ends(home: Path, pids: dict[str, int]) -> str:
 
 
 def _statement(draw: random.Random, connection: psycopg.Connection[Any], *, reveals: bool) -> Any:
-    """Return a random statement of an annotator."""
     kind = draw.random()
     if reveals and kind < 0.35:
         return draw.choice(draw.choice(list(REVEALS.values())))
     if reveals and kind < 0.45:
-        performed = " ".join(
+        reveal = " ".join(
             statement.as_string(connection).replace("SELECT seen.append", "PERFORM seen.append", 1)
             + ";"
             for statement in REVEALS["pass 1"]
         )
-        block = draw.choice(list(EXCEPTION_BLOCKS.values()))
-        return block.format(reveal=performed, labels=LABELS_AS_TEXT)
+        return draw.choice(list(EXCEPTION_BLOCKS.values())).format(
+            reveal=reveal, labels=LABELS_AS_TEXT
+        )
     if kind < 0.6:
         return draw.choice(READ_ALL)
     if kind < 0.65:
@@ -225,7 +222,6 @@ def attack(home: Path, way: str, teams: dict[str, Team], draw: random.Random) ->
 
 
 def _teams(server: PostgresServer) -> dict[str, Team]:
-    """Return a team for each group of tries."""
     teams = {"SQL": Team(server)}
     everybody_works(teams["SQL"])
     work(teams["SQL"], ME, finish=False, note="of mira")

@@ -1,4 +1,4 @@
-"""A small share of what ``scripts/attack.py`` does: nothing falls."""
+"""A small share of the attacks of scripts/attack.py."""
 
 from __future__ import annotations
 
@@ -15,26 +15,15 @@ from tests.attack.trying import Outcome
 pytestmark = pytest.mark.timeout(1800)
 
 SHARES: Final = {
-    "kills": 0.001,
-    "locks": 0.01,
-    "signals": 0.015,
-    "planted": 0.015,
-    "servers": 0.025,
-    "imports": 0.001,
-    "undo": 0.005,
-    "files": 0.001,
-    "archives": 0.005,
-    "copies": 0.005,
-    "codebook": 0.004,
-    "decisions": 0.004,
-    "team": 0.007,
-    "web": 0.005,
-}
+    "kills": 0.001, "locks": 0.01, "signals": 0.015, "planted": 0.015, "servers": 0.025,
+    "imports": 0.001, "undo": 0.005, "files": 0.001, "archives": 0.005, "copies": 0.005,
+    "codebook": 0.004, "decisions": 0.004, "team": 0.007, "web": 0.005,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Outcome]]:
-    """What came of a few tries of every kind, all made by one process."""
+    """The outcomes of a few tries of every kind, made by one process."""
     found: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in outcomes(SHARES, tmp_path_factory.mktemp("attack"), seed=1, jobs=1):
         found[outcome.kind].append(outcome)

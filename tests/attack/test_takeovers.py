@@ -1,4 +1,4 @@
-"""Forged files that overrule an adjudicator or a judge: none is taken, and the guard sees them."""
+"""Forged files that overrule an adjudicator or a judge: none is accepted."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_no_takeover_is_taken_and_each_is_seen_where_it_is(template: Path, tmp_path: Path) -> None:
+def test_no_takeover_is_accepted_and_each_is_detected(template: Path, tmp_path: Path) -> None:
     before = Known.of(template)
     lines = SAMPLES.read_text("utf-8").splitlines(keepends=True)
     names = {str(row[0]) for row in before.state["labels"]}
     refused = 0
-    for seed in range(12):
+    for seed in range(6):
         file = tmp_path / "x.jsonl"
         file.write_text("".join(takeover(lines, random.Random(seed))))
         path = tmp_path / f"{seed}.db"
         shutil.copy(template, path)
         with closing(Workspace.open(path)) as workspace:
+            is_taken = True
             try:
                 merge_content(read_jsonl(file), workspace)
-                is_taken = True
             except MergeRefused:
                 is_taken = False
                 refused += 1
@@ -52,4 +52,4 @@ def test_no_takeover_is_taken_and_each_is_seen_where_it_is(template: Path, tmp_p
             with closing(Workspace.open(path)) as workspace:
                 merge_content(read_jsonl(file), workspace, replacing=names | {"zoe"})
             assert guarded(before.state) - guarded(state(path)) or overruled(before, path)
-    assert refused > 6
+    assert refused > 3

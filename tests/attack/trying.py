@@ -1,4 +1,4 @@
-"""What every kind of attack uses: numbered tries from a seed, forked programs, a look at the disk.
+"""Tools of every attack: numbered tries from a seed, forked processes, checks of workspaces.
 
 A try runs the app or a command in a process that is forked from this one, in which everything is
 imported already, so that hundreds of starts take no longer than their work.
@@ -10,7 +10,6 @@ import array
 import fcntl
 import gc
 import importlib
-import json
 import os
 import pkgutil
 import pty
@@ -37,37 +36,51 @@ import mast_tui
 from mast_tui.cli import main as mast_tui_main
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
-from mast_tui.workspace import Workspace
+from mast_tui.workspace import Workspace, schema
 from mast_tui.workspace.schema import STATE_TABLES
 from tests.terminal.forking import ForkedProcess
+from tests.terminal.hostile import forbidden
 from tests.terminal.screen import NOT_INHERITED, Terminal
 
 ROOT: Final = Path(__file__).parents[2]
 SAMPLES: Final = ROOT / "sample_traces"
 
+DB: Final = "w.db"
+PLACE: Final = ("--workspace", DB)
+"""The workspace of a home, and the option that names it."""
+
 PATIENCE: Final = 120.0
-"""Seconds after which a process that should have ended hangs, however busy the machine."""
+"""The longest time in seconds that a process may take, also on a busy machine."""
 
 ROOM: Final = 1 << 30
-"""Bytes of address space that a command may take beyond what it begins with, where that counts."""
+"""The address space in bytes that a command may add, where it is limited."""
 
 NOT_RUN_HERE: Final = ("mast_tui.__main__",)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one try: ``what`` was attacked and how, ``fell`` says why it did not hold."""
+    """The result of one try.
+
+    Attributes:
+        kind: The kind of attack.
+        what: What was attacked and how.
+        fell: Why it did not hold; empty if it did.
+        notes: Figures beside the table, such as the longest wait.
+    """
 
     kind: str
     what: str
     fell: str = ""
     notes: Mapping[str, float] = field(default_factory=dict)
-    """Figures that are told beside the table, such as the longest wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Which share of the tries is for this process, and from which seed."""
+    """The share of the tries that this process makes, and their seed.
+
+    ``kept`` is the folder for files on which something fell.
+    """
 
     kind: str
     folder: Path
@@ -76,19 +89,18 @@ class Setting:
     job: int = 0
     jobs: int = 1
     kept: Path | None = None
-    """Where files are kept by which something fell."""
 
     def numbers(self, whole: int) -> range:
-        """The numbers of the tries that are to be made here, of so many in a whole run."""
+        """Return the numbers of the tries of this process, of so many in a whole run."""
         return range(self.job, max(1, round(whole * self.share)), self.jobs)
 
     def draw(self, number: int) -> random.Random:
-        """The source of chance for one try, the same whoever makes it."""
+        """Return the source of chance for one try, the same in any process."""
         return random.Random(f"{self.seed}:{self.kind}:{number}")
 
     @contextmanager
     def home(self, template: Path | None = None) -> Iterator[Path]:
-        """An empty home in which somebody has seen the welcome, or a copy of another one."""
+        """Make a home in which the welcome was seen, empty or a copy of another one."""
         home = Path(tempfile.mkdtemp(dir=self.folder))
         try:
             if template is not None:
@@ -119,7 +131,6 @@ def prepare() -> None:
 
 
 def _become(home: Path, surroundings: Mapping[str, str], room: int | None) -> None:
-    """Be the child: another home, no more memory than that, signals as a shell leaves them."""
     os.environ.update(HOME=str(home), **surroundings)
     os.chdir(home)
     if room is not None:
@@ -129,7 +140,6 @@ def _become(home: Path, surroundings: Mapping[str, str], room: int | None) -> No
 
 
 def _leave(work: Callable[[], object]) -> NoReturn:
-    """Do the child's work and end with its exit code; 70 with a traceback where it crashed."""
     code = 70
     try:
         returned = work()
@@ -156,7 +166,7 @@ class App(ForkedProcess):
         self.gone = False
 
     def close(self, force: bool = False) -> None:
-        """Take the terminal away, and see the process off."""
+        """Close the terminal and wait for the end of the process."""
         if self.gone:
             force = False
         super().close(force)
@@ -168,7 +178,7 @@ class App(ForkedProcess):
 def app(
     home: Path, *words: str, columns: int = 100, rows: int = 30, room: int | None = None
 ) -> Terminal:
-    """The app with these words in a terminal of its own."""
+    """Start the app with these arguments in a terminal of its own."""
     pid, descriptor = pty.fork()
     if pid == 0:
         _become(home, {}, room)
@@ -181,7 +191,7 @@ def app(
 
 
 def end_of(terminal: Terminal, seconds: float = PATIENCE) -> int | None:
-    """Take in what the app still writes until it ends; its exit code, None where it hangs."""
+    """Read the app's output until it ends; return its exit code, or None if it hangs."""
     until = time.monotonic() + seconds
     while terminal.read(0.1) and time.monotonic() < until:
         pass
@@ -199,7 +209,7 @@ def forked(
     room: int | None = None,
     surroundings: Mapping[str, str] | None = None,
 ) -> int:
-    """Begin ``work`` in a child; what it says is in ``NAME.out`` and ``NAME.err`` of the folder."""
+    """Start ``work`` in a child whose output goes into ``NAME.out`` and ``NAME.err``."""
     pid = os.fork()
     if pid == 0:
         for number, end in ((1, "out"), (2, "err")):
@@ -213,7 +223,7 @@ def forked(
 
 
 def ended(pid: int, seconds: float) -> int | None:
-    """The exit code of a child, or the negative number of a signal; None if it goes on so long."""
+    """Return a child's exit code or negative signal number; None if it runs longer."""
     descriptor = os.pidfd_open(pid)
     try:
         if not select.select([descriptor], [], [], seconds)[0]:
@@ -224,7 +234,7 @@ def ended(pid: int, seconds: float) -> int | None:
 
 
 def wait_for(pid: int, seconds: float = PATIENCE) -> int | None:
-    """The same; what does not end is killed, and None tells of it."""
+    """Return the same, and kill a child that runs longer."""
     code = ended(pid, seconds)
     if code is None:
         os.kill(pid, signal.SIGKILL)
@@ -234,7 +244,7 @@ def wait_for(pid: int, seconds: float = PATIENCE) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How a command ended: its exit code (None: it had to be killed), and what it said."""
+    """The exit code of a command (None: it had to be killed) and its output."""
 
     code: int | None
     out: str
@@ -242,7 +252,7 @@ class Done:
 
     @property
     def fell(self) -> str:
-        """Why that is no way to end, or nothing: exit code 1 or 2 comes with words."""
+        """Why the command ended badly, or an empty text: exit codes 1 and 2 need a message."""
         if self.code is None:
             return f"hangs: not done after {PATIENCE:.0f} s"
         if "Traceback" in self.out + self.err:
@@ -263,30 +273,56 @@ def command(
     surroundings: Mapping[str, str] | None = None,
     seconds: float = PATIENCE,
 ) -> Done:
-    """Run a command to its end."""
+    """Run a command to its end or for so many seconds."""
     pid = begin(home, *words, room=room, surroundings=surroundings)
     return said(home, wait_for(pid, seconds))
 
 
 def begin(
-    home: Path,
-    *words: str,
-    room: int | None = None,
-    surroundings: Mapping[str, str] | None = None,
+    home: Path, *words: str, room: int | None = None, surroundings: Mapping[str, str] | None = None
 ) -> int:
-    """Begin a command; its process id."""
+    """Start a command and return its process id."""
     return forked(home, lambda: run(split_command(words)), room=room, surroundings=surroundings)
 
 
 def said(home: Path, code: int | None) -> Done:
-    """What the last command of a folder has said."""
+    """Return the exit code with the output of the last command of a folder."""
     texts = [(home / f"said.{end}").read_text("utf-8", "replace") for end in ("out", "err")]
     return Done(code, *texts)
 
 
+def bad_end(home: Path, done: Done) -> str:
+    """Return why a command ended badly, took too much memory or wrote terminal commands."""
+    if done.fell:
+        return done.fell
+    if "MemoryError" in done.err:
+        return f"took more than {ROOM >> 20} MB more"
+    raw = b"".join((home / f"said.{end}").read_bytes() for end in ("out", "err"))
+    bad = forbidden(raw.replace("\ufffd".encode(), b"?"))
+    return f"wrote what a terminal obeys: {bad[:3]}" if bad else ""
+
+
+def kill(home: Path, words: Sequence[str], draw: random.Random, seconds: float) -> Done | None:
+    """Kill a command at a random moment; return its result if it had ended before."""
+    pid = begin(home, *words)
+    code = ended(pid, draw.uniform(0.0, seconds))
+    if code is None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        code = wait_for(pid)
+    return None if code == -signal.SIGKILL else said(home, code)
+
+
+def seconds_of(home: Path, words: Sequence[str]) -> float:
+    """Run a command to its end and return the seconds that it took."""
+    begun = time.monotonic()
+    must(home, *words)
+    return time.monotonic() - begun
+
+
 @contextmanager
 def serving(serve: Callable[[Callable[[str], None]], None]) -> Iterator[str]:
-    """A server in a child, which tells its address by calling what it is given."""
+    """Run a server in a child, which reports its address through a function."""
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -313,7 +349,7 @@ State = Mapping[str, tuple[tuple[object, ...], ...]]
 
 
 def state(path: Path) -> State:
-    """All rows of the tables that follow from events, in an order of their own."""
+    """Return the sorted rows of the tables that follow from events."""
     with closing(sqlite3.connect(path)) as database:
         return {
             table.name: tuple(
@@ -327,16 +363,16 @@ def state(path: Path) -> State:
 
 
 def events(path: Path) -> int:
-    """How many events a workspace holds."""
+    """Return the number of events of a workspace."""
     with closing(sqlite3.connect(path)) as database:
         return int(database.execute("SELECT count(*) FROM events").fetchone()[0])
 
 
 def unsound(path: Path, *, imported: bool = False) -> str:
-    """What is wrong with a workspace file, or nothing.
+    """Return what is wrong with a workspace file, or an empty text.
 
-    The file is whole, opens, counts no two events alike, holds no label twice, and its state
-    tables are those that its events come to. What was ``imported`` may count and say things twice.
+    Its database is sound, no two events have one number, no label is there twice, and its state
+    tables follow from its events. ``imported`` events may have equal numbers and labels.
     """
     with closing(sqlite3.connect(path)) as database:
         whole = database.execute("PRAGMA integrity_check").fetchall()
@@ -364,20 +400,29 @@ def _doubled(path: Path) -> list[object]:
     return [label for label, times in found.items() if times > 1]
 
 
-def sample_lines() -> list[dict[str, object]]:
-    """The sample workspace, a record a line."""
-    text = (SAMPLES / "workspace.jsonl").read_text("utf-8")
-    return [json.loads(line) for line in text.splitlines()]
+def standing(rows: State) -> State:
+    """Return the rows without withdrawn passes."""
+    withdrawn = [column.name for column in schema.passes.columns].index("withdrawn")
+    passes = tuple(row for row in rows["passes"] if not row[withdrawn])
+    return {**rows, "passes": passes}
 
 
-def write_lines(path: Path, lines: Sequence[object]) -> Path:
-    """Write one JSON value a line."""
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    return path
+def differing(one: Mapping[str, object], other: Mapping[str, object]) -> str:
+    """Return the names of the tables that differ."""
+    return ", ".join(name for name in one if one[name] != other[name])
+
+
+def sample_home(setting: Setting) -> Path:
+    """Return a home with the sample workspace: two annotators, a judge and decisions."""
+    home = setting.folder / "template"
+    if not home.exists():
+        home.mkdir(parents=True)
+        must(home, "import", str(SAMPLES / "workspace.jsonl"), "--format", "jsonl", *PLACE)
+    return home
 
 
 def must(home: Path, *words: str) -> Done:
-    """Run a command of a preparation, which has to succeed."""
+    """Run a command that has to succeed."""
     done = command(home, *words)
     if done.code != 0:
         raise RuntimeError(f"{' '.join(words)}: {done.code}\n{done.out}{done.err}")

@@ -1,11 +1,9 @@
-"""Imports taken back, after work by people and after kills: the workspace is as it was before."""
+"""Imports undone after work by annotators and after kills: the workspace is as it was before."""
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
-import signal
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from functools import cache
@@ -18,27 +16,26 @@ from mast_tui.session import Session
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
-from mast_tui.workspace import Workspace, schema
+from mast_tui.workspace import Workspace
 from tests.attack import imports
 from tests.attack.trying import (
+    DB,
+    PLACE,
     SAMPLES,
     Outcome,
     Setting,
     State,
-    begin,
     command,
-    ended,
+    differing,
+    kill,
     must,
-    said,
+    standing,
     state,
     unsound,
-    wait_for,
 )
 
 WHOLE: Final = 400
 
-DB: Final = "w.db"
-PLACE: Final = ("--workspace", DB)
 UNDO: Final = ("import", "--undo", *PLACE)
 FORMATS: Final = ("csv-long", "jsonl", "csv-wide", "mast-data", "label-studio")
 TRACES: Final = ("cart-valkey-noeviction.jsonl", "ad-restart-loop.jsonl")
@@ -90,7 +87,6 @@ def label(path: Path, annotator: str, draw: random.Random) -> None:
 
 
 def _file(home: Path, name: str, draw: random.Random) -> Path:
-    """Keep a random part of a file of labels."""
     data = (home / f"good.{name}").read_bytes()
     lines = data.splitlines(keepends=True)
     if name in ("csv-long", "csv-wide") and len(lines) > 2 and draw.random() < 0.7:
@@ -101,34 +97,15 @@ def _file(home: Path, name: str, draw: random.Random) -> Path:
     return file
 
 
-def _standing(path: Path) -> State:
-    """Return the rows that follow from events, without the passes that were withdrawn."""
-    rows = dict(state(path))
-    withdrawn = [column.name for column in schema.passes.columns].index("withdrawn")
-    rows["passes"] = tuple(row for row in rows["passes"] if not row[withdrawn])
-    return rows
-
-
 def _of(rows: State, annotator: str) -> Mapping[str, tuple[tuple[object, ...], ...]]:
-    """Return the rows of one annotator."""
     return {name: tuple(row for row in table if annotator in row) for name, table in rows.items()}
 
 
-def _differing(one: Mapping[str, object], other: Mapping[str, object]) -> str:
-    return ", ".join(name for name in one if one[name] != other[name])
-
-
 def _undo(home: Path, draw: random.Random) -> tuple[int | None, str]:
-    """Take the import back, half of the time after a kill; return the exit code and what fell."""
     if draw.random() < 0.5:
-        pid = begin(home, *UNDO)
-        code = ended(pid, draw.uniform(0.0, 1.5))
-        if code is None:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            code = wait_for(pid)
-        if code != -signal.SIGKILL:
-            return code, said(home, code).fell
+        killed = kill(home, UNDO, draw, 1.5)
+        if killed is not None:
+            return killed.code, killed.fell
         if fell := unsound(home / DB, imported=True):
             return None, f"after a kill: {fell}"
     done = command(home, *UNDO)
@@ -140,28 +117,28 @@ def _undo(home: Path, draw: random.Random) -> tuple[int | None, str]:
 def attack(home: Path, name: str, work: str, draw: random.Random) -> tuple[str, bool]:
     """Import a file, have people work, take it back; return what fell and if it was imported."""
     file = _file(home, name, draw)
-    before = _standing(home / DB)
+    before = standing(state(home / DB))
     words = ("--format", name, *PLACE)
     skipping = () if name == "jsonl" else ("--allow-new", "--skip-errors")
     done = command(home, "import", str(file), *words, *skipping)
     if done.fell or done.code != 0:
-        same = _standing(home / DB) == before
+        same = standing(state(home / DB)) == before
         return done.fell or ("" if same else "it was refused, and changed the workspace"), False
-    imported = _standing(home / DB)
+    imported = standing(state(home / DB))
     if work == "another annotator works":
         label(home / DB, AFTERWARDS, draw)
     elif work == "an imported annotator works":
         label(home / DB, draw.choice(IMPORTED), draw)
-    worked = _standing(home / DB)
+    worked = standing(state(home / DB))
     code, fell = _undo(home, draw)
-    after = _standing(home / DB)
+    after = standing(state(home / DB))
     if fell:
         return fell, True
     if fell := unsound(home / DB, imported=True):
         return fell, True
     if code != 0:
         if after != worked:
-            return f"it was refused, and changed {_differing(after, worked)}", True
+            return f"it was refused, and changed {differing(after, worked)}", True
         if work == "an imported annotator works" or imported == before:
             return "", True
         return f"an import on which nothing was built is not taken back: {code}", True
@@ -175,8 +152,8 @@ def attack(home: Path, name: str, work: str, draw: random.Random) -> tuple[str, 
     rest = {
         name: tuple(row for row in rows if AFTERWARDS not in row) for name, rows in after.items()
     }
-    differing = _differing(rest, before)
-    return f"not as before: {differing}" if differing else "", True
+    names = differing(rest, before)
+    return f"not as before: {names}" if names else "", True
 
 
 WORK: Final = ("nobody works afterwards", "another annotator works", "an imported annotator works")
@@ -193,10 +170,6 @@ def tries(setting: Setting) -> Iterator[Outcome]:
         work = WORK[number % len(WORK)]
         with setting.home(home) as copy:
             fell, taken = attack(copy, name, work, setting.draw(number))
+        notes = {"files that were imported": float(taken)}
         what = f"import taken back: {work}"
-        yield Outcome(
-            setting.kind,
-            what,
-            fell and f"{name}: {fell}",
-            {"files that were imported": float(taken)},
-        )
+        yield Outcome(setting.kind, what, fell and f"{name}: {fell}", notes)

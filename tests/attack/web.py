@@ -1,4 +1,4 @@
-"""``mast-tui web`` as a server: junk on the socket, wrong doors, slow and killed parties."""
+"""mast-tui web as a server: junk on the socket, wrong tokens, slow and killed clients."""
 
 from __future__ import annotations
 
@@ -14,25 +14,21 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from aiohttp import ClientError, ClientSession, ClientWebSocketResponse, CookieJar
 from yarl import URL
 
-from tests.attack.trying import PATIENCE, SAMPLES, Outcome, Setting, unsound
+from tests.attack.trying import DB, PATIENCE, SAMPLES, Outcome, Setting, unsound
 
 WHOLE: Final = 200
 
-DB: Final = "w.db"
 TRACE: Final = "support_desk_exchange.json"
 TOKEN: Final = "a-token-of-the-attack"
 WEB: Final = ("web", "--port", "0", "--token", "--workspace", DB, TRACE)
 PAGE: Final = "page-of-attacker"
 PATHS: Final = (
-    "/terminal/../../etc/passwd",
-    "/pages/%2e%2e/%2e%2e/server.py",
-    "/pages//etc/passwd",
+    *("/terminal/../../etc/passwd", "/pages/%2e%2e/%2e%2e/server.py", "/pages//etc/passwd"),
 )
 Server = subprocess.Popen[str]
 
@@ -75,7 +71,6 @@ async def label(site: Site) -> ClientWebSocketResponse:
 
 
 async def _shown(socket: ClientWebSocketResponse, words: bytes) -> None:
-    """Wait until the app has drawn words."""
     seen = b""
     while words not in seen:
         message = await socket.receive(PATIENCE)
@@ -155,14 +150,12 @@ async def killed_app(site: Site, draw: random.Random) -> str:
     return ""
 
 
-WAYS: Final[Mapping[str, Callable[[Site, random.Random], Awaitable[str]]]] = MappingProxyType(
-    {
-        "junk on the socket": junk,
-        "wrong tokens, origins and paths": wrong_doors,
-        "half requests": half_requests,
-        "killed apps": killed_app,
-    }
-)
+WAYS: Final[Mapping[str, Callable[[Site, random.Random], Awaitable[str]]]] = {
+    "junk on the socket": junk,
+    "wrong tokens, origins and paths": wrong_doors,
+    "half requests": half_requests,
+    "killed apps": killed_app,
+}
 
 
 async def visit(address: URL, server: Server, way: str, draw: random.Random) -> str:

@@ -1,4 +1,4 @@
-"""Where the real traces and labels lie that some tests read."""
+"""The folder of real traces and labels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 
 
 def corpus(name: str) -> Path:
-    """A part of the corpus; the test is skipped where it is absent."""
+    """Return a part of the corpus, or skip the test where it is absent."""
     path = CORPUS / name
     if not path.exists():
         pytest.skip("the corpus is not here")

@@ -1,17 +1,23 @@
-"""What a crosswalk makes of labels, verdicts, and modes that it does not name."""
+"""Crosswalks between taxonomies, and those that come with the package."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from mast_tui.exchange.crosswalk import CrosswalkEntry, read_crosswalk, translated
+from mast_tui.exchange import crosswalk
+from mast_tui.exchange.crosswalk import CrosswalkEntry, find_crosswalk, read_crosswalk, translated
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import ImportedWork, Incoming, label_id
+from mast_tui.exchange.importers.agentrx import read_agentrx
+from mast_tui.exchange.importers.trail import read_trail
+from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.labels import AnnotatorKind, Label, Target, VerdictValue
-from mast_tui.taxonomy.loader import from_dict, load_mast
+from mast_tui.taxonomy.loader import from_dict, load_mast, load_taxonomy
 from mast_tui.workspace.records import TraceRecord
+from tests.traces.checks import write_json
 
 MAST = load_mast()
 OWN = from_dict(
@@ -57,7 +63,7 @@ def cross(incoming: Incoming, *entries: CrosswalkEntry) -> ImportedWork:
 LOOPS, STUCK = CrosswalkEntry("loops", ("1.3",)), CrosswalkEntry("Is stuck", ("step_repetition",))
 
 
-def test_labels_become_labels_of_the_target_at_the_same_place() -> None:
+def test_labels_are_translated_and_joined() -> None:
     incoming = one_work((label("loops", "k1", "again"), label("other", "k2", "odd")))
     result = translated(incoming, (LOOPS,), MAST, FILE)
     [made] = result.work[0].labels.values()
@@ -69,47 +75,35 @@ def test_labels_become_labels_of_the_target_at_the_same_place() -> None:
     assert made.id != next(iter(incoming.work[0].labels.values())).id
     assert result.taxonomies == (MAST,)
     assert "1 of modes without a link" in result.notes[-1]
-
-
-def test_two_modes_for_one_at_one_place_make_one_label_with_both_notes() -> None:
+    # Two modes for one at one place make one label with both notes.
     incoming = one_work((label("loops", "k", "again"), label("stuck", "k", "no way out")))
-    [made] = cross(incoming, LOOPS, STUCK).labels.values()
-    assert made.note == "again\nno way out"
-
-
-def test_one_mode_may_stand_for_two() -> None:
+    [joined] = cross(incoming, LOOPS, STUCK).labels.values()
+    assert joined.note == "again\nno way out"
+    # One mode may stand for two.
     incoming = one_work((label("loops", "k", ""),))
-    made = cross(incoming, CrosswalkEntry("loops", ("1.3", "1.5"))).labels.values()
-    assert [one.mode for one in made] == ["step_repetition", "unaware_of_termination_conditions"]
+    both = cross(incoming, CrosswalkEntry("loops", ("1.3", "1.5"))).labels.values()
+    assert [one.mode for one in both] == ["step_repetition", "unaware_of_termination_conditions"]
 
 
-@pytest.mark.parametrize(
-    ("loops", "stuck", "expected"),
-    [
+def test_absence_needs_all_source_modes_and_presence_one() -> None:
+    for loops, stuck, expected in [
         (VerdictValue.ABSENT, VerdictValue.ABSENT, VerdictValue.ABSENT),
         (VerdictValue.ABSENT, VerdictValue.UNSURE, VerdictValue.UNSURE),
         (VerdictValue.ABSENT, None, None),
         (None, None, None),
-    ],
-)
-def test_a_mode_is_absent_only_where_all_that_stand_for_it_are(
-    loops: VerdictValue | None, stuck: VerdictValue | None, expected: VerdictValue | None
-) -> None:
-    said = {"loops": loops, "stuck": stuck}
-    given = {mode: value for mode, value in said.items() if value is not None}
-    work = cross(one_work(verdicts=given), LOOPS, STUCK)
-    assert work.verdicts.get("step_repetition") is expected
-    assert set(work.verdicts) <= {"step_repetition"}
-
-
-def test_present_outweighs_the_absence_of_another() -> None:
+    ]:
+        said = {"loops": loops, "stuck": stuck}
+        given = {mode: value for mode, value in said.items() if value is not None}
+        work = cross(one_work(verdicts=given), LOOPS, STUCK)
+        assert work.verdicts.get("step_repetition") is expected
+        assert set(work.verdicts) <= {"step_repetition"}
     incoming = one_work((label("loops", "k", ""),), {"stuck": VerdictValue.ABSENT})
     work = cross(incoming, LOOPS, STUCK)
     assert [one.mode for one in work.labels.values()] == ["step_repetition"]
     assert work.verdicts == {}
 
 
-def test_both_file_forms_say_the_same(tmp_path: Path) -> None:
+def test_csv_and_toml_are_equivalent(tmp_path: Path) -> None:
     table = tmp_path / "links.csv"
     table.write_text("from,to,taxonomy\nloops,1.3,\nIs stuck,1.5,own@1\nIs stuck,3.1,own@1\n")
     toml = tmp_path / "links.toml"
@@ -123,25 +117,120 @@ def test_both_file_forms_say_the_same(tmp_path: Path) -> None:
     assert next(made) == next(made)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_bad_files_and_links_are_refused(tmp_path: Path) -> None:
+    for text, words in [
         ("from,to\n", "empty"),
         ("from,to\nloops,\n", "line 2"),
         ("from\nloops\n", "'to' is missing"),
-    ],
-)
-def test_a_bad_file_is_refused(tmp_path: Path, text: str, words: str) -> None:
-    file = tmp_path / "links.csv"
-    file.write_text(text)
-    with pytest.raises(ExchangeError, match=words):
-        read_crosswalk(file)
-
-
-def test_a_link_that_names_no_mode_is_refused() -> None:
+    ]:
+        file = tmp_path / "links.csv"
+        file.write_text(text)
+        with pytest.raises(ExchangeError, match=words):
+            read_crosswalk(file)
     with pytest.raises(ExchangeError, match=r"'9\.9' is no mode of mast"):
         cross(one_work(), CrosswalkEntry("loops", ("9.9",)))
     with pytest.raises(ExchangeError, match="'lops' is no mode of the import"):
         cross(one_work(), CrosswalkEntry("lops", ("1.3",)))
     with pytest.raises(ExchangeError, match="no mode of the import"):
         cross(one_work(), CrosswalkEntry("loops", ("1.3",), "other@1"))
+
+
+# Shipped crosswalks
+
+PACKAGE = Path(crosswalk.__file__).parent
+SHIPPED = {
+    "adamast-to-mast": "adamast_mast",
+    "agentdebugx-to-mast": "agentdebugx",
+    "agentrx-to-mast": "agentrx",
+    "pisama-to-mast": "pisama",
+    "trail-to-mast": "trail",
+    "who-and-when-to-mast": "who_and_when",
+}
+VERSIONS = {"early-mast-18-to-mast", "interim-mast-17-to-mast"}
+"""Crosswalks from MAST's earlier versions, which are tested with migrations."""
+
+
+def labels_of_agentrx(folder: Path) -> Incoming:
+    categories = ["Plan Adherence Failure", "System Failure", "system failure", "Inconclusive"]
+    failures = [
+        {"failure_id": n, "step_number": n, "failure_category": category}
+        for n, category in enumerate(categories, 1)
+    ]
+    return read_agentrx(
+        [write_json(folder / "a.json", [{"trajectory_id": "r", "failures": failures}])]
+    )
+
+
+def labels_of_trail(folder: Path) -> Incoming:
+    errors = [
+        {"category": category, "location": "s1"}
+        for category in ("Resource Abuse", "Formatting Error", "Goal deviation", "Rate Limiting")
+    ]
+    return read_trail([write_json(folder / "t.json", {"errors": errors})])
+
+
+def labels_of_who_and_when(folder: Path) -> Incoming:
+    history = [{"role": "user", "content": "Do it."}, {"role": "Worker", "content": "No."}]
+    fields = {"mistake_agent": "Worker", "mistake_step": "1", "mistake_reason": "It refused."}
+    return read_who_and_when([write_json(folder / "w.json", {"history": history} | fields)])
+
+
+@pytest.mark.parametrize(("name", "source"), SHIPPED.items())
+def test_every_category_is_linked_or_listed_as_left_out(name: str, source: str) -> None:
+    path = find_crosswalk(Path(name))
+    taxonomy = load_taxonomy(PACKAGE / "taxonomies" / f"{source}.toml")
+    links = [entry for entry in read_crosswalk(path) if entry.targets]
+    assert {link.taxonomy for link in links} <= {taxonomy.ref}
+    assert all(taxonomy.find(link.source) for link in links)
+    assert all(MAST.find(target) for link in links for target in link.targets)
+    linked = {link.source for link in links}
+    told = path.read_text("utf-8")
+    if linked:
+        left_out = told.partition("# Left out")[2]
+        names = {mode.slug for mode in taxonomy.modes}
+        assert {slug for slug in names if slug in left_out} == names - linked
+    assert f'["{taxonomy.ref}"]' in told
+
+
+def test_every_shipped_file_is_tested() -> None:
+    assert {path.stem for path in (PACKAGE / "crosswalks").iterdir()} == SHIPPED.keys() | VERSIONS
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "codes", "left_out"),
+    [
+        ("agentrx-to-mast", labels_of_agentrx, ["1.1"], 3),
+        ("trail-to-mast", labels_of_trail, ["1.3", "2.3"], 2),
+        ("who-and-when-to-mast", labels_of_who_and_when, [], 1),
+    ],
+)
+def test_categories_without_counterpart_are_counted(
+    tmp_path: Path, name: str, read: Callable[[Path], Incoming], codes: list[str], left_out: int
+) -> None:
+    incoming = read(tmp_path)
+    assert incoming.problems == ()
+    assert MAST.ref not in [taxonomy.ref for taxonomy in incoming.taxonomies]
+    path = find_crosswalk(Path(name))
+    result = translated(incoming, read_crosswalk(path), MAST, path)
+    labels = [label for work in result.work for label in work.labels.values()]
+    assert [MAST.mode(label.mode).code for label in labels] == codes
+    assert [work.verdicts for work in result.work] == [{}]
+    assert f"{left_out} of modes without a link were left out" in result.notes[-1]
+
+
+def test_a_file_goes_before_a_shipped_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert find_crosswalk(Path("trail-to-mast")).parent.name == "crosswalks"
+    Path("trail-to-mast").touch()
+    assert find_crosswalk(Path("trail-to-mast")) == Path("trail-to-mast")
+    with pytest.raises(ExchangeError, match=r"nowhere: no such file.*who-and-when-to-mast"):
+        find_crosswalk(Path("nowhere"))
+
+
+def test_an_empty_table_has_no_links(tmp_path: Path) -> None:
+    file = tmp_path / "links.toml"
+    file.write_text('["trail@1"]\n')
+    assert read_crosswalk(file) == ()
+    file.write_text("# nothing\n")
+    with pytest.raises(ExchangeError, match="empty"):
+        read_crosswalk(file)

@@ -1,8 +1,11 @@
-"""csv-long and csv-wide: what rows mean, and what is wrong with a bad one."""
+"""CSV files of labels: csv-long, csv-wide, and reading of any CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import tracemalloc
 import uuid
 from pathlib import Path
 
@@ -31,71 +34,25 @@ from mast_tui.labels import (
     VerdictValue,
     label_origin,
 )
+from mast_tui.exchange.csv_files import CsvRow, stream_rows
+from mast_tui.exchange.csv_long import (COLUMNS, iso_time)
+from mast_tui.exchange.csv_labels import read_csv_long
+from mast_tui.exchange.csv_labels import write_csv_long
+from mast_tui.exchange.csv_labels import read_csv_wide
+from mast_tui.exchange.csv_labels import write_csv_wide
+from mast_tui.exchange.errors import ExchangeError, RowProblem
+from mast_tui.exchange.import_batch import Incoming, lasting_id, lasting_ids
+from mast_tui.labels import AnnotatorKind, TraceWork, VerdictValue
+from mast_tui.output_files import write_output
+from mast_tui.reports.render.csv import csv_text
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace.records import TraceRecord
+from tests.exchange.words import traces, works
 
 MAST = load_mast()
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 KEY = st.text(st.characters(exclude_categories=["Cs", "Z", "C"]), min_size=1, max_size=8)
-
-
-@st.composite
-def targets(draw: st.DrawFn) -> Target:
-    first, last = draw(KEY), draw(KEY)
-    quote = draw(TEXT.filter(str.strip))
-    start = draw(st.integers(0, 999))
-    return draw(
-        st.sampled_from(
-            [
-                WHOLE_TRACE,
-                Target(first, first),
-                Target(first, last),
-                Target(first, first, quote),
-                Target(first, first, quote, start, start + len(quote)),
-            ]
-        )
-    )
-
-
-@st.composite
-def works(draw: st.DrawFn) -> TraceWork:
-    annotator, trace_id = draw(st.sampled_from(["alice", "Bö b"])), draw(KEY)
-    said = draw(
-        st.dictionaries(st.sampled_from([m.slug for m in MAST.modes]), targets() | st.none())
-    )
-    labels = [
-        Label(
-            id=label_id(annotator, trace_id, MAST.ref, mode, target),
-            annotator=annotator,
-            trace_id=trace_id,
-            taxonomy=MAST.ref,
-            mode=mode,
-            target=target,
-            note=draw(TEXT),
-            confidence=draw(st.none() | st.floats(0, 1)),
-            severity=draw(st.none() | st.sampled_from(Severity)),
-            origin=label_origin(annotator, draw(st.sampled_from(Origin))),
-            saw_suggestions=draw(st.booleans()),
-            created_at=draw(st.sampled_from(["", "2026-05-04T10:20:30Z"])),
-        )
-        for mode, target in said.items()
-        if target is not None
-    ]
-    verdicts = {
-        mode: draw(st.sampled_from([VerdictValue.ABSENT, VerdictValue.UNSURE]))
-        for mode, target in said.items()
-        if target is None
-    }
-    finished = draw(st.sampled_from([None, "", "2026-05-04T10:20:30.5Z"]))
-    return TraceWork(
-        annotator,
-        trace_id,
-        MAST.ref,
-        labels={label.id: label for label in labels},
-        verdicts=verdicts,
-        finished_at=finished,
-    )
 
 
 def read_long(tmp_path: Path, text: str, annotator: str | None = None) -> Incoming:
@@ -110,11 +67,13 @@ def read_wide(tmp_path: Path, text: str, annotator: str | None = None) -> Incomi
     return read_csv_wide([file], taxonomy=MAST, annotator=annotator)
 
 
-@settings(max_examples=25)
-@given(st.lists(works(), max_size=4, unique_by=lambda w: (w.annotator, w.trace_id)))
-def test_long_rows_come_back(
-    tmp_path_factory: pytest.TempPathFactory, written: list[TraceWork]
+@settings(max_examples=settings().max_examples // 2)
+@given(st.data(), st.sets(st.sampled_from(["alice", "Bö b"])))
+def test_long_rows_round_trip(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, names: set[str]
 ) -> None:
+    spans = data.draw(traces())
+    written = [data.draw(works(spans, name)) for name in sorted(names)]
     incoming = read_long(tmp_path_factory.mktemp("long"), write_csv_long(written, MAST))
     assert incoming.problems == ()
     back = {(w.annotator, w.trace_id): w for w in incoming.work}
@@ -138,49 +97,35 @@ def long_row(**cells: str) -> str:
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
-        ({"mode": "9.9", "value": "present"}, "'9.9' is none of mast@"),
-        ({"mode": "1.3", "value": "yes"}, "present, absent, unsure or finished"),
-        ({"mode": "1.3", "value": "finished"}, "has no mode"),
-        ({"mode": "", "value": "present"}, "'mode' is empty"),
-        ({"mode": "1.3", "value": "absent", "span_first": "k"}, "points at no span"),
-        ({"mode": "1.3", "value": "present", "quote": "q"}, "inside one span"),
-        ({"mode": "1.3", "value": "present", "span_last": "k"}, "without span_first"),
-        (
-            {"mode": "1.3", "value": "present", "span_first": "k", "span_last": "l", "quote": "q"},
-            "inside one span",
-        ),
-        (
-            {
-                "mode": "1.3",
-                "value": "present",
-                "span_first": "k",
-                "quote": "quo",
-                "char_start": "4",
-                "char_end": "9",
-            },
-            "the quote has 3 characters",
-        ),
-        ({"mode": "1.3", "value": "present", "confidence": "1.5"}, "between 0 and 1"),
-        ({"mode": "1.3", "value": "present", "confidence": "nan"}, "between 0 and 1"),
-        ({"mode": "1.3", "value": "present", "severity": "bad"}, "fatal, benign"),
-        ({"mode": "1.3", "value": "present", "saw_suggestion": "maybe"}, "true or false"),
-        ({"mode": "1.3", "value": "present", "created_at": "soon"}, "not a time"),
-        ({"mode": "1.3", "value": "present", "taxonomy": "own@1"}, "--taxonomy"),
-        ({"mode": "1.3", "value": "present", "annotator": ""}, "--annotator"),
-        ({"mode": "1.3", "value": "present", "trace_id": " "}, "'trace_id' is empty"),
+        ({"mode": "9.9"}, "'9.9' is none of mast@"),
+        ({"value": "yes"}, "present, absent, unsure or finished"),
+        ({"value": "finished"}, "has no mode"),
+        ({"mode": ""}, "'mode' is empty"),
+        ({"value": "absent", "span_first": "k"}, "points at no span"),
+        ({"quote": "q"}, "inside one span"),
+        ({"span_last": "k"}, "without span_first"),
+        ({"span_first": "k", "span_last": "l", "quote": "q"}, "inside one span"),
+        ({"span_first": "k", "quote": "quo", "char_start": "4", "char_end": "9"},
+         "the quote has 3 characters"),
+        ({"confidence": "1.5"}, "between 0 and 1"),
+        ({"confidence": "nan"}, "between 0 and 1"),
+        ({"severity": "bad"}, "fatal, benign"),
+        ({"saw_suggestion": "maybe"}, "true or false"),
+        ({"created_at": "soon"}, "not a time"),
+        ({"taxonomy": "own@1"}, "--taxonomy"),
+        ({"annotator": ""}, "--annotator"),
+        ({"trace_id": " "}, "'trace_id' is empty"),
     ],
-)
-def test_a_bad_long_row_is_named_with_its_reason(
-    tmp_path: Path, cells: dict[str, str], words: str
-) -> None:
-    incoming = read_long(tmp_path, long_row(**cells))
+)  # fmt: skip
+def test_a_bad_long_row_is_named(tmp_path: Path, cells: dict[str, str], words: str) -> None:
+    incoming = read_long(tmp_path, long_row(**({"mode": "1.3", "value": "present"} | cells)))
     assert incoming.work == ()
     [problem] = incoming.problems
     assert problem.place == "line 2"
     assert words in problem.reason
 
 
-def test_rows_that_contradict_each_other_are_a_problem(tmp_path: Path) -> None:
+def test_contradicting_rows_are_a_problem(tmp_path: Path) -> None:
     head = "trace_id,annotator,mode,value\n"
     for first, second in (("present", "absent"), ("absent", "unsure"), ("unsure", "present")):
         incoming = read_long(tmp_path, head + f"t,a,1.3,{first}\nt,a,step_repetition,{second}\n")
@@ -188,7 +133,7 @@ def test_rows_that_contradict_each_other_are_a_problem(tmp_path: Path) -> None:
         assert "both" in incoming.problems[0].reason
 
 
-def test_one_name_can_be_given_to_one_persons_rows_only(tmp_path: Path) -> None:
+def test_names_of_annotators_are_kept_or_replaced(tmp_path: Path) -> None:
     head = "trace_id,annotator,mode,value\n"
     renamed = read_long(tmp_path, head + "t,al,1.3,present\n", annotator="alice")
     assert [work.annotator for work in renamed.work] == ["alice"]
@@ -196,27 +141,22 @@ def test_one_name_can_be_given_to_one_persons_rows_only(tmp_path: Path) -> None:
         read_long(tmp_path, head + "t,al,1.3,present\nt,bo,1.3,present\n", annotator="alice")
     nameless = read_long(tmp_path, "trace_id,mode,value\nt,1.3,present\n", annotator="alice")
     assert [work.annotator for work in nameless.work] == ["alice"]
-
-
-def test_a_judges_rows_are_a_judges(tmp_path: Path) -> None:
     text = "trace_id,annotator,mode,value\nt,judge:rules@1,1.3,present\n"
     assert [work.author_kind for work in read_long(tmp_path, text).work] == [AnnotatorKind.JUDGE]
 
 
-def test_unknown_and_missing_columns_are_refused(tmp_path: Path) -> None:
+def test_columns_are_checked_and_times_become_utc(tmp_path: Path) -> None:
     with pytest.raises(ExchangeError, match="'span_frist' is unknown"):
         read_long(tmp_path, "trace_id,annotator,mode,value,span_frist\n")
     with pytest.raises(ExchangeError, match="'value' is missing"):
         read_long(tmp_path, "trace_id,annotator,mode\n")
     with pytest.raises(ExchangeError, match=r"'4\.1' is unknown"):
         read_wide(tmp_path, "trace_id,annotator,4.1\n")
-
-
-def test_times_become_utc() -> None:
     assert iso_time("2026-05-04T12:20:30+02:00") == "2026-05-04T10:20:30Z"
     assert iso_time("2026-05-04T10:20:30") == "2026-05-04T10:20:30Z"
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(
     st.dictionaries(
         st.sampled_from([m.slug for m in MAST.modes]), st.sampled_from(VerdictValue), max_size=14
@@ -224,7 +164,7 @@ def test_times_become_utc() -> None:
     st.sampled_from(Outcome),
     st.none() | st.floats(0, 1),
 )
-def test_wide_rows_come_back(
+def test_wide_rows_round_trip(
     tmp_path_factory: pytest.TempPathFactory,
     verdicts: dict[str, VerdictValue],
     outcome: Outcome,
@@ -244,45 +184,126 @@ def test_wide_rows_come_back(
     assert incoming.traces == (trace,)
 
 
-def test_the_spelling_of_pandas_and_of_success_is_read(tmp_path: Path) -> None:
+def test_usual_spellings_of_wide_tables_are_read(tmp_path: Path) -> None:
     text = "trace_id,annotator,outcome,1.1,1.2,1.3\nt,a,success,1.0,0.0,\n"
     incoming = read_wide(tmp_path, text)
     assert incoming.traces[0].outcome is Outcome.SUCCEEDED
     assert [label.mode for label in incoming.work[0].labels.values()] == [MAST.modes[0].slug]
     assert incoming.work[0].verdicts == {MAST.modes[1].slug: VerdictValue.ABSENT}
+    twice = read_wide(tmp_path, "trace_id,annotator,1.3\nt,a,1\nt,a,1\n")
+    assert (twice.problems, len(twice.work)) == ((), 1)
 
 
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [
+def test_a_bad_wide_row_is_named(tmp_path: Path) -> None:
+    for rows, words in [
         ("t,a,,2\n", "1, 0, ? or empty"),
         ("t,a,won,1\n", "failed, succeeded or empty"),
         (",a,,1\n", "'trace_id' is empty"),
         ("t,judge|x,,1\n", "separate names"),
         ("t,a,,1\nt,a,,0\n", "second row"),
         ("t,a,failed,1\nt,b,succeeded,0\n", "outcome is failed"),
-    ],
-)
-def test_a_bad_wide_row_is_named_with_its_reason(tmp_path: Path, rows: str, words: str) -> None:
-    incoming = read_wide(tmp_path, "trace_id,annotator,outcome,1.3\n" + rows)
-    [problem] = incoming.problems
-    assert problem.place == f"line {rows.count(chr(10)) + 1}"
-    assert words in problem.reason
-
-
-def test_the_same_row_twice_is_one(tmp_path: Path) -> None:
-    incoming = read_wide(tmp_path, "trace_id,annotator,1.3\nt,a,1\nt,a,1\n")
-    assert incoming.problems == ()
-    assert len(incoming.work) == 1
+    ]:
+        incoming = read_wide(tmp_path, "trace_id,annotator,outcome,1.3\n" + rows)
+        [problem] = incoming.problems
+        assert problem.place == f"line {rows.count(chr(10)) + 1}"
+        assert words in problem.reason
 
 
 PART = st.none() | st.integers() | st.booleans() | st.text() | st.sampled_from(VerdictValue)
 
 
 @given(st.text(), st.lists(PART, min_size=1), st.lists(PART))
-def test_lasting_ids_stay_what_they_were_in_earlier_versions(
-    kind: str, about: list[object], rest: list[object]
-) -> None:
+def test_lasting_ids_are_stable(kind: str, about: list[object], rest: list[object]) -> None:
     namespace = uuid.UUID("5f0d2a3c-6f0b-5c55-9a55-3a1f5d2f6c10")
     name = str(uuid.uuid5(namespace, json.dumps([kind, *about, *rest])))
     assert lasting_id(kind, *about, *rest) == lasting_ids(*about)(kind, *rest) == name
+
+
+# CSV files
+
+CELL = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
+    ['a,"b"', "line\nbreak", "\r", "=1+1", "-", "@x", " lead", '"', "\r\n", "\ufeff"]
+)
+TABLE = st.lists(st.tuples(CELL, CELL, CELL), max_size=6)
+
+
+def table_in(file: Path, *columns: str) -> tuple[list[CsvRow], list[RowProblem]]:
+    """Return the sound rows of a file and the problems of the others."""
+    problems: list[RowProblem] = []
+    return list(stream_rows([file], problems, allowed=columns, needed=columns)), problems
+
+
+@given(rows=TABLE)
+def test_cells_round_trip(
+    rows: list[tuple[str, str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    columns = ("one", "two, with comma", "three")
+    file = tmp_path_factory.mktemp("csv") / "t.csv"
+    text = csv_text(columns, [dict(zip(columns, row, strict=True)) for row in rows])
+    write_output(file, text)
+    found, problems = table_in(file, *columns)
+    assert not problems
+    assert all(row.columns == columns for row in found)
+    filled = [row for row in rows if any(cell.strip() for cell in row)]
+    assert [tuple(row.cells.values()) for row in found] == filled
+    # What others read is the same.
+    others = list(csv.reader(io.StringIO(text, newline="")))[1:]
+    assert [tuple(row) for row in others] == rows
+
+
+def test_lines_are_counted_and_broken_rows_are_problems(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_bytes('\ufeffa,b\n"x\ny",1\n\nz,2,3\nw,4\n'.encode())
+    rows, problems = table_in(file, "a", "b")
+    assert [(row.place, row.cells["b"]) for row in rows] == [("line 2", "1"), ("line 6", "4")]
+    assert [problem.place for problem in problems] == ["line 5"]
+    assert "3 cells under 2 headings" in problems[0].reason
+    file = tmp_path / "t.csv"
+    file.write_text('a,b\n1,2\n"open,3\n4,5\n')
+    rows, problems = table_in(file, "a", "b")
+    assert [row.cells["a"] for row in rows] == ["1"]
+    assert [problem.place for problem in problems] == ["line 3"]
+
+
+def test_separators_and_short_rows_of_spreadsheets_are_read(tmp_path: Path) -> None:
+    for separator in [",", ";", "\t"]:
+        file = tmp_path / "t.csv"
+        file.write_text(f'a{separator}b\r\n"x;,y"{separator}1\r\n')
+        (row,), problems = table_in(file, "a", "b")
+        assert (row.texts, problems) == (["x;,y", "1"], [])
+    file = tmp_path / "t.csv"
+    file.write_text("a,b,c\n1\n")
+    short, _ = table_in(file, "a", "b", "c")
+    assert dict(short[0].cells) == {"a": "1", "b": "", "c": ""}
+
+
+def test_files_that_are_no_tables_are_refused(tmp_path: Path) -> None:
+    for data, words in [
+        (b"", "no heading row"),
+        (b"\n\n", "no heading row"),
+        (b"a,a\n1,2\n", "stands twice"),
+        (b"a\nb\n\xff\n", "line 3: not UTF-8"),
+    ]:
+        file = tmp_path / "t.csv"
+        file.write_bytes(data)
+        with pytest.raises(ExchangeError, match=words):
+            table_in(file, "a")
+
+
+@pytest.mark.slow
+def test_labels_are_read_in_a_stream(tmp_path: Path) -> None:
+    file = tmp_path / "long.csv"
+    modes = [mode.code for mode in MAST.modes]
+    with file.open("w", encoding="utf-8") as out:
+        out.write("trace_id,annotator,mode,value\n")
+        for trace in range(500):
+            out.writelines(f"trace-{trace},alice,{mode},absent\n" for mode in modes)
+    read_csv_long([file], taxonomy=MAST, find_taxonomy=lambda _: None)
+    tracemalloc.start()
+    try:
+        incoming = read_csv_long([file], taxonomy=MAST, find_taxonomy=lambda _: None)
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(incoming.work) == 500
+    assert peak - held < 8 * file.stat().st_size

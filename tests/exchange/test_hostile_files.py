@@ -1,4 +1,4 @@
-"""Whatever stands in a file, an importer says so in words and never falls over."""
+"""Importers on files with any content: read, or refused with a message."""
 
 from __future__ import annotations
 
@@ -54,11 +54,27 @@ DOCUMENT = st.recursive(
 )
 
 
-def read(name: str, file: Path) -> Incoming:
-    """Read a file by the importer of a format, for an empty workspace."""
+@pytest.fixture(scope="module")
+def empty() -> Workspace:
+    """An empty workspace, which importers only read."""
+    return Workspace.open(":memory:")
+
+
+def read(name: str, file: Path, empty: Workspace) -> Incoming:
+    """Read a file by the importer of a format."""
     importer = IMPORT_FORMATS[name].reads
     assert importer is not None
-    return importer(ImportRequest([file], Workspace.open(":memory:"), MAST))
+    return importer(ImportRequest([file], empty, MAST))
+
+
+def applied(incoming: Incoming | None, name: str) -> None:
+    """Apply an import to a new workspace, or fail with a message."""
+    if incoming is None:
+        return
+    assert all(problem.reason for problem in incoming.problems)
+    if incoming.work:
+        workspace = Workspace.open(":memory:")
+        refused_or(lambda: apply_incoming(incoming, workspace, source=name, skip_errors=True))
 
 
 READ_INTO_WORK: Final = [name for name, row in IMPORT_FORMATS.items() if row.reads is not None]
@@ -67,8 +83,8 @@ READ_INTO_WORK: Final = [name for name, row in IMPORT_FORMATS.items() if row.rea
 Result = TypeVar("Result")
 
 
-def in_words(call: Callable[[], Result]) -> Result | None:
-    """What the call returns, or None where it refuses in words; anything else is a defect."""
+def refused_or(call: Callable[[], Result]) -> Result | None:
+    """Return the result of a call, or None if it refuses with a message."""
     try:
         return call()
     except (ExchangeError, WorkspaceError):
@@ -78,14 +94,12 @@ def in_words(call: Callable[[], Result]) -> Result | None:
 @pytest.mark.parametrize("name", READ_INTO_WORK)
 @settings(QUICK, max_examples=10)
 @given(document=DOCUMENT | st.lists(st.dictionaries(KEYS, DOCUMENT, min_size=3), min_size=1))
-def test_any_json_is_read_or_refused_in_words(name: str, document: Any, tmp_path: Path) -> None:
+def test_any_json_is_read_or_refused(
+    name: str, document: Any, tmp_path: Path, empty: Workspace
+) -> None:
     file = tmp_path / "labels.json"
     file.write_text(json.dumps(document))
-    incoming = in_words(lambda: read(name, file))
-    if incoming is not None:
-        assert all(problem.reason for problem in incoming.problems)
-        workspace = Workspace.open(":memory:")
-        in_words(lambda: apply_incoming(incoming, workspace, source=name, skip_errors=True))
+    applied(refused_or(lambda: read(name, file, empty)), name)
 
 
 CELL = st.sampled_from(
@@ -100,13 +114,13 @@ CELL = st.sampled_from(
     rows=st.lists(st.lists(CELL, max_size=18), max_size=4),
     tail=st.binary(max_size=4),
 )
-def test_any_table_is_read_or_refused_in_words(
+def test_any_table_is_read_or_refused(
     wide: bool, heading: list[str], rows: list[list[str]], tail: bytes, tmp_path: Path
 ) -> None:
     file = tmp_path / "labels.csv"
     lines = [",".join(cells) for cells in [heading, *rows]]
     file.write_bytes("\n".join(lines).encode("utf-8", "replace") + tail)
-    incoming = in_words(
+    incoming = refused_or(
         lambda: (
             read_csv_wide([file], taxonomy=MAST)
             if wide
@@ -124,7 +138,7 @@ def test_any_table_is_read_or_refused_in_words(
 
 @pytest.fixture(scope="module")
 def export(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An export with something of everything that a table can bring."""
+    """An export with all that a table can bring."""
     table = tmp_path_factory.mktemp("export") / "source.csv"
     table.write_text("trace_id,annotator,outcome,1.1,1.2\nt,alice,failed,1,0\nu,judge:x@1,,0,?\n")
     workspace = Workspace.open(":memory:")
@@ -135,7 +149,7 @@ def export(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @QUICK
 @given(data=st.data())
-def test_any_change_to_an_export_is_read_or_refused_in_words(
+def test_any_change_to_an_export_is_read_or_refused(
     data: st.DataObject, export: str, tmp_path: Path
 ) -> None:
     lines = [json.loads(line) for line in export.splitlines()]
@@ -149,26 +163,21 @@ def test_any_change_to_an_export_is_read_or_refused_in_words(
     file = tmp_path / "export.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     workspace = Workspace.open(":memory:")
-    if in_words(lambda: merge_content(read_jsonl(file), workspace)) is None:
+    if refused_or(lambda: merge_content(read_jsonl(file), workspace)) is None:
         assert not any([*workspace.traces(), *workspace.annotators(), *workspace.runs()])
 
 
 def valid_documents() -> dict[str, Any]:
-    """A document per format that is read without a problem."""
+    """Return a readable document of each format."""
     target = Target("k", "k", "🚀", 0, 1)
     labels = [
         Label("x", "alice", "t", MAST.ref, "step_repetition", target, note="why"),
         Label("y", "alice", "t", MAST.ref, "task_derailment", WHOLE_TRACE),
     ]
     verdicts = {"conversation_reset": VerdictValue.ABSENT}
-    work = TraceWork(
-        "alice",
-        "t",
-        MAST.ref,
-        labels={label.id: label for label in labels},
-        verdicts=verdicts,
-        finished_at="2026-05-04T10:20:30Z",
-    )
+    own = {label.id: label for label in labels}
+    at = "2026-05-04T10:20:30Z"
+    work = TraceWork("alice", "t", MAST.ref, labels=own, verdicts=verdicts, finished_at=at)
     spans = (TextSpan("k", "#1 agent", "🚀 go"),)
     mode = {"code": "A.1", "name": "n", "evidence": "e", "confidence": "high"}
     taxonomy = {"codes": [{"id": "A.1", "name": "n", "category": "A"}]}
@@ -183,7 +192,7 @@ def valid_documents() -> dict[str, Any]:
 
 
 def places_in(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a document, as the keys and numbers that lead to it."""
+    """Return the paths to all places in a document."""
     found = [place]
     if isinstance(value, dict):
         found += [x for key, inner in value.items() for x in places_in(inner, (*place, key))]
@@ -202,15 +211,12 @@ def changed_at(value: Any, place: tuple[Any, ...], new: Any) -> Any:
 
 @settings(QUICK)
 @given(data=st.data(), new=LEAF | st.just([]) | st.just({}) | st.just([{}]))
-def test_one_wrong_part_is_read_or_refused_in_words(
-    data: st.DataObject, new: Any, tmp_path: Path
+def test_one_wrong_part_is_read_or_refused(
+    data: st.DataObject, new: Any, tmp_path: Path, empty: Workspace
 ) -> None:
     documents = valid_documents()
     name = data.draw(st.sampled_from(sorted(documents)))
     place = data.draw(st.sampled_from(places_in(documents[name])))
     file = tmp_path / "labels.json"
     file.write_text(json.dumps(changed_at(documents[name], place, new)))
-    incoming = in_words(lambda: read(name.partition(" ")[0], file))
-    if incoming is not None:
-        workspace = Workspace.open(":memory:")
-        in_words(lambda: apply_incoming(incoming, workspace, source=name, skip_errors=True))
+    applied(refused_or(lambda: read(name.partition(" ")[0], file, empty)), name)

@@ -62,11 +62,7 @@ REPORT = agreement_json(AGREEMENT)
 EVENTS = "0" * 64
 
 
-def exported(
-    workspace: Workspace,
-    report: Mapping[str, Any],
-) -> Mapping[str, Any]:
-    """The gold document of all that the workspace holds."""
+def exported(workspace: Workspace, report: Mapping[str, Any]) -> Mapping[str, Any]:
     document = gold_document(workspace, MAST, report, gold_entries(workspace, MAST))
     return with_set_facts(document, None, EVENTS)
 
@@ -76,7 +72,6 @@ def sheet(
     agreement: Agreement = AGREEMENT,
     judges: Mapping[str, JudgeReport] | None = None,
 ) -> str:
-    """The datasheet of all that the workspace holds."""
     return datasheet(exported(workspace, agreement_json(agreement)), agreement, judges)
 
 
@@ -108,7 +103,7 @@ def filled() -> Workspace:
     return workspace
 
 
-def test_gold_and_the_set_define_the_modes(filled: Workspace) -> None:
+def test_gold_defines_the_modes_and_its_origin(filled: Workspace) -> None:
     gold = exported(filled, REPORT)
     first = gold["taxonomy"]["modes"][0]
     mode = MAST.modes[0]
@@ -120,10 +115,6 @@ def test_gold_and_the_set_define_the_modes(filled: Workspace) -> None:
     assert rows[0]["definition"] == mode.definition
     assert 'size_categories: ["n<1K"]' in files["README.md"]
     assert 'task_categories: ["text-classification"]' in files["README.md"]
-
-
-def test_gold_says_how_it_came_about(filled: Workspace) -> None:
-    gold = exported(filled, REPORT)
     assert gold["agreement"] == REPORT
     assert gold["protocol"]["seed"] == 11
     assert gold["guidelines"]["1.1"]["guidelines"][0]["text"] == HOSTILE
@@ -132,7 +123,7 @@ def test_gold_says_how_it_came_about(filled: Workspace) -> None:
     json.dumps(gold, allow_nan=False)
 
 
-def test_the_datasheet_says_what_the_figures_rest_on(filled: Workspace) -> None:
+def test_the_datasheet_says_what_its_figures_rest_on(filled: Workspace) -> None:
     text = sheet(filled)
     assert "| 1.1 | Disobey task specification | 7 | 0.43/0.43 | 0.14 – |" in text
     caption = next(line for line in text.splitlines() if line.startswith("Table: Agreement"))
@@ -145,9 +136,13 @@ def test_the_datasheet_says_what_the_figures_rest_on(filled: Workspace) -> None:
     assert f"not finished, by annotator: {NAMES[1]} 1" in text
     assert f"which are no sides: {NAMES[0]} 1" in text
     assert MAST.content_hash in text
+    # Foreign text is no markup in it.
+    assert "<script>" not in text
+    assert "\u202e" not in text
+    assert [line for line in text.split("\n") if line.startswith("# ")] == ["# Datasheet"]
 
 
-def test_it_says_how_places_agree(filled: Workspace) -> None:
+def test_the_datasheet_reports_agreement_on_places_and_judges(filled: Workspace) -> None:
     both = TraceReading({SLUGS[0]: (LabelRange(1, 2),)}, None, frozenset())
     half = TraceReading({SLUGS[0]: (LabelRange(1, 1),)}, None, frozenset())
     traces = tuple(TraceReadings(f"t{i}", 9, {NAMES[0]: both, NAMES[1]: half}) for i in range(3))
@@ -159,9 +154,6 @@ def test_it_says_how_places_agree(filled: Workspace) -> None:
     row = next(line for line in text.splitlines() if "| with naming |" in line)
     assert row.split("|")[3:6] == [" 6 ", " 0.00 ", " 1.00 "]
     assert "2 traces of whose spans the order is unknown" in text
-
-
-def test_it_says_how_judges_fare_and_what_that_leaves_out(filled: Workspace) -> None:
     judged = given_words(
         said("1" * 8 + "0" * 12 + "1" * 4),
         said("1" * 6 + "0" * 2 + "1" * 3 + "0" * 9 + "1" * 4),
@@ -175,14 +167,7 @@ def test_it_says_how_judges_fare_and_what_that_leaves_out(filled: Workspace) -> 
     assert "No judge has looked" in sheet(filled)
 
 
-def test_foreign_words_are_no_markup_in_it(filled: Workspace) -> None:
-    text = sheet(filled)
-    assert "<script>" not in text
-    assert "\u202e" not in text
-    assert [line for line in text.split("\n") if line.startswith("# ")] == ["# Datasheet"]
-
-
-def test_without_figures_or_a_study_it_says_so() -> None:
+def test_missing_figures_and_studies_are_stated() -> None:
     workspace = Workspace.open(":memory:")
     gold = exported(workspace, {})
     nobody = StudyInput(MAST.ref, (), (), "1", verdict_table((), {}, {}), {})
@@ -206,7 +191,7 @@ print(json.dumps(found, default=str))
 """
 
 
-def test_the_folder_loads_as_it_stands(filled: Workspace, tmp_path: Path) -> None:
+def test_the_folder_loads_with_datasets(filled: Workspace, tmp_path: Path) -> None:
     pytest.importorskip("datasets")
     files = dataset_files(exported(filled, REPORT), sheet(filled))
     for name, text in files.items():
@@ -235,7 +220,7 @@ def test_the_folder_loads_as_it_stands(filled: Workspace, tmp_path: Path) -> Non
     assert found["labels"][0]["finished_at"].startswith("2026-05-04 10:20:30")
 
 
-def test_each_table_has_the_columns_that_the_card_names(filled: Workspace) -> None:
+def test_tables_have_the_columns_of_the_card(filled: Workspace) -> None:
     files = dataset_files(exported(filled, REPORT), sheet(filled))
     heading = dict(
         line.split(": ", 1) for line in files["README.md"].split("---\n")[1].splitlines()

@@ -1,20 +1,25 @@
-"""jsonl holds everything: what is imported from it is what was exported, byte for byte."""
+"""Export, import and merging of whole workspaces as jsonl."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
 from sqlalchemy import create_engine, select
 
+from mast_tui.adjudication import words_by_trace
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_labels import read_csv_wide
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.jsonl import VERSION, merge_content, read_jsonl, workspace_lines
-from mast_tui.gold import Decision, Guideline
+from mast_tui.gold import Decision, Guideline, Said
 from mast_tui.labels import (
     AnnotatorKind,
     Evidence,
@@ -30,7 +35,6 @@ from mast_tui.labels import (
 )
 from mast_tui.output_files import write_output
 from mast_tui.study import Study
-from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import (
     Asked,
@@ -62,12 +66,12 @@ from mast_tui.workspace.events.types import (
     SuggestionsSeen,
     VerdictSet,
 )
-from mast_tui.workspace.records import SpanIndex
+from mast_tui.workspace.records import MergeReport, SpanIndex
 from mast_tui.workspace.registers.hold_out import held_out, set_aside
+from tests.exchange.words import MAST, SLUGS
 
 pytestmark = pytest.mark.slow
 
-MAST = load_mast()
 SEED = 1
 NAMES = tuple(f"run-{number}" for number in range(40))
 
@@ -78,25 +82,13 @@ def label(trace: str, name: str, **fields: Any) -> Label:
 
 
 def full_workspace(path: Path) -> Workspace:
-    """One of everything that a workspace can hold."""
+    """Make a workspace with one record of every kind."""
     workspace = Workspace.open(path)
     workspace.add_taxonomy(MAST)
     identity = TraceIdentity("t", "ab" * 32, 10, "codex", 1, True)
-    first = workspace.register_trace(
-        TraceRecord(
-            "t",
-            identity,
-            Path("/somewhere/private/run.jsonl"),
-            None,
-            7,
-            "do ⟂ \u202e it",
-            "crew",
-            "m",
-            "bench",
-            Outcome.FAILED,
-            0.25,
-        )
-    )
+    path_of_t = Path("/somewhere/private/run.jsonl")
+    facts_of_t = ("do ⟂ \u202e it", "crew", "m", "bench", Outcome.FAILED, 0.25)
+    first = workspace.register_trace(TraceRecord("t", identity, path_of_t, None, 7, *facts_of_t))
     twin = TraceIdentity("t", "cd" * 32, 10, "codex", 1, True)
     second = workspace.register_trace(TraceRecord("t", twin))
     workspace.register_trace(TraceRecord("only labels", system="crew"))
@@ -137,16 +129,8 @@ def full_workspace(path: Path) -> Workspace:
         evidence=Evidence(key=None, quote="elsewhere", named=("k1", "k9")),
         decisive=False,
     )
-    decision = Decision(
-        "step_repetition",
-        "step_repetition",
-        VerdictValue.ABSENT,
-        (),
-        ("alice",),
-        (),
-        "alice",
-        "now",
-    )
+    mode = "step_repetition"
+    decision = Decision(mode, mode, VerdictValue.ABSENT, (), ("alice",), (), "alice", "now")
     given = ReviewGiven(ReviewAnswer.REJECT, None, "no")
     facts: list[tuple[str, str, Fact]] = [
         ("alice", "t", PassStarted(PassKind.ASSISTED)),
@@ -201,7 +185,7 @@ OF_ONE_MACHINE = {
 
 
 def tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """Everything in the file that belongs to more than one machine."""
+    """Return all rows that are the same on every machine."""
     found = {}
     with create_engine(f"sqlite:///{path}").connect() as connection:
         for table in schema.metadata.sorted_tables:
@@ -214,7 +198,7 @@ def tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-def test_the_import_into_an_empty_workspace_is_the_same_workspace(tmp_path: Path) -> None:
+def test_an_import_into_an_empty_workspace_is_a_copy(tmp_path: Path) -> None:
     before = full_workspace(tmp_path / "a.db")
     text = exported(before)
     after = imported(text, tmp_path / "b.db", tmp_path)
@@ -232,15 +216,7 @@ def test_the_import_into_an_empty_workspace_is_the_same_workspace(tmp_path: Path
     assert empty == local, "the workspace of this test holds one of everything else"
 
 
-def test_importing_twice_changes_nothing(tmp_path: Path) -> None:
-    text = exported(full_workspace(tmp_path / "a.db"))
-    workspace = imported(text, tmp_path / "b.db", tmp_path)
-    report = merge_content(read_jsonl(tmp_path / "export.jsonl"), workspace)
-    assert (report.added, report.altered, report.conflicts) == (0, (), ())
-    assert exported(workspace) == text
-
-
-def test_every_line_is_one_record_and_folders_stay_private(tmp_path: Path) -> None:
+def test_lines_are_records_without_private_folders_and_repeat_nothing(tmp_path: Path) -> None:
     text = exported(full_workspace(tmp_path / "a.db"))
     kinds = [json.loads(line)["record"] for line in text.split("\n") if line]
     order = ["workspace", "taxonomy", "trace", "set_aside", "annotator", "run", "event"]
@@ -249,9 +225,14 @@ def test_every_line_is_one_record_and_folders_stay_private(tmp_path: Path) -> No
     assert "private" not in text
     assert "what the model said" not in text
     assert "run.jsonl" in text
+    # A second import changes nothing.
+    workspace = imported(text, tmp_path / "b.db", tmp_path)
+    report = merge_content(read_jsonl(tmp_path / "export.jsonl"), workspace)
+    assert (report.added, report.altered, report.conflicts) == (0, (), ())
+    assert exported(workspace) == text
 
 
-def test_two_peoples_exports_come_together(tmp_path: Path) -> None:
+def test_exports_of_two_annotators_merge_in_any_order(tmp_path: Path) -> None:
     texts = {}
     for name in ("alice", "bob"):
         table = tmp_path / f"{name}.csv"
@@ -269,21 +250,16 @@ def test_two_peoples_exports_come_together(tmp_path: Path) -> None:
     assert [p.annotator for p in one.passes()] == ["alice", "bob"]
 
 
-def test_a_file_of_version_1_is_read_as_it_was_meant(tmp_path: Path) -> None:
-    run = {
-        "record": "run",
-        "id": "r",
-        "judge": "judge:rules@1",
-        "taxonomy": MAST.ref,
-        "started_at": "2026-05-04T10:20:30Z",
-        "traces": [{"id": "t", "findings": 1, "quotes": 2, "verified": 1}],
-    }
-    added = {
+AT = "2026-05-04T10:20:30Z"
+OF_VERSION_1: list[dict[str, Any]] = [
+    {"record": "run", "id": "r", "judge": "judge:rules@1", "taxonomy": MAST.ref, "started_at": AT,
+     "traces": [{"id": "t", "findings": 1, "quotes": 2, "verified": 1}]},
+    {
         "record": "event",
         "id": "e",
         "annotator": "judge:rules@1",
         "seq": 1,
-        "at": "2026-05-04T10:20:30Z",
+        "at": AT,
         "kind": "label_added",
         "trace_id": "t",
         "taxonomy": MAST.ref,
@@ -297,30 +273,37 @@ def test_a_file_of_version_1_is_read_as_it_was_meant(tmp_path: Path) -> None:
                 "evidence": {"key": "k1", "quote": "word", "start": 0, "end": 4},
             }
         },
-    }
-    judged = added | {
+    },
+    {
+        "record": "event",
         "id": "f",
+        "annotator": "judge:rules@1",
         "seq": 2,
+        "at": AT,
         "kind": "judged",
+        "trace_id": "t",
+        "taxonomy": MAST.ref,
+        "pass": 1,
+        "action": "a",
         "payload": {"looks_at": ["step_repetition", "x"], "absent": ["x"], "run": "r"},
-    }
-    lines = [json.dumps(line) + "\n" for line in (run, added, judged)]
+    },
+]  # fmt: skip
+
+
+def test_a_file_of_version_1_is_read(tmp_path: Path) -> None:
+    lines = [json.dumps(line) + "\n" for line in OF_VERSION_1]
     workspace = imported("".join([HEAD, *lines]), tmp_path / "w.db", tmp_path)
     (found,) = workspace.labels()
-    assert (found.evidence, found.decisive) == (
-        Evidence(key="k1", quote="word", char_start=0, char_end=4),
-        None,
-    )
-    assert {v.mode: v.value for v in workspace.verdicts()} == {
-        "step_repetition": VerdictValue.PRESENT,
-        "x": VerdictValue.ABSENT,
-    }
+    assert found.evidence == Evidence(key="k1", quote="word", char_start=0, char_end=4)
+    assert found.decisive is None
+    values = {verdict.mode: verdict.value for verdict in workspace.verdicts()}
+    assert values == {"step_repetition": VerdictValue.PRESENT, "x": VerdictValue.ABSENT}
     (kept,) = workspace.runs()
     assert (kept.settings, kept.ending, kept.usage) == (None, None, Usage())
     assert kept.traces == (RunTrace("t", 1, quotes=QuoteCounts(not_found=1, unsorted=1)),)
 
 
-def test_two_shares_that_are_set_aside_come_together_in_either_order(tmp_path: Path) -> None:
+def test_held_out_shares_merge_in_any_order(tmp_path: Path) -> None:
     texts = []
     for seed in (1, 2):
         workspace = Workspace.open(tmp_path / f"{seed}.db")
@@ -339,9 +322,8 @@ def test_two_shares_that_are_set_aside_come_together_in_either_order(tmp_path: P
 HEAD = '{"record":"workspace","format":"mast-tui-workspace","version":1}\n'
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_a_bad_file_is_refused_with_its_line(tmp_path: Path) -> None:
+    for text, words in [
         ("", "empty"),
         ('{"record":"event"}\n', "line 1: the first line"),
         (HEAD + HEAD, "line 2: the first line"),
@@ -352,21 +334,16 @@ HEAD = '{"record":"workspace","format":"mast-tui-workspace","version":1}\n'
         (HEAD + '\n{"record":"cake"}\n', "line 3: unknown record 'cake'"),
         (HEAD + '{"record":"event","id":"x"}\n', "line 2: event.kind: "),
         (HEAD + '{"record":"taxonomy","taxonomy":{}}\n', "line 2: taxonomy"),
-        (
-            HEAD + '{"record":"set_aside","seed":0,"share":2}\n',
-            "line 2: set_aside.share: ",
-        ),
+        (HEAD + '{"record":"set_aside","seed":0,"share":2}\n', "line 2: set_aside.share: "),
         (HEAD + '{"record":"run","id":"r"}\n', "line 2: run: 'judge' is missing"),
-    ],
-)
-def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str, words: str) -> None:
-    file = tmp_path / "x.jsonl"
-    file.write_text(text)
-    with pytest.raises(ExchangeError, match=words):
-        read_jsonl(file)
+    ]:
+        file = tmp_path / "x.jsonl"
+        file.write_text(text)
+        with pytest.raises(ExchangeError, match=words):
+            read_jsonl(file)
 
 
-def test_indices_of_spans_come_over_where_none_are_known(tmp_path: Path) -> None:
+def test_span_indices_are_imported_if_keys_are_of_one_scheme(tmp_path: Path) -> None:
     text = exported(full_workspace(tmp_path / "a.db"))
     lines = [json.loads(line) for line in text.split("\n") if line]
     (trace,) = (one for one in lines if one["record"] == "trace" and one["id"] == "t")
@@ -381,28 +358,178 @@ def test_indices_of_spans_come_over_where_none_are_known(tmp_path: Path) -> None
         (tmp_path / "export.jsonl").write_text(text)
         merge_content(read_jsonl(tmp_path / "export.jsonl"), workspace)
         assert workspace.span_indices("t") == {"t": {"k": SpanIndex(4), "l": SpanIndex(0, 12)}}
-
-
-def test_indices_by_another_scheme_of_keys_are_left_out(tmp_path: Path) -> None:
-    text = exported(full_workspace(tmp_path / "a.db"))
+    # Indices by another scheme of keys are left out.
     identity = TraceIdentity("t", "ab" * 32, 10, "codex", 2, True)
-    with closing(Workspace.open(tmp_path / "b.db")) as workspace:
+    with closing(Workspace.open(tmp_path / "c.db")) as workspace:
         workspace.register_trace(TraceRecord("t", identity))
         (tmp_path / "export.jsonl").write_text(text)
         merge_content(read_jsonl(tmp_path / "export.jsonl"), workspace)
         assert "t" not in workspace.span_indices()
 
 
-@pytest.mark.parametrize(
-    "spans", [{"k": 3}, [{"key": "k"}], [{"key": "k", "index": -1}], [{"index": 1}]]
+def test_a_bad_span_index_is_named(tmp_path: Path) -> None:
+    for spans in [{"k": 3}, [{"key": "k"}], [{"key": "k", "index": -1}], [{"index": 1}]]:
+        text = exported(full_workspace(tmp_path / "a.db"))
+        lines = [json.loads(line) for line in text.split("\n") if line]
+        for line in lines:
+            if line["record"] == "trace":
+                line["span_indices"] = spans
+        path = tmp_path / "export.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        with pytest.raises(ExchangeError, match=r"export.jsonl: line \d+:"):
+            read_jsonl(path)
+
+
+# Two machines
+
+
+TRACES = ("t1", "t2")
+STUDY = Study(MAST.ref, ("alice", "bob"), ("alice",), batches=(TRACES,), seed=3)
+NOTES = ("", "🚀 why", "שלום")
+
+Step = tuple[str, str, str, int]
+"""A kind of step, a trace, a mode, and a small number."""
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["label", "note", "remove", "verdict", "finish", "decide", "agree"]),
+        st.sampled_from(TRACES),
+        st.sampled_from(SLUGS[:3]),
+        st.integers(0, 2),
+    ),
+    max_size=5,
 )
-def test_what_is_no_index_of_a_span_is_named(tmp_path: Path, spans: object) -> None:
-    text = exported(full_workspace(tmp_path / "a.db"))
-    lines = [json.loads(line) for line in text.split("\n") if line]
-    for line in lines:
-        if line["record"] == "trace":
-            line["span_indices"] = spans
-    path = tmp_path / "export.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.raises(ExchangeError, match=r"export.jsonl: line \d+:"):
-        read_jsonl(path)
+
+
+class Machine:
+    """An annotator's workspace."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.workspace = Workspace.open(":memory:")
+        self.workspace.add_taxonomy(MAST)
+        for trace in TRACES:
+            self.workspace.register_trace(TraceRecord(trace))
+            self.add(trace, PassStarted(PassKind.BLIND))
+
+    def add(self, trace: str | None, fact: Fact) -> None:
+        number = None if trace is None else 1
+        self.workspace.append([NewEvent(self.name, trace, MAST.ref, number, fact)])
+
+    def work(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            self._do(*step)
+
+    def _do(self, kind: str, trace: str, mode: str, number: int) -> None:
+        target = Target(f"k{number}", f"k{number}", "🚀x", 0, 2)
+        name = f"{self.name}-{trace}-{mode}-{number}"
+        label = Label(name, self.name, trace, MAST.ref, mode, target)
+        own = {x.id: x for x in self.workspace.labels(annotator=self.name, trace_id=trace)}
+        (reading,) = self.workspace.passes(annotator=self.name, trace_id=trace)
+        if reading.finished and kind not in ("decide", "agree"):
+            return  # it is frozen
+        match kind:
+            case "label" if name not in own:
+                self.add(trace, LabelAdded(label))
+            case "note" if name in own:
+                self.add(trace, LabelChanged(own[name], replace(own[name], note=NOTES[number])))
+            case "remove" if name in own:
+                self.add(trace, LabelRemoved(own[name]))
+            case "verdict":
+                self.add(trace, VerdictSet(mode, None, VerdictValue.UNSURE))
+            case "finish":
+                self.add(trace, PassFinished(read=number, spans=3))
+            case "decide":
+                self.add(trace, Decided(mode, None, decision(self.name, mode)))
+            case "agree":
+                said = Guideline(f"g-{mode}", mode, NOTES[number], self.name, "2026-05-04")
+                self.add(None, GuidelineSet(said.id, None, said))
+
+    def export(self, folder: Path) -> Path:
+        file = folder / f"{self.name}.jsonl"
+        write_output(file, self.text())
+        return file
+
+    def text(self) -> str:
+        return "".join(workspace_lines(self.workspace))
+
+    def take(self, file: Path) -> MergeReport:
+        return merge_content(read_jsonl(file), self.workspace, replacing=("alice", "bob"))
+
+    def state(self) -> object:
+        """Return all that both workspaces must agree on."""
+        here = self.workspace
+        words = words_by_trace(here, MAST)
+        return (
+            here.labels(pass_number=None),
+            here.verdicts(pass_number=None),
+            here.passes(),
+            here.all_decisions(MAST.ref),
+            here.study(MAST.ref),
+            here.guidelines(MAST.ref),
+            {trace: said.gold(MAST) for trace, said in words.items()},
+        )
+
+
+def decision(who: str, mode: str) -> Decision:
+    return Decision(mode, mode, VerdictValue.ABSENT, (), ("alice",), (), who, "2026-05-04")
+
+
+@settings(max_examples=3)
+@given(STEPS, STEPS, STEPS, STEPS, st.booleans())
+def test_exchange_in_any_order_gives_the_same(
+    tmp_path_factory: pytest.TempPathFactory,
+    of_alice: list[Step],
+    of_bob: list[Step],
+    later_alice: list[Step],
+    later_bob: list[Step],
+    both_at_once: bool,
+) -> None:
+    folder = tmp_path_factory.mktemp("machines")
+    alice, bob = Machine("alice"), Machine("bob")
+    alice.add(None, StudySet(None, STUDY))
+    for theirs, ours in ((of_alice, of_bob), (later_alice, later_bob)):
+        alice.work(theirs)
+        bob.work(ours)
+        files = alice.export(folder), bob.export(folder)
+        bob.take(files[0])
+        alice.take(files[1] if both_at_once else bob.export(folder))
+        assert alice.text() == bob.text()
+        assert alice.state() == bob.state()
+    for machine in (alice, bob):
+        for file in (alice.export(folder), bob.export(folder)):
+            before = machine.text()
+            report = machine.take(file)
+            assert (report.added, report.altered, report.people) == (0, (), ())
+            assert machine.text() == before
+    copy = Workspace.open(":memory:")
+    merge_content(read_jsonl(alice.export(folder)), copy)
+    assert "".join(workspace_lines(copy)) == alice.text()
+    assert copy.edited_histories() == alice.workspace.edited_histories() == ()
+    assert alice.workspace.study(MAST.ref) == STUDY
+    ids = [label.id for label in alice.workspace.labels(pass_number=None)]
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.slow
+def test_a_decision_stays_when_a_side_changes_later(tmp_path: Path) -> None:
+    alice, bob = Machine("alice"), Machine("bob")
+    mode = SLUGS[0]
+    bob.work([("label", "t1", mode, 1), ("finish", "t1", mode, 1)])
+    alice.take(bob.export(tmp_path))
+    (label,) = alice.workspace.labels(annotator="bob")
+    said = Said("bob", VerdictValue.PRESENT, (label.target,))
+    decided = replace(decision("alice", mode), sides=(), said=(said,))
+    alice.add("t1", Decided(mode, None, decided))
+    before = words_by_trace(alice.workspace, MAST)["t1"].gold(MAST).verdict(mode)
+    assert (before.value, before.changed) == (VerdictValue.ABSENT, False)
+    second: list[Fact] = [
+        PassStarted(PassKind.SECOND_LOOK),
+        VerdictSet(mode, None, VerdictValue.UNSURE),
+        PassFinished(read=3, spans=3),
+    ]
+    bob.workspace.append([NewEvent("bob", "t1", MAST.ref, 2, fact) for fact in second])
+    alice.take(bob.export(tmp_path))
+    assert alice.workspace.all_decisions(MAST.ref) == {"t1": (decided,)}
+    after = words_by_trace(alice.workspace, MAST)["t1"].gold(MAST).verdict(mode)
+    assert (after.value, after.decided_by, after.changed) == (VerdictValue.ABSENT, "alice", True)

@@ -1,16 +1,27 @@
-"""agentdash and AdaMAST: what their judges say, and what they leave unsaid."""
+"""Imports of agentdash, AdaMAST, Pisama and AgentDebugX."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mast_tui.cli.convert import agentdebugx_line
 from mast_tui.exchange.crosswalk import find_crosswalk, read_crosswalk, translated
 from mast_tui.exchange.importers.tool_judges import read_adamast, read_agentdash
 from mast_tui.labels import AnnotatorKind, VerdictValue
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.importers.tool_judges import read_adamast
+from mast_tui.exchange.importers.tool_judges import read_agentdash
+from mast_tui.exchange.importers.tool_judges import read_agentdebugx
+from mast_tui.exchange.importers.tool_judges import read_pisama
+from mast_tui.labels import AnnotatorKind, Severity, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.atif_format import atif_line
+from tests.judges.memory_trace import MemoryTrace
 from tests.traces.checks import write_json
 
 MAST = load_mast()
@@ -19,13 +30,8 @@ CODES = [mode.code for mode in MAST.modes]
 
 def answer(*present: str, **fields: object) -> dict[str, Any]:
     modes = {code: int(code in present) for code in CODES}
-    return {
-        "failure_modes": modes,
-        "summary": "it stopped early",
-        "task_completion": False,
-        "total_failures": len(present),
-        **fields,
-    }
+    counts = {"task_completion": False, "total_failures": len(present)}
+    return {"failure_modes": modes, "summary": "it stopped early", **counts, **fields}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +44,7 @@ def answer(*present: str, **fields: object) -> dict[str, Any]:
         ([{"trace_id": "t", "annotation": answer("3.2")}], "x.json", "t"),
     ],
 )
-def test_answers_of_agentdash_are_read_however_they_are_kept(
+def test_agentdash_answers_are_read_in_all_layouts(
     tmp_path: Path, document: object, name: str, trace_id: str
 ) -> None:
     incoming = read_agentdash([write_json(tmp_path / name, document)])
@@ -56,7 +62,7 @@ def test_answers_of_agentdash_are_read_however_they_are_kept(
     assert "'No or Incorrect Verification'" in incoming.notes[0]
 
 
-def test_a_zero_without_a_word_of_the_model_is_no_verdict(tmp_path: Path) -> None:
+def test_a_zero_that_the_model_did_not_write_is_no_verdict(tmp_path: Path) -> None:
     words = "A. Bad.\nB. no\nC.\n1.1 no\n3.2: yes\n"
     file = write_json(tmp_path / "t.json", answer("3.2", raw_response=words))
     incoming = read_agentdash([file], "bob")
@@ -66,9 +72,8 @@ def test_a_zero_without_a_word_of_the_model_is_no_verdict(tmp_path: Path) -> Non
     assert "12 zeros" in incoming.notes[1]
 
 
-@pytest.mark.parametrize(
-    ("document", "words"),
-    [
+def test_bad_answers_are_named(tmp_path: Path) -> None:
+    for document, words in [
         (["x"], "file: record 1: has no 'failure_modes'"),
         ([answer()], "file: record 1: has no 'trace_id'"),
         ([], ""),
@@ -76,11 +81,9 @@ def test_a_zero_without_a_word_of_the_model_is_no_verdict(tmp_path: Path) -> Non
         ([answer(trace_id="t"), answer(trace_id="t")], "record 2: trace 't' comes twice"),
         ({"t": {"failure_modes": {"9.9": 1}}}, "'t': mode '9.9' is none of MAST's"),
         ({"t": {"failure_modes": {"1.1": "yes"}}}, "'t': mode 1.1 is 'yes', not 1 or 0"),
-    ],
-)
-def test_what_is_no_answer_is_named(tmp_path: Path, document: object, words: str) -> None:
-    incoming = read_agentdash([write_json(tmp_path / "x.json", document)])
-    assert [words in str(x) for x in incoming.problems] == [True] * bool(words)
+    ]:
+        incoming = read_agentdash([write_json(tmp_path / "x.json", document)])
+        assert [words in str(x) for x in incoming.problems] == [True] * bool(words)
 
 
 TAXONOMY = {
@@ -104,12 +107,9 @@ def mode_of(code: str, **fields: object) -> dict[str, object]:
 
 
 def judged(**fields: object) -> dict[str, Any]:
-    return {
-        "schema_version": 2,
-        "mode": "default",
-        "taxonomy": "/elsewhere/taxonomy.json",
-        "judge": {"provider": "openai", "model": "m-1"},
-    } | fields
+    judge = {"provider": "openai", "model": "m-1"}
+    head = {"schema_version": 2, "mode": "default", "taxonomy": "/elsewhere/taxonomy.json"}
+    return {**head, "judge": judge} | fields
 
 
 def test_adamast_brings_its_own_taxonomy(tmp_path: Path) -> None:
@@ -141,24 +141,16 @@ def test_adamast_brings_its_own_taxonomy(tmp_path: Path) -> None:
     assert "1 diagnosis names no code" in incoming.notes[1]
 
 
-def test_without_the_taxonomys_file_nothing_is_said_of_other_codes(tmp_path: Path) -> None:
+def test_other_codes_stay_open_without_their_taxonomy_or_list(tmp_path: Path) -> None:
     one = {"trace_id": "t", "failure_modes": [mode_of("C.9", name="Odd")], "none_apply": False}
     incoming = read_adamast([write_json(tmp_path / "x.json", [one])], "judge:ada")
     (work,) = incoming.work
     assert (work.annotator, work.verdicts) == ("judge:ada", {})
     assert [mode.name for mode in incoming.taxonomies[0].modes] == ["Odd"]
-
-
-def test_a_single_diagnosis_says_nothing_of_other_codes(tmp_path: Path) -> None:
+    # Neither does a single diagnosis.
     taxonomy = write_json(tmp_path / "tax.json", TAXONOMY)
-    single = {
-        "trace_id": "t",
-        "code": "B.1",
-        "label": "Weak checker",
-        "evidence": "so it said",
-        "confidence": 0.75,
-        "recovery_hint": "ask again",
-    }
+    single: dict[str, object] = {"trace_id": "t", "code": "B.1", "label": "Weak checker"}
+    single |= {"evidence": "so it said", "confidence": 0.75, "recovery_hint": "ask again"}
     file = write_json(tmp_path / "x.json", [single])
     (work,) = read_adamast([file, taxonomy]).work
     (label,) = work.labels.values()
@@ -166,7 +158,7 @@ def test_a_single_diagnosis_says_nothing_of_other_codes(tmp_path: Path) -> None:
     assert (label.confidence, label.note, verdicts) == (0.75, "recovery hint: ask again", {})
 
 
-def test_its_own_list_of_mast_crosses_over(tmp_path: Path) -> None:
+def test_adamast_s_list_of_mast_is_translated(tmp_path: Path) -> None:
     one = {"trace_id": "t", "failure_modes": [mode_of("MAST-13"), mode_of("MAST-3")]}
     incoming = read_adamast([write_json(tmp_path / "x.json", judged(diagnoses=[one]))])
     assert incoming.taxonomies[0].ref == "adamast-mast@1"
@@ -177,24 +169,182 @@ def test_its_own_list_of_mast_crosses_over(tmp_path: Path) -> None:
     assert {MAST.mode(slug).code for slug in work.verdicts} == set(CODES) - {"1.3", "3.3", "2.6"}
 
 
-@pytest.mark.parametrize(
-    ("one", "words"),
-    [
+def test_a_bad_diagnosis_is_named(tmp_path: Path) -> None:
+    for one, words in [
         ({"trace_id": "t"}, "diagnosis 1: has neither 'failure_modes' nor 'code'"),
         ({"failure_modes": [mode_of("A.1")]}, "diagnosis 1: has no 'trace_id'"),
         ({"trace_id": "t", "failure_modes": 3}, "diagnosis 1: 'failure_modes' is no list"),
         ({"trace_id": "t", "failure_modes": [{}]}, "diagnosis 1: a failure mode has no 'code'"),
-        (
-            {"trace_id": "t", "failure_modes": [mode_of("Z.1")]},
-            "diagnosis 1: code 'Z.1' is none of adamast@",
-        ),
-        (
-            {"trace_id": "t", "failure_modes": [mode_of("A.1", confidence=7)]},
-            "diagnosis 1: confidence is 7",
-        ),
-    ],
-)
-def test_a_bad_diagnosis_is_named(tmp_path: Path, one: object, words: str) -> None:
-    taxonomy = write_json(tmp_path / "tax.json", TAXONOMY)
-    incoming = read_adamast([write_json(tmp_path / "x.json", [one]), taxonomy])
-    assert [words in str(problem) for problem in incoming.problems] == [True]
+        ({"trace_id": "t", "failure_modes": [mode_of("Z.1")]},
+         "diagnosis 1: code 'Z.1' is none of adamast@"),
+        ({"trace_id": "t", "failure_modes": [mode_of("A.1", confidence=7)]},
+         "diagnosis 1: confidence is 7"),
+    ]:  # fmt: skip
+        taxonomy = write_json(tmp_path / "tax.json", TAXONOMY)
+        incoming = read_adamast([write_json(tmp_path / "x.json", [one]), taxonomy])
+        assert [words in str(problem) for problem in incoming.problems] == [True]
+
+
+# Pisama and AgentDebugX
+
+
+def trace() -> MemoryTrace:
+    made = MemoryTrace("run-7").user("Mend the shop.").think("First a look.")
+    made.say("I look at the pods.").run("kubectl get pods", "none").run("kubectl get pods", "none")
+    return made.say("Done.")
+
+
+def written(path: Path, data: bytes | object) -> Path:
+    path.write_bytes(data if isinstance(data, bytes) else json.dumps(data).encode())
+    return path
+
+
+def span_id(atif: dict[str, Any], step: int, child: int) -> str:
+    """Return the span id of Pisama 0.7: a hash of trace, document, agent, step and tool."""
+    run = hashlib.sha256(atif["session_id"].encode()).hexdigest()[:32]
+    named = [run, [atif["trajectory_id"]], [atif["agent"]["name"]], step, child]
+    return hashlib.sha256(json.dumps(named, separators=(",", ":")).encode()).hexdigest()[:16]
+
+
+def issue(kind: str, *spans: list[str]) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "summary": f"{kind} seen",
+        "severity": 80,
+        "confidence": 0.7,
+        "evidence": [{"description": "", "span_ids": list(one), "data": {}} for one in spans],
+        "recommendation": None,
+    }
+
+
+@pytest.fixture
+def atif(tmp_path: Path) -> dict[str, Any]:
+    file = written(tmp_path / "atif.json", atif_line(trace()))
+    document: dict[str, Any] = json.loads(file.read_bytes())
+    return document
+
+
+def pisama_answer(tmp_path: Path, atif: dict[str, Any], *issues: dict[str, Any]) -> Path:
+    run = hashlib.sha256(atif["session_id"].encode()).hexdigest()[:32]
+    return written(tmp_path / "said.json", {"issues": issues, "trace_id": run})
+
+
+def test_pisama_spans_are_found_and_repeated_evidence_joined(
+    tmp_path: Path, atif: dict[str, Any]
+) -> None:
+    turn = next(step["step_id"] for step in atif["steps"] if step.get("tool_calls"))
+    last = atif["steps"][-1]["step_id"]
+    calls = [span_id(atif, turn, 1), span_id(atif, turn + 1, 1)]
+    answer = pisama_answer(
+        tmp_path,
+        atif,
+        issue("loop", calls, calls),
+        issue("derailment"),
+        issue("brand_new", [span_id(atif, last, 0)]),
+    )
+    incoming = read_pisama([answer, tmp_path / "atif.json"])
+    assert incoming.problems == ()
+    (work,) = incoming.work
+    assert (work.annotator, work.author_kind) == ("judge:pisama", AnnotatorKind.JUDGE)
+    assert work.trace_id == "run-7"
+    made = trace()
+    keys = [made.span(index).key for index in range(len(made))]
+    found = [(one.mode, one.target.first, one.target.last) for one in work.labels.values()]
+    assert found == [
+        ("loop", "call_1:call", "call_2:call"),
+        ("derailment", None, None),
+        ("other", keys[-1], keys[-1]),
+    ]
+    assert {"call_1:call", "call_2:call"} <= set(keys)
+    assert next(iter(work.labels.values())).note == "loop seen\nSeverity 80 of 100"
+    assert [*work.labels.values()][2].note.startswith("brand_new\n")
+    assert next(iter(work.labels.values())).confidence == 0.7
+
+
+def test_unknown_spans_and_files_are_problems_of_pisama(
+    tmp_path: Path, atif: dict[str, Any]
+) -> None:
+    answer = pisama_answer(tmp_path, atif, issue("loop"))
+    (problem,) = read_pisama([answer]).problems
+    assert "convert --to atif" in problem.reason
+    other = pisama_answer(tmp_path, atif, issue("loop", ["0123456789abcdef"]))
+    (unknown,) = read_pisama([other, tmp_path / "atif.json"]).problems
+    assert "0123456789abcdef" in unknown.reason
+    with pytest.raises(ExchangeError, match="no answer of Pisama"):
+        read_pisama([written(tmp_path / "x.json", {"a": 1})])
+
+
+def test_pisama_s_answer_and_trajectory_may_be_one_file(tmp_path: Path) -> None:
+    incoming = read_pisama([pisama_file(tmp_path / "both.json")])
+    assert incoming.problems == ()
+    assert [one.mode for one in incoming.work[0].labels.values()] == ["derailment", "other"]
+
+
+def pisama_file(path: Path) -> Path:
+    """Write an answer of Pisama and its trajectory as two lines of one file."""
+    atif = json.loads(atif_line(trace()))
+    run = hashlib.sha256(atif["session_id"].encode()).hexdigest()[:32]
+    last = atif["steps"][-1]["step_id"]
+    issues = [issue("derailment"), issue("brand_new", [span_id(atif, last, 0)])]
+    lines = [{"issues": issues, "trace_id": run}, atif]
+    return written(path, "\n".join(map(json.dumps, lines)).encode())
+
+
+def agentdebugx_report() -> dict[str, Any]:
+    trajectory = json.loads(agentdebugx_line(trace()))
+    events = [event["event_id"] for event in trajectory["events"]]
+    finding = {
+        "failure_mode": {"mode_id": "planning.inefficient_plan", "name": "Inefficient plan"},
+        "event_id": events[3],
+        "evidence": ["the same again"],
+        "suggestion": None,
+        "confidence": None,
+    }
+    return {
+        "trace_id": trajectory["trace_id"],
+        "findings": [finding, {**finding, "event_id": events[5]}],
+        "root_cause_event_id": events[3],
+        "attribution": None,
+        "summary": "It loops.",
+    }
+
+
+def report_file(tmp_path: Path, **fields: object) -> Path:
+    return written(tmp_path / "report.json", agentdebugx_report() | fields)
+
+
+def test_agentdebugx_events_are_spans_and_root_causes_fatal(tmp_path: Path) -> None:
+    (work,) = read_agentdebugx([report_file(tmp_path)]).work
+    assert work.trace_id == "run-7"
+    made = trace()
+    labels = {one.target.first: one for one in work.labels.values()}
+    assert set(labels) == {made.span(3).key, made.span(5).key}
+    assert labels[made.span(3).key].severity is Severity.FATAL
+    assert labels[made.span(5).key].severity is None
+    assert labels[made.span(3).key].note == "Inefficient plan\nthe same again"
+
+
+def test_an_attribution_goes_before_the_root_cause(tmp_path: Path) -> None:
+    key = trace().span(6).key
+    blamed = {"hypotheses": [{"span_id": key, "step_index": 6}]}
+    (work,) = read_agentdebugx([report_file(tmp_path, attribution=blamed)]).work
+    fatal = [one for one in work.labels.values() if one.severity is Severity.FATAL]
+    assert [(one.mode, one.target.first) for one in fatal] == [("other", key)]
+
+
+def test_unknown_events_are_a_problem(tmp_path: Path) -> None:
+    report = report_file(tmp_path, root_cause_event_id=f"evt_{'0' * 32}")
+    (problem,) = read_agentdebugx([report]).problems
+    assert "convert --to agentdebugx" in problem.reason
+
+
+def test_a_trajectory_has_every_span_and_no_outcome() -> None:
+    made = trace()
+    trajectory = json.loads(agentdebugx_line(made))
+    assert [event["event_id"] for event in trajectory["events"]] == [
+        made.span(index).key for index in range(len(made))
+    ]
+    kinds = [event["event_type"] for event in trajectory["events"]]
+    assert kinds[:4] == ["observation", "reflection", "agent.step", "tool.call"]
+    assert trajectory["events"][3]["input"]["args"] == made.text(3)
+    assert "outcome" not in trajectory

@@ -1,4 +1,4 @@
-"""Label Studio: what is written comes back equal, and what was changed there is told apart."""
+"""Label Studio and doccano."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import structs
 
+from mast_tui.exchange.exporters.doccano import doccano_lines
 from mast_tui.exchange.import_batch import Incoming, label_id
 from mast_tui.exchange.label_studio import (
     MODES,
@@ -27,7 +27,7 @@ from mast_tui.exchange.label_studio import (
 )
 from mast_tui.exchange.trace_files import TextSpan
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Label, Target, TraceWork, VerdictValue
-from tests.exchange.words import MAST, SLUGS, TEXT, targets, traces, works
+from tests.exchange.words import MAST, TEXT, targets, traces, works
 
 pytestmark = pytest.mark.slow
 
@@ -38,6 +38,16 @@ SPANS = (
     TextSpan("k1", "#2 agent", "שלום world"),
     TextSpan("k2", "#3 tool", "done"),
 )
+
+
+PLACE = {"start": 0, "end": 0, "startOffset": 6, "endOffset": 8}
+REGION: dict[str, Any] = {
+    "id": "x",
+    "from_name": MODES,
+    "to_name": "trace",
+    "type": "paragraphlabels",
+    "value": {**PLACE, "paragraphlabels": ["1.3 Step repetition"]},
+}
 
 
 def tasks_of(*work: TraceWork, spans: tuple[TextSpan, ...] | None = SPANS) -> list[dict[str, Any]]:
@@ -75,7 +85,7 @@ def work(*labels: Label, finished_at: str | None = "", **verdicts: VerdictValue)
 
 
 def back_from_label_studio(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The tasks as its JSON export has them: with numbers of its own for everything."""
+    """Return the tasks as Label Studio exports them, with its own numbers."""
     tasks = json.loads(json.dumps(tasks))
     for number, task in enumerate(tasks, start=900):
         task["id"] = number
@@ -88,8 +98,9 @@ def back_from_label_studio(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return tasks
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(st.data(), st.booleans())
-def test_what_is_written_comes_back(
+def test_tasks_round_trip(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, at_hand: bool
 ) -> None:
     spans = data.draw(traces())
@@ -108,7 +119,7 @@ def test_what_is_written_comes_back(
 
 
 @given(st.data())
-def test_places_survive_without_what_was_noted_beside_them(data: st.DataObject) -> None:
+def test_places_are_read_from_regions_alone(data: st.DataObject) -> None:
     spans = data.draw(traces())
     target = data.draw(targets(spans))
     region = region_of(target, spans)
@@ -122,7 +133,7 @@ def test_places_survive_without_what_was_noted_beside_them(data: st.DataObject) 
 
 
 @given(TEXT, st.data())
-def test_units_are_those_of_a_browser(text: str, data: st.DataObject) -> None:
+def test_offsets_are_counted_in_utf_16(text: str, data: st.DataObject) -> None:
     assert utf16_length(text) == len(text.encode("utf-16-le")) // 2
     place = data.draw(st.integers(0, len(text)))
     assert code_points(text, utf16_length(text[:place])) == place
@@ -135,7 +146,7 @@ def test_half_a_pair_stands_for_the_whole_character() -> None:
     assert target_of(value, SPANS) == Target("k0", "k0", "🚀", 6, 7)
 
 
-def test_what_was_changed_is_kept_as_an_imported_annotator(tmp_path: Path) -> None:
+def test_changed_work_belongs_to_an_imported_annotator(tmp_path: Path) -> None:
     kept = label("step_repetition", Target("k0", "k0", "🚀", 6, 7), note="rocket", confidence=0.5)
     moved = label("task_derailment", Target("k0", "k1"))
     gone = label("conversation_reset", Target("k2", "k2"))
@@ -147,16 +158,9 @@ def test_what_was_changed_is_kept_as_an_imported_annotator(tmp_path: Path) -> No
     results.remove(by_mode["2.1"])
     by_mode["2.3"]["value"] |= {"start": "1", "end": "1", "startOffset": 5, "endOffset": 10}
     by_mode["1.3"]["meta"]["text"] = ["a rocket!"]
-    results.append(
-        {
-            "id": "new",
-            "from_name": MODES,
-            "to_name": "trace",
-            "type": "paragraphlabels",
-            "value": {"start": "2", "end": "2", "startOffset": 0, "endOffset": 4}
-            | {"paragraphlabels": ["1.1 Disobey task specification"]},
-        }
-    )
+    place = {"start": "2", "end": "2", "startOffset": 0, "endOffset": 4}
+    value = {**place, "paragraphlabels": ["1.1 Disobey task specification"]}
+    results.append(REGION | {"id": "new", "value": value})
     incoming = read(tmp_path, tasks, here=True)
     (found,) = incoming.work
     assert (found.annotator, found.author_kind) == ("alice (label-studio)", AnnotatorKind.IMPORTED)
@@ -169,11 +173,16 @@ def test_what_was_changed_is_kept_as_an_imported_annotator(tmp_path: Path) -> No
     assert any("alice (label-studio)" in note for note in incoming.notes)
 
 
-def test_what_is_here_already_and_unchanged_is_left_out(tmp_path: Path) -> None:
+def test_unchanged_and_skipped_annotations_are_left_out(tmp_path: Path) -> None:
     tasks = back_from_label_studio(tasks_of(work(label("step_repetition", WHOLE_TRACE))))
     incoming = read(tmp_path, tasks, here=True)
     assert (incoming.work, incoming.problems) == ((), ())
     assert incoming.notes == ("1 annotation came back unchanged, already here",)
+    task = own_annotation(3, REGION)
+    task["annotations"][0]["was_cancelled"] = True
+    skipped = read(tmp_path, [task])
+    assert skipped.work == ()
+    assert "1 annotation left out, skipped there" in skipped.notes[0]
 
 
 def own_annotation(who: object, *results: object) -> dict[str, Any]:
@@ -182,50 +191,32 @@ def own_annotation(who: object, *results: object) -> dict[str, Any]:
     return task | {"annotations": [annotation]}
 
 
-REGION: dict[str, Any] = {
-    "id": "x",
-    "from_name": MODES,
-    "to_name": "trace",
-    "type": "paragraphlabels",
-    "value": {
-        "start": 0,
-        "end": 0,
-        "startOffset": 6,
-        "endOffset": 8,
-        "paragraphlabels": ["1.3 Step repetition"],
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("who", "name"),
-    [
+def test_work_begun_there_has_an_imported_annotator(tmp_path: Path) -> None:
+    for who, name in [
         ({"id": 3, "email": "bob@example.org"}, "bob@example.org"),
         (3, "label-studio user 3"),
         ("bob", "bob"),
-    ],
-)
-def test_work_that_began_there_is_somebodys_who_is_imported(
-    tmp_path: Path, who: object, name: str
-) -> None:
-    (found,) = read(tmp_path, [own_annotation(who, REGION)]).work
-    assert (found.annotator, found.author_kind, found.finished_at) == (
-        name,
-        AnnotatorKind.IMPORTED,
-        "2026-06",
-    )
-    assert [x.target for x in found.labels.values()] == [Target("k0", "k0", "🚀", 6, 7)]
-    (renamed,) = read(tmp_path, [own_annotation(who, REGION)], annotator="carol").work
-    assert (renamed.annotator, next(iter(renamed.labels.values())).annotator) == ("carol", "carol")
+    ]:
+        (found,) = read(tmp_path, [own_annotation(who, REGION)]).work
+        assert (found.annotator, found.author_kind, found.finished_at) == (
+            name,
+            AnnotatorKind.IMPORTED,
+            "2026-06",
+        )
+        assert [x.target for x in found.labels.values()] == [Target("k0", "k0", "🚀", 6, 7)]
+        (renamed,) = read(tmp_path, [own_annotation(who, REGION)], annotator="carol").work
+        assert (renamed.annotator, next(iter(renamed.labels.values())).annotator) == (
+            "carol",
+            "carol",
+        )
 
 
 def changed(**value: object) -> dict[str, Any]:
     return REGION | {"value": REGION["value"] | value}
 
 
-@pytest.mark.parametrize(
-    ("task", "words"),
-    [
+def test_bad_parts_are_named_with_their_place(tmp_path: Path) -> None:
+    for task, words in [
         (7, "task 1: Expected an object"),
         ({"data": {"text": "x"}}, "task 1: has no 'trace_id' in its data"),
         (own_annotation(None, REGION), "annotation 1: does not say who labelled it"),
@@ -233,31 +224,15 @@ def changed(**value: object) -> dict[str, Any]:
         (own_annotation(3, changed(startOffset=-1)), "'startOffset' is -1, not a number from 0"),
         (own_annotation(3, changed(endOffset=6)), "result 1: is empty"),
         (own_annotation(3, changed(paragraphlabels=["7.7 No"])), "'7.7 No' is no mode of mast@3"),
-        (
-            own_annotation(3) | {"data": {"trace_id": "t", "spans": 1}},
-            "data.spans: Expected",
-        ),
+        (own_annotation(3) | {"data": {"trace_id": "t", "spans": 1}}, "data.spans: Expected"),
         (own_annotation(3) | {"meta": {"mast_tui": {"taxonomy": "x@1"}}}, "taxonomy 'x@1' is"),
-        (
-            own_annotation(3) | {"meta": {"mast_tui": {"by": {"1": 2}}}},
-            "meta.mast_tui.by[...]: ",
-        ),
-    ],
-)
-def test_a_bad_part_is_named_with_its_place(tmp_path: Path, task: object, words: str) -> None:
-    incoming = read(tmp_path, [task])
-    assert [words in str(problem) for problem in incoming.problems] == [True]
+        (own_annotation(3) | {"meta": {"mast_tui": {"by": {"1": 2}}}}, "meta.mast_tui.by[...]: "),
+    ]:
+        incoming = read(tmp_path, [task])
+        assert [words in str(problem) for problem in incoming.problems] == [True]
 
 
-def test_skipped_annotations_are_left_out_and_counted(tmp_path: Path) -> None:
-    task = own_annotation(3, REGION)
-    task["annotations"][0]["was_cancelled"] = True
-    incoming = read(tmp_path, [task])
-    assert incoming.work == ()
-    assert "1 annotation left out, skipped there" in incoming.notes[0]
-
-
-def test_the_configuration_names_every_mode_once_per_control() -> None:
+def test_the_configuration_has_every_mode_once_per_control() -> None:
     odd = replace(MAST, modes=(replace(MAST.modes[0], name="<&\"'> \u202e"), *MAST.modes[1:]))
     root = ET.fromstring(label_config(odd))
     names = [label_name(mode) for mode in (*odd.modes, odd.open_mode)]
@@ -266,21 +241,48 @@ def test_the_configuration_names_every_mode_once_per_control() -> None:
     assert root.find("Paragraphs") is not None
 
 
-def test_its_own_code_accepts_what_is_written() -> None:
-    there = pytest.importorskip("label_studio_sdk.label_interface")
-    said = {SLUGS[0]: VerdictValue.ABSENT, SLUGS[1]: VerdictValue.UNSURE}
-    labels = (
-        label(SLUGS[2], Target("k0", "k0", "🚀", 6, 7)),
-        label(SLUGS[3], Target("k0", "k2")),
-        label(SLUGS[4], WHOLE_TRACE),
-    )
-    suggestion = structs.replace(labels[0], confidence=0.7)
-    by_judge = TraceWork(JUDGE, "t", MAST.ref, labels={suggestion.id: suggestion}, finished_at="")
-    (task,) = tasks_of(work(*labels, **said), by_judge)
-    interface = there.LabelInterface(label_config(MAST))
-    interface.validate()
-    assert interface.validate_task({"data": task["data"]})
-    for annotation in task["annotations"]:
-        assert interface.validate_annotation(annotation)
-    for prediction in task["predictions"]:
-        assert interface.validate_prediction(prediction, return_errors=True) == []
+# doccano
+
+
+def lines_of(work: TraceWork, spans: tuple[TextSpan, ...]) -> list[dict[str, Any]]:
+    lines, missing = doccano_lines([work], MAST, {}, lambda _: spans)
+    assert missing == []
+    return [json.loads(line) for line in lines]
+
+
+def name_of(slug: str) -> str:
+    mode = MAST.mode(slug)
+    return f"{mode.code} {mode.name}"
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(st.data())
+def test_marks_are_the_labelled_text(data: st.DataObject) -> None:
+    spans = data.draw(traces())
+    work = data.draw(works(spans))
+    (line,) = lines_of(work, spans)
+    text, marks = line["text"], line["label"]
+    assert text.splitlines()[0] == spans[0].author
+    # What doccano's own models ask of a mark: numbers that lie in the text, and none twice.
+    assert all(0 <= start < end <= len(text) for start, end, _ in marks)
+    assert len({tuple(mark) for mark in marks}) == len(marks)
+    words = {(text[start:end], name) for start, end, name in marks}
+    for label in work.labels.values():
+        if label.target.quote is not None:
+            assert (label.target.quote, name_of(label.mode)) in words
+        elif label.target == Target(spans[0].key, spans[0].key):
+            assert (spans[0].text, name_of(label.mode)) in words
+    whole = {name_of(label.mode) for label in work.labels.values() if label.target.is_whole}
+    assert set(line["cats"]) == whole
+    absent = {name_of(m) for m, value in work.verdicts.items() if value is VerdictValue.ABSENT}
+    assert set(line["absent"]) == absent
+
+
+def test_empty_spans_are_marked_and_missing_traces_listed() -> None:
+    spans = (TextSpan("k", "#1 tool", ""), TextSpan("l", "#2 agent", "words"))
+    label = Label("x", "a", "t", MAST.ref, "step_repetition", Target("k", "k"))
+    (line,) = lines_of(TraceWork("a", "t", MAST.ref, labels={label.id: label}), spans)
+    ((start, end, _),) = line["label"]
+    assert line["text"][start:end] == "#1 tool"
+    work = [TraceWork(who, "t", MAST.ref, labels={label.id: label}) for who in ("a", "b")]
+    assert doccano_lines(work, MAST, {}, lambda _: None) == ([], ["t"])

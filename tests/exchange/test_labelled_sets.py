@@ -1,4 +1,4 @@
-"""Labels of published sets land on the step that they mean."""
+"""Who&When and AgentRx: published labels on the steps that they mean."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def only_label_text(incoming: Incoming, path: Path) -> str:
     return texts_by_key(trace)[label.target.first or ""]
 
 
-def test_the_step_of_who_and_when_counts_from_0(tmp_path: Path) -> None:
+def test_who_and_when_steps_count_from_0(tmp_path: Path) -> None:
     path = who_and_when(tmp_path)
     incoming = read_who_and_when([path])
     assert incoming.problems == ()
@@ -60,7 +60,7 @@ def test_the_step_of_who_and_when_counts_from_0(tmp_path: Path) -> None:
     assert [mode.slug for mode in taxonomy.modes] == ["decisive_error"]
 
 
-def test_an_agent_that_differs_is_told_and_the_step_is_kept(tmp_path: Path) -> None:
+def test_a_differing_agent_is_reported(tmp_path: Path) -> None:
     path = who_and_when(tmp_path, mistake_agent="Orchestrator")
     incoming = read_who_and_when([tmp_path])
     assert only_label_text(incoming, path) == "It is Cusco."
@@ -70,25 +70,22 @@ def test_an_agent_that_differs_is_told_and_the_step_is_kept(tmp_path: Path) -> N
     assert len(same.notes) == 1
 
 
-@pytest.mark.parametrize("step", ["3", "-1", "two", "", None, True, 1.5])
-def test_a_step_that_is_none_is_a_problem(tmp_path: Path, step: object) -> None:
-    incoming = read_who_and_when([who_and_when(tmp_path, mistake_step=step)])
-    assert incoming.work == ()
-    [problem] = incoming.problems
-    assert "mistake_step" in problem.reason
-
-
-def test_what_is_no_labelled_run_is_a_problem_of_its_file(tmp_path: Path) -> None:
-    plain = write_json(tmp_path / "a.json", [{"role": "user", "content": "hello"}])
-    broken = tmp_path / "b.json"
+def test_problems_of_who_and_when_are_named(tmp_path: Path) -> None:
+    for step in ["3", "-1", "two", "", None, True, 1.5]:
+        incoming = read_who_and_when([who_and_when(tmp_path, mistake_step=step)])
+        assert incoming.work == ()
+        [problem] = incoming.problems
+        assert "mistake_step" in problem.reason
+    plain = write_json(tmp_path / "others" / "a.json", [{"role": "user", "content": "hello"}])
+    broken = tmp_path / "others" / "b.json"
     broken.write_text("{")
-    incoming = read_who_and_when([tmp_path])
+    incoming = read_who_and_when([tmp_path / "others"])
     assert [problem.file for problem in incoming.problems] == [plain, broken]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["hand-crafted", "algorithm-generated"])
-def test_labels_of_the_real_set_name_the_agent_of_their_step(part: str) -> None:
+def test_published_who_and_when_labels_name_the_agent_of_their_step(part: str) -> None:
     folder = corpus(f"who-and-when/{part}")
     incoming = read_who_and_when([folder])
     assert incoming.problems == ()
@@ -132,42 +129,32 @@ def agentrx(folder: Path, *failures: Mapping[str, object], root: int | str = 1) 
     return write_json(folder / "truth.json", [record])
 
 
-def test_the_step_of_agentrx_counts_from_1(tmp_path: Path) -> None:
+def test_agentrx_steps_count_from_1_also_without_the_run(tmp_path: Path) -> None:
     path = write_json(tmp_path / "runs" / "run-1.json", RUN)
     incoming = read_agentrx([agentrx(tmp_path, {})])
     assert incoming.problems == ()
     assert only_label_text(incoming, path) == "404"
     assert len(incoming.notes) == 1
+    (tmp_path / "alone").mkdir()
+    incoming = read_agentrx([agentrx(tmp_path / "alone", {})])
+    assert incoming.problems == ()
+    assert [work.trace_id for work in incoming.work] == ["run-1"]
+    assert next(iter(incoming.work[0].labels.values())).target.first == "/2"
+    assert any("run-1" in note and "not found" in note for note in incoming.notes)
 
 
-@pytest.mark.parametrize("root", [2, "2"])
-def test_the_root_cause_is_fatal_and_says_why(tmp_path: Path, root: int | str) -> None:
-    write_json(tmp_path / "run-1.json", RUN)
-    [work] = read_agentrx([agentrx(tmp_path, {}, {"step_number": 2}, root=root)]).work
-    labels = [*work.labels.values()]
-    assert [label.severity for label in labels] == [None, Severity.FATAL]
-    assert "No other page was tried." in labels[1].note
-    assert labels[0].note == "The page was not there."
+ROOTS: tuple[int | str, ...] = (2, "2")
 
 
-@pytest.mark.parametrize(
-    ("written", "slug"),
-    [
-        ("Instruction/Plan Adherence Failure", "plan_adherence_failure"),
-        ("instruction adherence failure", "plan_adherence_failure"),
-        ("Intent Plan Misalignment", "intent_plan_misalignment"),
-        ("Intent-Plan Misalignment", "intent_plan_misalignment"),
-        ("Intent not supported", "intent_not_supported"),
-        ("Invention of new information", "invention_of_new_information"),
-    ],
-)
-def test_spellings_of_a_category_are_one(tmp_path: Path, written: str, slug: str) -> None:
-    write_json(tmp_path / "run-1.json", RUN)
-    incoming = read_agentrx([agentrx(tmp_path, {"failure_category": written})])
-    assert [label.mode for label in incoming.work[0].labels.values()] == [slug]
-
-
-def test_two_failures_of_one_category_at_one_step_are_one_label(tmp_path: Path) -> None:
+def test_root_causes_are_fatal_and_equal_failures_joined(tmp_path: Path) -> None:
+    for root in ROOTS:
+        write_json(tmp_path / "run-1.json", RUN)
+        [work] = read_agentrx([agentrx(tmp_path, {}, {"step_number": 2}, root=root)]).work
+        labels = [*work.labels.values()]
+        assert [label.severity for label in labels] == [None, Severity.FATAL]
+        assert "No other page was tried." in labels[1].note
+        assert labels[0].note == "The page was not there."
+    # Two failures of one category at one step are one label.
     write_json(tmp_path / "run-1.json", RUN)
     second = {"step_reason": "Nor was the next.", "category_reason": ""}
     [work] = read_agentrx([agentrx(tmp_path, {}, second, root=2)]).work
@@ -176,36 +163,39 @@ def test_two_failures_of_one_category_at_one_step_are_one_label(tmp_path: Path) 
     assert label.note.startswith("The page was not there.\nNor was the next.")
 
 
-@pytest.mark.parametrize(
-    "failure",
-    [
-        {"step_number": 0},
-        {"step_number": 4},
-        {"step_number": "3"},
-        {"failure_category": "Bad luck"},
-    ],
-)
-def test_a_bad_failure_is_named(tmp_path: Path, failure: dict[str, object]) -> None:
-    write_json(tmp_path / "run-1.json", RUN)
-    [problem] = read_agentrx([agentrx(tmp_path, {}, failure)]).problems
-    assert problem.place == "record 0, failure 1"
+def test_spellings_of_a_category_are_recognised(tmp_path: Path) -> None:
+    for written, slug in [
+        ("Instruction/Plan Adherence Failure", "plan_adherence_failure"),
+        ("instruction adherence failure", "plan_adherence_failure"),
+        ("Intent Plan Misalignment", "intent_plan_misalignment"),
+        ("Intent-Plan Misalignment", "intent_plan_misalignment"),
+        ("Intent not supported", "intent_not_supported"),
+        ("Invention of new information", "invention_of_new_information"),
+    ]:
+        write_json(tmp_path / "run-1.json", RUN)
+        incoming = read_agentrx([agentrx(tmp_path, {"failure_category": written})])
+        assert [label.mode for label in incoming.work[0].labels.values()] == [slug]
 
 
-def test_labels_of_a_run_that_is_not_here_are_kept_under_its_name(tmp_path: Path) -> None:
-    incoming = read_agentrx([agentrx(tmp_path, {})])
-    assert incoming.problems == ()
-    assert [work.trace_id for work in incoming.work] == ["run-1"]
-    assert next(iter(incoming.work[0].labels.values())).target.first == "/2"
-    assert any("run-1" in note and "not found" in note for note in incoming.notes)
+BAD_FAILURES: list[dict[str, object]] = [
+    {"step_number": 0},
+    {"step_number": 4},
+    {"step_number": "3"},
+    {"failure_category": "Bad luck"},
+]
 
 
-def test_a_file_without_labels_is_refused(tmp_path: Path) -> None:
+def test_bad_failures_are_problems_and_files_without_labels_refused(tmp_path: Path) -> None:
+    for failure in BAD_FAILURES:
+        write_json(tmp_path / "run-1.json", RUN)
+        [problem] = read_agentrx([agentrx(tmp_path, {}, failure)]).problems
+        assert problem.place == "record 0, failure 1"
     with pytest.raises(ExchangeError, match="no AgentRx labels"):
         read_agentrx([write_json(tmp_path / "run-1.json", RUN)])
 
 
 def tasks(path: Path, *ids: int, trial: int = 0) -> Path:
-    """A file of runs as τ-bench writes it."""
+    """Write runs in the format of τ-bench."""
     roles = ("system", "user", "assistant")
     runs = [
         {
@@ -221,7 +211,7 @@ def tasks(path: Path, *ids: int, trial: int = 0) -> Path:
 
 
 def labelled_tasks(path: Path, *steps: tuple[int, int]) -> Path:
-    """A label file on steps (from 1) of tasks."""
+    """Write labels on steps (from 1) of tasks."""
     failure = {"failure_id": 1, "failure_category": "System Failure"}
     records = [
         {"trajectory_id": task, "failures": [failure | {"step_number": step}], "root_cause": {}}
@@ -230,7 +220,7 @@ def labelled_tasks(path: Path, *steps: tuple[int, int]) -> Path:
     return write_json(path, records)
 
 
-def test_a_trajectory_id_may_be_the_task_of_a_record_of_tau_bench(tmp_path: Path) -> None:
+def test_a_trajectory_id_may_be_a_tau_bench_task(tmp_path: Path) -> None:
     runs = tasks(tmp_path / "runs.json", 4, 2, 21)
     truth = labelled_tasks(tmp_path / "truth" / "tau.json", (2, 3), (21, 2))
     incoming = read_agentrx([truth, runs])
@@ -245,7 +235,7 @@ def test_a_trajectory_id_may_be_the_task_of_a_record_of_tau_bench(tmp_path: Path
     assert said == {1: "assistant 2 0", 2: "user 21 0"}
 
 
-def test_a_task_with_several_runs_is_refused_and_equal_runs_are_one(tmp_path: Path) -> None:
+def test_ambiguous_tasks_are_refused(tmp_path: Path) -> None:
     runs = [tasks(tmp_path / f"{trial}.json", 2, trial=trial) for trial in range(2)]
     truth = labelled_tasks(tmp_path / "truth" / "tau.json", (2, 3))
     incoming = read_agentrx([truth, *runs])
@@ -257,7 +247,7 @@ def test_a_task_with_several_runs_is_refused_and_equal_runs_are_one(tmp_path: Pa
     assert len(again.work) == 1
 
 
-def test_steps_of_the_real_tau_bench_are_the_messages_of_their_records(tmp_path: Path) -> None:
+def test_tau_bench_steps_are_messages(tmp_path: Path) -> None:
     runs = corpus("tau-bench/retail.json")
     raw = {record["task_id"]: record["traj"] for record in json.loads(runs.read_bytes())}
     steps = {
@@ -275,7 +265,7 @@ def test_steps_of_the_real_tau_bench_are_the_messages_of_their_records(tmp_path:
         assert place.startswith(f"/{task}/traj/{step - 1}")
 
 
-def test_the_real_agentrx_labels_land_on_their_steps() -> None:
+def test_published_agentrx_labels_are_on_their_steps() -> None:
     truth = corpus("agentrx/magentic_one_ground_truth.json")
     incoming = read_agentrx([truth])
     assert incoming.problems == ()

@@ -1,4 +1,4 @@
-"""mast-data: a yes or no per mode comes back equal, and null is no answer."""
+"""Import and export of mast-data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.exchange.import_batch import Incoming
@@ -24,6 +24,7 @@ def read(folder: Path, records: object, annotator: str | None = None) -> Incomin
     return read_mast_data([file], taxonomy=MAST, find_taxonomy=lambda _: None, annotator=annotator)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(
     st.dictionaries(
         st.tuples(IDS, st.sampled_from(["alice", "Bö b", "judge:rules@1"])),
@@ -31,9 +32,8 @@ def read(folder: Path, records: object, annotator: str | None = None) -> Incomin
         max_size=4,
     )
 )
-def test_what_is_written_comes_back(
-    tmp_path_factory: pytest.TempPathFactory,
-    said: dict[tuple[str, str], dict[str, VerdictValue]],
+def test_verdicts_round_trip(
+    tmp_path_factory: pytest.TempPathFactory, said: dict[tuple[str, str], dict[str, VerdictValue]]
 ) -> None:
     all_work = [
         TraceWork(name, trace, MAST.ref, verdicts=verdicts)
@@ -56,7 +56,7 @@ def test_what_is_written_comes_back(
     assert {trace.system for trace in incoming.traces} <= {"crew"}
 
 
-def test_a_record_of_the_study_is_by_an_imported_annotator(tmp_path: Path) -> None:
+def test_records_of_the_study_have_an_imported_annotator(tmp_path: Path) -> None:
     record = {"mas_name": "AG2", "llm_name": "m", "benchmark_name": "b", "trace_id": 0}
     incoming = read(tmp_path, [record | {"mast_annotation": {"1.1": 1, "3.3": 0, "3.2": None}}])
     (work,) = incoming.work

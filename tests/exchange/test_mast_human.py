@@ -1,19 +1,28 @@
-"""The human labels of the MAST study: who said what, under which taxonomy, on which trace."""
+"""The human labels of the MAST study, and their agreement."""
 
 from __future__ import annotations
 
 import json
 import math
+from itertools import combinations, groupby
 from pathlib import Path
+from typing import Any
 
+import krippendorff
+import numpy as np
 import pytest
+from sklearn.metrics import cohen_kappa_score
 
+from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.importers.mast_human import read_mast_human
 from mast_tui.exchange.mast_data import mast_binding
+from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.labels import AnnotatorKind, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
+from mast_tui.workspace import Workspace
 from tests.exchange.corpus import corpus
+from tests.figures.agreement.tables import agreement_document
 
 MAST = load_mast()
 LOG = "\n******************** Task 1/2 (abc_1)  ********************\nPlay the song.\n"
@@ -34,14 +43,10 @@ def labels_file(folder: Path, answers: dict[str, dict[str, object]], **fields: o
 
 def traces_file(folder: Path, **fields: object) -> Path:
     record = {
-        "index": "0",
-        "round": "Round 1",
-        "mas_name": "AppWorld",
-        "benchmark_name": "Test-C",
-        "trace_text": LOG,
-        "human_labels": {"3.2": 1, "3.3": 0},
+        "index": "0", "round": "Round 1", "mas_name": "AppWorld", "benchmark_name": "Test-C",
+        "trace_text": LOG, "human_labels": {"3.2": 1, "3.3": 0},
         "human_label_summary": {"failures": ["3.2 Weak Verification"]},
-    }
+    }  # fmt: skip
     path = folder / "traces.json"
     path.write_text(json.dumps([record | fields]), encoding="utf-8")
     return path
@@ -53,9 +58,7 @@ ANSWERS: dict[str, dict[str, object]] = {
 }
 
 
-def test_each_person_keeps_name_and_answers_under_a_taxonomy_of_the_headings(
-    tmp_path: Path,
-) -> None:
+def test_annotators_keep_names_and_answers(tmp_path: Path) -> None:
     traces_file(tmp_path)
     incoming = read_mast_human([labels_file(tmp_path, ANSWERS)])
     assert incoming.problems == ()
@@ -73,7 +76,7 @@ def test_each_person_keeps_name_and_answers_under_a_taxonomy_of_the_headings(
     assert people["annotator_2"].labels == {}
 
 
-def test_the_numbers_of_mast_are_bound_by_the_printed_names(tmp_path: Path) -> None:
+def test_numbers_of_mast_are_bound_by_printed_names(tmp_path: Path) -> None:
     incoming = read_mast_human([traces_file(tmp_path)])
     [work] = incoming.work
     assert (work.annotator, work.taxonomy) == ("mast-consensus", MAST.ref)
@@ -83,60 +86,48 @@ def test_the_numbers_of_mast_are_bound_by_the_printed_names(tmp_path: Path) -> N
     assert "3.2 of the file is 3.3 Incorrect verification" in note
     assert "3.3 of the file is 3.2 No or incomplete verification" in note
     assert work.verdicts == {"no_or_incomplete_verification": VerdictValue.ABSENT}
-
-
-def test_one_number_with_the_names_of_two_modes_is_refused() -> None:
     with pytest.raises(ValueError, match="is printed as"):
         mast_binding(MAST, [["3.3 Weak Verification"], ["3.3 No or Incorrect Verification"]])
     with pytest.raises(ValueError, match="two codes"):
         mast_binding(MAST, [["3.3 Weak Verification", "3.2 Incorrect verification"]])
-
-
-def test_without_printed_names_the_numbers_count_and_the_import_says_so() -> None:
+    # Without printed names the numbers count.
     binding = mast_binding(MAST, [[]])
     assert binding.slugs == {mode.code: mode.slug for mode in MAST.modes}
     assert binding.in_words.count("by number") == 2
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"trace_id": "hf_1"},
-        {"mas_name": "ChatDev"},
-        {"iaa_round": "Round 2"},
-        {"instance_id": "not-in-the-text"},
-        {"trace_id": None},
-        {"hf_annotations": {"no code": {"a": True}}},
-        {"hf_annotations": {"1.1 A mode": {"a": "perhaps"}}},
-        {"hf_annotations": {"1.1 A mode": {"judge:x": True}}},
-        {"hf_annotations": {"1.1 A mode": True}},
-    ],
-)
-def test_a_record_that_fits_no_trace_or_says_nothing_is_a_problem(
-    tmp_path: Path, fields: dict[str, object]
-) -> None:
-    traces_file(tmp_path)
-    incoming = read_mast_human([labels_file(tmp_path, ANSWERS, **fields)])
-    assert [problem.place for problem in incoming.problems] == ["record 0"]
-    assert {work.annotator for work in incoming.work} == {"mast-consensus"}
+BAD_FIELDS: list[dict[str, object]] = [
+    {"trace_id": "hf_1"},
+    {"mas_name": "ChatDev"},
+    {"iaa_round": "Round 2"},
+    {"instance_id": "not-in-the-text"},
+    {"trace_id": None},
+    {"hf_annotations": {"no code": {"a": True}}},
+    {"hf_annotations": {"1.1 A mode": {"a": "perhaps"}}},
+    {"hf_annotations": {"1.1 A mode": {"judge:x": True}}},
+    {"hf_annotations": {"1.1 A mode": True}},
+]
 
 
-def test_without_the_traces_labels_are_kept_under_the_records_id(tmp_path: Path) -> None:
+def test_a_record_without_trace_or_answers_is_a_problem(tmp_path: Path) -> None:
+    for fields in BAD_FIELDS:
+        traces_file(tmp_path)
+        incoming = read_mast_human([labels_file(tmp_path, ANSWERS, **fields)])
+        assert [problem.place for problem in incoming.problems] == ["record 0"]
+        assert {work.annotator for work in incoming.work} == {"mast-consensus"}
+
+
+def test_labels_without_traces_are_kept_and_other_files_refused(tmp_path: Path) -> None:
     incoming = read_mast_human([labels_file(tmp_path, ANSWERS)])
     assert {work.trace_id for work in incoming.work} == {"hf_0"}
     assert any("hf_0: trace not found" in note for note in incoming.notes)
-
-
-def test_other_files_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     file.write_text("[1, 2]")
     with pytest.raises(ExchangeError, match="no human labels"):
         read_mast_human([file])
 
 
-def test_definitions_may_differ_between_records_and_a_missing_cell_loses_itself_alone(
-    tmp_path: Path,
-) -> None:
+def test_definitions_may_differ_and_cells_be_missing(tmp_path: Path) -> None:
     first = {
         "1.5 Step repetition \n\nAgain.": {"a": True, "b": True},
         "2.4 Withholds\n\nOne text.": {"a": True, "b": False},
@@ -168,7 +159,7 @@ def test_definitions_may_differ_between_records_and_a_missing_cell_loses_itself_
     }
 
 
-def test_other_modes_under_one_scheme_are_a_problem_that_names_them(tmp_path: Path) -> None:
+def test_other_modes_under_one_scheme_are_a_problem(tmp_path: Path) -> None:
     headings = ({"1.1 One": {"a": True}}, {"1.1 Other": {"a": True}})
     records = [
         {"trace_id": f"hf_{n}", "hf_label_scheme": "s", "hf_annotations": said}
@@ -181,7 +172,7 @@ def test_other_modes_under_one_scheme_are_a_problem_that_names_them(tmp_path: Pa
     assert "mode 'other' is new" in problem.reason
 
 
-def test_the_real_labels_are_all_there() -> None:
+def test_the_published_labels_are_all_imported() -> None:
     labels = corpus("mast-human/annotations_rounds_1_2.json")
     incoming = read_mast_human([labels])
     assert incoming.problems == ()
@@ -199,3 +190,92 @@ def test_the_real_labels_are_all_there() -> None:
     # The other file of the pair finds the same.
     other = read_mast_human([labels.with_name("iaa_rounds_1_2.json")])
     assert other.work == incoming.work
+
+
+# Agreement of the published labels
+
+
+def records() -> list[dict[str, object]]:
+    path = corpus("mast-human") / "annotations_rounds_1_2.json"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert isinstance(found, list)
+    return found
+
+
+def answers_by_heading(record: dict[str, object]) -> dict[str, dict[str, bool]]:
+    found = record["hf_annotations"]
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """A report for each round, whose taxonomies differ."""
+    labels = tmp_path_factory.mktemp("rounds") / "labels.json"
+    labels.write_text(json.dumps(records()), encoding="utf-8")
+    workspace = Workspace.open(":memory:")
+    applied = apply_incoming(read_mast_human([labels]), workspace, source="test")
+    assert applied.written
+    return {
+        taxonomy.id: agreement_document(study_from_workspace(workspace, taxonomy), rounds=100)
+        for taxonomy in workspace.taxonomies()
+    }
+
+
+@pytest.mark.slow
+def test_every_pair_has_kappa_one(reports: dict[str, dict[str, Any]]) -> None:
+    assert set(reports) == {"early-mast-18", "interim-mast-17"}
+    for report in reports.values():
+        assert report["annotators"] == ["annotator_1", "annotator_2", "annotator_3"]
+        assert report["traces"]["finished_by_all"] == 5
+        pairs = report["pooled"]["pairs"]
+        assert len(pairs) == 3
+        assert {pair["cohen_kappa"]["value"] for pair in pairs.values()} == {1.0}
+        assert report["pooled"]["krippendorff_alpha"]["value"] == 1.0
+        assert report["sets"]["krippendorff_alpha_masi"]["value"] == 1.0
+
+
+def test_identical_blocks_of_labels_are_reported(reports: dict[str, dict[str, Any]]) -> None:
+    def block(record: dict[str, object]) -> str:
+        return json.dumps(record["hf_annotations"], sort_keys=True)
+
+    for report in reports.values():
+        named = {frozenset(one["traces"]) for one in report["identical_blocks"]}
+        scheme = report["taxonomy"].partition("@")[0]
+        of_round = sorted((r for r in records() if r["hf_label_scheme"] == scheme), key=block)
+        groups = [list(group) for _, group in groupby(of_round, key=block)]
+        shared = [frozenset(str(record["trace_id"]) for record in group) for group in groups]
+        present = [
+            sum(any(answers.values()) for answers in answers_by_heading(group[0]).values())
+            for group in groups
+        ]
+        copied = {
+            traces
+            for traces, modes in zip(shared, present, strict=True)
+            if len(traces) > 1 and modes > 1  # agreeing on one mode is no sign of a copy
+        }
+        assert copied
+        assert named == copied
+        assert report["blocks"] == {"traces": 5, "distinct": len(shared)}
+        assert len(shared) == 2
+
+
+def test_figures_equal_those_of_scikit_learn_and_krippendorff(
+    reports: dict[str, dict[str, Any]],
+) -> None:
+    for report in reports.values():
+        scheme = report["taxonomy"].partition("@")[0]
+        names = report["annotators"]
+        cells = [
+            [said.get(name) for name in names]
+            for record in records()
+            if record["hf_label_scheme"] == scheme
+            for said in answers_by_heading(record).values()
+        ]
+        by_annotator = np.array(cells, dtype=float).T
+        pairs = report["pooled"]["pairs"]
+        for pair, (one, other) in zip(pairs.values(), combinations(by_annotator, 2), strict=True):
+            expected = cohen_kappa_score(one, other)
+            assert pair["cohen_kappa"]["value"] == pytest.approx(expected)
+        expected = krippendorff.alpha(by_annotator, level_of_measurement="nominal")
+        assert report["pooled"]["krippendorff_alpha"]["value"] == pytest.approx(expected)

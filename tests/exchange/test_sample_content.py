@@ -1,4 +1,4 @@
-"""The samples' workspace fits the samples, and gives every screen something to show."""
+"""The workspace of the samples."""
 
 from __future__ import annotations
 
@@ -34,14 +34,9 @@ pytestmark = pytest.mark.slow
 MAST = load_mast()
 REMAKE = "the samples or the rules have changed: run scripts/make_sample_workspace.py"
 OF_A_RUN = {
-    "id",
-    "action",
-    "run",
-    "chain",
-    "at",
-    "since",
+    "id", "action", "run", "chain", "at", "since",
     *(f"{what}_at" for what in ("created", "decided", "started", "finished")),
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +58,9 @@ def traces() -> dict[str, Trace]:
     return found
 
 
-def test_the_traces_are_those_of_the_folder(filled: Workspace, traces: dict[str, Trace]) -> None:
+def test_its_traces_are_those_of_the_folder_and_labels_at_their_places(
+    filled: Workspace, traces: dict[str, Trace]
+) -> None:
     records = {record.trace_id: record for record in filled.traces()}
     assert records.keys() == traces.keys(), REMAKE
     for trace_id, trace in traces.items():
@@ -71,15 +68,11 @@ def test_the_traces_are_those_of_the_folder(filled: Workspace, traces: dict[str,
         assert record.identity == trace.identity, REMAKE
         assert record.path == trace.path
         assert record.outcome is trace.meta.outcome, REMAKE
-
-
-def test_every_label_and_its_words_are_where_they_say(
-    filled: Workspace, traces: dict[str, Trace]
-) -> None:
     labels = filled.labels(pass_number=None)
     assert labels
     for label in labels:
-        trace, target = traces[label.trace_id], label.target
+        trace = traces[label.trace_id]
+        target = label.target
         assert MAST.mode(label.mode)
         if target.is_whole:
             continue
@@ -92,14 +85,14 @@ def test_every_label_and_its_words_are_where_they_say(
             assert text[target.char_start : target.char_end] == target.quote, REMAKE
 
 
-def test_the_script_makes_the_same_content_anew(tmp_path: Path) -> None:
+def test_the_script_makes_the_same_content(tmp_path: Path) -> None:
     make_sample_workspace.make(tmp_path / "made.jsonl")
     made = without_times(tmp_path / "made.jsonl")
     assert made == without_times(samples_folder() / "workspace.jsonl"), REMAKE
 
 
 def without_times(path: Path) -> list[object]:
-    """Read the records of an export without the ids and times of the run that made it."""
+    """Read the records of an export without ids and times."""
     return [
         json.loads(
             line, object_hook=lambda record: {k: record[k] for k in record.keys() - OF_A_RUN}
@@ -108,7 +101,7 @@ def without_times(path: Path) -> list[object]:
     ]
 
 
-def test_two_people_have_agreed_and_differed(filled: Workspace) -> None:
+def test_two_annotators_agree_differ_and_leave_conflicts(filled: Workspace) -> None:
     people = [info.name for info in filled.annotators() if info.kind is AnnotatorKind.HUMAN]
     assert len(people) == 2
     report = agreement_document(study_from_workspace(filled, MAST))
@@ -119,20 +112,17 @@ def test_two_people_have_agreed_and_differed(filled: Workspace) -> None:
     words = words_by_trace(filled, MAST)
     assert any(len(said.sides) == 1 for said in words.values())
     assert any(said.decisions for said in words.values())
-
-
-def test_a_few_conflicts_are_left_to_decide(filled: Workspace) -> None:
     order_of = SpanOrders(filled)
     left = [
         conflict
-        for trace_id, said in words_by_trace(filled, MAST).items()
+        for trace_id, said in words.items()
         if len(said.sides) > 1
         for conflict in said.gold(MAST, order_of(trace_id)).conflicts
     ]
     assert 3 <= len(left) <= 4
 
 
-def test_a_workspace_in_which_somebody_works_is_left_alone(filled: Workspace) -> None:
+def test_a_workspace_in_use_is_left_alone(filled: Workspace) -> None:
     before = list(workspace_lines(filled))
     fill_samples_workspace(filled)
     assert list(workspace_lines(filled)) == before
@@ -143,9 +133,7 @@ def test_a_workspace_in_which_somebody_works_is_left_alone(filled: Workspace) ->
     assert own.traces() == ()
 
 
-def test_its_gold_says_who_decided_what_and_where_it_stands(
-    filled: Workspace, traces: dict[str, Trace]
-) -> None:
+def test_its_gold_names_deciders_and_places(filled: Workspace, traces: dict[str, Trace]) -> None:
     gold = gold_document(filled, MAST, {}, gold_entries(filled, MAST))
     verdicts = [v for trace in gold["traces"] for v in trace["verdicts"].values()]
     assert {"unanimous", "adjudicated", "single", "unresolved"} <= {v["source"] for v in verdicts}
@@ -165,9 +153,7 @@ def test_its_gold_says_who_decided_what_and_where_it_stands(
     json.dumps(gold, allow_nan=False)
 
 
-def test_every_export_of_gold_places_marks_those_that_cover_different_ones(
-    filled: Workspace, traces: dict[str, Trace]
-) -> None:
+def test_exports_mark_merged_places(filled: Workspace, traces: dict[str, Trace]) -> None:
     entries = gold_entries(filled, MAST)
     merged = sum(label.merged for entry in entries for label in entry.gold.labels)
     assert merged > 0

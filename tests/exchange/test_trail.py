@@ -1,4 +1,4 @@
-"""TRAIL's labels land on the spans that they name."""
+"""TRAIL: published labels on the spans that they name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ERROR: dict[str, object] = {
 
 
 def labels_file(folder: Path, *errors: Mapping[str, object], name: str = TRACE_ID) -> Path:
-    """A label file in the published layout, which does not name its trace."""
+    """Write labels in the published layout, which does not name the trace."""
     scores = [{"reliability_score": 3, "overall": 3.5}]
     document = {"errors": [ERROR | dict(error) for error in errors], "scores": scores}
     return write_json(folder / f"{name}.json", document)
@@ -43,7 +43,7 @@ def only_labels(incoming: Incoming) -> tuple[Label, ...]:
 
 @pytest.fixture
 def trace_at_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A file of which three spans are read: two of one span of the source, and one of another."""
+    """A file with two spans of one source span, and one of another."""
     steps = StepList()
     place = "/spans/0"
     said = (SpanKind.MESSAGE, Role.AGENT, "assistant")
@@ -66,7 +66,7 @@ def _trace(path: Path, steps: list[Step]) -> Trace:
     return Trace(identity, path, StepSpans(steps))
 
 
-def test_evidence_is_a_quote_in_the_span_that_holds_it(trace_at_hand: Path, tmp_path: Path) -> None:
+def test_evidence_becomes_a_quote(trace_at_hand: Path, tmp_path: Path) -> None:
     incoming = read_trail([labels_file(tmp_path, {})])
     [label] = only_labels(incoming)
     assert label.mode == "goal_deviation"
@@ -83,7 +83,7 @@ def test_evidence_is_a_quote_in_the_span_that_holds_it(trace_at_hand: Path, tmp_
 
 
 def published_layout_of_a_trace() -> dict[str, object]:
-    """Spans in each other, as the set has them; the labels name the tool's and the last one."""
+    """Return nested spans in the published layout."""
     times: dict[str, object] = {"timestamp": "2025-03-19T16:31:00.000000Z", "duration": "PT1S"}
     model = {
         "openinference.span.kind": "LLM",
@@ -115,7 +115,6 @@ def published_layout_of_a_trace() -> dict[str, object]:
     return {"trace_id": TRACE_ID, "spans": [times | step]}
 
 
-@pytest.mark.parametrize("folder", ["data/GAIA", "GAIA", "labels/traces"])
 @pytest.mark.parametrize(
     ("location", "evidence", "text"),
     [
@@ -125,21 +124,23 @@ def published_layout_of_a_trace() -> dict[str, object]:
         ("bbbbbbbbbbbbbbbb", "of Peru?", "Which is the capital of Peru?"),
     ],
 )
-def test_labels_land_in_a_trace_of_the_set(
-    tmp_path: Path, folder: str, location: str, evidence: str, text: str
+def test_labels_are_placed_in_published_traces(
+    tmp_path: Path, location: str, evidence: str, text: str
 ) -> None:
-    path = write_json(tmp_path / folder / f"{TRACE_ID}.json", published_layout_of_a_trace())
     error = {"location": location, "evidence": evidence}
-    [label] = only_labels(read_trail([labels_file(tmp_path / "labels", error)]))
-    [trace] = read_file(path, named=True).traces
-    index = trace.index_of(label.target.first or "")
-    assert index is not None
-    assert trace.text(index) == text
-    assert label.target.quote == evidence
-    assert label.trace_id == trace.identity.trace_id == TRACE_ID
+    for number, folder in enumerate(("data/GAIA", "GAIA", "labels/traces")):
+        home = tmp_path / str(number)
+        path = write_json(home / folder / f"{TRACE_ID}.json", published_layout_of_a_trace())
+        [label] = only_labels(read_trail([labels_file(home / "labels", error)]))
+        [trace] = read_file(path, named=True).traces
+        index = trace.index_of(label.target.first or "")
+        assert index is not None
+        assert trace.text(index) == text
+        assert label.target.quote == evidence
+        assert label.trace_id == trace.identity.trace_id == TRACE_ID
 
 
-def test_a_span_that_only_holds_others_can_be_labelled_too(tmp_path: Path) -> None:
+def test_a_parent_span_can_be_labelled(tmp_path: Path) -> None:
     path = write_json(tmp_path / "data" / "x" / "t.json", published_layout_of_a_trace())
     error = {"location": "aaaaaaaaaaaaaaaa", "evidence": None}
     file = labels_file(tmp_path / "labels", error)
@@ -148,7 +149,12 @@ def test_a_span_that_only_holds_others_can_be_labelled_too(tmp_path: Path) -> No
     assert trace.index_of(label.target.first or "") is not None
 
 
-def test_evidence_that_is_not_there_stands_in_the_note(trace_at_hand: Path, tmp_path: Path) -> None:
+def test_evidence_is_quoted_or_noted(trace_at_hand: Path, tmp_path: Path) -> None:
+    for evidence in ['"of Peru?"', "What is the capital\\nof Peru?", "  of  Peru?\n"]:
+        [label] = only_labels(read_trail([labels_file(tmp_path, {"evidence": evidence})]))
+        assert label.target.first == "a1b2c3d4e5f60718/asked/0"
+        assert label.target.quote in ("of Peru?", "What is the capital\nof Peru?")
+    # Missing evidence is in the note.
     incoming = read_trail([labels_file(tmp_path, {"evidence": "it never said this"})])
     [label] = only_labels(incoming)
     assert label.target.first == "a1b2c3d4e5f60718/asked/0"
@@ -157,54 +163,29 @@ def test_evidence_that_is_not_there_stands_in_the_note(trace_at_hand: Path, tmp_
     assert any("1 label has evidence" in note for note in incoming.notes)
 
 
-@pytest.mark.parametrize(
-    "evidence", ['"of Peru?"', "What is the capital\\nof Peru?", "  of  Peru?\n"]
-)
-def test_evidence_is_found_in_other_spellings(
-    trace_at_hand: Path, tmp_path: Path, evidence: str
-) -> None:
-    [label] = only_labels(read_trail([labels_file(tmp_path, {"evidence": evidence})]))
-    assert label.target.first == "a1b2c3d4e5f60718/asked/0"
-    assert label.target.quote in ("of Peru?", "What is the capital\nof Peru?")
-
-
-def test_a_span_that_the_trace_has_not_is_named(trace_at_hand: Path, tmp_path: Path) -> None:
-    incoming = read_trail([labels_file(tmp_path, {}, {"location": "nowhere"})])
-    [problem] = incoming.problems
-    assert problem.place == "error 1"
-    assert "'nowhere'" in problem.reason
-    assert len(incoming.work[0].labels) == 1
-
-
-def test_without_its_trace_a_label_is_kept_on_the_span_id(tmp_path: Path) -> None:
+def test_labels_without_their_trace_keep_span_and_trace_ids(tmp_path: Path) -> None:
     incoming = read_trail([labels_file(tmp_path, {})])
     [label] = only_labels(incoming)
     assert (label.trace_id, label.target.first) == (TRACE_ID, "a1b2c3d4e5f60718")
     assert label.target.quote is None
     assert "Evidence: I will look" in label.note
     assert any("trace not found" in note for note in incoming.notes)
-
-
-def test_the_trace_id_in_the_file_goes_before_its_name(tmp_path: Path) -> None:
-    file = write_json(tmp_path / "row-1.json", {"trace_id": "t-9", "errors": [ERROR], "scores": []})
-    assert only_labels(read_trail([file]))[0].trace_id == "t-9"
-
-
-def test_rows_of_the_set_s_tables_are_read(tmp_path: Path) -> None:
+    document = {"trace_id": "t-9", "errors": [ERROR], "scores": []}
+    named = write_json(tmp_path / "named" / "1.json", document)
+    assert only_labels(read_trail([named]))[0].trace_id == "t-9"
     rows = [
         {"trace": json.dumps({"trace_id": name}), "labels": json.dumps({"trace_id": name} | labels)}
         for name, labels in (("t-1", {"errors": [ERROR]}), ("t-2", {"errors": []}))
     ]
-    file = tmp_path / "rows.jsonl"
+    file = tmp_path / "rows" / "rows.jsonl"
+    file.parent.mkdir()
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     incoming = read_trail([file])
     assert {work.trace_id: len(work.labels) for work in incoming.work} == {"t-1": 1, "t-2": 0}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("written", "slug"),
-    [
+def test_spellings_of_a_category_are_recognised(tmp_path: Path) -> None:
+    for written, slug in [
         ("Language-only", "language_only"),
         ("Language-Only", "language_only"),
         (" Incorrect Problem Identification", "incorrect_problem_identification"),
@@ -219,47 +200,47 @@ def test_rows_of_the_set_s_tables_are_read(tmp_path: Path) -> None:
         ("Tool Selection", "tool_selection_errors"),
         ("Resource Abuse", "resource_abuse"),
         ("Resource Not Found", "resource_not_found"),
-    ],
-)
-def test_spellings_of_a_category_are_one(tmp_path: Path, written: str, slug: str) -> None:
-    [label] = only_labels(read_trail([labels_file(tmp_path, {"category": written})]))
-    assert label.mode == slug
+    ]:
+        [label] = only_labels(read_trail([labels_file(tmp_path, {"category": written})]))
+        assert label.mode == slug
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        ({"category": "API Issues"}, "'API Issues'"),
-        ({"category": None}, "category"),
-        ({"location": None}, "location"),
-        ({"location": ["a"]}, "location"),
-    ],
-)
-def test_a_bad_error_is_named(tmp_path: Path, error: dict[str, object], words: str) -> None:
-    incoming = read_trail([labels_file(tmp_path, error, {})])
+BAD_ERRORS: list[tuple[dict[str, object], str]] = [
+    ({"category": "API Issues"}, "'API Issues'"),
+    ({"category": None}, "category"),
+    ({"location": None}, "location"),
+    ({"location": ["a"]}, "location"),
+]
+
+
+def test_bad_errors_and_unknown_spans_are_named(tmp_path: Path, trace_at_hand: Path) -> None:
+    for error, words in BAD_ERRORS:
+        incoming = read_trail([labels_file(tmp_path, error, {})])
+        [problem] = incoming.problems
+        assert problem.place == "error 0"
+        assert words in problem.reason
+        assert len(incoming.work[0].labels) == 1
+    incoming = read_trail([labels_file(tmp_path, {}, {"location": "nowhere"})])
     [problem] = incoming.problems
-    assert problem.place == "error 0"
-    assert words in problem.reason
+    assert problem.place == "error 1"
+    assert "'nowhere'" in problem.reason
     assert len(incoming.work[0].labels) == 1
 
 
-def test_two_errors_of_one_category_at_one_place_are_one_label(tmp_path: Path) -> None:
+def test_equal_labels_are_joined_and_trailing_commas_read(tmp_path: Path) -> None:
     second = {"description": "Nor does it come back.", "evidence": None}
     [label] = only_labels(read_trail([labels_file(tmp_path, {"evidence": ""}, second)]))
     assert "It leaves the question." in label.note
     assert "Nor does it come back." in label.note
-
-
-def test_a_comma_too_many_is_let_be_and_strings_are_left_alone(tmp_path: Path) -> None:
     file = labels_file(tmp_path, {"description": "a list [1,2,]", "evidence": ""})
     file.write_text(file.read_text().replace('"}]', '"},]'))
     with pytest.raises(json.JSONDecodeError):
         json.loads(file.read_text())
-    [label] = only_labels(read_trail([file]))
-    assert label.note.startswith("a list [1,2,]")
+    [listed] = only_labels(read_trail([file]))
+    assert listed.note.startswith("a list [1,2,]")
 
 
-def test_broken_files_are_problems_and_files_without_labels_are_refused(tmp_path: Path) -> None:
+def test_broken_files_are_problems_and_others_refused(tmp_path: Path) -> None:
     broken = tmp_path / "b.json"
     broken.write_text("{")
     incoming = read_trail([tmp_path])

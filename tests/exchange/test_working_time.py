@@ -1,4 +1,4 @@
-"""How long a trace took, from the times of what somebody did there."""
+"""Working time from the times of events."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def workspace() -> Workspace:
 def did(
     workspace: Workspace, who: str, trace: str, *facts: tuple[float, Fact], action: str = "a"
 ) -> None:
-    """Record what somebody did, each so many minutes after ten o'clock."""
+    """Record facts at so many minutes after ten o'clock."""
     before = sum(1 for _ in workspace.events(annotator=who))
     workspace.merge_events(
         Event(
@@ -62,13 +62,13 @@ def hash_of(who: str, trace: str, number: int) -> int:
 ABSENT = VerdictSet(SLUGS[0], None, VerdictValue.ABSENT)
 
 
-def test_pauses_of_more_than_five_minutes_are_cut_out(workspace: Workspace) -> None:
+def test_long_pauses_are_left_out(workspace: Workspace) -> None:
     work = (0.0, PassStarted(PassKind.BLIND)), (4.5, SpansRead(("k",))), (64.5, ABSENT)
     did(workspace, "alice", "t", *work, (69.5, PassFinished()))
     assert minutes_worked(workspace, MAST) == {("alice", "t", 1): 9.5}
 
 
-def test_what_is_open_or_imported_is_not_counted(workspace: Workspace) -> None:
+def test_open_and_imported_passes_are_not_counted(workspace: Workspace) -> None:
     did(workspace, "alice", "t", (0.0, PassStarted(PassKind.BLIND)), (1.0, ABSENT))
     work = (0.0, PassStarted(PassKind.BLIND)), (1.0, ABSENT), (2.0, PassFinished())
     did(workspace, "bob", "t", *work, action="import:csv-long")
@@ -78,7 +78,7 @@ def test_what_is_open_or_imported_is_not_counted(workspace: Workspace) -> None:
     assert "Minutes a trace" not in datasheet(with_set_facts(gold, None, "0"), AGREEMENT)
 
 
-def test_gold_and_datasheet_give_the_median_by_name(workspace: Workspace) -> None:
+def test_gold_and_datasheet_give_the_median_by_annotator(workspace: Workspace) -> None:
     for trace, end in (("t", 2.0), ("u", 3.0)):
         work = (0.0, PassStarted(PassKind.BLIND)), (1.0, ABSENT), (end, PassFinished())
         did(workspace, "alice", trace, *work)

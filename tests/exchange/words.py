@@ -29,14 +29,14 @@ TEXT = st.lists(PIECES, min_size=1, max_size=8).map("".join)
 
 @st.composite
 def traces(draw: st.DrawFn) -> tuple[TextSpan, ...]:
-    """A trace of one to four spans, with emoji and right-to-left text."""
+    """Draw a trace of one to four spans, with emoji and right-to-left text."""
     texts = draw(st.lists(TEXT, min_size=1, max_size=4))
     return tuple(TextSpan(f"k{i}", f"#{i + 1} agent", text) for i, text in enumerate(texts))
 
 
 @st.composite
 def targets(draw: st.DrawFn, spans: tuple[TextSpan, ...]) -> Target:
-    """The whole trace, a range of spans, or words of one span; they may well overlap."""
+    """Draw the whole trace, a range of spans, or a quote; they may overlap."""
     kind = draw(st.sampled_from(["whole", "range", "quote"]))
     first = draw(st.integers(0, len(spans) - 1))
     span = spans[first]
@@ -51,7 +51,7 @@ def targets(draw: st.DrawFn, spans: tuple[TextSpan, ...]) -> Target:
 
 @st.composite
 def works(draw: st.DrawFn, spans: tuple[TextSpan, ...], annotator: str = "alice") -> TraceWork:
-    """What one annotator says of the trace ``t``: several labels of a mode are possible."""
+    """Draw one annotator's work on the trace ``t``, with several labels of a mode at times."""
     labels: dict[str, Label] = {}
     for _ in range(draw(st.integers(0, 5))):
         mode, target = draw(st.sampled_from(SLUGS)), draw(targets(spans))

@@ -86,7 +86,6 @@ class MemoryTrace(MadeTrace):
         failed: bool = False,
         start: float | None = None,
     ) -> MemoryTrace:
-        """A call and its result, if it has one."""
         self._calls += 1
         key = f"call_{self._calls}:call"
         self.add(SpanKind.TOOL_CALL, Role.AGENT, agent, arguments, key=key, name=tool, start=start)
@@ -106,6 +105,5 @@ class MemoryTrace(MadeTrace):
         failed: bool = False,
         start: float | None = None,
     ) -> MemoryTrace:
-        """A shell command and its output."""
         arguments = json.dumps({"command": ["bash", "-lc", command]})
         return self.call("shell", arguments, result, failed=failed, start=start)

@@ -22,7 +22,7 @@ _Does = tuple[str, str]
 
 @dataclass(frozen=True)
 class Trials:
-    """The runs of a task, and by trace id where those that fail for the planted reason do so."""
+    """The runs of a task, and the index of the planted step by trace id."""
 
     runs: Sequence[MemoryTrace]
     planted: Mapping[str, int]
@@ -64,7 +64,7 @@ def planted_trials(random: Random) -> Trials:
 
 
 def aimless_trials(random: Random, runs: int) -> Trials:
-    """Make runs that succeed and fail by the toss of a coin, whatever is done in them."""
+    """Make runs whose outcomes are random."""
     way, looks = [_step(random) for _ in range(20)], [_step(random, 3) for _ in range(20)]
     made = []
     for number in range(runs):
@@ -94,7 +94,7 @@ def _run(trace_id: str, fails: bool) -> MemoryTrace:
 
 
 def _take(run: MemoryTrace, random: Random, step: _Does, looks: Sequence[_Does]) -> None:
-    """Go a step of the way: mostly as it is, and with something beside it at times."""
+    """Go a step of the way, at times with a step beside it."""
     if random.random() < 0.1:
         _do(run, random, random.choice(looks))
     if random.random() < 0.05:

@@ -1,6 +1,8 @@
-"""Comparing what two sides found: the counts add up, and what is not said is not compared."""
+"""Comparison of two sides' verdicts and places."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from mast_tui.gold.overlaps import Order
 from mast_tui.judges.comparing import Case, Comparison, Mark, PresentSide, Side, compare
-from mast_tui.labels import WHOLE_TRACE, Target, VerdictValue
+from mast_tui.labels import WHOLE_TRACE, Evidence, Finding, Target, VerdictValue
 
 TRACES = ("t1", "t2", "t3")
 MODES = ("repetition", "derailment")
@@ -16,7 +18,6 @@ PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValu
 
 
 def order_of(_trace_id: str) -> Order:
-    """Spans are called by their index."""
     return int
 
 
@@ -25,9 +26,7 @@ def span(first: int, last: int | None = None) -> Target:
 
 
 marks = st.builds(
-    lambda first, more: Mark(span(first, first + more)),
-    st.integers(0, 9),
-    st.integers(0, 3),
+    lambda first, more: Mark(span(first, first + more)), st.integers(0, 9), st.integers(0, 3)
 ) | st.just(Mark(WHOLE_TRACE))
 keys = st.tuples(st.sampled_from(TRACES), st.sampled_from(MODES))
 sides = st.builds(
@@ -42,7 +41,7 @@ def compared(first: Side, second: Side) -> Comparison:
 
 
 @given(sides, sides)
-def test_every_trace_counts_once_for_every_mode(first: Side, second: Side) -> None:
+def test_each_trace_counts_once_per_mode(first: Side, second: Side) -> None:
     found = compared(first, second)
     for counts in found.counts:
         assert counts.compared + counts.undecided == len(TRACES)
@@ -52,16 +51,12 @@ def test_every_trace_counts_once_for_every_mode(first: Side, second: Side) -> No
             of.count(PresentSide.BOTH),
             of.count(PresentSide.FIRST),
             of.count(PresentSide.SECOND),
-        ) == (
-            counts.both,
-            counts.first,
-            counts.second,
-        )
+        ) == (counts.both, counts.first, counts.second)
     assert found.total.compared == sum(counts.compared for counts in found.counts)
 
 
 @given(sides, sides)
-def test_the_other_way_round_the_sides_are_exchanged(first: Side, second: Side) -> None:
+def test_swapping_sides_swaps_outcomes(first: Side, second: Side) -> None:
     swapped = {PresentSide.FIRST: PresentSide.SECOND, PresentSide.SECOND: PresentSide.FIRST}
 
     def turned(case: Case) -> Case:
@@ -81,7 +76,7 @@ def test_a_side_agrees_with_itself(side: Side) -> None:
 
 
 @given(sides, sides, st.sets(keys))
-def test_what_is_left_out_is_in_no_count(
+def test_left_out_traces_are_in_no_count(
     first: Side, second: Side, left_out: set[tuple[str, str]]
 ) -> None:
     found = compare(first, second, TRACES, MODES, order_of, left_out=left_out)
@@ -91,7 +86,7 @@ def test_what_is_left_out_is_in_no_count(
 
 
 def one_mode(first: Target | VerdictValue | None, second: Target | VerdictValue | None) -> Case:
-    """The one case of a trace in which each side says this of a mode."""
+    """Return the case of a trace on which the sides report this of a mode."""
     said = []
     for word in (first, second):
         key = ("t1", "repetition")
@@ -103,32 +98,27 @@ def one_mode(first: Target | VerdictValue | None, second: Target | VerdictValue 
     return found.cases["repetition"][0]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "outcome", "meet"),
-    [
-        (span(3, 5), span(5, 9), PresentSide.BOTH, True),
-        (span(3, 5), span(6, 9), PresentSide.BOTH, False),
-        (span(3, 5), WHOLE_TRACE, PresentSide.BOTH, None),
-        (span(3), PRESENT, PresentSide.BOTH, None),
-        (span(3), ABSENT, PresentSide.FIRST, None),
-    ],
-)
-def test_places_meet_where_they_overlap(
-    first: Target, second: Target | VerdictValue, outcome: PresentSide, meet: bool | None
-) -> None:
-    case = one_mode(first, second)
-    assert (case.outcome, case.meet) == (outcome, meet)
+MEETINGS: list[tuple[Target, Target | VerdictValue, PresentSide, bool | None]] = [
+    (span(3, 5), span(5, 9), PresentSide.BOTH, True),
+    (span(3, 5), span(6, 9), PresentSide.BOTH, False),
+    (span(3, 5), WHOLE_TRACE, PresentSide.BOTH, None),
+    (span(3), PRESENT, PresentSide.BOTH, None),
+    (span(3), ABSENT, PresentSide.FIRST, None),
+]
 
 
-def test_who_says_nothing_or_is_unsure_is_not_contradicted() -> None:
+def test_overlapping_places_meet_and_silence_is_undecided() -> None:
+    for first, second, outcome, meet in MEETINGS:
+        case = one_mode(first, second)
+        assert (case.outcome, case.meet) == (outcome, meet)
     for word in (None, UNSURE):
-        first = Side({}, {("t1", "repetition"): (Mark(span(3)),)})
-        second = Side({} if word is None else {("t1", "repetition"): word})
-        found = compare(first, second, ["t1"], ["repetition"], order_of)
+        one = Side({}, {("t1", "repetition"): (Mark(span(3)),)})
+        other = Side({} if word is None else {("t1", "repetition"): word})
+        found = compare(one, other, ["t1"], ["repetition"], order_of)
         assert (found.total.undecided, found.total.compared) == (1, 0)
 
 
-def test_what_differs_stands_first() -> None:
+def test_differences_come_first() -> None:
     words: dict[str, tuple[Target | VerdictValue, Target | VerdictValue]] = {
         "a": (span(1), span(1)),
         "b": (span(1), span(7)),
@@ -149,3 +139,32 @@ def test_what_differs_stands_first() -> None:
     found = compare(side(0), side(1), list(words), ["m"], order_of)
     assert [case.trace_id for case in found.cases["m"]] == ["d", "c", "b", "a"]
     assert (found.total.precision, found.total.recall) == (2 / 3, 2 / 3)
+
+
+# Findings
+
+
+SOUND = Finding(
+    mode="step_repetition",
+    first="call_1:call",
+    last="call_3:result",
+    rationale="#7 is #3 over again, with no change between.",
+    confidence=0.8,
+    evidence=Evidence(key="call_3:call", quote="kubectl get pods", char_start=12, char_end=28),
+)
+
+
+def test_contradicting_parts_are_refused() -> None:
+    for parts in [
+        {"confidence": 1.01},
+        {"confidence": -0.1},
+        {"confidence": float("nan")},
+        {"last": None},
+        {"evidence": Evidence(key="call_3:call", quote="kubectl get pods", char_start=12)},
+    ]:
+        lost = Evidence(key="call_3:call", quote="kubectl get pods")  # a quote that was not found
+        assert replace(SOUND, evidence=lost).evidence == lost
+        with pytest.raises(ValueError, match=r"confidence|quote|range"):
+            replace(SOUND, **parts)  # type: ignore[arg-type]  # wrong on purpose
+    with pytest.raises(ValueError, match="needs a span"):
+        Evidence(key=None, quote="kubectl get pods", char_start=12, char_end=28)

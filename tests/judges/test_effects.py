@@ -1,24 +1,17 @@
-"""What a call does is seen from its name, its program and its arguments."""
+"""The effect of a call, read from its tool, program and arguments."""
 
 from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.rules.effects import (
-    Effect,
-    command_of,
-    effect_of,
-    effect_of_command,
-)
+from mast_tui.judges.rules.effects import Effect, command_of, effect_of, effect_of_command
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_commands_that_read() -> None:
+    for command in [
         "kubectl get pods -n shop",
         "kubectl -n shop logs deploy/cart --tail=50 | grep -i error",
         "kubectl rollout status deploy/cart",
@@ -44,55 +37,41 @@ from mast_tui.judges.rules.effects import (
         "awk -F'\\t' '$6>5 {print $1}' logs.tsv",
         "grep 'kubectl delete' runbook.md",
         'echo "then run: rm -rf /data"; ls',
-    ],
-)
-def test_looking(command: str) -> None:
-    assert effect_of_command(command) is Effect.READS
+    ]:
+        assert effect_of_command(command) is Effect.READS
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_commands_that_change() -> None:
+    for command in [
         "kubectl rollout restart deploy/cart",
         "kubectl -n shop set env deploy/cart A=b && kubectl get pods",
         "kubectl exec valkey-0 -- valkey-cli config set maxmemory 2gb",
         "kubectl get deploy cart -o yaml | sed 's/a/b/' | kubectl apply -f -",
         "kubectl apply -f - <<EOF\nkind: ConfigMap\nEOF",
-        "cat > agent_output.json <<'EOF'\n{}\nEOF",
-        "echo ok >> notes.txt",
-        "printf '%s' x > /tmp/x",
-        "sed -i 's/a/b/' values.yaml",
-        "helm upgrade shop ./chart",
-        "git commit -am 'x'",
-        "pip install requests",
-        "sudo systemctl restart nginx",
-        "curl -X DELETE http://flagd/flags/x",
-        'psql -c "update orders set state = 1"',
+        "cat > agent_output.json <<'EOF'\n{}\nEOF", "echo ok >> notes.txt",
+        "printf '%s' x > /tmp/x", "sed -i 's/a/b/' values.yaml", "helm upgrade shop ./chart",
+        "git commit -am 'x'", "pip install requests", "sudo systemctl restart nginx",
+        "curl -X DELETE http://flagd/flags/x", 'psql -c "update orders set state = 1"',
         "kafka-consumer-groups.sh --group fraud --reset-offsets --to-latest --execute",
-        "bash -lc 'rm -rf build'",
-        "ssh node-1 sudo systemctl restart kubelet",
+        "bash -lc 'rm -rf build'", "ssh node-1 sudo systemctl restart kubelet",
         "env A=b timeout 5 kubectl delete pod cart-1",
-        "python3 - <<PY\nopen('out.json', 'w').write('{}')\nPY",
-        "docker compose up -d",
-    ],
-)
-def test_changing(command: str) -> None:
-    assert effect_of_command(command) is Effect.CHANGES
+        "python3 - <<PY\nopen('out.json', 'w').write('{}')\nPY", "docker compose up -d",
+    ]:  # fmt: skip
+        assert effect_of_command(command) is Effect.CHANGES
 
 
 NEITHER = ("", "sleep 30", "cd /srv && pwd", "echo done", "date")
 UNKNOWN = ("./deploy.sh", "make", "python migrate.py", "frobnicate --all")
 
 
-@pytest.mark.parametrize("command", [*NEITHER, *UNKNOWN])
-def test_what_does_neither_or_is_not_known_is_not_guessed(command: str) -> None:
-    effect = Effect.NONE if command in NEITHER else Effect.UNKNOWN
-    assert effect_of_command(command) is effect
+def test_other_commands_are_not_guessed() -> None:
+    for command in [*NEITHER, *UNKNOWN]:
+        effect = Effect.NONE if command in NEITHER else Effect.UNKNOWN
+        assert effect_of_command(command) is effect
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "effect"),
-    [
+def test_the_effect_of_tools() -> None:
+    for tool, arguments, effect in [
         ("get_order_details", '{"order_id": "#W1"}', Effect.READS),
         ("cancel_pending_order", '{"order_id": "#W1"}', Effect.CHANGES),
         ("exchangeDeliveredOrderItems", "{}", Effect.CHANGES),
@@ -110,21 +89,19 @@ def test_what_does_neither_or_is_not_known_is_not_guessed(command: str) -> None:
         ("python", '{"code": "print(1 + 1)"}', Effect.READS),
         ("ipython", '{"code": "api.like_song(3)"}', Effect.CHANGES),
         (None, "", Effect.UNKNOWN),
-    ],
-)
-def test_tools(tool: str | None, arguments: str, effect: Effect) -> None:
-    assert effect_of(tool, arguments) is effect
+    ]:
+        assert effect_of(tool, arguments) is effect
 
 
 @given(st.text())
-def test_the_command_is_taken_out_of_its_json(command: str) -> None:
+def test_a_command_is_read_from_json(command: str) -> None:
     if command:
         assert command_of(json.dumps({"cmd": command})) == command
         assert command_of(json.dumps({"command": ["bash", "-lc", command]})) == command
 
 
 @given(st.one_of(st.text(), st.text("kubectl rm<EOF>'\"\\;|&$(){}[]\n -:,")))
-def test_no_text_is_too_odd(text: str) -> None:
+def test_any_text_has_an_effect(text: str) -> None:
     assert effect_of("shell", text) in Effect
     assert effect_of("kubectl", text) in Effect
     assert effect_of(text, text) in Effect

@@ -1,11 +1,10 @@
-"""A claim's quote is found where it stands, and its place is mended only where it was wrong."""
+"""Location of a finding's quote in the trace, and correction of its span range."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,8 +29,6 @@ TEXTS = (
 
 @dataclass(frozen=True)
 class Claimed:
-    """What a judge claims of one mode."""
-
     quote: str | None
     first: int | None = None
     last: int | None = None
@@ -50,7 +47,7 @@ def trace_of(*texts: str) -> MemoryTrace:
 
 @dataclass(frozen=True)
 class Looked:
-    """A finding that was looked for, with the indices of its range and of its words' span."""
+    """An anchored finding, with the indices of its range and of its quote's span."""
 
     finding: Finding
     first: int | None
@@ -67,7 +64,7 @@ NO_WORDS = Evidence(key=None, quote="")
 
 
 def look(trace: MemoryTrace, claim: Claimed, redaction: Redaction | None = None) -> Looked:
-    """What becomes of a claim; whatever counts as found stands there to the letter."""
+    """Anchor a claim, and check that a located quote is in the trace verbatim."""
     view = RedactedView(trace, redaction or Redaction.none())
     ends = [f"line {end + 1}" for end in (claim.first, claim.last) if end is not None]
     said = Finding(
@@ -94,9 +91,8 @@ ALL = TEXTS[3][:-1]
 LIMITS = "limits:\n        memory: 20Mi"
 
 
-@pytest.mark.parametrize(
-    ("quote", "span", "found", "match"),
-    [
+def test_quotes_are_found_as_models_write_them() -> None:
+    for quote, span, found, match in [
         ("the limit is 512 MB", 1, "the limit is 512 MB", Match.EXACT),
         ('"the limit is 512 MB"', 1, '"the limit is 512 MB"', Match.EXACT),
         ("`valkey still refuses`", 3, "valkey still refuses", Match.EXACT),
@@ -131,91 +127,91 @@ LIMITS = "limits:\n        memory: 20Mi"
         ("All three pods are … now refusing each write", 3, None, None),
         ("no such thing was ever written down in it", 3, None, None),
         ("valkey still refuses … All three pods", 3, None, None),
-    ],
-)  # fmt: skip
-def test_quotes_are_found_in_the_ways_in_which_models_write_them(
-    quote: str, span: int, found: str | None, match: Match | None
-) -> None:
-    at = look(trace_of(*TEXTS), Claimed(quote, span, span))
-    assert (at.quote if at.span is not None else None) == found
-    assert at.words.match is match
-    assert at.words.wording == (None if match in (None, Match.EXACT) else quote)
-    assert at.words.named is None
-    assert (at.first, at.last) == (span, span)
+    ]:  # fmt: skip
+        at = look(trace_of(*TEXTS), Claimed(quote, span, span))
+        assert (at.quote if at.span is not None else None) == found
+        assert at.words.match is match
+        assert at.words.wording == (None if match in (None, Match.EXACT) else quote)
+        assert at.words.named is None
+        assert (at.first, at.last) == (span, span)
 
 
-@pytest.mark.parametrize(
-    ("said", "place", "named"),
-    [
+def test_a_range_without_the_quote_is_corrected() -> None:
+    for said, place, named in [
         ((0, 1), (3, 3), ("line 1", "line 2")),  # it stands elsewhere
         ((1, 5), (1, 5), None),
         ((None, None), (3, 3), None),
-    ],
-)
-def test_a_range_is_mended_where_it_does_not_hold_the_quote(
-    said: tuple[int | None, int | None], place: tuple[int, int], named: tuple[str, str] | None
-) -> None:
-    at = look(trace_of(*TEXTS), Claimed("valkey still refuses every write", *said))
-    assert (at.first, at.last, at.span) == (*place, 3)
-    assert (at.words.named, at.words.match) == (named, Match.EXACT)
+    ]:
+        at = look(trace_of(*TEXTS), Claimed("valkey still refuses every write", *said))
+        assert (at.first, at.last, at.span) == (*place, 3)
+        assert (at.words.named, at.words.match) == (named, Match.EXACT)
 
 
-def test_a_quote_that_is_nowhere_stays_as_it_was_given() -> None:
+def test_a_missing_quote_is_kept_without_a_place() -> None:
     at = look(trace_of(*TEXTS), Claimed("`it was all in vain, we gave up`", 2, 3))
     assert at.quote == "`it was all in vain, we gave up`"
     assert (at.words.key, at.words.char_start, at.words.match) == ("line 3", None, None)
     assert (at.finding.first, at.finding.last) == ("line 3", "line 4")
     at = look(trace_of(*TEXTS), Claimed("it was all in vain, we gave up"))
     assert (at.finding.first, at.finding.last, at.words.key) == (None, None, None)
+    at = look(trace_of(), Claimed("whatever was said about it", 0, 0))
+    assert (at.first, at.words.char_start) == (None, None)
 
 
-@pytest.mark.parametrize("quote", [None, "", "  \n"])
-@pytest.mark.parametrize(
-    ("ends", "place"),
-    [((2, 3), (2, 3)), *((ends, (2, 2)) for ends in ((99, 2), (2, None), (None, 2), (2, -7)))],
-)
-def test_a_claim_without_a_quote_keeps_its_range_as_far_as_it_exists(
-    quote: str | None, ends: tuple[int | None, int | None], place: tuple[int, int]
-) -> None:
-    at = look(trace_of(*TEXTS), Claimed(quote, *ends))
-    assert (at.quote, at.first, at.last) == (None, *place)
-    assert (at.finding.rationale, at.finding.confidence) == ("as #1 shows", 0.75)
+def test_without_a_quote_the_existing_range_is_kept() -> None:
+    for quote in [None, "", "  \n"]:
+        for ends, place in [
+            ((2, 3), (2, 3)),
+            *((ends, (2, 2)) for ends in ((99, 2), (2, None), (None, 2), (2, -7))),
+        ]:
+            at = look(trace_of(*TEXTS), Claimed(quote, *ends))
+            assert (at.quote, at.first, at.last) == (None, *place)
+            assert (at.finding.rationale, at.finding.confidence) == ("as #1 shows", 0.75)
 
 
-@pytest.mark.parametrize("quote", ["…", "...", "[…]", " … … "])
-def test_a_quote_of_a_gap_alone_is_looked_for_as_it_stands(quote: str) -> None:
-    at = look(trace_of("nothing of it", f"and {quote.strip()} so on"), Claimed(quote, 1))
-    assert (at.first, at.quote) == (1, quote.strip())
-    assert not look(trace_of("nothing of it"), Claimed(quote, 0)).words.placed
+def test_a_quote_of_a_gap_alone_is_searched_literally() -> None:
+    for quote in ["…", "...", "[…]", " … … "]:
+        at = look(trace_of("nothing of it", f"and {quote.strip()} so on"), Claimed(quote, 1))
+        assert (at.first, at.quote) == (1, quote.strip())
+        assert not look(trace_of("nothing of it"), Claimed(quote, 0)).words.placed
 
 
-def test_short_words_count_only_where_they_were_named() -> None:
+def test_named_and_near_places_come_first() -> None:
+    # Short words count only in the named span.
     trace = trace_of(*TEXTS)
     assert [look(trace, Claimed("done", *named)).span for named in ((8, 8), (3, 3), ())] == [
         *(8, None, None)
     ]
-
-
-def test_of_equal_places_the_named_one_then_the_nearest_counts() -> None:
+    # Of equal places the named one counts, then the nearest.
     words = "the same words again"
     trace = trace_of(*(words if n % 10 == 0 else f"step {n}" for n in range(60)))
     for named, span in (((30, 30), 30), ((38, 38), 40), ((32, 33), 30)):
         assert look(trace, Claimed(words, *named)).span == span
-
-
-def test_words_of_the_named_span_go_before_the_same_words_far_away() -> None:
+    # A place in the named span goes before a better match far away.
     trace = trace_of("memory:\n  20Mi is what it has", "nothing", "memory: 20Mi is what it has")
     assert look(trace, Claimed("memory: 20Mi is what it has", 0, 0)).span == 0
+    # A nearby match goes before an altered one in the named span.
+    trace = trace_of("step 12: the server was restarted", "step 13: the servers were restarted")
+    at = look(trace, Claimed("step 13: the server was restarted", 0, 0))
+    assert (at.span, at.words.match) == (1, Match.REWORDED)
+    assert look(trace, Claimed("step 14: the server was restarted", 0, 0)).span == 0
 
 
-def test_other_words_are_looked_for_nearby_but_not_everywhere() -> None:
+def test_reworded_quotes_are_searched_nearby_and_at_the_ends_of_long_texts() -> None:
     changed = "All three pods were running, but valkey is still refusing every write"
     far = ["step"] * (NEAR + 5)
     assert look(trace_of(*TEXTS, *far), Claimed(changed, 6, 6)).span == 3
     assert look(trace_of(*TEXTS, *far), Claimed(changed, NEAR + 12, NEAR + 12)).span is None
+    noise = "and the log goes on and on and on. " * 10_000
+    changed = "All three pods were running, but valkey is still refusing every write"
+    at = look(trace_of("no", noise + TEXTS[3]), Claimed(changed, 1, 1))
+    assert (at.quote, at.words.match) == (TEXTS[3][:-1], Match.REWORDED)
+    at = look(trace_of("no", TEXTS[3] + noise), Claimed(changed, 1, 1))
+    assert at.words.char_start == 0
+    assert look(trace_of("no", noise + TEXTS[3] + noise), Claimed(changed, 1, 1)).span is None
 
 
-def test_parts_in_two_neighbouring_spans_give_a_range_over_both() -> None:
+def test_parts_of_a_quote_are_joined_if_they_are_near() -> None:
     trace = trace_of(*TEXTS)
     at = look(trace, Claimed("valkey still refuses every write. … I checked the pods", 3, 3))
     assert (at.first, at.last, at.span) == (3, 4, 3)
@@ -228,29 +224,16 @@ def test_parts_in_two_neighbouring_spans_give_a_range_over_both() -> None:
     assert (at.first, at.last, at.span, at.words.named) == (3, 4, 3, None)
     far = Claimed("still refuses every write … I close this incident", 3, 3)
     assert look(trace, far).span is None
-
-
-def test_parts_that_stand_far_apart_are_not_shown_as_one() -> None:
     text = "It all begins here. " + "and so on " * 5_000 + "It all ends there."
     at = look(trace_of(text), Claimed("It all begins here. […] It all ends there.", 0, 0))
     assert (at.quote, at.words.match) == ("It all begins here.", Match.IN_PARTS)
-
-
-def test_an_altered_part_makes_the_whole_altered() -> None:
     text = "The tool was called 12 times. " + "It went on. " * 9 + "In the end 7 of them failed."
     quote = "The tool was called 12 times … in the end {} of them failed"
     found = [look(trace_of(text), Claimed(quote.format(n), 0, 0)).words.match for n in (7, 9)]
     assert found == [Match.IN_PARTS, Match.ALTERED]
 
 
-def test_what_says_the_same_nearby_goes_before_an_altered_place_in_the_named_span() -> None:
-    trace = trace_of("step 12: the server was restarted", "step 13: the servers were restarted")
-    at = look(trace, Claimed("step 13: the server was restarted", 0, 0))
-    assert (at.span, at.words.match) == (1, Match.REWORDED)
-    assert look(trace, Claimed("step 14: the server was restarted", 0, 0)).span == 0
-
-
-def test_a_place_in_what_was_taken_out_covers_the_secret() -> None:
+def test_a_quote_with_a_redacted_secret_covers_the_secret() -> None:
     trace = trace_of(*TEXTS)
     sent = RedactedView(trace, Redaction.default()).text(0)
     assert "bob@example.com" not in sent
@@ -260,29 +243,12 @@ def test_a_place_in_what_was_taken_out_covers_the_secret() -> None:
     assert at.words.match is Match.EXACT
 
 
-def test_other_words_are_looked_for_where_a_long_text_begins_and_ends() -> None:
-    noise = "and the log goes on and on and on. " * 10_000
-    changed = "All three pods were running, but valkey is still refusing every write"
-    at = look(trace_of("no", noise + TEXTS[3]), Claimed(changed, 1, 1))
-    assert (at.quote, at.words.match) == (TEXTS[3][:-1], Match.REWORDED)
-    at = look(trace_of("no", TEXTS[3] + noise), Claimed(changed, 1, 1))
-    assert at.words.char_start == 0
-    assert look(trace_of("no", noise + TEXTS[3] + noise), Claimed(changed, 1, 1)).span is None
-
-
-def test_a_trace_without_spans_has_no_places() -> None:
-    at = look(trace_of(), Claimed("whatever was said about it", 0, 0))
-    assert (at.first, at.words.char_start) == (None, None)
-
-
 WORDS = st.text("abcdefgh é😀内\n\t\"'\\", min_size=8, max_size=80)
 SPANS = st.lists(WORDS, min_size=1, max_size=12)
 
 
 @given(SPANS, st.data())
-def test_verbatim_words_are_always_found_to_the_letter(
-    texts: list[str], data: st.DataObject
-) -> None:
+def test_verbatim_quotes_are_found_exactly(texts: list[str], data: st.DataObject) -> None:
     span = data.draw(st.integers(0, len(texts) - 1))
     start = data.draw(st.integers(0, len(texts[span])))
     quote = texts[span][start : data.draw(st.integers(start, len(texts[span])))]
@@ -297,9 +263,7 @@ def test_verbatim_words_are_always_found_to_the_letter(
 
 
 @given(st.lists(st.text("abcdefgh", min_size=3, max_size=9), min_size=4, max_size=20), st.data())
-def test_dressed_up_quotes_are_found_where_they_stand(
-    words: list[str], data: st.DataObject
-) -> None:
+def test_wrapped_quotes_are_found(words: list[str], data: st.DataObject) -> None:
     gaps = data.draw(st.lists(st.sampled_from([" ", "\n", "\t"]), min_size=20, max_size=20))
     quote = "".join(word + gap for word, gap in zip(words, gaps, strict=False)).strip()
     trace = trace_of("1 2 3", f"<<{quote}>>", "4 5 6")
@@ -313,7 +277,7 @@ def test_dressed_up_quotes_are_found_where_they_stand(
 @given(
     SPANS, st.text(max_size=60), st.none() | st.integers(-3, 15), st.none() | st.integers(-3, 15)
 )
-def test_whatever_a_model_says_becomes_a_finding(
+def test_any_claim_becomes_a_finding(
     texts: list[str], quote: str, first: int | None, last: int | None
 ) -> None:
     at = look(trace_of(*texts), Claimed(quote, first, last))
@@ -326,7 +290,7 @@ def test_whatever_a_model_says_becomes_a_finding(
 
 @dataclass
 class Endless:
-    """A trace of very many long texts, of which it is noted which were read."""
+    """A trace of many long texts that records which were read."""
 
     read: list[int] = field(default_factory=list)
     size: int = 100_000
@@ -345,7 +309,7 @@ class Endless:
         return start, end
 
 
-def test_of_a_huge_trace_only_what_is_nearest_is_searched() -> None:
+def test_only_the_nearest_part_of_a_huge_trace_is_searched() -> None:
     texts = Endless()
     locator = Locator(texts)
     assert locator.locate("words that stand nowhere in this trace at all", (500, 501)) is None

@@ -1,4 +1,4 @@
-"""Altered quotes are told from honest ones, in traces on which no limit was chosen."""
+"""Shares of honest and altered quotes that are told apart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "quote_figures.py"
 
 
 def figures(folder: Path) -> dict[str, Any]:
-    """A share of the figures, always the same one."""
     done = subprocess.run(
         [sys.executable, str(SCRIPT), "--json", "--per-kind", "10", "--corpus", str(folder)],
         capture_output=True,
@@ -31,7 +30,7 @@ def figures(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("folder", [SAMPLES, pytest.param(CORPUS, marks=needs_corpus)])
-def test_19_in_20_of_both_are_told_apart(folder: Path) -> None:
+def test_honest_and_altered_quotes_are_told_apart(folder: Path) -> None:
     groups = figures(folder)["groups"]
     sizes = {
         group: sum(kind["n"] for kind in found["kinds"].values()) for group, found in groups.items()

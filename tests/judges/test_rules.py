@@ -1,4 +1,4 @@
-"""What each rule suggests, and what beside it is no failure."""
+"""Suggestions of each rule, and properties of the rules on random traces."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mast_tui.judges.rules import REMOVED, RULES, RulesJudge, UnknownRule, chosen_rules
 from mast_tui.labels import Finding
+from mast_tui.traces.model import Role, SpanKind, SpanStatus
 from tests.judges.memory_trace import MemoryTrace
 
 REPETITION = "step_repetition"
@@ -30,7 +33,7 @@ def start() -> MemoryTrace:
 
 
 def found(trace: MemoryTrace, mode: str) -> list[tuple[int, int]]:
-    """Where the mode is suggested, in the numbers that people see."""
+    """Return the span numbers at which a mode is suggested."""
     places = []
     for finding in RulesJudge(RULES).judge(trace).findings:
         if finding.mode == mode:
@@ -53,14 +56,14 @@ Places = list[tuple[int, int]]
 
 
 def of(mode: str, *cases: tuple[str, Places, Builder]) -> list[object]:
-    """The cases of a mode, each named, with the places that are found, and the steps."""
+    """Return the cases of a mode: name, expected places, steps."""
     return [
         pytest.param(mode, places, steps, id=f"{mode}: {name}") for name, places, steps in cases
     ]
 
 
 def each(values: Iterable[object], steps: Callable[[MemoryTrace, Any], object]) -> Builder:
-    """The same steps for each value."""
+    """Repeat steps for each value."""
 
     def all_steps(trace: MemoryTrace) -> None:
         for value in values:
@@ -70,21 +73,21 @@ def each(values: Iterable[object], steps: Callable[[MemoryTrace, Any], object]) 
 
 
 def polled(values: Sequence[str], seconds: float | None = None) -> Builder:
-    """The same look for each value, one every so many seconds."""
+    """Repeat a command with these results, one every so many seconds."""
     look = "curl -s 'http://prom/api/v1/query?query=p95'"
     starts = [None if seconds is None else 1_000.0 + turn * seconds for turn in range(len(values))]
     return each(zip(values, starts, strict=True), lambda t, at: t.run(look, at[0], start=at[1]))
 
 
 def said(words: str, *names: str) -> Builder:
-    """Words with each name in them, each followed by another agent's answer."""
+    """Say the words with each name, each followed by another agent's answer."""
     return each(
         names, lambda t, name: t.say(words.format(name), "lead").say(f"{name}: no", "other")
     )
 
 
 def waited(times: int) -> Builder:
-    """A change, and so many looks at whether it takes effect."""
+    """Change something, and poll for its effect."""
     looks = each(range(times), lambda t, _: t.run("sleep 30; kubectl get pods", PODS))
     return lambda t: looks(t.run("kubectl rollout restart deploy/ledger", "restarted"))
 
@@ -301,7 +304,7 @@ FIXED = "The incident is fixed."
 
 
 def checked(command: str, result: str, *later: str) -> Builder:
-    """A change, a look after it, further commands, and the claim that all is well."""
+    """Change something, check it, run further commands, and claim success."""
 
     later_steps = each(later, lambda t, other: t.run(other))
 
@@ -341,7 +344,7 @@ CHECKS = of(
         *(*MISMATCHES, *ENDS, *CHECKS),
     ],
 )
-def test_where_a_mode_is_suggested_and_where_not(mode: str, places: Places, steps: Builder) -> None:
+def test_a_mode_is_suggested_at_its_places_only(mode: str, places: Places, steps: Builder) -> None:
     trace = start()
     steps(trace)
     assert found(trace, mode) == places
@@ -350,34 +353,18 @@ def test_where_a_mode_is_suggested_and_where_not(mode: str, places: Places, step
 @pytest.mark.parametrize(
     ("steps", "key", "quote", "rationale"),
     [
-        (
-            lambda t: t.run("kubectl get pods", PODS).think("Hm.").run("kubectl get pods", PODS),
-            "call_2:call",
-            "kubectl get pods",
-            "#5.*#2",
-        ),
-        (
-            lambda t: t.think("More logs.").run("kubectl logs deploy/ledger", "timeout").log(LIMIT),
-            "line 5",
-            "maximum number of turns",
-            "limit ends the run",
-        ),
-        (
-            announced("Next I'll run `kubectl describe pod ledger-0`.", RESTART),
-            "line 2",
-            "describe",
-            "is not of kubectl describe",
-        ),
-        (
-            checked("kubectl get pods -l app=ledger", BROKEN),
-            "call_2:result",
-            "CrashLoopBackOff",
-            "#6 claims success",
-        ),
+        (lambda t: t.run("kubectl get pods", PODS).think("Hm.").run("kubectl get pods", PODS),
+         "call_2:call", "kubectl get pods", "#5.*#2"),
+        (lambda t: t.think("More logs.").run("kubectl logs deploy/ledger", "timeout").log(LIMIT),
+         "line 5", "maximum number of turns", "limit ends the run"),
+        (announced("Next I'll run `kubectl describe pod ledger-0`.", RESTART), "line 2",
+         "describe", "is not of kubectl describe"),
+        (checked("kubectl get pods -l app=ledger", BROKEN), "call_2:result", "CrashLoopBackOff",
+         "#6 claims success"),
     ],
     ids=["repetition", "limit", "mismatch", "check"],
-)
-def test_a_finding_has_its_words_and_says_why(
+)  # fmt: skip
+def test_a_finding_has_a_quote_and_a_reason(
     steps: Builder, key: str, quote: str, rationale: str
 ) -> None:
     trace = start()
@@ -389,7 +376,7 @@ def test_a_finding_has_its_words_and_says_why(
     assert re.search(rationale, finding.rationale)
 
 
-def test_a_call_is_called_the_same_only_where_it_is_to_the_letter() -> None:
+def test_the_reason_tells_equal_calls_from_similar_ones() -> None:
     trace = start()
     for text in ("a = [1, 2, 3]\nprint(a)", "a = 1, 2, 3\nprint(a)", "a = 1, 2, 3\nprint(a)"):
         trace.run(f"python - <<'EOF'\n{text}\nEOF", None)
@@ -400,7 +387,7 @@ def test_a_call_is_called_the_same_only_where_it_is_to_the_letter() -> None:
     assert only(often.run("ls", "a")).confidence > only(once).confidence
 
 
-def test_the_name_tells_which_rules_ran_and_only_their_modes_have_a_verdict() -> None:
+def test_rules_are_chosen_by_name() -> None:
     default, every, some = (
         RulesJudge(chosen_rules(which)) for which in ("default", "all", "limit,repeated-call")
     )
@@ -408,17 +395,97 @@ def test_the_name_tells_which_rules_ran_and_only_their_modes_have_a_verdict() ->
     assert every.name == f"{default.name}+all"
     assert some.name == f"{default.name}+repeated-call+limit"
     assert set(some.looks_at) == {REPETITION, TOO_LATE}
-
-
-@pytest.mark.parametrize(
-    ("names", "words"),
-    [
+    for names, words in [
         *((f"limit,{name}", f"'{name}' was removed: ") for name in sorted(REMOVED)),
         ("", "no rule named"),
         ("loops", "no rule 'loops'"),
         ("all,nothing", "no rule 'nothing'"),
-    ],
+    ]:
+        with pytest.raises(
+            UnknownRule, match=f"{words}.*; there are default, all, and repeated-call"
+        ):
+            chosen_rules(names)
+
+
+# Random traces
+
+
+COMMANDS = [
+    "kubectl get pods", "kubectl get pods | head -5", "sleep 5; kubectl get pods",
+    "kubectl rollout restart deploy/ledger", "cat > a.json <<'EOF'\n{}\nEOF", "./unknown.sh", "",
+]  # fmt: skip
+WORDS = [
+    "I'll take this in three steps: pods, log, events, and then report what I have found.",
+    "Next I'll run `kubectl describe pod a`.", "I will not restart it.",
+    "I'll use `  ` and `(` and `kubectl`.", "The incident is resolved. Verified.", "Done.",
+    "I give up on it here.", "p95 is below 500 ms.", "It is still failing.",
+    "maximum number of turns reached", "x" * 5000 + " The task is complete.",
+]  # fmt: skip
+ANSWERS = [
+    *("", "ledger-0 0/1 Error: boom", "4608.3", "y" * 9000),
+    '{"output":"a","metadata":{"exit_code":1}}',
+]
+
+texts = st.one_of(
+    st.sampled_from(WORDS),
+    st.sampled_from(ANSWERS),
+    st.builds(lambda command: json.dumps({"cmd": command}), st.sampled_from(COMMANDS)),
+    st.text(max_size=40),
+    st.builds(lambda code: f"```python\n{code}\n```", st.text(max_size=20)),
 )
-def test_a_name_that_no_rule_has_is_refused_with_those_there_are(names: str, words: str) -> None:
-    with pytest.raises(UnknownRule, match=f"{words}.*; there are default, all, and repeated-call"):
-        chosen_rules(names)
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> MemoryTrace:
+    trace = MemoryTrace()
+    for place in range(draw(st.integers(0, 25))):
+        kind = draw(st.sampled_from(list(SpanKind)))
+        earlier = draw(st.integers(0, place))
+        trace.add(
+            kind,
+            draw(st.sampled_from(list(Role))),
+            draw(st.sampled_from(["agent", "other", "third"])),
+            draw(texts),
+            name=draw(st.sampled_from([None, "shell", "python", "get_order", "promql"])),
+            parent=f"line {earlier}" if kind is SpanKind.TOOL_RESULT and earlier else None,
+            status=draw(st.sampled_from(list(SpanStatus))),
+            start=draw(st.one_of(st.none(), st.floats(0, 1e9))),
+        )
+    return trace
+
+
+@given(traces())
+def test_findings_fit_the_trace(trace: MemoryTrace) -> None:
+    judge = RulesJudge(RULES)
+    findings = judge.judge(trace).findings
+    assert judge.judge(trace).findings == findings
+    starts = []
+    for finding in findings:
+        assert finding.first is not None
+        assert finding.last is not None
+        first, last = trace.index_of(finding.first), trace.index_of(finding.last)
+        assert finding.mode in judge.looks_at
+        assert first is not None
+        assert last is not None
+        assert first <= last
+        words = finding.evidence
+        assert words is not None
+        assert words.key is not None
+        evidence = trace.index_of(words.key)
+        assert evidence is not None
+        assert words.quote
+        assert trace.text(evidence)[words.char_start : words.char_end] == words.quote
+        assert "#" in finding.rationale
+        starts.append(first)
+    assert starts == sorted(starts)
+
+
+def test_only_the_ends_of_long_texts_are_read() -> None:
+    filler = "nothing of note here\n" * 100_000
+    hidden = MemoryTrace().say(filler + "I give up on it here.\n" + filler)
+    shown = MemoryTrace().say(filler + "I give up on it here.")
+    assert RulesJudge(RULES).judge(hidden).findings == ()
+    (finding,) = RulesJudge(RULES).judge(shown).findings
+    words = finding.evidence
+    assert words is not None
+    assert shown.text(0)[words.char_start : words.char_end] == words.quote

@@ -1,4 +1,4 @@
-"""A run of a judge keeps each trace at once, passes over what it has seen, and goes on."""
+"""Runs of a judge over files."""
 
 from __future__ import annotations
 
@@ -8,20 +8,26 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.protocol import Judgement
+from mast_tui.judges.rules import RulesJudge
 from mast_tui.judges.runner import Progress, TraceStatus, run_judge
 from mast_tui.labels import Finding, VerdictValue
+from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.index import lines
+from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace, WorkspaceError
 from tests.judges.llm.bench import traces
+from tests.traces.rollouts import message, meta, write
 
 MAST = load_mast()
 
 
 @dataclass
 class Echo:
-    """Finds step repetition in the last span of every trace, and notes which it has seen."""
+    """A judge that finds step repetition in the last span, and records what it has seen."""
 
     name: str = "judge:echo@1"
     looks_at: tuple[str, ...] = ("step_repetition", "conversation_reset", "of_another_world")
@@ -38,7 +44,6 @@ class Echo:
 
 
 def write_run(folder: Path, name: str, turns: int = 2) -> None:
-    """Write a run of so many messages."""
     messages = [
         {"role": ("user", "assistant")[turn % 2], "content": f"{name} {turn}"}
         for turn in range(turns)
@@ -53,7 +58,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_trace_is_judged_and_kept(folder: Path) -> None:
+def test_every_trace_is_judged_and_stored(folder: Path) -> None:
     workspace = Workspace.open(":memory:")
     told: list[Progress] = []
     summary = run_judge(Echo(), MAST, traces(folder), workspace, on_progress=told.append)
@@ -76,7 +81,7 @@ def test_every_trace_is_judged_and_kept(folder: Path) -> None:
     }
 
 
-def test_a_run_that_was_broken_off_goes_on_where_it_ended(folder: Path) -> None:
+def test_an_interrupted_run_is_resumed(folder: Path) -> None:
     workspace = Workspace.open(":memory:")
     first = Echo()
     summary = run_judge(first, MAST, traces(folder), workspace, stop=lambda: len(first.seen) == 2)
@@ -91,7 +96,7 @@ def test_a_run_that_was_broken_off_goes_on_where_it_ended(folder: Path) -> None:
     assert len(workspace.runs()) == 2
 
 
-def test_another_version_or_another_content_is_judged_anew(folder: Path) -> None:
+def test_a_new_version_or_content_is_judged_again(folder: Path) -> None:
     workspace = Workspace.open(":memory:")
     run_judge(Echo(), MAST, traces(folder), workspace)
     newer = Echo(name="judge:echo@2")
@@ -106,7 +111,7 @@ def test_another_version_or_another_content_is_judged_anew(folder: Path) -> None
     assert len(everything.seen) == 3
 
 
-def test_a_trace_that_cannot_be_read_is_told_and_the_others_are_judged(folder: Path) -> None:
+def test_an_unreadable_trace_is_reported_and_retried(folder: Path) -> None:
     workspace = Workspace.open(":memory:")
     summary = run_judge(Echo(fails_on="b.json"), MAST, traces(folder), workspace)
     assert dict(summary.traces) == {TraceStatus.JUDGED: 2, TraceStatus.FAILED: 1}
@@ -118,9 +123,31 @@ def test_a_trace_that_cannot_be_read_is_told_and_the_others_are_judged(folder: P
     assert retried.seen == ["b.json"]
 
 
-def test_a_judge_that_knows_no_mode_of_the_taxonomy_is_refused(folder: Path) -> None:
+def test_a_judge_without_a_mode_of_the_taxonomy_is_refused(folder: Path) -> None:
     own = replace(MAST, id="own", modes=(replace(MAST.modes[0], slug="loops"),))
     workspace = Workspace.open(":memory:")
     with pytest.raises(WorkspaceError, match="knows no mode of own@3"):
         run_judge(Echo(), own, traces(folder), workspace)
     assert workspace.taxonomies() == ()
+
+
+# Changed files
+
+
+@pytest.fixture
+def changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
+    """A rollout that was cut after it was read, without cached texts."""
+    monkeypatch.setattr(lines, "_CACHED_CHARS", 0)
+    said = [message("assistant", f"{number} " + "word " * 40_000) for number in range(3)]
+    path = write(tmp_path, meta(), message("user", "go"), *said, name="run.jsonl")
+    (trace,) = read_file(path, named=True).traces
+    read_fully(trace)
+    path.write_bytes(path.read_bytes()[:1000])
+    return trace
+
+
+def test_a_changed_file_is_neither_judged_nor_sent(changed: Trace) -> None:
+    with pytest.raises(OSError, match="the file has been cut"):
+        RulesJudge().judge(changed)
+    with pytest.raises(OSError, match="the file has been cut"):
+        list(RedactedView(changed, Redaction()).spans(0, 3))

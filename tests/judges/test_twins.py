@@ -1,4 +1,4 @@
-"""The judge of twins: what only the failed runs of a task share."""
+"""The judge of paired runs: steps that only the failed runs of a task share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(name: str, outcome: Outcome, *commands: str, task: str = "7") -> MemoryT
 
 
 def trials(wrong: str, failed: int = 4, succeeded: int = 4) -> list[MemoryTrace]:
-    """Failed runs that do a wrong thing after two right ones, and runs that succeed."""
+    """Return failed runs with a wrong third step, and successful runs."""
     bad = (run(f"bad-{n}", Outcome.FAILED, *WAY[:2], wrong, OWN[n]) for n in range(failed))
     good = (run(f"good-{n}", Outcome.SUCCEEDED, *WAY) for n in range(succeeded))
     return [*bad, *good]
@@ -39,7 +39,7 @@ def silent(runs: Sequence[Trace]) -> bool:
     return [judge.judge(one) for one in runs] == [NOTHING] * len(runs)
 
 
-def test_the_step_that_only_failed_runs_share_is_suggested_with_its_words() -> None:
+def test_a_step_that_only_failed_runs_share_is_suggested() -> None:
     runs = trials(DELETE)
     judge = TwinsJudge(runs)
     (finding,) = judge.judge(runs[1]).findings
@@ -55,16 +55,15 @@ def test_the_step_that_only_failed_runs_share_is_suggested_with_its_words() -> N
     assert judge.judge(runs[-1]) == NOTHING
 
 
-def test_ids_and_other_words_make_no_other_step() -> None:
+def test_a_shared_wrong_step_is_found_in_other_words() -> None:
+    # Other ids make no other step.
     runs = [
         run(f"bad-{n}", Outcome.FAILED, *WAY[:2], f"kubectl delete pod shop-{n}a9f04e77b1 --now")
         for n in range(4)
     ] + trials("", failed=0)
     judge = TwinsJudge(runs)
     assert [judge.shared[f"bad-{n}"].index for n in range(4)] == [5] * 4
-
-
-def test_a_wrong_word_is_told_from_the_right_one() -> None:
+    # One wrong argument does.
     right, wrong = (f"curl -s --retry 3 mail.example.org:{port}/send" for port in (587, 25))
     runs = [
         *(run(f"bad-{n}", Outcome.FAILED, *WAY[:2], wrong) for n in range(4)),
@@ -73,13 +72,10 @@ def test_a_wrong_word_is_told_from_the_right_one() -> None:
     assert [step.index for step in TwinsJudge(runs).shared.values()] == [5] * 4
 
 
-def test_a_few_runs_are_too_few_and_what_one_successful_run_does_too_is_not_suggested() -> None:
+def test_too_few_or_unrelated_runs_give_no_suggestion() -> None:
     assert silent(trials(DELETE, failed=2, succeeded=2))
     assert silent(trials(DELETE, failed=8, succeeded=0))
     assert silent([*trials(DELETE), run("good-x", Outcome.SUCCEEDED, *WAY, DELETE)])
-
-
-def test_runs_of_another_task_or_without_an_outcome_are_no_twins() -> None:
     runs = trials(DELETE, succeeded=0)
     runs += [run(f"o-{n}", Outcome.SUCCEEDED, *WAY, task="8") for n in range(4)]
     runs += [run(f"u-{n}", Outcome.UNKNOWN, *WAY) for n in range(4)]
@@ -89,7 +85,7 @@ def test_runs_of_another_task_or_without_an_outcome_are_no_twins() -> None:
 
 
 @pytest.mark.slow
-def test_planted_forks_are_found() -> None:
+def test_planted_steps_are_found_and_random_outcomes_give_few_suggestions() -> None:
     exact = near = planted = 0
     for seed in range(40):
         made = planted_trials(Random(f"test {seed}"))
@@ -102,18 +98,9 @@ def test_planted_forks_are_found() -> None:
     assert planted > 200
     assert exact >= 0.8 * planted
     assert near >= 0.95 * planted
-
-
-@pytest.mark.slow
-def test_where_outcomes_are_chance_little_is_suggested() -> None:
-    """By how it is made at most in one task of ten."""
     randoms = [Random(f"test {seed}") for seed in range(60)]
     told = sum(bool(TwinsJudge(aimless_trials(one, 12).runs).shared) for one in randoms)
     assert told <= 12
-
-
-@pytest.mark.slow
-def test_ten_thousand_steps_of_many_words_are_compared_to_the_end() -> None:
     runs = long_trials(Random(1), 40, 250).runs
     assert sum(map(len, runs)) > 10_000
     assert TwinsJudge(runs).summary == "comparing 40 runs of 1 task"

@@ -1,16 +1,25 @@
-"""Words that say something else are told from words that only look otherwise."""
+"""Matching of quotes: comparison of wordings, and fuzzy search."""
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.word_comparison import WordLikeness, compare, word_count
+from mast_tui.judges.fuzzy_match import (
+    JoinedTexts,
+    QuoteMatch,
+    closest,
+    find_part,
+    letters,
+    parts,
+    readings,
+)
+from mast_tui.judges.word_comparison import WordLikeness, compare, with_plain_signs, word_count
+from mast_tui.labels import Match
 
 
 def differences(quote: str, text: str, *, in_parts: bool = False) -> list[tuple[str, str]]:
-    """The words that say something else, in both wordings."""
+    """Return the altering differences in both wordings."""
     return [
         (quote[slice(*one.quote_range)], text[slice(*one.text_range)])
         for one in compare(quote, text, in_parts=in_parts).differences
@@ -18,9 +27,8 @@ def differences(quote: str, text: str, *, in_parts: bool = False) -> list[tuple[
     ]
 
 
-@pytest.mark.parametrize(
-    ("quote", "text"),
-    [
+def test_equal_wordings() -> None:
+    for quote, text in [
         ("It Failed, twice!", "it failed twice"),
         ("it's “done” - at last", 'it\'s "done" — at last'),
         ('a\\nb \\u2014 c \\"d\\"', 'a b — c "d"'),
@@ -38,16 +46,13 @@ def differences(quote: str, text: str, *, in_parts: bool = False) -> list[tuple[
         ("✅ all tests passed", "✅ all tests passed"),
         ("all tests passed", "✅ all tests passed"),
         ("内存不足", "内存 不足"),
-    ],
-)
-def test_what_says_the_same(quote: str, text: str) -> None:
-    assert compare(quote, text).likeness is WordLikeness.SAME
-    assert not compare(quote, text).differences
+    ]:
+        assert compare(quote, text).likeness is WordLikeness.SAME
+        assert not compare(quote, text).differences
 
 
-@pytest.mark.parametrize(
-    ("quote", "text"),
-    [
+def test_reworded_wordings() -> None:
+    for quote, text in [
         ("the pods were running", "the pods are running"),
         ("valkey refuses every write", "valkey refusing every write"),
         ("I saw [the agent] retry it", "I saw retry it"),
@@ -56,16 +61,13 @@ def test_what_says_the_same(quote: str, text: str) -> None:
         ("the perfromance was fine", "the performance was fine"),
         ("it queries them", "it query them"),
         ("I read it, saw the error and left", "I read it, also saw the error and left"),
-    ],
-)
-def test_what_is_only_reworded(quote: str, text: str) -> None:
-    assert compare(quote, text).likeness is WordLikeness.REWORDED
-    assert not differences(quote, text)
+    ]:
+        assert compare(quote, text).likeness is WordLikeness.REWORDED
+        assert not differences(quote, text)
 
 
-@pytest.mark.parametrize(
-    ("quote", "text", "words"),
-    [
+def test_altered_wordings() -> None:
+    for quote, text, words in [
         ("took 1849 ms", "took 1846 ms", [("1849", "1846")]),
         ("took 15 s in all", "took 1.5 s in all", [("15", "1.5")]),
         ("24K views", "2.4K views", [("24K", "2.4K")]),
@@ -96,30 +98,23 @@ def test_what_is_only_reworded(quote: str, text: str) -> None:
         )),
         ("they said that they read the orders", "they also said that they read the recent orders",
          [("", "recent")]),
-    ],
-)  # fmt: skip
-def test_what_says_something_else(quote: str, text: str, words: list[tuple[str, str]]) -> None:
-    assert compare(quote, text).likeness is WordLikeness.ALTERED
-    assert differences(quote, text) == words
+    ]:  # fmt: skip
+        assert compare(quote, text).likeness is WordLikeness.ALTERED
+        assert differences(quote, text) == words
 
 
-def test_what_stands_around_the_words_does_not_count() -> None:
+def test_edges_gaps_and_signs() -> None:
     text = "so said they: all three pods are running (as it seems)"
     found = compare("all three pods", text)
     assert (found.likeness, text[found.start : found.end]) == (WordLikeness.SAME, "all three pods")
     # A small word too much at an edge may have its counterpart further out, behind a ``not``.
     assert compare("has been satisfied", "been satisfied").likeness is WordLikeness.ALTERED
-
-
-def test_what_was_left_out_on_purpose_is_no_difference_where_that_is_told() -> None:
+    # What an ellipsis leaves out is no difference in parts.
     quote, text = "the tool failed … and gave up", "the tool failed 12 times and gave up"
     assert compare(quote, text, in_parts=True).likeness is WordLikeness.SAME
     assert differences(quote, text) == [("", "12 times")]
     quote = "the tool failed … and went on"
     assert differences(quote, text, in_parts=True) == [("went on", "gave up")]
-
-
-def test_signs_without_words_are_compared_as_they_are_and_words_are_counted() -> None:
     assert compare("--- ***", "---  ***").likeness is WordLikeness.SAME
     assert compare("---", "***").likeness is WordLikeness.ALTERED
     assert word_count("in deployment.yaml, don't") == 5
@@ -127,14 +122,14 @@ def test_signs_without_words_are_compared_as_they_are_and_words_are_counted() ->
 
 
 @given(st.text(max_size=80))
-def test_any_text_says_the_same_as_itself(text: str) -> None:
+def test_any_text_equals_itself(text: str) -> None:
     found = compare(text, text)
     assert found.likeness is WordLikeness.SAME
     assert (found.start, found.end) == (0, len(text))
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_differences_are_places_in_both_texts_in_order(quote: str, text: str) -> None:
+def test_differences_are_ordered_ranges_of_both_texts(quote: str, text: str) -> None:
     found = compare(quote, text)
     for whole, places in (
         (quote, [one.quote_range for one in found.differences]),
@@ -144,3 +139,111 @@ def test_differences_are_places_in_both_texts_in_order(quote: str, text: str) ->
         assert flat == sorted(flat)
         assert all(0 <= at <= len(whole) for at in flat)
     assert 0 <= found.start <= found.end <= len(text)
+
+
+# Fuzzy search
+
+
+REPORT = """\
+I checked the pods of the cart service again.
+All three are running, although valkey still refuses
+every write: OOM command not allowed when used memory > 'maxmemory'.
+So the cart is not healthy, and I will raise the limit — 内存不足 😀 — before I close this.
+"""
+
+
+def test_absent_and_joined_words_are_not_found() -> None:
+    for quote in ["the database was migrated without any loss", "healthz", "three running"]:
+        for text in (REPORT, ""):
+            assert closest(text, quote, Match.REWORDED) is None
+    assert closest("this is the latest of them", "a test", Match.REWORDED) is None
+    text = "foo ( bar , baz , qux , quux , more )"
+    assert closest(text, "foo(bar, baz, qux, quux, more)", Match.REWORDED) == QuoteMatch(
+        0, len(text), Match.SPACING
+    )
+
+
+LONG = "".join(f"step {n}: the answer was {n * n} and the queue went on\n" for n in range(200))
+
+
+def test_a_long_quote_is_compared_as_a_whole() -> None:
+    quote = LONG[500:3500].replace("queue went", "queues went")
+    place = closest(LONG, quote, Match.REWORDED)
+    assert place == QuoteMatch(500, 3499, Match.REWORDED)
+    for said, stands in ((" 900 ", " 901 "), ("step 40: the answer was", "step 40: nobody asked")):
+        altered = closest(LONG, LONG[500:3500].replace(said, stands, 1), Match.REWORDED)
+        assert altered == QuoteMatch(500, 3499, Match.ALTERED)
+    made_up = "words that nobody has ever written down in any place of this text, not one " * 4
+    assert closest(LONG, f"{LONG[500:650]}{made_up}{LONG[950:1100]}", Match.REWORDED) is None
+
+
+def test_wrappings_of_a_quote_are_removed_step_by_step() -> None:
+    for quote, barest in [
+        ("plain words", "plain words"), ('  "wrapped words"\n', "wrapped words"),
+        ("`“wrapped twice”`", "wrapped twice"), ("```json\nfenced words\n```", "fenced words"),
+        ("#12: numbered words", "numbered words"),
+        ("[span #12] numbered words", "numbered words"),
+        ("[0a1b2c3d #12] tool call | shell\nwords below", "words below"),
+        (r"\"escaped\"\twords", '"escaped"\twords'), ("Assistant: spoken words", "spoken words"),
+        ("**Tool result:** spoken words", "spoken words"), ("a &lt;b&gt; &amp; c", "a <b> & c"),
+        ("'", "'"), ("#1 priority", "#1 priority"),
+    ]:  # fmt: skip
+        assert readings(quote)[0] == quote.strip()
+        assert readings(quote)[-1] == barest
+
+
+@given(st.text())
+def test_readings_are_stripped_and_not_empty(quote: str) -> None:
+    assert all(reading and reading == reading.strip() for reading in readings(quote))
+    assert bool(readings(quote)) == bool(quote.strip())
+
+
+def test_a_quote_is_split_at_its_gaps_and_nowhere_else() -> None:
+    for between in [
+        " … ",
+        "...",
+        " [...] ",
+        "\n[… 1,234,567 characters left out …]\n",
+        "\n[0a1b2c3d #7] log\n",
+    ]:
+        assert parts(f"…first words{between}second words{between}") == (
+            "first words",
+            "second words",
+        )
+    assert parts("see [abc] and #7 or 1.2.3") == ("see [abc] and #7 or 1.2.3",)
+
+
+@given(st.text("ab“”’—–\\n\t \U0001f600", max_size=80))
+def test_plain_signs_keep_offsets(text: str) -> None:
+    assert len(with_plain_signs(text)) == len(text)
+    assert letters(text) == "".join(map(letters, with_plain_signs(text)))
+
+
+def test_markup_case_and_punctuation_are_ignored() -> None:
+    for text, quote in [
+        ("It said: **All done** in [the log](http://x.io/a?b=1) now", "All done in the log now"),
+        ("| name | state |\n|---|---|\n| cart | failing again |", "name state cart failing again"),
+        ("see <b class='x'>all of</b> these three words", "see all of these three words"),
+        ("It Has Been Done – “at last”, OK?", 'it has been done - "at last" ok.'),
+        ("Straße und GROSSE Häuser in İzmir", "strasse und grosse häuser in i̇zmir"),
+    ]:
+        place = find_part(f"x1 {text} y2", quote, Match.SPACING)
+        assert place is not None
+        found = f"x1 {text} y2"[place.start : place.end]
+        assert found in text
+        assert find_part(text, f"{quote} and more", Match.SPACING) is None
+
+
+@given(st.lists(st.text("abc \n", max_size=30), min_size=1, max_size=6).filter(any), st.data())
+def test_places_in_joined_texts_map_to_one_text(texts: list[str], data: st.DataObject) -> None:
+    together = JoinedTexts(enumerate(texts))
+    start = data.draw(st.integers(0, len(together.text) - 1))
+    end = data.draw(st.integers(start + 1, len(together.text)))
+    found = together.locate(QuoteMatch(start, end, Match.REWORDED))
+    if found is None:
+        assert not together.text[start:end].strip("\0")
+        return
+    index, last, place = found
+    assert last in (index, index + 1)
+    words = together.text[start:end].strip("\0").partition("\0")[0]
+    assert texts[index][place.start : place.end] == words

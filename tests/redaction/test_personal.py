@@ -1,4 +1,4 @@
-"""Masks find what another library plants, and leave what only looks like it."""
+"""Masks of personal data and secrets planted by another library."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import random
 import string
 from collections.abc import Callable
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -57,16 +58,14 @@ SECRETS: dict[str, Callable[[], tuple[str, str]]] = {
     "bearer": lambda: within("Authorization: Bearer {}", f"{drawn(29)}7"),
     "password": lambda: within("password={}", f"a1{drawn(12)}"),
 }
-"""By kind, what makes a text with a secret, and the part of it that must go."""
+"""By kind, a function that makes a text and the secret in it."""
 
 
 def twice(secret: str) -> tuple[str, str]:
-    """Return a secret as the text, and as the part that must go."""
     return secret, secret
 
 
 def within(text: str, secret: str) -> tuple[str, str]:
-    """Return a secret in a text, and the secret."""
     return text.format(secret), secret
 
 
@@ -101,7 +100,6 @@ HARMLESS: dict[str, Callable[[], str]] = {
 
 @cache
 def masks() -> Masks:
-    """The masks of personal data and secrets."""
     return Masks(Redaction.personal(), KEY)
 
 
@@ -113,7 +111,7 @@ def planted() -> tuple[tuple[str, str, str], ...]:
     return tuple((kind, *make()) for kind, make in SECRETS.items() for _ in range(10))
 
 
-def test_no_planted_secret_is_left() -> None:
+def test_planted_secrets_are_masked_and_few_look_alikes() -> None:
     assert len(planted()) == 200
     left = [
         (kind, secret)
@@ -122,10 +120,6 @@ def test_no_planted_secret_is_left() -> None:
         if secret in masks().text(shown)
     ]
     assert left == []
-
-
-def test_of_harmless_look_alikes_few_are_masked() -> None:
-    planted()
     texts = [f"It is {make()} now." for make in HARMLESS.values() for _ in range(40)]
     assert len(texts) == 1000
     masked = [text for text in texts if masks().text(text) != text]
@@ -141,12 +135,12 @@ def test_of_harmless_look_alikes_few_are_masked() -> None:
     ],
     ids=lambda text: text[:8],
 )
-def test_no_text_takes_more_than_its_length(text: str) -> None:
-    """A quadratic pattern would take hours here, which the time limit of a test ends."""
-    masks().apply(text * 4)
+def test_masking_takes_linear_time(text: str) -> None:
+    """A quadratic pattern would exceed the time limit of a test."""
+    masks().apply(text)
 
 
-def test_equal_secrets_have_equal_masks_in_any_trace_of_a_workspace() -> None:
+def test_equal_secrets_have_equal_masks_in_a_workspace() -> None:
     first = masks().text("ada@example.org and bob@example.org")
     assert first.count("[email ") == 2
     assert first.split(" and ")[0] != first.split(" and ")[1]
@@ -155,7 +149,7 @@ def test_equal_secrets_have_equal_masks_in_any_trace_of_a_workspace() -> None:
     assert Masks(Redaction.personal(), b"x" * 32).text("bob@example.org") not in first
 
 
-def test_offsets_lead_there_and_back() -> None:
+def test_offsets_map_both_ways() -> None:
     text = "Write to ada@example.org, then to bob@example.org soon."
     redacted = masks().apply(text)
     start, end = redacted.to_shown(text.index("then"), text.index("then") + 4)
@@ -166,18 +160,21 @@ def test_offsets_lead_there_and_back() -> None:
 
 
 FILES = (
-    "ad-restart-loop.jsonl",
-    "appworld_rota_and_shelf.json",
-    "chatdev_routelat.json",
-    "groupchat_checkout_p99.json",
-    "incident_crew_cart_valkey.json",
-    "magentic_downtime_report.json",
-    "support_desk_exchange.json",
+    "ad-restart-loop.jsonl", "appworld_rota_and_shelf.json", "chatdev_routelat.json",
+    "groupchat_checkout_p99.json", "incident_crew_cart_valkey.json",
+    "magentic_downtime_report.json", "support_desk_exchange.json",
+)  # fmt: skip
+
+
+TARGETS = ("mast-tui", "atif", "agentdebugx")
+
+
+@pytest.mark.parametrize(
+    ("name", "target"), [*zip(FILES, cycle(TARGETS)), *((FILES[0], one) for one in TARGETS[1:])]
 )
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_convert_masks_traces_of_any_format(cli: Cli, tmp_path: Path, name: str) -> None:
+def test_convert_masks_traces_of_any_format(
+    cli: Cli, tmp_path: Path, name: str, target: str
+) -> None:
     """Secrets that stand in place of a common word are in no part of the converted trace."""
     secrets = [secret for _, text, secret in planted() if text == secret]
     parts = (SAMPLES / name).read_text("utf-8").split(" the ")
@@ -186,17 +183,16 @@ def test_convert_masks_traces_of_any_format(cli: Cli, tmp_path: Path, name: str)
         pieces += [f" {secrets[number % len(secrets)]} ", part]
     planted_file = tmp_path / name
     planted_file.write_text("".join(pieces), "utf-8")
-    for target in ("mast-tui", "atif", "agentdebugx"):
-        plain = cli("convert", planted_file, "-o", "plain.jsonl", "--to", target)
-        assert plain.code == 0, plain.err
-        assert cli("convert", planted_file, "-o", "out.jsonl", "--to", target, "--redact").code == 0
-        written = Path("out.jsonl").read_text("utf-8")
-        in_plain = [one for one in secrets if one in Path("plain.jsonl").read_text("utf-8")]
-        assert len(in_plain) > 3, "nothing was planted where it is read"
-        assert [secret for secret in secrets if secret in written] == []
+    plain = cli("convert", planted_file, "-o", "plain.jsonl", "--to", target)
+    assert plain.code == 0, plain.err
+    assert cli("convert", planted_file, "-o", "out.jsonl", "--to", target, "--redact").code == 0
+    written = Path("out.jsonl").read_text("utf-8")
+    in_plain = [one for one in secrets if one in Path("plain.jsonl").read_text("utf-8")]
+    assert len(in_plain) > 3, "nothing was planted where it is read"
+    assert [secret for secret in secrets if secret in written] == []
 
 
-def test_previews_and_names_are_masked_too(tmp_path: Path) -> None:
+def test_previews_and_names_are_masked(tmp_path: Path) -> None:
     secret = "ada.lovelace@example.org"
     messages = [
         {"role": "user", "content": f"{'x' * 190} {secret} and more"},
@@ -222,13 +218,17 @@ KEY_LINES: Final = (
 )
 
 
-@pytest.mark.parametrize(
-    "prefix", ["{n:6}\t", "{n:5}→", "-", "+", "> ", "| ", "id_rsa:", "home/me/id_rsa:{n}:", "    "]
+PREFIXES: Final = (
+    *("{n:6}\t", "{n:5}→", "-", "+", "> ", "| ", "id_rsa:", "home/me/id_rsa:{n}:", "    "),
 )
-def test_a_private_key_is_masked_whatever_stands_before_its_lines(prefix: str) -> None:
-    lines = [prefix.format(n=number) + line for number, line in enumerate(KEY_LINES, 1)]
-    masked = Masks(Redaction.personal(), b"key").text("\n".join(["before", *lines, "all is well"]))
-    assert masked.startswith("before\n")
-    assert masked.endswith("\nall is well")
-    assert "private key" in masked
-    assert not any(line[:12] in masked for line in KEY_LINES[1:-1])
+
+
+def test_a_private_key_is_masked_with_any_line_prefix() -> None:
+    masks_of_key = Masks(Redaction.personal(), b"key")
+    for prefix in PREFIXES:
+        lines = [prefix.format(n=number) + line for number, line in enumerate(KEY_LINES, 1)]
+        masked = masks_of_key.text("\n".join(["before", *lines, "all is well"]))
+        assert masked.startswith("before\n")
+        assert masked.endswith("\nall is well")
+        assert "private key" in masked
+        assert not any(line[:12] in masked for line in KEY_LINES[1:-1])

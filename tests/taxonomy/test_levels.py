@@ -1,8 +1,9 @@
-"""Categories within categories, and the places of modes that no two digits are the code of."""
+"""Levels of categories, lasting places of modes, and the open mode."""
 
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from mast_tui.exchange.migration.mapping import taxonomy_toml, with_mode
 from mast_tui.judges.llm.prompt.taxonomy_text import taxonomy_text
 from mast_tui.taxonomy.changes import changes
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, load_mast, load_taxonomy, to_dict
-from mast_tui.taxonomy.model import Taxonomy, differences, lasting_places
+from mast_tui.taxonomy.model import OPEN_SLUG, Taxonomy, differences, lasting_places
 from mast_tui.workspace import Workspace
+from tests.taxonomy.rewording import changed
 
 DESK: dict[str, Any] = {
     "id": "desk",
@@ -46,7 +48,7 @@ def version(number: int, *slugs: str) -> Taxonomy:
     )
 
 
-def test_each_level_holds_every_mode_once() -> None:
+def test_levels_hold_every_mode_and_are_shown_to_models() -> None:
     assert desk().by_level == {
         "category": (
             ("tools", "Tools", ("wrong_tool", "no_tool", "wrong_value")),
@@ -59,42 +61,39 @@ def test_each_level_holds_every_mode_once() -> None:
         ),
     }
     assert desk(levels=["area", "kind"]).levels == ("area", "kind")
+    heads = [line for line in taxonomy_text(desk()).splitlines() if line.startswith("## ")]
+    assert heads == ["## Tools › Choice of tool", "## Tools › Arguments", "## Talk"]
 
 
-def test_a_file_of_several_levels_is_written_and_read_as_it_was(tmp_path: Path) -> None:
+def test_levels_are_written_and_read_and_mast_has_one(tmp_path: Path) -> None:
     own = with_mode(desk(levels=["area", "kind"]), "Late", "talk")
     (tmp_path / "own.toml").write_text(taxonomy_toml(own))
     assert load_taxonomy(tmp_path / "own.toml") == own
     assert from_dict(to_dict(own)) == own
-
-
-def test_mast_is_worded_as_before_and_has_one_level() -> None:
     mast = load_mast()
     assert mast.content_hash == "5476c907316ee64b1d12bec4fdb8e930f018d08455102d543b2412ac69e63cd5"
     assert mast.by_level == {}
     assert mast.identity[1] == ("system_design", "inter_agent", "task_verification")
 
 
-@pytest.mark.parametrize(
-    ("changed", "told"),
-    [
-        (
-            {"categories": [{"id": "a", "under": "b"}, {"id": "b"}]},
-            "desk.toml: category 1 'a': 'under' is 'b', which is no category before this one",
-        ),
-        ({"categories": [{"id": "a", "under": "a"}]}, "category 1 'a': 'under' is 'a'"),
-        ({"levels": ["area"]}, "desk.toml: 'levels' has 'area'; .* in 2 levels, so give 2 diff"),
-        ({"levels": ["area", "area"]}, "give 2 different names"),
-    ],
-)
-def test_levels_that_cannot_be_are_refused_with_their_place(
-    changed: dict[str, Any], told: str
-) -> None:
-    with pytest.raises(TaxonomyError, match=told):
-        desk(**changed)
+BAD_LEVELS: list[tuple[dict[str, Any], str]] = [
+    (
+        {"categories": [{"id": "a", "under": "b"}, {"id": "b"}]},
+        "desk.toml: category 1 'a': 'under' is 'b', which is no category before this one",
+    ),
+    ({"categories": [{"id": "a", "under": "a"}]}, "category 1 'a': 'under' is 'a'"),
+    ({"levels": ["area"]}, "desk.toml: 'levels' has 'area'; .* in 2 levels, so give 2 diff"),
+    ({"levels": ["area", "area"]}, "give 2 different names"),
+]
 
 
-def test_a_group_that_moves_makes_another_taxonomy_and_a_name_does_not() -> None:
+def test_impossible_levels_are_refused() -> None:
+    for values, told in BAD_LEVELS:
+        with pytest.raises(TaxonomyError, match=told):
+            desk(**values)
+
+
+def test_moving_a_group_changes_the_taxonomy_and_renaming_does_not() -> None:
     tools, choice, arguments, talk = DESK["categories"]
     moved = [tools, choice, talk, {**arguments, "under": "talk"}]
     found = changes(desk(), desk(categories=moved))
@@ -106,16 +105,11 @@ def test_a_group_that_moves_makes_another_taxonomy_and_a_name_does_not() -> None
     assert changes(desk(), desk(levels=["area", "kind"])).same
 
 
-def test_a_model_reads_where_modes_stand() -> None:
-    heads = [line for line in taxonomy_text(desk()).splitlines() if line.startswith("## ")]
-    assert heads == ["## Tools › Choice of tool", "## Tools › Arguments", "## Talk"]
-
-
 NAMES = st.lists(st.sampled_from([f"m{n}" for n in range(12)]), min_size=1, unique=True)
 
 
 @given(st.lists(NAMES, min_size=1, max_size=6))
-def test_a_mode_keeps_its_place_as_long_as_it_is_there(history: list[list[str]]) -> None:
+def test_a_mode_keeps_its_place(history: list[list[str]]) -> None:
     versions = [version(n, *slugs) for n, slugs in enumerate(history)]
     placed = [dict(lasting_places(versions[: n + 1])) for n in range(len(versions))]
     assert list(placed[0].values()) == list(range(1, len(history[0]) + 1))
@@ -125,7 +119,7 @@ def test_a_mode_keeps_its_place_as_long_as_it_is_there(history: list[list[str]])
         assert all(now[slug] == before[slug] for slug in now.keys() & before.keys())
 
 
-def test_where_places_run_out_one_that_is_free_is_taken() -> None:
+def test_free_places_are_reused_last() -> None:
     many = [f"m{n}" for n in range(99)]
     places = dict(lasting_places([version(1, *many), version(2, *many[:4], *many[5:], "new")]))
     assert (places["new"], places["m98"]) == (5, 99)
@@ -133,7 +127,7 @@ def test_where_places_run_out_one_that_is_free_is_taken() -> None:
     assert over.keys_of(over.mode("one-more")) == "··"
 
 
-def test_digits_name_the_same_mode_when_another_one_goes(tmp_path: Path) -> None:
+def test_digits_keep_naming_the_same_mode(tmp_path: Path) -> None:
     first, second = version(1, "a", "b", "c"), version(2, "d", "a", "c")
     with closing(Workspace.open(tmp_path / "w.db")) as workspace:
         workspace.add_taxonomy(first)
@@ -147,3 +141,74 @@ def test_digits_name_the_same_mode_when_another_one_goes(tmp_path: Path) -> None
         workspace.add_taxonomy(now)
         assert workspace.taxonomy("own@2").content_hash == second.content_hash
         assert workspace.with_places(load_mast()) == load_mast()
+
+
+# The open mode
+
+
+MAST = load_mast()
+WORDS = {
+    "id": "shop",
+    "version": "1",
+    "categories": [{"id": "all"}],
+    "modes": [
+        {"slug": "slow", "code": "A", "name": "Slow", "category": "all"},
+        {"slug": "wrong", "code": "B", "name": "Wrong", "category": "all"},
+    ],
+}
+
+
+def shop(**changes: object) -> Taxonomy:
+    return from_dict({**WORDS, **changes})
+
+
+def test_two_zeros_name_the_open_mode() -> None:
+    for taxonomy in (MAST, shop()):
+        found = taxonomy.by_digits("0", "0")
+        assert found is not None
+        assert found == taxonomy.open_mode == taxonomy.mode(OPEN_SLUG)
+        assert found not in taxonomy.modes
+        assert taxonomy.all_modes == (*taxonomy.modes, found)
+        assert taxonomy.keys_of(found) == "00"
+        assert taxonomy.find("0.0") == taxonomy.find(OPEN_SLUG) == found
+
+
+def test_a_file_may_rename_the_open_mode() -> None:
+    own = shop(open={"code": "Z", "name": "Something else"})
+    assert (own.open_mode.code, own.open_mode.name) == ("Z", "Something else")
+    assert own.find("something else") == own.by_digits("0", "0") == own.open_mode
+    assert from_dict(to_dict(own)) == own
+    assert own.identity == shop().identity
+    digits = from_dict({**to_dict(MAST), "open": {"code": "9.9"}})
+    assert digits.by_digits("9", "9") == digits.open_mode
+    assert digits.keys_of(digits.open_mode) == "99"
+    assert digits.by_digits("0", "0") is None
+    assert "open" not in to_dict(MAST)
+
+
+def test_a_mode_keeps_the_code_and_slug_of_the_open_mode() -> None:
+    coded = changed(MAST, lambda modes: [replace(modes[0], code="0.0"), *modes[1:]], "9")
+    assert coded.by_digits("0", "0") == coded.modes[0]
+    assert coded.find("0.0") == coded.modes[0]
+    assert coded.open_mode.code == OPEN_SLUG
+    named = changed(
+        MAST,
+        lambda modes: (
+            [replace(mode, confusable=()) for mode in modes[:-1]]
+            + [replace(modes[-1], slug=OPEN_SLUG, confusable=())]
+        ),
+        "9",
+    )
+    assert named.open_mode == named.modes[-1]
+    assert named.all_modes == named.modes
+
+
+def test_impossible_open_modes_are_refused() -> None:
+    for own, told in [
+        ({"code": "A"}, "'A' already names"),
+        ({"name": "Slow"}, "'Slow' already names"),
+        ({"slug": "x"}, "unknown key 'slug'"),
+        ("Z", "'open' is no table"),
+    ]:
+        with pytest.raises(TaxonomyError, match=told):
+            shop(open=own)

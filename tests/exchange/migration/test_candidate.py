@@ -1,10 +1,12 @@
-"""Open codes that become a mode of the next codebook, with their places as its first labels."""
+"""New modes made of open codes, and maps from a codebook to its next version."""
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,22 +14,39 @@ from hypothesis import strategies as st
 
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.migration.mapping import candidate_map, taxonomy_toml, with_mode
+from mast_tui.exchange.migration.mapping import candidate_map
+from mast_tui.exchange.migration.mapping import taxonomy_toml
+from mast_tui.exchange.migration.mapping import with_mode
+from mast_tui.exchange.migration.mapping import ModeChange, codebook_map
 from mast_tui.exchange.migration.migrate import migrate
 from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.labels import VerdictValue
 from mast_tui.session import Session
 from mast_tui.session.open_codes import open_coding
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, load_mast
-from mast_tui.taxonomy.model import OPEN_SLUG, Taxonomy
+from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.merging import merge
+from tests.exchange.migration.codebooks import (
+    DROPPED,
+    FIRST,
+    INTO,
+    MAP,
+    MERGED,
+    NAMED,
+    NEXT,
+    RENAMED,
+    SECOND,
+    SPLIT,
+    TARGETS,
+)
 from tests.exchange.migration.test_migrate import STEPS, Step, tables, tables_of, work
 from tests.session.build import put, span
 from tests.session.studies import Class
 from tests.workspace.build import MAST, MODES
 
 CATEGORY = MAST.categories[0].id
-NEXT = with_mode(MAST, "Asks twice", CATEGORY, definition="It asks what it was told.")
+WITH_ASKS = with_mode(MAST, "Asks twice", CATEGORY, definition="It asks what it was told.")
 ASKS = "asks_twice"
 
 
@@ -44,7 +63,7 @@ def code_open(session: Session, words: str, number: int = 0) -> None:
 
 def make_mode(workspace: Workspace, search: str) -> None:
     found = open_coding(workspace, MAST, None, None).matching(search).codes
-    done = migrate(workspace, candidate_map(MAST, NEXT, ASKS, found), None)
+    done = migrate(workspace, candidate_map(MAST, WITH_ASKS, ASKS, found), None)
     assert (done.lost, done.look_again, done.dropped) == ([], [], [])
 
 
@@ -55,7 +74,7 @@ def undo(workspace: Workspace) -> tuple[str, ...]:
 def places(workspace: Workspace, mode: str) -> set[tuple[str, str, str | None, str]]:
     return {
         (one.annotator, one.trace_id, one.target.first, one.note)
-        for one in workspace.labels(taxonomy=NEXT.ref)
+        for one in workspace.labels(taxonomy=WITH_ASKS.ref)
         if one.mode == mode
     }
 
@@ -63,49 +82,41 @@ def places(workspace: Workspace, mode: str) -> set[tuple[str, str, str | None, s
 # The taxonomy
 
 
-def test_the_next_version_has_one_mode_more_at_the_end_of_its_category() -> None:
-    assert NEXT.ref == "mast@3+1"
-    assert NEXT.mode(ASKS).code == "1.6"
-    assert [mode for mode in NEXT.modes if mode.slug != ASKS] == list(MAST.modes)
-    place = [mode.slug for mode in NEXT.modes].index(ASKS)
-    assert {mode.category for mode in NEXT.modes[: place + 1]} == {CATEGORY}
-    again = with_mode(NEXT, "Another", MAST.categories[1].id, used_versions=["mast@3+2"])
+def test_the_new_mode_is_the_last_of_its_category_or_refused() -> None:
+    assert WITH_ASKS.ref == "mast@3+1"
+    assert WITH_ASKS.mode(ASKS).code == "1.6"
+    assert [mode for mode in WITH_ASKS.modes if mode.slug != ASKS] == list(MAST.modes)
+    place = [mode.slug for mode in WITH_ASKS.modes].index(ASKS)
+    assert {mode.category for mode in WITH_ASKS.modes[: place + 1]} == {CATEGORY}
+    again = with_mode(WITH_ASKS, "Another", MAST.categories[1].id, used_versions=["mast@3+2"])
     assert (again.version, again.mode("another").code) == ("3+3", "2.7")
-
-
-@pytest.mark.parametrize(
-    ("name", "changes", "told"),
-    [
+    for name, changes, told in [
         ("Step repetition", {}, "already names"),
         ("New", {"code": "1.1"}, "already names"),
         ("New", {"slug": "No"}, "'slug' is 'No'"),
         ("?!", {}, "no slug follows"),
         ("New", {"version": "a b"}, "'version'"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_words(name: str, changes: dict[str, str], told: str) -> None:
-    with pytest.raises((ExchangeError, TaxonomyError), match=told):
-        with_mode(MAST, name, CATEGORY, **changes)
-    with pytest.raises(ExchangeError, match="has no category 'nowhere'"):
-        with_mode(MAST, "New", "nowhere")
+    ]:
+        with pytest.raises((ExchangeError, TaxonomyError), match=told):
+            with_mode(MAST, name, CATEGORY, **changes)
+        with pytest.raises(ExchangeError, match="has no category 'nowhere'"):
+            with_mode(MAST, "New", "nowhere")
 
 
-@pytest.mark.parametrize("taxonomy", [load_mast(), NEXT])
-def test_a_taxonomy_is_written_as_a_file_that_says_all_of_it(taxonomy: Taxonomy) -> None:
-    assert from_dict(tomllib.loads(taxonomy_toml(taxonomy))) == taxonomy
+def test_a_taxonomy_file_is_complete() -> None:
+    for taxonomy in [load_mast(), WITH_ASKS]:
+        assert from_dict(tomllib.loads(taxonomy_toml(taxonomy))) == taxonomy
 
 
 @settings(max_examples=20)
 @given(st.text(min_size=1), st.text())
-def test_any_words_can_stand_in_the_file(name: str, definition: str) -> None:
+def test_any_text_can_be_in_a_taxonomy_file(name: str, definition: str) -> None:
     values = {
         "id": "x",
         "version": "1",
         "open": {"code": "Z"},
         "categories": [{"id": "all"}],
-        "modes": [
-            {"slug": "a", "name": name, "category": "all", "definition": definition},
-        ],
+        "modes": [{"slug": "a", "name": name, "category": "all", "definition": definition}],
     }
     try:
         taxonomy = from_dict(values)
@@ -117,7 +128,7 @@ def test_any_words_can_stand_in_the_file(name: str, definition: str) -> None:
 # The labels
 
 
-def test_open_codes_become_the_first_labels_of_those_who_wrote_them(room: Class) -> None:
+def test_open_codes_become_labels_of_their_authors(room: Class) -> None:
     session = room.open("t00")
     code_open(session, "asks twice")
     session.note_span("k1", "asks twice here too")
@@ -135,29 +146,31 @@ def test_open_codes_become_the_first_labels_of_those_who_wrote_them(room: Class)
     assert places(room.workspace, MODES[0]) == {("alice", "t02", "k0", "")}
     said = {
         (one.trace_id, one.annotator): one.value
-        for one in room.workspace.verdicts(taxonomy=NEXT.ref)
+        for one in room.workspace.verdicts(taxonomy=WITH_ASKS.ref)
         if one.mode == ASKS
     }
     # Nobody has looked for it elsewhere.
     assert said == {("t00", "alice"): VerdictValue.PRESENT, ("t01", "bob"): VerdictValue.PRESENT}
-    (note,) = room.workspace.span_notes(taxonomy=NEXT.ref)
+    (note,) = room.workspace.span_notes(taxonomy=WITH_ASKS.ref)
     assert note.text == "asks twice here too"
-    finished = {one.trace_id for one in room.workspace.passes(taxonomy=NEXT.ref) if one.finished}
+    finished = {
+        one.trace_id for one in room.workspace.passes(taxonomy=WITH_ASKS.ref) if one.finished
+    }
     assert finished == {"t00", "t02"}
 
 
-def test_the_same_is_so_in_every_pass(room: Class) -> None:
+def test_open_codes_of_every_pass_become_labels(room: Class) -> None:
     session = room.open("t00")
     code_open(session, "asks twice")
     session.finish(open_modes="absent")
     session.edit_label(session.labels[0].id, note="asks twice, and again")
     make_mode(room.workspace, "asks twice")
-    labels = room.workspace.labels(taxonomy=NEXT.ref, pass_number=None)
+    labels = room.workspace.labels(taxonomy=WITH_ASKS.ref, pass_number=None)
     assert [(one.pass_number, one.mode) for one in labels] == [(1, ASKS), (2, ASKS)]
 
 
 @pytest.mark.slow
-def test_on_two_machines_it_is_one_once_they_merge(room: Class) -> None:
+def test_the_same_mode_made_on_two_machines_merges(room: Class) -> None:
     session = room.open("t00")
     code_open(session, "asks twice")
     session.note_span("k1", "asks twice")
@@ -170,9 +183,9 @@ def test_on_two_machines_it_is_one_once_they_merge(room: Class) -> None:
         assert tables(other) == before
 
 
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=5)
 @given(STEPS, st.lists(st.tuples(st.sampled_from(["alice", "bob"]), st.integers(0, 1)), max_size=4))
-def test_making_a_mode_and_taking_it_back_gives_the_same_workspace(
+def test_making_and_undoing_a_mode_restores_the_workspace(
     steps: list[Step], open_codes: list[tuple[str, int]]
 ) -> None:
     room = Class(2)
@@ -189,3 +202,58 @@ def test_making_a_mode_and_taking_it_back_gives_the_same_workspace(
         assert tables(workspace) == kept
         assert undo(workspace) == ()
         assert tables(workspace) == before
+
+
+# Maps between versions
+
+
+WORDS = f"""
+[modes]
+{RENAMED} = "{NAMED}"
+"1.2" = "1.3"
+{SPLIT} = ["{FIRST}", "{SECOND}"]
+{DROPPED} = []
+"""
+
+
+def test_a_map_names_what_changes_in_toml_and_json(tmp_path: Path) -> None:
+    file = tmp_path / "map.toml"
+    file.write_text(WORDS)
+    found = codebook_map(MAST, NEXT, file)
+    assert found.targets == TARGETS == MAP.targets
+    assert found.sources[INTO] == (MERGED, INTO)
+    assert found.added == ()
+    told = {slug: found.change(slug) for slug in MODES[:6]}
+    assert list(told.values()) == [
+        ModeChange.RENAMED,
+        ModeChange.MERGED,
+        ModeChange.MERGED,
+        ModeChange.SPLIT,
+        ModeChange.DROPPED,
+        ModeChange.SAME,
+    ]
+    file = tmp_path / "map.json"
+    modes: dict[str, object] = {RENAMED: NAMED, MERGED: INTO, SPLIT: [FIRST, SECOND], DROPPED: []}
+    file.write_text(json.dumps({MAST.ref: modes, "other@1": {"x": "y"}}))
+    assert codebook_map(MAST, NEXT, file).targets == TARGETS
+
+
+def test_impossible_maps_are_refused_also_onto_the_same_version(tmp_path: Path) -> None:
+    for words, told in [
+        (None, "has no mode 'disobey_task_specification'.*say with --map FILE"),
+        ("[modes]\nnowhere = []\n", "'nowhere' is no mode of mast@3"),
+        (f"{WORDS}step_repetition = 'nowhere'\n", "'nowhere' is no mode of mast@4"),
+        (f"{WORDS}[\"mast@3\"]\n{DROPPED} = '1.3'\n", "both dropped and kept"),
+        ("['other@1']\nx = 'y'\n", "says nothing of mast@3"),
+        ("modes = 1\n", "outside a table"),
+        ("[modes]\nx = 1\n", "wants a code"),
+        ("[modes\n", "not TOML"),
+    ]:
+        file = None
+        if words is not None:
+            file = tmp_path / "map.toml"
+            file.write_text(words)
+        with pytest.raises(ExchangeError, match=told):
+            codebook_map(MAST, NEXT, file)
+    with pytest.raises(ExchangeError, match="give the new one another version"):
+        codebook_map(MAST, MAST, None)

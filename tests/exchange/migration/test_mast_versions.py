@@ -1,4 +1,4 @@
-"""MAST's own versions, 18 modes and then 17 and then 14, replayed on its human labels."""
+"""MAST's own versions of 18, 17 and 14 modes, replayed on its human labels."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def carried(workspace: Workspace, name: str) -> Migrated:
 
 
 def kappa(workspace: Workspace, ref: str) -> tuple[int, float | None]:
-    """Traces finished by all three, and the mean κ of their pairs, all modes pooled."""
+    """Return the traces finished by all three, and the mean pooled κ of their pairs."""
     study = study_from_workspace(
         workspace, workspace.taxonomy(ref), annotators=PEOPLE, which="first"
     )
@@ -70,9 +70,7 @@ def test_every_mode_of_an_earlier_version_is_linked_once(name: str, modes: int) 
 
 @needs_corpus
 @pytest.mark.parametrize(("name", "modes"), EARLIER.items())
-def test_the_crosswalks_are_those_of_the_headings(
-    workspace: Workspace, name: str, modes: int
-) -> None:
+def test_crosswalks_fit_the_headings(workspace: Workspace, name: str, modes: int) -> None:
     taxonomy = workspace.taxonomy(f"{name}@1")
     mapping = codebook_map(taxonomy, MAST, find_crosswalk(Path(f"{name}-to-mast")))
     assert len(taxonomy.modes) == modes
@@ -82,9 +80,7 @@ def test_the_crosswalks_are_those_of_the_headings(
 
 
 @needs_corpus
-def test_the_three_versions_stand_in_one_workspace_and_nothing_is_lost(
-    workspace: Workspace,
-) -> None:
+def test_three_versions_are_in_one_workspace_without_loss(workspace: Workspace) -> None:
     early, interim = (carried(workspace, name) for name in EARLIER)
     assert (early.lost, interim.lost) == ([], [])
     assert (len(early.carried), len(interim.carried)) == (66, 21)
@@ -111,9 +107,7 @@ def test_the_three_versions_stand_in_one_workspace_and_nothing_is_lost(
 
 
 @needs_corpus
-def test_a_version_that_parts_a_mode_asks_for_no_more_than_where_it_was_seen(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_a_split_mode_is_open_only_where_it_was_seen(workspace: Workspace, tmp_path: Path) -> None:
     # As if 18 modes had been cut so: who saw that nobody verified is to say which of two it was.
     file = tmp_path / "parted.toml"
     text = find_crosswalk(Path("early-mast-18-to-mast")).read_text("utf-8")

@@ -1,4 +1,4 @@
-"""What was said under one codebook, said under the next: nothing is lost, and it can be undone."""
+"""Migration of labels from one version of a codebook to the next, and its undo."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ SAME = MODES[5]
 
 
 def tables(workspace: Workspace, ref: str | None = None) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows of all state tables, of one taxonomy or all; a pass that was withdrawn is none."""
+    """Return the rows of all state tables, of one taxonomy or all, without withdrawn passes."""
     found = {}
     with workspace._database.reading() as connection:
         for table in schema.STATE_TABLES:
@@ -79,7 +79,7 @@ def tables(workspace: Workspace, ref: str | None = None) -> dict[str, list[tuple
 def tables_of(
     found: dict[str, list[tuple[Any, ...]]], ref: str
 ) -> dict[str, list[tuple[Any, ...]]]:
-    """Those of the rows that are of one taxonomy, or of none."""
+    """Keep the rows of one taxonomy and those without a taxonomy."""
     with_one = {table.name for table in schema.STATE_TABLES if "taxonomy" in table.columns}
     return {
         name: [row for row in rows if name not in with_one or ref in row]
@@ -111,7 +111,7 @@ def carried(room: Class) -> Migrated:
     return migrate(room.workspace, MAP, "alice")
 
 
-def test_a_renamed_mode_keeps_its_labels_with_all_that_stands_beside_them(room: Class) -> None:
+def test_a_renamed_mode_keeps_labels_notes_and_verdicts(room: Class) -> None:
     session = room.open("t00")
     put(session, RENAMED, span(1))
     session.note_span("k0", "look here")
@@ -133,35 +133,38 @@ def test_a_renamed_mode_keeps_its_labels_with_all_that_stands_beside_them(room: 
     assert (done.lost, done.look_again, done.dropped, done.left) == ([], [], [], [])
 
 
-def test_two_modes_that_become_one_are_present_where_either_is(room: Class) -> None:
+def test_merged_modes_are_present_where_either_is_and_dropped_ones_listed(room: Class) -> None:
     for trace_id, mode in (("t00", MERGED), ("t01", INTO)):
         room.finish(trace_id, mode=mode)
     room.finish("t02")
     session = room.open("t03")
     session.set_verdict(MERGED, ABSENT)
     session.set_verdict(INTO, UNSURE)
-    session = room.open("t04")
-    session.set_verdict(MERGED, ABSENT)
-    carried(room)
-    found = [said(room.workspace, f"t0{n}").get(INTO) for n in range(5)]
-    assert found == [PRESENT, PRESENT, ABSENT, UNSURE, None]
-
-
-def test_labels_of_merged_modes_at_one_place_become_one_with_both_notes(room: Class) -> None:
-    session = room.open("t00")
+    room.open("t04").set_verdict(MERGED, ABSENT)
+    session = room.open("t05")
     for mode in (MERGED, INTO):
         put(session, mode, span(0))
         (own,) = [one for one in session.labels if one.mode == mode]
         session.edit_label(own.id, note=f"as {mode}")
     put(session, INTO, span(1))
+    room.finish("t00", mode=DROPPED, annotator="bob")
     done = carried(room)
-    labels = room.workspace.labels(taxonomy=NEXT.ref)
-    notes = {label.target.first: label.note for label in labels}
+    values = [said(room.workspace, f"t0{n}").get(INTO) for n in range(5)]
+    assert values == [PRESENT, PRESENT, ABSENT, UNSURE, None]
+    # Labels at one place are joined with both notes.
+    notes = {
+        one.target.first: one.note
+        for one in room.workspace.labels(trace_id="t05", taxonomy=NEXT.ref)
+    }
     assert notes == {"k0": f"as {MERGED}\nas {INTO}", "k1": ""}
-    assert (len(done.carried), len(done.joined), done.lost) == (3, 1, [])
+    assert (len(done.carried), len(done.joined), done.lost) == (5, 1, [])
+    (dropped,) = done.dropped
+    assert (dropped.mode, dropped.annotator, dropped.trace_id) == (DROPPED, "bob", "t00")
+    assert room.workspace.labels(annotator="bob", taxonomy=NEXT.ref) == ()
+    assert [one.mode for one in room.workspace.labels(annotator="bob")] == [DROPPED]
 
 
-def test_a_split_opens_just_what_nobody_knows(room: Class) -> None:
+def test_a_split_mode_is_open_where_it_was_present(room: Class, tmp_path: Path) -> None:
     room.finish("t00", mode=SPLIT)
     room.finish("t01", mode=SAME)
     room.finish("t00", annotator="bob")
@@ -172,39 +175,43 @@ def test_a_split_opens_just_what_nobody_knows(room: Class) -> None:
     (again,) = done.look_again
     assert (again.annotator, again.trace_id, again.modes) == ("alice", "t00", PARTS)
     assert [label.target for label in again.places] == [Target("k0", "k0")]
-    assert [said(room.workspace, "t00").get(part) for part in PARTS] == [None, None]
-    assert [said(room.workspace, "t00", "bob")[part] for part in PARTS] == [ABSENT, ABSENT]
-    assert [said(room.workspace, "t02")[part] for part in PARTS] == [UNSURE, UNSURE]
-    finished = {
-        (one.annotator, one.trace_id): one.finished
-        for one in room.workspace.passes(taxonomy=NEXT.ref)
-    }
-    assert finished == {
-        ("alice", "t00"): False,
-        ("alice", "t01"): True,
-        ("alice", "t02"): True,
-        ("bob", "t00"): True,
-    }
+    values = [
+        [said(room.workspace, trace_id, who).get(part) for part in PARTS]
+        for trace_id, who in (("t00", "alice"), ("t00", "bob"), ("t02", "alice"))
+    ]
+    assert values == [[None, None], [ABSENT, ABSENT], [UNSURE, UNSURE]]
+    passes = room.workspace.passes(taxonomy=NEXT.ref)
+    open_passes = [(one.annotator, one.trace_id) for one in passes if not one.finished]
+    assert (len(passes), open_passes) == (4, [("alice", "t00")])
     waiting = queue(room.workspace, NEXT, "alice", QueueKind.CHANGED)
     assert waiting == (QueueItem("t00", PARTS, begun=True),)
     assert queue(room.workspace, NEXT, "bob", QueueKind.CHANGED) == ()
-
-
-def test_looking_again_goes_on_in_the_same_pass_and_empties_the_queue(room: Class) -> None:
-    room.finish("t00", mode=SPLIT)
-    carried(room)
+    # An export has the migration, and a second migration keeps the open parts.
+    file = tmp_path / "all.jsonl"
+    file.write_text("".join(workspace_lines(room.workspace)))
+    later = replace(NEXT, version="5")
+    same = CodebookMap(NEXT, later, {mode.slug: (mode.slug,) for mode in NEXT.modes})
+    with closing(Workspace.open(":memory:")) as copy:
+        merge_content(read_jsonl(file), copy)
+        assert tables(copy) == tables(room.workspace)
+        assert copy.edited_histories() == ()
+        assert queue(copy, NEXT, "alice", QueueKind.CHANGED) == waiting
+        (again,) = migrate(copy, same, None).look_again
+        assert (again.trace_id, again.modes) == ("t00", PARTS)
+        assert len(queue(copy, later, "alice", QueueKind.CHANGED)) == 1
+    # Labelling a part continues the pass and empties the queue.
     session = go_on(room, "t00")
     put(session, SECOND, span(0))
     waiting = queue(room.workspace, NEXT, "alice", QueueKind.CHANGED)
     assert waiting == (QueueItem("t00", (FIRST,), begun=True),)
     session.finish(open_modes="absent")
     assert queue(room.workspace, NEXT, "alice", QueueKind.CHANGED) == ()
-    (only,) = room.workspace.passes(taxonomy=NEXT.ref)
+    (only,) = room.workspace.passes(annotator="alice", trace_id="t00", taxonomy=NEXT.ref)
     assert (only.number, only.finished) == (1, True)
     assert said(room.workspace, "t00")[FIRST] is ABSENT
 
 
-def test_finishing_without_a_look_says_nothing_of_the_parts(room: Class) -> None:
+def test_finishing_leaves_the_parts_open(room: Class) -> None:
     put(room.open("t00"), SPLIT, span(0))
     carried(room)
     session = go_on(room, "t00")
@@ -215,26 +222,16 @@ def test_finishing_without_a_look_says_nothing_of_the_parts(room: Class) -> None
     assert len(queue(room.workspace, NEXT, "alice", QueueKind.CHANGED)) == 1
 
 
-def test_labels_of_a_dropped_mode_are_listed_and_stay_in_the_old_one(room: Class) -> None:
-    room.finish("t00", mode=DROPPED)
-    done = carried(room)
-    (dropped,) = done.dropped
-    assert (dropped.mode, dropped.trace_id) == (DROPPED, "t00")
-    assert room.workspace.labels(taxonomy=NEXT.ref) == ()
-    assert [one.mode for one in room.workspace.labels(taxonomy=MAST.ref)] == [DROPPED]
-    assert done.lost == []
-
-
-def test_suggestions_and_answers_to_them_cross(room: Class) -> None:
+def test_suggestions_and_reviews_are_carried(room: Class) -> None:
     room.judge("t00")
     session = room.open("t00")
     (suggestion,) = session.suggestions
     session.accept(suggestion.id)
     session.finish(open_modes="absent")
     carried(room)
-    judged, own = sorted(room.workspace.labels(taxonomy=NEXT.ref), key=lambda one: one.origin)[::-1]
-    if judged.annotator == "alice":
-        judged, own = own, judged
+    labels = {one.annotator: one for one in room.workspace.labels(taxonomy=NEXT.ref)}
+    own = labels.pop("alice")
+    (judged,) = labels.values()
     assert own.suggestion == judged.id
     (review,) = room.workspace.reviews(taxonomy=NEXT.ref)
     assert (review.suggestion, review.label) == (judged.id, own.id)
@@ -245,38 +242,28 @@ def test_suggestions_and_answers_to_them_cross(room: Class) -> None:
     assert room.workspace.labels(taxonomy=NEXT.ref) == ()
 
 
-def decide(room: Class, mode: str, value: VerdictValue, item: str | None = None) -> None:
+def decide(
+    room: Class, mode: str, value: VerdictValue, item: str | None = None, trace_id: str = "t00"
+) -> None:
     target = Target("k0", "k0")
-    given = [
-        Said("alice", PRESENT, (target,)),
-        Said("bob", ABSENT),
-    ]
-    decision = Decision(
-        mode,
-        item or mode,
-        value,
-        (target,) if value is PRESENT else (),
-        ("alice",),
-        tuple(given),
-        "carol",
-        f"2026-05-04T10:20:3{len(tuple(room.workspace.events(annotator='carol')))}Z",
-        reason=f"about {mode}",
-    )
+    sides = (Said("alice", PRESENT, (target,)), Said("bob", ABSENT))
+    targets = (target,) if value is PRESENT else ()
+    at = f"2026-05-04T10:20:3{len(tuple(room.workspace.events(annotator='carol')))}Z"
+    decided = (targets, ("alice",), sides, "carol", at)
+    decision = Decision(mode, item or mode, value, *decided, reason=f"about {mode}")
     fact = Decided(decision.item, None, decision)
-    room.workspace.append([NewEvent("carol", "t00", MAST.ref, None, fact)])
+    room.workspace.append([NewEvent("carol", trace_id, MAST.ref, None, fact)])
 
 
-def test_decisions_cross_and_those_of_a_split_mode_only_where_it_is_absent(room: Class) -> None:
+def test_decisions_are_carried_unless_their_mode_was_split_or_half_merged(room: Class) -> None:
     room.finish("t00", mode=RENAMED)
+    room.finish("t01", mode=INTO)
     place = item_id(RENAMED, Target("k0", "k0"))
-    for mode, value, item in (
-        (RENAMED, PRESENT, None),
-        (RENAMED, PRESENT, place),
-        (MERGED, ABSENT, None),
-        (SPLIT, ABSENT, None),
-        (DROPPED, PRESENT, None),
-    ):
-        decide(room, mode, value, item)
+    decide(room, RENAMED, PRESENT)
+    decide(room, RENAMED, PRESENT, place)
+    for mode, value in ((MERGED, ABSENT), (SPLIT, ABSENT), (DROPPED, PRESENT)):
+        decide(room, mode, value)
+    decide(room, MERGED, ABSENT, trace_id="t01")
     carried(room)
     found = {one.item: (one.value, one.reason) for one in room.workspace.decisions("t00", NEXT.ref)}
     assert found == {
@@ -286,22 +273,16 @@ def test_decisions_cross_and_those_of_a_split_mode_only_where_it_is_absent(room:
         FIRST: (ABSENT, f"about {SPLIT}"),
         SECOND: (ABSENT, f"about {SPLIT}"),
     }
-
-
-def test_a_decision_on_one_of_two_that_merge_does_not_speak_for_the_other(room: Class) -> None:
-    room.finish("t00", mode=INTO)
-    decide(room, MERGED, ABSENT)
-    carried(room)
-    assert room.workspace.decisions("t00", NEXT.ref) == ()
+    assert room.workspace.decisions("t01", NEXT.ref) == ()
     undo(room.workspace)
-    decide(room, INTO, PRESENT)
+    decide(room, INTO, PRESENT, trace_id="t01")
     carried(room)
-    (decision,) = room.workspace.decisions("t00", NEXT.ref)
+    (decision,) = room.workspace.decisions("t01", NEXT.ref)
     assert (decision.item, decision.value) == (INTO, PRESENT)
     assert decision.reason == f"about {MERGED}\nabout {INTO}"
 
 
-def test_the_study_and_guidelines_cross(room: Class) -> None:
+def test_study_and_guidelines_are_carried(room: Class) -> None:
     room.finish("t00")
     for name, mode in (("one", MERGED), ("two", SPLIT)):
         words = Guideline(name, mode, f"of {mode}", "carol", "2026-05-04T10:20:30Z")
@@ -314,41 +295,26 @@ def test_the_study_and_guidelines_cross(room: Class) -> None:
     assert (guideline.mode, guideline.text) == (INTO, f"of {MERGED}")
 
 
-def test_what_stands_under_the_new_codebook_already_is_left_and_told(room: Class) -> None:
+def test_a_second_migration_carries_new_work_and_reports_what_it_leaves(room: Class) -> None:
     room.finish("t00", "t01", mode=RENAMED)
-    session = go_on(room, "t00")
-    session.finish(open_modes="absent")
+    go_on(room, "t00").finish(open_modes="absent")
     before = tables(room.workspace, NEXT.ref)["verdicts"]
-    done = carried(room)
-    assert done.left == [Left("alice", "t00", OWN_WORK)]
-    after = tables(room.workspace, NEXT.ref)["verdicts"]
-    assert set(before) <= set(after)
+    own = Left("alice", "t00", OWN_WORK)
+    assert carried(room).left == [own]
+    assert set(before) <= set(tables(room.workspace, NEXT.ref)["verdicts"])
     assert said(room.workspace, "t01")[NAMED] is PRESENT
-
-
-def test_what_is_labelled_under_the_old_one_later_crosses_when_it_is_asked_again(
-    room: Class,
-) -> None:
-    room.finish("t00", mode=RENAMED)
-    carried(room)
-    room.finish("t01", mode=RENAMED)
-    done = carried(room)
-    assert done.works == [("alice", "t01")]
-    assert {one.trace_id for one in room.workspace.labels(taxonomy=NEXT.ref)} == {"t00", "t01"}
+    room.finish("t02", mode=RENAMED)
+    assert carried(room).works == [("alice", "t02")]
+    assert {one.trace_id for one in room.workspace.labels(taxonomy=NEXT.ref)} == {"t01", "t02"}
     again = carried(room)
-    assert (again.events, again.left) == (0, [])
+    assert (again.events, again.left) == (0, [own])
     assert len(room.workspace.imports()) == 2
+    put(room.open("t01"), SAME, span(1))
+    assert carried(room).left == [own, Left("alice", "t01", GONE_ON)]
+    assert {one.mode for one in room.workspace.labels(taxonomy=NEXT.ref)} == {NAMED}
 
 
-def test_what_has_gone_on_under_the_old_one_since_it_crossed_is_told(room: Class) -> None:
-    room.finish("t00", mode=RENAMED)
-    carried(room)
-    put(room.open("t00"), SAME, span(1))
-    assert carried(room).left == [Left("alice", "t00", GONE_ON)]
-    assert [one.mode for one in room.workspace.labels(taxonomy=NEXT.ref)] == [NAMED]
-
-
-def test_the_same_migration_on_two_machines_is_one_once_they_merge(room: Class) -> None:
+def test_equal_migrations_on_two_machines_merge(room: Class) -> None:
     room.finish("t00", mode=SPLIT)
     room.finish("t01", mode=RENAMED, annotator="bob")
     with closing(Workspace.open(":memory:")) as other, closing(Workspace.open(":memory:")) as third:
@@ -363,17 +329,7 @@ def test_the_same_migration_on_two_machines_is_one_once_they_merge(room: Class) 
         assert tables(room.workspace) == before
 
 
-def test_it_is_not_undone_over_work_that_was_built_on_it(room: Class) -> None:
-    room.finish("t00", mode=SPLIT)
-    carried(room)
-    put(go_on(room, "t00"), FIRST, span(0))
-    before = tables(room.workspace)
-    built_on = undo(room.workspace)
-    assert built_on == ("alice on t00: labels added since",)
-    assert tables(room.workspace) == before
-
-
-def test_it_can_be_undone_and_done_again(room: Class) -> None:
+def test_a_migration_can_be_undone_and_repeated_unless_work_was_built_on_it(room: Class) -> None:
     room.finish("t00", mode=SPLIT)
     room.finish("t01", mode=RENAMED)
     before = tables(room.workspace)
@@ -383,45 +339,26 @@ def test_it_can_be_undone_and_done_again(room: Class) -> None:
     assert tables(room.workspace) == before
     assert queue(room.workspace, NEXT, "alice", QueueKind.CHANGED) == ()
     assert room.workspace.current_taxonomies() == (MAST.ref,)
-    done = carried(room)
-    assert [one.trace_id for one in done.look_again] == ["t00"]
+    assert [one.trace_id for one in carried(room).look_again] == ["t00"]
     again = tables(room.workspace)
     assert {name: len(rows) for name, rows in again.items()} == {
         name: len(rows) for name, rows in first.items()
     }
     assert room.workspace.current_taxonomies() == (NEXT.ref,)
+    put(go_on(room, "t00"), FIRST, span(0))
+    before = tables(room.workspace)
+    assert undo(room.workspace) == ("alice on t00: labels added since",)
+    assert tables(room.workspace) == before
 
 
-def test_a_change_after_a_change_keeps_what_is_still_to_be_looked_at(room: Class) -> None:
-    room.finish("t00", mode=SPLIT)
-    carried(room)
-    later = replace(NEXT, version="5")
-    same = CodebookMap(NEXT, later, {mode.slug: (mode.slug,) for mode in NEXT.modes})
-    (again,) = migrate(room.workspace, same, None).look_again
-    assert (again.trace_id, again.modes) == ("t00", PARTS)
-    assert len(queue(room.workspace, later, "alice", QueueKind.CHANGED)) == 1
-
-
-def test_nothing_to_carry_is_told() -> None:
+def test_nothing_to_carry_is_refused() -> None:
     with closing(Workspace.open(":memory:")) as workspace:
         workspace.add_taxonomy(MAST)
         with pytest.raises(ExchangeError, match="nobody has labelled under mast@3"):
             migrate(workspace, MAP, None)
 
 
-def test_an_export_brings_the_migration_along(room: Class, tmp_path: Path) -> None:
-    room.finish("t00", mode=SPLIT)
-    carried(room)
-    file = tmp_path / "all.jsonl"
-    file.write_text("".join(workspace_lines(room.workspace)))
-    with closing(Workspace.open(":memory:")) as other:
-        merge_content(read_jsonl(file), other)
-        assert tables(other) == tables(room.workspace)
-        assert other.edited_histories() == ()
-        assert queue(other, NEXT, "alice", QueueKind.CHANGED)[0].modes == PARTS
-
-
-# Whatever was done
+# Random histories
 
 Targets = dict[str, tuple[str, ...]]
 TOLD = st.fixed_dictionaries(
@@ -433,7 +370,7 @@ TOLD = st.fixed_dictionaries(
 
 
 def map_of(told: Targets) -> CodebookMap:
-    """The map from MAST to its next version in which these modes do not keep their slugs."""
+    """Return a map in which these modes do not keep their slugs."""
     return CodebookMap(MAST, NEXT, {mode: told.get(mode, (mode,)) for mode in MODES})
 
 
@@ -443,7 +380,7 @@ def of_a_trace(fact: Fact) -> bool:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[NewEvent]:
-    """What two people and a judge did, in any order, sensible or not."""
+    """Draw events of two annotators and a judge, in any order."""
     events = []
     for _ in range(draw(st.integers(1, 14))):
         who = draw(st.sampled_from(["alice", "bob", "judge:m@1"]))
@@ -492,7 +429,7 @@ Step = tuple[str, str, str, str, int]
 
 
 def work(room: Class, steps: list[Step]) -> None:
-    """People and a judge at work, as far as what they do can be done."""
+    """Perform the steps that are possible."""
     for step, who, trace_id, mode, place in steps:
         if step == "judge":
             room.judge(trace_id, findings=[finding(mode, place)])
@@ -520,7 +457,7 @@ def work(room: Class, steps: list[Step]) -> None:
 
 @settings(deadline=None, max_examples=6)
 @given(STEPS, TOLD)
-def test_migrating_and_undoing_gives_the_same_workspace(steps: list[Step], told: Targets) -> None:
+def test_migrating_and_undoing_restores_the_workspace(steps: list[Step], told: Targets) -> None:
     room = Class(2)
     with closing(room.workspace) as workspace:
         work(room, steps)
@@ -538,9 +475,7 @@ def test_migrating_and_undoing_gives_the_same_workspace(steps: list[Step], told:
 
 @settings(deadline=None, max_examples=5)
 @given(histories(), TOLD)
-def test_every_label_is_carried_looked_at_again_or_listed(
-    events: list[NewEvent], told: Targets
-) -> None:
+def test_every_label_is_carried_or_listed(events: list[NewEvent], told: Targets) -> None:
     with closing(Workspace.open(":memory:")) as workspace:
         recorded(workspace, events)
         old = workspace.labels(taxonomy=MAST.ref, pass_number=None)
@@ -575,7 +510,7 @@ def _state_or_refusal(into: Workspace, other: Workspace) -> dict[str, Any] | Non
 
 @settings(deadline=None, max_examples=4)
 @given(STEPS, STEPS, STEPS, TOLD)
-def test_two_machines_of_which_one_has_migrated_come_out_the_same_or_are_refused(
+def test_one_migrated_machine_merges_to_the_same_or_is_refused(
     steps: list[Step], here_later: list[Step], there_later: list[Step], told: Targets
 ) -> None:
     here, there = Class(2), Class(2)

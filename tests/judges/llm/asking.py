@@ -1,10 +1,10 @@
-"""Requests, and clients that ask a scripted server, for tests of what comes back."""
+"""Requests, and clients that ask a scripted server."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 import pytest
@@ -30,27 +30,23 @@ def a_request(text: str = "what failed?", *, tokens: int = 100, sample: int = 0)
 
 
 def after(times: int, first: Action, then: Action | None = None) -> Script:
-    """Do the one thing so many times, and then answer."""
+    """Do the first action so many times, and then answer."""
     right = then or answer("ok")
     return lambda _body, n: first if n < times else right
 
 
 @dataclass
-class Heard:
-    """The messages of a client for the person."""
-
-    waits: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-
-
-@dataclass
 class Asking:
-    """A client and the server that it asks; its waits take no time."""
+    """A client and the server that it asks; its waits take no time.
+
+    ``waits`` and ``remarks`` are the client's messages to the user.
+    """
 
     server: ModelServer
     client: Client
-    heard: Heard
     time: FakeTime
+    waits: list[str]
+    remarks: list[str]
 
     @property
     def chats(self) -> list[Seen]:
@@ -99,29 +95,30 @@ async def asking(
     path: str = "",
 ) -> AsyncIterator[Asking]:
     """Run a server that does this with every request, and a client of it."""
-    time, heard = FakeTime(chance), Heard()
+    time = FakeTime(chance)
+    waits: list[str] = []
+    remarks: list[str] = []
     script = (lambda _body, _n: does) if isinstance(does, Action) else does
-    limiter = RateLimiter(at_once, timing=time.timing, first=first)
     with ModelServer(script, models=models) as server:
         async with Client(
             parameters or Parameters(MODEL),
             Endpoint(f"{server.base_url}{path}", key, timeout=timeout, headers=headers or {}),
             budget=budget,
-            limiter=limiter,
+            limiter=RateLimiter(at_once, timing=time.timing, first=first),
             tries=tries,
-            on_wait=heard.waits.append,
-            on_remark=heard.remarks.append,
+            on_wait=waits.append,
+            on_remark=remarks.append,
         ) as client:
-            yield Asking(server, client, heard, time)
+            yield Asking(server, client, time, waits, remarks)
 
 
-async def replied(does: Action | Script) -> Reply:
+async def reply_to(does: Action | Script) -> Reply:
     """Return the answer to one request."""
-    async with asking(does) as to:
-        return await to.ask()
+    async with asking(does) as chat:
+        return await chat.ask()
 
 
-async def failed(does: Action | Script, *, timeout: float = 20.0, tries: int = 3) -> AskError:
+async def error_from(does: Action | Script, *, timeout: float = 20.0, tries: int = 3) -> AskError:
     """Return the error in which one request ends, which gets no answer."""
-    async with asking(does, timeout=timeout, tries=tries) as to:
-        return await to.fails(AskError)
+    async with asking(does, timeout=timeout, tries=tries) as chat:
+        return await chat.fails(AskError)

@@ -26,7 +26,6 @@ MAST = load_mast()
 
 
 def traces(*folders: Path) -> Iterator[Trace]:
-    """The traces of folders, one folder after the other."""
     for folder in folders:
         for report in scan([folder]):
             yield from report.traces
@@ -34,7 +33,7 @@ def traces(*folders: Path) -> Iterator[Trace]:
 
 @dataclass
 class Bench:
-    """A folder with runs, the server that is asked about them, and the workspace."""
+    """A folder with runs, a scripted server and a workspace."""
 
     folder: Path
     server: ModelServer
@@ -48,21 +47,18 @@ class Bench:
 
     @property
     def chats(self) -> list[Seen]:
-        """The requests that the server has seen."""
         return self.server.chats
 
     def write(self, count: int, *, spans: int = 4) -> None:
-        """Write so many short runs."""
         write_runs(self.runs, count, spans=spans)
 
     def write_long(self, count: int, words: int, name: str = "runs") -> Path:
-        """Write long runs (``write_long_runs``) into a folder, which is returned."""
+        """Write long runs into a folder, which is returned."""
         folder = self.folder / name
         write_long_runs(folder, count, words)
         return folder
 
     def setup(self, **changes: Any) -> Setup:
-        """How the model is asked."""
         setup = Setup(
             taxonomy=self.taxonomy,
             parameters=Parameters("test-model"),
@@ -74,7 +70,7 @@ class Bench:
     def judge(
         self, *folders: Path, again: bool = False, watch: Watch | None = None, **changes: Any
     ) -> ModelRunSummary:
-        """Let the model judge the runs, or those of other folders."""
+        """Judge the runs, or those of other folders."""
         found = traces(*(folders or (self.runs,)))
         run = run_model_judge(
             self.setup(**changes), found, self.workspace, again=again, watch=watch
@@ -82,7 +78,6 @@ class Bench:
         return asyncio.run(run)
 
     def estimate(self, *folders: Path) -> RunEstimate:
-        """Estimate what that would take."""
         found = traces(*(folders or (self.runs,)))
         return estimate_run(self.setup(), found, self.workspace)
 

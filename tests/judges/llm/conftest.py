@@ -15,6 +15,5 @@ from tests.judges.llm.server import ModelServer
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    """A server, a workspace and a folder for runs; the server's script is the test's."""
     with closing(Workspace.open(tmp_path / "workspace.db")) as workspace, ModelServer() as server:
         yield Bench(tmp_path, server, workspace)

@@ -10,7 +10,7 @@ from tests import waiting
 
 
 class FakeTime:
-    """A clock that sleeping puts forward at once; ``chance`` is all the luck there is.
+    """A clock that sleeping advances at once; ``chance`` is every random number.
 
     Those who sleep at the same time sleep side by side. ``ready`` keeps all of them asleep until
     it is true.
@@ -23,7 +23,6 @@ class FakeTime:
         self.ready: Callable[[], bool] = lambda: True
 
     async def sleep(self, seconds: float) -> None:
-        """Let others run, that many seconds later."""
         end = self.time + seconds
         self.slept.append(seconds)
         await asyncio.sleep(0)
@@ -33,5 +32,4 @@ class FakeTime:
 
     @property
     def timing(self) -> Timing:
-        """What is handed to a rate limiter or a client."""
         return Timing(now=lambda: self.time, sleep=self.sleep, random=lambda: self.chance)

@@ -17,13 +17,12 @@ from mast_tui.cli.dispatch import run
 
 
 def into_files() -> None:
-    """Let everything that is said from now on stand in files of the folder."""
+    """Redirect output into files of the folder."""
     for number, name in ((1, "out.txt"), (2, "err.txt")):
         os.dup2(os.open(name, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o644), number)
 
 
 def child(words: list[str]) -> None:
-    """Run the command, with whatever it says in files of the folder."""
     into_files()
     code = 70
     try:
@@ -34,7 +33,7 @@ def child(words: list[str]) -> None:
 
 
 def main(folder: str) -> None:
-    """Run what stdin says until it ends."""
+    """Run the commands on stdin."""
     os.chdir(folder)
     told = os.fdopen(os.dup(1), "w")
     into_files()

@@ -1,4 +1,4 @@
-"""What a model of the tests says: right answers about whatever a request shows."""
+"""Right answers of a model to any request."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ FOUND: Final = "1.3"
 
 
 def user_text(body: Mapping[str, Any]) -> str:
-    """The message with the data of a request."""
+    """Return the message with the data of a request."""
     return str(body["messages"][1]["content"])
 
 
 def shown(body: Mapping[str, Any]) -> list[tuple[int, str]]:
-    """The number and the first line of every span that a request shows."""
+    """Return number and first line of every span in a request."""
     return [(int(number), line) for number, line in _SPAN.findall(user_text(body))]
 
 
 def asked_modes(body: Mapping[str, Any]) -> list[str]:
-    """The codes of the modes that a request asks about."""
+    """Return the codes of the modes that a request asks about."""
     found = _ASKED.search(user_text(body))
     assert found is not None, "the request says nothing of modes"
     return found[1].split(", ")
@@ -35,61 +35,41 @@ def asked_modes(body: Mapping[str, Any]) -> list[str]:
 def said(
     body: Mapping[str, Any], *, mode: str = FOUND, place: int = -1, quote: str | None = None
 ) -> str:
-    """A whole answer: one mode shows in the last span, or in another one, and no other does."""
+    """Return a whole answer in which one mode shows, by default in the last span."""
     told = notes(body)
     if told is not None:
         return told
     if "Does the finding hold?" in user_text(body).splitlines()[-1]:
         return second_look()
     number, line = shown(body)[place]
-    finding = {
-        "first": number,
-        "last": number,
-        "quote": line if quote is None else quote,
-        "rationale": f"it shows in #{number}",
-        "confidence": 0.8,
-        "decisive": True,
-    }
-    modes = asked_modes(body)
-    answer: dict[str, object] = {
-        "modes": {
-            code: {
-                "notes": "",
-                "findings": [finding] if code == mode else [],
-                "verdict": "present" if code == mode else "absent",
-            }
-            for code in modes
-        }
-    }
-    return json.dumps(answer)
+    span = {"first": number, "last": number, "quote": line if quote is None else quote}
+    reason = {"rationale": f"it shows in #{number}", "confidence": 0.8, "decisive": True}
+    modes: dict[str, object] = {}
+    for code in asked_modes(body):
+        present = code == mode
+        verdict = "present" if present else "absent"
+        findings = [{**span, **reason}] if present else []
+        modes[code] = {"notes": "", "findings": findings, "verdict": verdict}
+    return json.dumps({"modes": modes})
 
 
 def decisive(body: Mapping[str, Any], *numbers: int) -> str:
-    """A whole answer that names the span with this number as the decisive step, or none."""
+    """Return a whole answer that names this span as the decisive step, or none."""
     told = notes(body)
     if told is not None:
         return told
     lines = dict(shown(body))
-    steps = [
-        {
-            "rationale": f"it all follows from #{number}",
-            "quote": lines[number],
-            "first": number,
-            "agent": "",
-            "correction": "Ask first",
-            "then": "it would have gone well",
-            "mode": FOUND,
-            "fits": True,
-            "confidence": 0.9,
-        }
-        for number in numbers
-    ]
-    answer: dict[str, object] = {"notes": "", "decisive": steps}
-    return json.dumps(answer)
+    remedy = {"agent": "", "correction": "Ask first", "then": "it would have gone well"}
+    kind = {"mode": FOUND, "fits": True, "confidence": 0.9}
+    steps = []
+    for number in numbers:
+        place = {"quote": lines[number], "first": number}
+        steps.append({"rationale": f"it all follows from #{number}", **place, **remedy, **kind})
+    return json.dumps({"notes": "", "decisive": steps})
 
 
 def notes(body: Mapping[str, Any]) -> str | None:
-    """The summary or the story that a request asks for; None where it asks for something else."""
+    """Return the summary or story that a request asks for, or None."""
     asked = user_text(body).splitlines()[-1]
     if "Summarise these spans." in asked:
         return json.dumps({"summary": "nothing of note"})
@@ -99,13 +79,13 @@ def notes(body: Mapping[str, Any]) -> str | None:
 
 
 def second_look(verdict: str = "holds") -> str:
-    """A whole answer to whether a finding holds."""
+    """Return a whole answer on whether a finding holds."""
     looked = {"shows": "it", "definition": "it is met", "boundary": None, "confidence": 0.9}
     return json.dumps({**looked, "verdict": verdict})
 
 
 def any_answer(body: Mapping[str, Any]) -> str:
-    """A right answer to whichever question a request asks: modes, one step, or a second look."""
+    """Return a right answer to any request: modes, decisive step, or second look."""
     asked = user_text(body).splitlines()[-1]
     step = re.search(r"Is #(\d+) the decisive step", asked)
     if step is not None:
@@ -116,7 +96,7 @@ def any_answer(body: Mapping[str, Any]) -> str:
 
 
 def write_runs(folder: Path, count: int, *, spans: int = 4, first: int = 0) -> None:
-    """So many runs in files of their own, each with texts of its own."""
+    """Write short runs in files of their own."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(first, first + count):
         messages = [
@@ -127,16 +107,9 @@ def write_runs(folder: Path, count: int, *, spans: int = 4, first: int = 0) -> N
 
 
 def write_conversations(path: Path, count: int) -> None:
-    """So many short runs in one file, one a line."""
-    lines = [
-        json.dumps(
-            {
-                "messages": [
-                    {"role": "user", "content": f"run {number} asks"},
-                    {"role": "assistant", "content": f"run {number} answers"},
-                ]
-            }
-        )
-        for number in range(count)
-    ]
-    path.write_text("\n".join(lines) + "\n")
+    """Write short runs into one file, one a line."""
+    with path.open("w") as out:
+        for number in range(count):
+            turns = (("user", "asks"), ("assistant", "answers"))
+            messages = [{"role": role, "content": f"run {number} {does}"} for role, does in turns]
+            out.write(json.dumps({"messages": messages}) + "\n")

@@ -23,7 +23,7 @@ ONE = Parameters("a-model")
 
 
 def run_of(spans: int, words: int = 40) -> MemoryTrace:
-    """A run of so many messages, each with words of its own."""
+    """Return a run of so many messages with different words."""
     trace = MemoryTrace().user("Mend the cart and tell bob@example.com when it is done.")
     for n in range(1, spans):
         trace.say(f"This is step {n} of the work. " + f"word{n} " * words)
@@ -31,23 +31,21 @@ def run_of(spans: int, words: int = 40) -> MemoryTrace:
 
 
 def codes_of(request: Request) -> list[str]:
-    """The codes of the modes that a request asks for."""
     modes = request.schema["properties"]["modes"]  # type: ignore[index]
     return list(modes["properties"])
 
 
 def asks_for(request: Request) -> str:
-    """The first field that the answer to a request has."""
+    """Return the first field of the requested answer."""
     return str(next(iter(request.schema["properties"])))  # type: ignore[call-overload]
 
 
 def is_about_modes(request: Request) -> bool:
-    """Whether a request asks about modes, not for notes or a second look."""
     return asks_for(request) == "modes"
 
 
 def shown_by(request: Request) -> tuple[int, int]:
-    """The numbers of the first and last span that a request shows."""
+    """Return the numbers of the first and last span in a request."""
     marks = [piece.partition("]")[0].strip() for piece in request.user[1:]]
     numbers = [int(mark[1:]) for mark in marks if mark[:1] == "#" and mark[1:].isdigit()]
     return numbers[0], numbers[-1]
@@ -65,7 +63,7 @@ def finding(first: int, quote: str | None, last: int | None = None) -> dict[str,
 
 
 def notes(request: Request) -> Reply | None:
-    """The summary, story or second look that a request asks for; None where it asks for modes."""
+    """Return the summary, story or second look that a request asks for, or None."""
     said: dict[str, object] = {
         "summary": {"summary": "so far so good"},
         "story": {"story": "all in all it went well"},
@@ -78,7 +76,7 @@ def notes(request: Request) -> Reply | None:
 
 
 def answer(request: Request, **found: object) -> Reply:
-    """All modes absent but those in ``found``, by code with ``_`` for the dot."""
+    """Return all modes as absent but those in ``found``, by code with ``_`` for the dot."""
     told = notes(request)
     if told is not None:
         return told
@@ -96,7 +94,7 @@ def answer(request: Request, **found: object) -> Reply:
 
 @dataclass
 class Model(ModelClient):
-    """Answers each request as ``says`` tells, and remembers what it was asked."""
+    """A model that answers by a function and records the requests."""
 
     says: Callable[[Request, int], Reply]
     asked: list[Request] = field(default_factory=list)
@@ -111,7 +109,7 @@ class Model(ModelClient):
 
 @dataclass
 class Kept:
-    """A ledger in memory, which also notes all that it was given."""
+    """A ledger in memory that records every reply."""
 
     usable: dict[str, Reply] = field(default_factory=dict)
     all: list[tuple[Reply, bool]] = field(default_factory=list)

@@ -15,25 +15,24 @@ import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Final, Self
 
 MODEL: Final = "test-model"
 
 LONGEST_HOLD: Final = 20.0
-"""Seconds after which a held answer goes out all the same, so that a failing test ends."""
+"""The longest time in seconds that an answer is held, so that a failing test ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What the server does with one request.
+    """An answer to one request.
 
-    It waits ``delay`` seconds, and until ``together`` requests have been under way at once; then
-    it sends ``status``, ``headers`` and ``body``. ``cut_after`` ends the connection after so many
-    bytes of the body (``reset``: with a reset), ``drip`` sends one byte in so many seconds.
-    ``silent`` never answers, ``close`` ends the connection without a word. ``endless`` sends the
-    body over and over until the client goes away.
+    The server waits ``delay`` seconds, and until ``together`` requests have been running at once;
+    then it sends ``status``, ``headers`` and ``body``. ``cut_after`` ends the connection after so
+    many bytes of the body (``reset``: with a reset), ``drip`` sends one byte in so many seconds.
+    ``silent`` never answers, ``close`` closes the connection. ``endless`` repeats the body.
     """
 
     status: int = 200
@@ -50,28 +49,27 @@ class Action:
     endless: bool = False
 
     def after(self, seconds: float) -> Action:
-        """The same, so many seconds later."""
         return replace(self, delay=seconds)
 
     def when_together(self, requests: int) -> Action:
-        """The same, once so many requests have been under way at the same time."""
+        """Return the same, once so many requests have been running together."""
         return replace(self, together=requests)
 
     def cut(self, after: int, *, reset: bool = False) -> Action:
-        """The same, with the connection gone after so many bytes of the body."""
+        """Return the same, with the connection closed after so many bytes of the body."""
         return replace(self, cut_after=after, reset=reset)
 
     def dripping(self, seconds: float) -> Action:
-        """The same, one byte at a time with so many seconds between."""
+        """Return the same, one byte in so many seconds."""
         return replace(self, drip=seconds)
 
 
 Script = Callable[[dict[str, object], int], Action]
-"""What to do with the body of the ``n``-th chat request (from 0); called in the server's thread."""
+"""Returns the answer to the body of the ``n``-th chat request (from 0), in the server's thread."""
 
 
 def document(value: object, *, code: int = 200, headers: Mapping[str, str] | None = None) -> Action:
-    """Any JSON value as the whole answer."""
+    """Answer with any JSON value."""
     return Action(code, json.dumps(value).encode(), tuple((headers or {}).items()))
 
 
@@ -84,7 +82,7 @@ def answer(
     finish: str | None = "stop",
     **message: object,
 ) -> Action:
-    """A right answer that says ``text``; without a usage where ``tokens_in`` is None."""
+    """Answer with a text; without a usage where ``tokens_in`` is None."""
     said = {"role": "assistant", "content": text, **message}
     value: dict[str, object] = {
         "id": "chatcmpl-1",
@@ -111,27 +109,23 @@ def status(
     headers: Mapping[str, str] | None = None,
     **error: object,
 ) -> Action:
-    """An error as OpenAI words it; ``error`` adds fields such as ``code``, ``type``, ``param``."""
+    """Answer with an error of OpenAI; ``error`` adds fields such as ``code`` or ``param``."""
     return document({"error": {"message": message, **error}}, code=number, headers=headers)
 
 
 def raw(body: bytes, *, code: int = 200, content_type: str = "application/json") -> Action:
-    """Any bytes as the body."""
     return Action(code, body, content_type=content_type)
 
 
 def html(code: int = 200) -> Action:
-    """A web page."""
     return raw(b"<!doctype html><title>hello</title>", code=code, content_type="text/html")
 
 
 def empty(code: int = 200) -> Action:
-    """A body without a byte."""
     return raw(b"", code=code)
 
 
 def endless(body: bytes = b" " * 65_536, *, code: int = 200) -> Action:
-    """A body without an end."""
     return Action(code, body, endless=True)
 
 
@@ -148,18 +142,16 @@ def packed(megabytes: int, *, code: int = 200) -> Action:
 
 
 def hang() -> Action:
-    """No answer, ever; the connection stays open."""
     return Action(silent=True)
 
 
 def close() -> Action:
-    """The connection ends before a byte of the answer."""
     return Action(close=True)
 
 
 @dataclass(slots=True)
 class Seen:
-    """One request as it came; ``ended`` is None while it is under way, times are monotonic."""
+    """A request; ``ended`` is None while it is running, and times are monotonic."""
 
     method: str
     path: str
@@ -170,26 +162,17 @@ class Seen:
 
     @property
     def is_chat(self) -> bool:
-        """Whether it asks a model."""
         return self.path.split("?")[0].endswith("/chat/completions")
 
 
-@dataclass(slots=True)
-class _Traffic:
-    """What the server has seen; written in its thread, read in any."""
-
-    seen: list[Seen] = field(default_factory=list)
-    chats: int = 0
-    under_way: int = 0
-    most: int = 0
-
-
 class ModelServer:
-    """A loopback server for the time of a ``with``; every request is kept in ``requests``.
+    """A loopback server in a ``with`` block that records every request.
 
-    ``script`` says what each chat request gets, ``models`` what ``/v1/models`` lists (None: it
-    is not found), or ``listing`` does it in its own way. ``desk`` may answer what asks no model,
-    from the request and its bytes. ``script`` may be set anew at any time.
+    Attributes:
+        script: The answers to chat requests; may be replaced at any time.
+        models: The names that ``/v1/models`` lists; None for an error 404.
+        listing: Another answer of ``/v1/models``.
+        desk: Answers other requests, from the request and its bytes.
     """
 
     def __init__(
@@ -199,7 +182,10 @@ class ModelServer:
         self.models = models
         self.listing: Action | None = None
         self.desk: Callable[[Seen, bytes], Action | None] | None = None
-        self._traffic = _Traffic()
+        self._seen: list[Seen] = []
+        self._chats = 0
+        self._running = 0
+        self._most = 0
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="model-server", daemon=True)
@@ -226,28 +212,24 @@ class ModelServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
         return self._port
 
     @property
     def base_url(self) -> str:
-        """What a client is given, such as ``http://127.0.0.1:40123/v1``."""
         return f"http://127.0.0.1:{self._port}/v1"
 
     @property
     def requests(self) -> list[Seen]:
-        """Every request so far, in the order in which they came."""
-        return list(self._traffic.seen)
+        return list(self._seen)
 
     @property
     def chats(self) -> list[Seen]:
-        """The requests that asked a model."""
         return [seen for seen in self.requests if seen.is_chat]
 
     @property
     def most_in_flight(self) -> int:
-        """How many chat requests were under way at once, at most."""
-        return self._traffic.most
+        """The largest number of chat requests at a time."""
+        return self._most
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -285,7 +267,7 @@ class ModelServer:
     async def _one_request(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Read and answer one request; whether the connection may carry another."""
+        """Answer one request; return True if the connection stays open."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         method, path, _ = head[0].split(" ", 2)
         headers = {
@@ -296,7 +278,7 @@ class ModelServer:
         plain = "multipart" not in headers.get("content-type", "")
         body = json.loads(content) if content and plain else {}
         seen = Seen(method, path, headers, body, time.monotonic())
-        self._traffic.seen.append(seen)
+        self._seen.append(seen)
         try:
             special = None if self.desk is None or seen.is_chat else self.desk(seen, content)
             if special is not None:
@@ -310,8 +292,8 @@ class ModelServer:
     async def _chat(
         self, body: dict[str, object], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        traffic = self._traffic
-        n, traffic.chats = traffic.chats, traffic.chats + 1
+        n = self._chats
+        self._chats += 1
         await self._count(1)
         try:
             return await self._send(self.script(body, n), reader, writer)
@@ -320,9 +302,8 @@ class ModelServer:
 
     async def _count(self, change: int) -> None:
         assert self._changed is not None
-        traffic = self._traffic
-        traffic.under_way += change
-        traffic.most = max(traffic.most, traffic.under_way)
+        self._running += change
+        self._most = max(self._most, self._running)
         async with self._changed:
             self._changed.notify_all()
 
@@ -342,8 +323,7 @@ class ModelServer:
             async with self._changed:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(
-                        self._changed.wait_for(lambda: self._traffic.most >= action.together),
-                        LONGEST_HOLD,
+                        self._changed.wait_for(lambda: self._most >= action.together), LONGEST_HOLD
                     )
 
     async def _send(

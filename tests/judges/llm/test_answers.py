@@ -1,22 +1,41 @@
-"""Reading whatever a model writes."""
+"""Reading a model's answer about modes, in all the shapes that models write."""
 
 from __future__ import annotations
 
 import json
 import math
-from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from mast_tui.judges.llm.answer.json_object import Malformed
-from mast_tui.judges.llm.answer.parsing import Answer, parse_answer
+from mast_tui.judges.llm.answer.parsing import Answer, answer_schema, parse_answer
+from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import Window
 from mast_tui.labels import Evidence, Finding, VerdictValue
-from tests.judges.llm.entries import entry, finding
 from tests.judges.llm.views import MAST, view_of
 from tests.judges.llm.views import said as run_that_says
+
+
+def finding(**changes: object) -> dict[str, object]:
+    return {
+        "first": 12,
+        "last": 14,
+        "quote": "the same call",
+        "rationale": "#14 repeats #12.",
+        "confidence": 0.8,
+        "decisive": True,
+    } | changes
+
+
+def entry(
+    mode: object = "1.3", verdict: object = "present", *findings: object
+) -> dict[str, object]:
+    return {"mode": mode, "verdict": verdict, "findings": list(findings)}
+
 
 ALL = tuple(mode.slug for mode in MAST.modes)
 CODES = [mode.code for mode in MAST.modes]
@@ -33,14 +52,14 @@ def read(answer: object, window: Window = WHOLE, spans: int = 20) -> Answer:
 
 
 def place_of(found: Finding) -> tuple[int | None, int | None]:
-    """The indices of the range's ends, whose keys name lines."""
+    """Return the indices of a finding's first and last span."""
     keys = found.first, found.last
     first, last = (None if key is None else int(key.split()[1]) - 1 for key in keys)
     return first, last
 
 
 def quote_of(found: Finding) -> str | None:
-    """The quote, which no answer gives a place."""
+    """Return a finding's quote, which has no place yet."""
     if found.evidence is None:
         return None
     assert found.evidence == Evidence(key=None, quote=found.evidence.quote)
@@ -48,11 +67,11 @@ def quote_of(found: Finding) -> str | None:
 
 
 def read_one(*findings: object, **changes: object) -> Answer:
-    """The answer that says of 1.3 what is given."""
+    """Read an answer with these findings of 1.3."""
     return read({"modes": [entry("1.3", changes.get("verdict", "present"), *findings)]})
 
 
-def test_a_plain_answer_is_read_as_it_stands() -> None:
+def test_a_plain_answer_is_read() -> None:
     modes = [entry("1.3", "present", finding()), entry("2.1", "absent"), entry("3.2", "unsure")]
     answer = read({"modes": modes})
     assert answer.verdicts == {
@@ -70,9 +89,8 @@ def test_a_plain_answer_is_read_as_it_stands() -> None:
 PLAIN = json.dumps({"modes": [entry("1.3", "present", finding())]})
 
 
-@pytest.mark.parametrize(
-    "around",
-    [
+def test_text_around_the_object_is_ignored() -> None:
+    for around in [
         "  {}\n",
         "```json\n{}\n```",
         "```\n{}\n```\nThat is all.",
@@ -83,15 +101,12 @@ PLAIN = json.dumps({"modes": [entry("1.3", "present", finding())]})
         'The form is {{"modes": …}}, so:\n{}',
         'An example would be {{}} or {{"a": 1}}. Now the answer: {}',
         "\ufeff{}",
-    ],
-)
-def test_what_stands_around_the_object_does_no_harm(around: str) -> None:
-    assert read(around.format(PLAIN)) == read(PLAIN)
+    ]:
+        assert read(around.format(PLAIN)) == read(PLAIN)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
+def test_modes_are_known_by_code_slug_or_name_in_any_clear_shape() -> None:
+    for answer in [
         *({"modes": [entry(name, "absent")]} for name in (
             "1.3", 1.3, "FM-1.3", "fm 1.3", REPEATS, "STEP REPETITION", "1.3 Step repetition",
             "1.3: Step repetition", "FM-1.3: Step repetition", "mode 1.3",
@@ -102,31 +117,24 @@ def test_what_stands_around_the_object_does_no_harm(around: str) -> None:
         {"1.3": False, "digest": "so far"},
         {"result": {"modes": [entry("1.3", "absent")]}},
         {"modes": [{"code": "1.3", "verdict": "absent"}]},
-    ],
-)  # fmt: skip
-def test_a_mode_is_known_by_code_slug_or_name_in_any_clear_shape(answer: object) -> None:
-    assert read(answer).verdicts == {REPEATS: ABSENT}
+    ]:  # fmt: skip
+        assert read(answer).verdicts == {REPEATS: ABSENT}
 
 
-@pytest.mark.parametrize(
-    ("word", "value"),
-    [
+def test_verdicts_are_read_in_other_words() -> None:
+    for word, value in [
         ("Present", PRESENT), ("YES", PRESENT), (True, PRESENT), ("true.", PRESENT),
         ("ABSENT", ABSENT), ("no", ABSENT), (False, ABSENT), ("not_present", ABSENT),
         ("Unsure", UNSURE), ("unclear", UNSURE),
         ("perhaps not", None), (None, None), (7, None), (["present"], None), ("", None),
-    ],
-)  # fmt: skip
-def test_verdicts_in_other_words_and_those_that_cannot_be_read(
-    word: object, value: VerdictValue | None
-) -> None:
-    answer = read({"modes": [entry("1.3", word), entry("2.1", "absent")]})
-    expected = {REPEATS: value, "conversation_reset": ABSENT}
-    assert answer.verdicts == {mode: one for mode, one in expected.items() if one is not None}
-    assert value is not None or any("1.3" in remark for remark in answer.remarks)
+    ]:  # fmt: skip
+        answer = read({"modes": [entry("1.3", word), entry("2.1", "absent")]})
+        expected = {REPEATS: value, "conversation_reset": ABSENT}
+        assert answer.verdicts == {mode: one for mode, one in expected.items() if one is not None}
+        assert value is not None or any("1.3" in remark for remark in answer.remarks)
 
 
-def test_findings_count_whatever_the_verdict_and_present_is_one_without_a_place() -> None:
+def test_findings_outweigh_the_verdict_and_present_alone_is_a_finding() -> None:
     for verdict in ("absent", "unsure", None, "perhaps"):
         answer = read_one(finding(), verdict=verdict)
         assert answer.verdicts == {REPEATS: PRESENT}
@@ -138,7 +146,7 @@ def test_findings_count_whatever_the_verdict_and_present_is_one_without_a_place(
     assert answer.remarks
 
 
-def test_a_mode_twice_is_one_mode_with_all_findings_and_of_equal_ones_the_surest() -> None:
+def test_repeated_modes_are_joined_and_equal_findings_deduplicated() -> None:
     modes = [
         entry("1.3", "absent"),
         entry("1.3", "present", finding(confidence=0.3)),
@@ -153,7 +161,7 @@ def test_a_mode_twice_is_one_mode_with_all_findings_and_of_equal_ones_the_surest
     assert "1.3 was answered more than once" in answer.remarks
 
 
-def test_what_was_not_asked_for_is_left_out_and_said() -> None:
+def test_modes_that_were_not_asked_about_are_ignored() -> None:
     modes = [entry("3.1", "present", finding()), entry("9.9", "absent"), entry("1.3", "absent")]
     answer = read({"modes": modes, "digest": "so far"}, PART)
     assert answer.verdicts == {REPEATS: ABSENT}
@@ -165,110 +173,89 @@ def test_what_was_not_asked_for_is_left_out_and_said() -> None:
     assert place_of(found) == (1, 2)
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "place"),
-    [
-        (12, 14, (11, 13)),
-        ("12", "#14", (11, 13)),
-        ("span 12", "Spans #14 ", (11, 13)),
-        (12.0, 14.0, (11, 13)),
-        (14, 12, (11, 13)),
-        (12, None, (11, 11)),
-        (None, 14, (13, 13)),
-        (None, None, (None, None)),
-        (0, 0, (None, None)),
-        (-3, 5, (4, 4)),
-        (18, 21, (17, 17)),
-        (21, 99, (None, None)),
-        (1, 20, (0, 19)),
-        (True, False, (None, None)),
-        (12.5, "x", (None, None)),
-        (10**30, "9" * 5000, (None, None)),
-        # A range in one end keeps the other.
-        ("3-4", None, (2, 3)),
-        ("#3 – #4", None, (2, 3)),
-        ("2-3", 5, (1, 4)),
-        ([2, 4], None, (1, 3)),
-        (None, "3-4", (2, 3)),
-        (2, "3-4", (1, 3)),
-    ],
-)
-def test_span_numbers_as_far_as_they_exist(
-    first: object, last: object, place: tuple[int | None, int | None]
-) -> None:
-    (found,) = read_one(finding(first=first, last=last)).findings
-    assert place_of(found) == place
-
-
-@pytest.mark.parametrize(
-    ("said", "confidence"),
-    [
-        (0.8, 0.8), (0, 0.0), (1, 1.0), (80, 0.8), ("0.8", 0.8), ("80%", 0.8), ("1 %", 0.01),
-        (100, 1.0), (-1, 0.5), (101, 0.5), ("high", 0.5), (None, 0.5), (True, 0.5), ([1], 0.5),
-    ],
+PLACES: tuple[tuple[object, object, tuple[int | None, int | None]], ...] = (
+    (12, 14, (11, 13)), ("12", "#14", (11, 13)), ("span 12", "Spans #14 ", (11, 13)),
+    (12.0, 14.0, (11, 13)), (14, 12, (11, 13)), (12, None, (11, 11)), (None, 14, (13, 13)),
+    (None, None, (None, None)), (0, 0, (None, None)), (-3, 5, (4, 4)), (18, 21, (17, 17)),
+    (21, 99, (None, None)), (1, 20, (0, 19)), (True, False, (None, None)),
+    (12.5, "x", (None, None)), (10**30, "9" * 5000, (None, None)),
+    # A range in one end keeps the other.
+    ("3-4", None, (2, 3)), ("#3 – #4", None, (2, 3)), ("2-3", 5, (1, 4)), ([2, 4], None, (1, 3)),
+    (None, "3-4", (2, 3)), (2, "3-4", (1, 3)),
 )  # fmt: skip
-def test_confidence_in_the_ways_it_is_given(said: object, confidence: float) -> None:
-    (found,) = read_one(finding(confidence=said)).findings
-    assert found.confidence == pytest.approx(confidence)
+OTHER_NAMES: tuple[tuple[dict[str, object], tuple[int | None, int | None]], ...] = (
+    ({"span": 3}, (2, 2)), ({"spans": [3, 4]}, (2, 3)), ({"spans": "3-4"}, (2, 3)),
+    ({"range": "#3 to #4"}, (2, 3)), ({"step": "#3"}, (2, 2)), ({"spans": []}, (None, None)),
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
-def test_a_confidence_that_is_no_number_is_a_half_and_said(number: str) -> None:
-    answer = read(PLAIN.replace("0.8", number))
-    assert answer.findings[0].confidence == 0.5
-    assert any("confidence" in remark for remark in answer.remarks)
+def test_span_numbers_are_read_as_far_as_the_spans_exist() -> None:
+    for first, last, place in PLACES:
+        (found,) = read_one(finding(first=first, last=last)).findings
+        assert place_of(found) == place, (first, last)
+    for named, place in OTHER_NAMES:
+        bare = {"evidence": "the same call", "reason": "it repeats", **named}
+        (found,) = read_one(bare).findings
+        assert (place_of(found), quote_of(found)) == (place, "the same call"), named
+        assert found.rationale == "it repeats"
 
 
-@pytest.mark.parametrize(
-    ("quote", "kept"),
-    [("a\nb", "a\nb"), ("", None), ("  ", None), (None, None), (7, None), (["a", "b"], "a … b")],
-)
-def test_quotes(quote: object, kept: str | None) -> None:
-    assert quote_of(read_one(finding(quote=quote)).findings[0]) == kept
+CONFIDENCES: tuple[tuple[object, float], ...] = (
+    (0.8, 0.8), (0, 0.0), (1, 1.0), (80, 0.8), ("0.8", 0.8), ("80%", 0.8), ("1 %", 0.01),
+    (100, 1.0), (-1, 0.5), (101, 0.5), ("high", 0.5), (None, 0.5), (True, 0.5), ([1], 0.5),
+)  # fmt: skip
 
 
-def test_odd_characters_of_a_quote_do_no_harm() -> None:
-    quote = quote_of(read(PLAIN.replace("the same call", "a \\ud800 b")).findings[0])
-    assert quote is not None
-    quote.encode("utf-8")
+def test_confidences_are_read_on_any_scale() -> None:
+    for stated, confidence in CONFIDENCES:
+        (found,) = read_one(finding(confidence=stated)).findings
+        assert found.confidence == pytest.approx(confidence), stated
+    for number in ("NaN", "Infinity", "-Infinity", "1e999"):
+        answer = read(PLAIN.replace("0.8", number))
+        assert answer.findings[0].confidence == 0.5
+        assert any("confidence" in remark for remark in answer.remarks)
+    for scale, high, low in ((5, 4, 1), (10, 8, 2), (100, 80, 20)):
+        answer = read_one(finding(confidence=high), finding(first=1, last=1, confidence=low))
+        found_here = [found.confidence for found in answer.findings]
+        assert found_here == [high / scale, low / scale]
+        assert answer.remarks == (f"confidences are taken as of {scale}",)
+
+
+def test_quotes_of_any_type_are_read() -> None:
+    quotes: tuple[tuple[object, str | None], ...] = (
+        ("a\nb", "a\nb"), ("", None), ("  ", None), (None, None), (7, None), (["a", "b"], "a … b"),
+    )  # fmt: skip
+    for quote, kept in quotes:
+        assert quote_of(read_one(finding(quote=quote)).findings[0]) == kept
+    odd = quote_of(read(PLAIN.replace("the same call", "a \\ud800 b")).findings[0])
+    assert odd is not None
+    odd.encode("utf-8")
     broken = read(PLAIN.replace("the same call", "the same\n\tcall"))
     assert quote_of(broken.findings[0]) == "the same\n\tcall"
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "empty"),
-        ("  \n", "empty"),
-        ("I see no failure in this run.", "no JSON object"),
-        ("[]", "list"),
-        ('"absent"', "text"),
-        ("null", "bare"),
-        ("{}", "no list of modes"),
-        ('{"verdict": "absent"}', "no list of modes"),
-        ('{"modes": []}', "names no mode"),
+def test_unusable_answers_are_refused_briefly() -> None:
+    for text, words in [
+        ("", "empty"), ("  \n", "empty"), ("I see no failure in this run.", "no JSON object"),
+        ("[]", "list"), ('"absent"', "text"), ("null", "bare"), ("{}", "no list of modes"),
+        ('{"verdict": "absent"}', "no list of modes"), ('{"modes": []}', "names no mode"),
         ('{"modes": [{"mode": "9.9", "verdict": "absent"}]}', "names no mode"),
-        ('{"modes": "none"}', "no list of modes"),
-        (PLAIN[:-1], "at character"),
-        (PLAIN[:60], "at character"),
-        (PLAIN + PLAIN[:50], "at character"),
+        ('{"modes": "none"}', "no list of modes"), (PLAIN[:-1], "at character"),
+        (PLAIN[:60], "at character"), (PLAIN + PLAIN[:50], "at character"),
         ("```json\n" + PLAIN[:-20] + "\n```", "at character"),
         ("<think>" + PLAIN + "</think>", "no JSON object"),
-        ("<think>Perhaps " + PLAIN, "no JSON object"),
-        ('{"modes":' * 100_000, "deep"),
+        ("<think>Perhaps " + PLAIN, "no JSON object"), ('{"modes":' * 100_000, "deep"),
         ('{"modes": ' + "[" * 100_000, "deep"),
-    ],
-)
-def test_what_cannot_be_used_is_refused_in_a_sentence(text: str, words: str) -> None:
-    with pytest.raises(Malformed, match=words) as caught:
-        read(text)
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 200
+    ]:  # fmt: skip
+        with pytest.raises(Malformed, match=words) as caught:
+            read(text)
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 200
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("quote", ["the same call", r"the \d+ same call"])  # one has a fault
-def test_a_cut_answer_is_never_taken_for_a_whole_one(quote: str) -> None:
+def test_a_cut_answer_is_never_taken_for_whole(quote: str) -> None:
     modes = [entry(code, "present", finding()) for code in CODES]
     text = json.dumps({"modes": modes, "digest": "so far"}, indent=1)
     text = text.replace("the same call", quote)
@@ -291,66 +278,31 @@ SMALL_FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", SMALL_FAULTS)
-@pytest.mark.parametrize("around", ["{}", "```json\n{}\n```\nThat is all."])
-def test_json_with_a_small_fault_is_mended_and_that_is_said(name: str, around: str) -> None:
-    answer = read(around.replace("{}", SMALL_FAULTS[name]))
-    assert answer.verdicts == {REPEATS: PRESENT}
-    quote = quote_of(answer.findings[0])
-    assert quote is not None
-    assert "same" in quote
-    assert quote.endswith("call")
-    assert answer.remarks == ("the answer's JSON had faults, which were mended",)
+def test_faulty_json_is_repaired_with_a_remark() -> None:
+    for name in SMALL_FAULTS:
+        for around in ("{}", "```json\n{}\n```\nThat is all."):
+            answer = read(around.replace("{}", SMALL_FAULTS[name]))
+            assert answer.verdicts == {REPEATS: PRESENT}
+            quote = quote_of(answer.findings[0]) or ""
+            assert "same" in quote
+            assert quote.endswith("call")
+            assert answer.remarks == ("the answer's JSON had faults, which were mended",)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
+def test_findings_are_read_in_other_shapes() -> None:
+    for answer in [
         [entry("1.3", "present", finding())],
         {"failure_modes": [entry("1.3", "present", finding())]},
         {"answer": {"modes": [entry("1.3", "present", finding())]}, "meta": {"model": "m"}},
         json.dumps({"modes": {"1.3": {"verdict": "present", "findings": [finding()]}}}),
         {"modes": {"1.3": {"notes": "x", "findings": [finding()], "verdict": "present"}}},
         {"modes": {"1.3": {"verdict": "present", **finding()}}},
-    ],
-)
-def test_the_place_is_read_in_other_shapes_too(answer: object) -> None:
-    said = read(json.dumps(answer))
-    assert said.verdicts == {REPEATS: PRESENT}
-    assert [(place_of(found), quote_of(found)) for found in said.findings] == [
-        ((11, 13), "the same call")
-    ]
-
-
-@pytest.mark.parametrize(
-    ("named", "place"),
-    [
-        ({"span": 3}, (2, 2)),
-        ({"spans": [3, 4]}, (2, 3)),
-        ({"spans": "3-4"}, (2, 3)),
-        ({"range": "#3 to #4"}, (2, 3)),
-        ({"step": "#3"}, (2, 2)),
-        ({"spans": []}, (None, None)),
-    ],
-)
-def test_places_under_other_names_are_read(
-    named: dict[str, object], place: tuple[int | None, int | None]
-) -> None:
-    bare = {"evidence": "the same call", "reason": "it repeats", **named}
-    (found,) = read_one(bare).findings
-    assert (place_of(found), quote_of(found)) == (place, "the same call")
-    assert found.rationale == "it repeats"
-
-
-def test_confidences_on_another_scale_are_taken_as_of_that_and_it_is_said() -> None:
-    for scale, said in ((5, (4, 1)), (10, (8, 2)), (100, (80, 20))):
-        places = (finding(confidence=said[0]), finding(first=1, last=1, confidence=said[1]))
-        answer = read_one(*places)
-        assert [found.confidence for found in answer.findings] == [
-            said[0] / scale,
-            said[1] / scale,
+    ]:
+        said = read(json.dumps(answer))
+        assert said.verdicts == {REPEATS: PRESENT}
+        assert [(place_of(found), quote_of(found)) for found in said.findings] == [
+            ((11, 13), "the same call")
         ]
-        assert answer.remarks == (f"confidences are taken as of {scale}",)
 
 
 NAMES = ["modes", "mode", "verdict", "findings", "first", "last", "quote", "rationale", "digest"]
@@ -375,9 +327,7 @@ values = st.recursive(
     st.sampled_from([WHOLE, PART]),
     st.sampled_from(["{}", "```\n{}\n```", "so: {}", "{}}}", "{{{}", "<think>{}"]),
 )
-def test_whatever_comes_back_is_an_answer_or_malformed(
-    value: object, window: Window, around: str
-) -> None:
+def test_any_json_is_an_answer_or_malformed(value: object, window: Window, around: str) -> None:
     try:
         answer = read(around.format(json.dumps(value)), window)
     except Malformed:
@@ -395,7 +345,78 @@ def test_whatever_comes_back_is_an_answer_or_malformed(
     "\n".join(answer.remarks).encode("utf-8")
 
 
-@given(st.text(alphabet='{}[]",:\\ \n19.modesrdict<think/>`', max_size=300))
-def test_any_text_is_an_answer_or_malformed(text: str) -> None:
-    with suppress(Malformed):
-        assert read(text).verdicts
+# The schema
+
+
+def check_strict(schema: Any) -> None:
+    """Check that structured outputs accept a schema."""
+    schema = {name: value for name, value in schema.items() if name != "$defs"}
+    if "$ref" in schema:
+        assert schema == {"$ref": "#/$defs/mode"}
+        return
+    assert set(schema) <= {
+        "type", "properties", "required", "additionalProperties", "items", "maxItems", "enum",
+    }  # fmt: skip
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if "object" in kinds:
+        assert schema["additionalProperties"] is False
+        assert schema["required"] == list(schema["properties"])
+        for inner in schema["properties"].values():
+            check_strict(inner)
+    if "array" in kinds:
+        check_strict(schema["items"])
+
+
+def accepts(schema: Any, value: Any) -> bool:
+    return bool(Draft202012Validator(schema).is_valid(value))
+
+
+def mode_answer(verdict: str = "absent", *findings: object) -> dict[str, object]:
+    return {"notes": "", "findings": list(findings), "verdict": verdict}
+
+
+def answered(**said: dict[str, object]) -> dict[str, object]:
+    """Return an answer about all modes in which others than 1.3 are absent."""
+    modes = {code: mode_answer() for code in CODES}
+    return {"modes": modes | {"1.3": said.get("of_1_3", mode_answer())}}
+
+
+def test_the_schema_is_strict_and_asks_for_evidence_before_the_verdict() -> None:
+    schema: Any = answer_schema(CODES, tokens=4_000)
+    Draft202012Validator.check_schema(schema)
+    check_strict(schema)
+    check_strict(schema["$defs"]["mode"])
+    mode = schema["$defs"]["mode"]["properties"]
+    assert list(mode) == ["notes", "findings", "verdict"]
+    assert list(mode["findings"]["items"]["properties"])[:2] == ["rationale", "quote"]
+    good = answered(of_1_3=mode_answer("present", finding()))
+    for right in (answered(), good, answered(of_1_3=mode_answer("present", finding(quote=None)))):
+        assert accepts(schema, right)
+    for wrong in (
+        {**good, "digest": "so far"},
+        {"modes": {**answered(), "9.9": mode_answer()}},
+        {"modes": {"1.3": mode_answer()}},  # without the other modes
+        answered(of_1_3=mode_answer("yes")),
+        answered(of_1_3=mode_answer("present", finding(first="x"))),
+        answered(of_1_3=mode_answer("present", *[finding()] * 6)),
+    ):
+        assert not accepts(schema, wrong)
+
+
+def test_short_answers_are_bounded_to_their_room_and_long_ones_not() -> None:
+    for tokens, modes in [(400, 2), (1_200, 2), (1_999, 6)]:
+        codes = CODES[:modes]
+        schema: Any = answer_schema(codes, tokens=tokens)
+        found = schema["$defs"]["mode"]["properties"]
+        assert found["findings"]["maxItems"] == 1
+        text = "1." * (found["notes"]["maxLength"] // 2)  # as small models write: a token for each
+        said = mode_answer("unsure", finding(rationale=text, quote=text)) | {"notes": text}
+        answer = {"modes": dict.fromkeys(codes, said)}
+        assert accepts(schema, answer)
+        texts = 3 * modes * len(text)
+        empty = estimate(json.dumps(answer, indent=2).replace(text, ""))
+        assert tokens / 2 < texts + empty <= tokens * 1.1
+    for tokens, modes in [(2_000, 2), (1_999, 14), (300, 2)]:
+        schema = answer_schema(CODES[:modes], tokens=tokens)
+        assert "maxLength" not in json.dumps(schema)
+        assert schema == answer_schema(CODES[:modes], tokens=4_000)

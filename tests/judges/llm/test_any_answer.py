@@ -1,22 +1,43 @@
-"""Whatever a model writes into a field of its answer, the answer is read or is malformed."""
+"""Odd values in every field of answers, responses, recordings and batch files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from itertools import cycle, product
+from pathlib import Path
 from typing import Final
 
+import orjson
 import pytest
 
 from mast_tui.judges.llm.answer.json_object import Malformed
+from mast_tui.judges.llm.client.api_errors import (
+    ApiError,
+    answer_room,
+    context_limit,
+    error_kind_of,
+    longest_answer,
+    read_api_error,
+)
+from mast_tui.judges.llm.client.batches import BatchClient, BatchState
+from mast_tui.judges.llm.client.endpoint import Endpoint
+from mast_tui.judges.llm.client.replies import UnusableReply, read_reply
+from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.verification import parse_verification
-from mast_tui.judges.llm.request import Parameters, Reply, Window
+from mast_tui.judges.llm.request import MOST_TOKENS, Parameters, Reply, Window
+from mast_tui.judges.llm.run.batch_files import AnswerFiles, BatchFileError, outcome_of
 from mast_tui.judges.llm.run.grouping import read_groups
+from mast_tui.judges.llm.run.recording import RecordingError, replaying
+from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import load_mast
+from mast_tui.workspace import Usage
+from tests.judges.llm.asking import a_request
 from tests.judges.llm.scripted_model import Kept, Model, judge, run_of
+from tests.judges.llm.server import Action, ModelServer, Seen, raw
 
 MAST = load_mast()
 VIEW = RedactedView(run_of(6), Redaction.none())
@@ -39,24 +60,22 @@ ODD: Final = (
     *('{"a": ' * 300 + "1" + "}" * 300, '{"a": ' * 2_000 + "1" + "}" * 2_000),
     *("0x" + "f" * 2_000, "1j", "'it'", "b'x'", "{1}", "(1,)", "None", "undefined", "00", "+1"),
 )
-"""What stands in the place of a value: JSON of all kinds, and what only looks like it."""
+"""Values of all kinds, and texts that only look like JSON."""
 
-FINDING = (
-    '{{"rationale": {rationale}, "quote": {quote}, "first": {first}, "last": {last},'
-    ' "spans": {spans}, "confidence": {confidence}, "decisive": {decisive}}}'
-)
+
+def json_object(fields: Mapping[str, str]) -> str:
+    return "{" + ", ".join(f'"{name}": {value}' for name, value in fields.items()) + "}"
+
+
 FORMS: Final[dict[str, tuple[str, dict[str, str]]]] = {
-    "modes": (
-        '{{"modes": {modes}, "digest": {digest}}}',
-        {"modes": '{"1.3": {"findings": [], "verdict": "absent"}}', "digest": '"so far"'},
-    ),
+    "modes": ("«»", {"modes": '{"1.3": {"verdict": "absent"}}', "digest": '"so far"'}),
+    "modes by code": ('{"modes": «»}', {"1.3": '{"verdict": "absent"}', "1.1": '"absent"'}),
     "mode": (
-        '{{"modes": {{"1.3": {{"notes": {notes}, "findings": {findings}, "verdict": {verdict}}},'
-        ' "1.1": {other}}}, "digest": ""}}',
-        {"notes": '""', "findings": "[]", "verdict": '"absent"', "other": '"absent"'},
+        '{"modes": {"1.3": «»}, "digest": ""}',
+        {"notes": '""', "findings": "[]", "verdict": '"absent"'},
     ),
     "finding": (
-        f'{{{{"modes": {{{{"1.3": {{{{"findings": [{FINDING}], "verdict": "present"}}}}}}}}}}}}',
+        '{"modes": {"1.3": {"findings": [«»], "verdict": "present"}}}',
         {
             "rationale": '"it shows in #2"',
             "quote": '"step 2 of the work"',
@@ -68,15 +87,13 @@ FORMS: Final[dict[str, tuple[str, dict[str, str]]]] = {
         },
     ),
     "list of modes": (
-        '{{"modes": [{{"mode": {mode}, "verdict": {verdict}, "findings": {findings}}}]}}',
+        '{"modes": [«»]}',
         {"mode": '"1.3"', "verdict": '"absent"', "findings": "[]"},
     ),
-    "decisive": (
-        '{{"notes": {notes}, "decisive": [{{"rationale": {rationale}, "quote": {quote}, "first":'
-        ' {first}, "agent": {agent}, "correction": {correction}, "then": {then}, "mode": {mode},'
-        ' "fits": {fits}, "confidence": {confidence}}}], "digest": {digest}}}',
+    "decisive": ("«»", {"notes": '""', "decisive": "[]", "digest": '""'}),
+    "decisive step": (
+        '{"notes": "", "decisive": [«»], "digest": ""}',
         {
-            "notes": '""',
             "rationale": '"why"',
             "quote": '"step 2"',
             "first": "2",
@@ -86,12 +103,10 @@ FORMS: Final[dict[str, tuple[str, dict[str, str]]]] = {
             "mode": '"1.3"',
             "fits": "true",
             "confidence": "0.5",
-            "digest": '""',
         },
     ),
     "second look": (
-        '{{"shows": {shows}, "definition": {definition}, "boundary": {boundary}, "verdict":'
-        ' {verdict}, "confidence": {confidence}}}',
+        "«»",
         {
             "shows": '"it"',
             "definition": '"met"',
@@ -100,72 +115,70 @@ FORMS: Final[dict[str, tuple[str, dict[str, str]]]] = {
             "confidence": "0.5",
         },
     ),
-    "groups": (
-        '{{"groups": [{{"name": {name}, "notes": {notes}}}, {group}]}}',
-        {"name": '"Stops"', "notes": "[1, 2]", "group": '{"name": "Goes on", "notes": [2]}'},
+    "groups": ("«»", {"groups": '[{"name": "Stops", "notes": [1]}]'}),
+    "group": (
+        '{"groups": [«», {"name": "Goes on", "notes": [2]}]}',
+        {"name": '"Stops"', "notes": "[1, 2]"},
     ),
 }
-"""A whole answer of each kind, with the value of each field."""
+"""A whole answer of each kind around an object, and the fields of the object."""
+
+
+def written(kind: str, **changes: str) -> str:
+    """Return an answer of a kind with other values in some fields."""
+    around, fields = FORMS[kind]
+    return around.replace("«»", json_object(fields | changes))
 
 
 def read_modes(text: str) -> object:
-    """Read an answer about the modes."""
     return PROMPT.read(text, view=VIEW, window=WINDOW)
 
 
+def read_decisive(text: str) -> object:
+    return DECISIVE.read(text, view=VIEW, window=WINDOW)
+
+
+def read_groups_of_notes(text: str) -> object:
+    return read_groups(text, NOTES)
+
+
 READERS: Final[dict[str, Callable[[str], object]]] = {
-    "decisive": lambda text: DECISIVE.read(text, view=VIEW, window=WINDOW),
+    **dict.fromkeys(("decisive", "decisive step"), read_decisive),
+    **dict.fromkeys(("groups", "group"), read_groups_of_notes),
     "second look": lambda text: parse_verification(text, VIEW),
-    "groups": lambda text: read_groups(text, NOTES),
 }
 
 AROUND: Final[dict[str, Callable[[str], str]]] = {
+    "bare": lambda text: text,
     "in a fence": lambda text: f"<think>{{</think> Here:\n```json\n{text}\n```",
     "with a fault": lambda text: f"{text[:-1]},}}",
     "as Python writes it": lambda text: text.replace('"', "'").replace(" null", " None"),
 }
 
 
-def answers(kind: str) -> Iterator[str]:
-    """Answers of a kind, each with one odd value in one field, written in two ways."""
-    form, values = FORMS[kind]
-    ways = cycle(AROUND.values())
-    for name, odd in product(values, ODD):
-        text = form.format(**{**values, name: odd})
-        yield text
-        yield next(ways)(text)
-
-
-def test_every_kind_of_answer_can_be_read() -> None:
-    for kind, (form, values) in FORMS.items():
-        text = form.format(**values)
-        for written in (text, *(way(text) for way in AROUND.values())):
-            READERS.get(kind, read_modes)(written)
-
-
-@pytest.mark.slow
-def test_an_odd_value_in_any_field_is_read_or_makes_the_answer_malformed() -> None:
+def test_an_odd_value_in_any_field_is_read_or_malformed() -> None:
     tried = malformed = 0
-    for kind in FORMS:
+    ways = cycle(AROUND.values())
+    for kind, (_, fields) in FORMS.items():
         reader = READERS.get(kind, read_modes)
-        for text in answers(kind):
+        for way in AROUND.values():
+            reader(way(written(kind)))
+        for name, odd in product(fields, ODD):
             tried += 1
             try:
-                reader(text)
+                reader(next(ways)(written(kind, **{name: odd})))
             except Malformed:
                 malformed += 1
-    assert tried >= 5_000
+        next(ways)  # so that a value is written in another way in the next answer
+    assert tried >= 2_500
     assert 0 < malformed < tried / 2
 
 
-async def test_an_answer_is_kept_before_it_is_read_whatever_it_holds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_an_answer_is_recorded_before_it_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a fault of ours")
 
-    form, values = FORMS["finding"]
-    text = form.format(**{**values, "first": "9" * 4_000})
+    text = written("finding", first="9" * 4_000)
     model = Model(lambda request, _: Reply(text, "stop", "text", request.tokens, 50))
     result = await judge(run_of(6), model)
     assert any("names a span" in remark for remark in result.remarks)
@@ -174,3 +187,174 @@ async def test_an_answer_is_kept_before_it_is_read_whatever_it_holds(
     with pytest.raises(ZeroDivisionError):
         await judge(run_of(6), Model(lambda r, _: Reply("{}", "stop", "text", r.tokens, 9)), ledger)
     assert [reply.text for reply, _ in ledger.all] == ["{}"]
+
+
+# Responses, recorded answers and batches
+
+PLACE: Final = "«»"
+"""The place of an odd value in a text."""
+
+
+def with_odd(texts: tuple[str, ...]) -> Iterator[str]:
+    for text, odd in product(texts, ODD):
+        yield text.replace(PLACE, odd)
+
+
+RESPONSES: Final = (
+    PLACE,
+    '{"choices": «», "usage": {"prompt_tokens": 300}}',
+    '{"choices": [«»]}',
+    '{"choices": [{"message": «», "finish_reason": "stop"}]}',
+    '{"choices": [{"message": {"content": «»}, "finish_reason": "stop"}]}',
+    '{"choices": [{"message": {"content": [«», {"text": «»}]}}]}',
+    '{"choices": [{"message": {"content": "", "tool_calls": «»}}]}',
+    '{"choices": [{"message": {"content": "", "tool_calls": [{"function": «»}]}}]}',
+    '{"choices": [{"message": {"content": "", "tool_calls": [{"function": {"arguments": «»}}]}}]}',
+    '{"choices": [{"message": {"content": "ok", "refusal": «», "reasoning": «»}}]}',
+    '{"choices": [{"message": {"content": "ok"}, "finish_reason": «»}]}',
+    '{"choices": [{"message": {"content": "ok"}}], "usage": «»}',
+    '{"choices": [{"message": {"content": "ok"}}], "usage": {"prompt_tokens": «»}}',
+    '{"choices": [{"message": {"content": "ok"}}], "usage": {"prompt_tokens": 300,'
+    ' "completion_tokens": «», "total_tokens": «»}}',
+    '{"choices": [{"message": {"content": "ok"}}], "usage": {"prompt_tokens": 300,'
+    ' "prompt_tokens_details": «», "completion_tokens_details": «»}}',
+    '{"choices": [{"message": {"content": "ok"}}], "usage": {"prompt_tokens": 300,'
+    ' "prompt_tokens_details": {"cached_tokens": «»},'
+    ' "completion_tokens_details": {"reasoning_tokens": «»}, "cost": «»}}',
+    '{"error": «»}',
+    '{"error": {"message": «», "code": «», "type": «», "param": «»}}',
+    '{"error": {"message": "try again in 5 s", "details": [{"retryDelay": «»}], "metadata": «»}}',
+    "data: «»\n\ndata: [DONE]\n\n",
+    'data: {"choices": [{"delta": «», "finish_reason": "stop"}]}\n\n',
+    'data: {"choices": [{"delta": {"content": «»}, "finish_reason": «»}], "usage": «»}\n\n',
+)
+
+
+@pytest.mark.slow
+def test_an_odd_value_in_a_response_is_read_or_an_error() -> None:
+    for text in with_odd(RESPONSES):
+        got = read_reply(text, form="json_schema", sent_tokens=1_000)
+        assert isinstance(got, Reply | UnusableReply | ApiError)
+        if not isinstance(got, ApiError):
+            assert 0 <= got.tokens_in <= 2 * MOST_TOKENS
+            assert 0 <= got.tokens_out <= MOST_TOKENS
+        for status in () if "choices" in text else (400, 429, 503):
+            error = read_api_error(status, {}, text.encode("utf-8", "surrogatepass"))
+            error_kind_of(error)
+            for number in (answer_room(error), context_limit(error), longest_answer(error)):
+                assert number is None or 0 <= number < 10**12
+
+
+REPLY = '"text": "{}", "finish": "stop", "form": "text", "tokens_in": 1, "tokens_out": 1'
+RECORDED: Final = (
+    PLACE,
+    f'{{"request": "r", "room": «», "reply": {{{REPLY}}}}}',
+    '{"request": "r", "room": 100, "reply": «»}',
+    *(
+        f'{{"request": "r", "room": 100, "reply": {{{REPLY}, "{name}": «»}}}}'
+        for name in (
+            *("text", "finish", "form", "tokens_in", "tokens_out", "tokens_cached"),
+            *("tokens_thought", "counted", "kept", "more"),
+        )
+    ),
+    '{"request": "r", "room": 100, "unanswered": «»}',
+    '{"request": "r", "room": 100, "too_long": «», "longest_answer": 5}',
+    '{"request": "r", "room": 100, "too_long": "it is", "longest_answer": «»}',
+)
+
+
+@pytest.mark.slow
+async def test_an_odd_value_in_a_recording_is_read_or_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mast_tui.judges.llm.run.recording._request_key", lambda *_: "r")
+    setup = Setup(MAST, Parameters("m"), "http://127.0.0.1:1/v1")
+    path = tmp_path / "said.jsonl"
+    refused = 0
+    for line in with_odd(RECORDED):
+        path.write_text(line, "utf-8", "surrogatepass")
+        try:
+            connect = replaying(path)
+        except RecordingError:
+            refused += 1
+            continue
+        async with connect(setup, Usage(), lambda _: None, lambda _: None) as client:
+            try:
+                reply = await client.ask(a_request(), 100)
+            except (ContextOverflow, Unanswered):
+                continue
+            else:
+                assert isinstance(reply.text.strip(), str)
+                assert 0 <= reply.tokens_in + reply.tokens_out < 2 * MOST_TOKENS
+    assert refused > len(RECORDED) * len(ODD) / 2
+
+
+LINES: Final = (
+    PLACE,
+    '{"custom_id": «», "response": {"status_code": 200, "body": {}}}',
+    '{"custom_id": "a", "response": «», "error": «»}',
+    '{"custom_id": "a", "response": {"status_code": «», "body": {"error": {"message": "no"}}}}',
+    '{"custom_id": "a", "response": {"status_code": 200, "body": «»}}',
+    '{"custom_id": "a", "error": {"code": «», "message": «»}}',
+)
+
+
+@pytest.mark.slow
+def test_an_odd_value_in_a_batch_line_is_read_or_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    for line in with_odd(LINES):
+        path.write_text(line, "utf-8", "surrogatepass")
+        with ExitStack() as files:
+            try:
+                answers = AnswerFiles([path], files)
+            except BatchFileError:
+                continue
+            found = answers.find("a")
+            assert answers.count_strangers(["a"]) <= len(answers)
+        if found is not None:
+            assert outcome_of(found, "text", 1_000) is not None
+
+
+BATCHES: Final = (
+    PLACE,
+    '{"id": «», "status": "completed"}',
+    '{"id": "b", "status": «»}',
+    '{"id": "b", "status": "failed", "errors": «», "request_counts": «»}',
+    '{"id": "b", "status": "failed", "errors": {"data": «»}, "output_file_id": «»}',
+    '{"id": "b", "status": "failed", "errors": {"data": [{"message": «»}]},'
+    ' "request_counts": {"total": «», "completed": «», "failed": «»}}',
+    '{"data": «»}',
+    '{"data": [«», {"id": «», "input_file_id": "f"}]}',
+)
+
+
+@pytest.mark.slow
+async def test_an_odd_value_in_a_batch_status_is_read_or_an_error(tmp_path: Path) -> None:
+    requests = tmp_path / "requests.jsonl"
+    requests.write_text("{}\n")
+    said = [""]
+
+    def desk(_seen: Seen, _content: bytes) -> Action:
+        return raw(said[0].encode("utf-8", "surrogatepass"))
+
+    with ModelServer() as server:
+        server.desk = desk
+        async with BatchClient(Endpoint(server.base_url, "k")) as client:
+            ways: tuple[Callable[[], object], ...] = (
+                lambda: client.upload(requests),
+                lambda: client.create("f"),
+                lambda: client.state("b"),
+                lambda: client.find("f"),
+            )
+            for number, text in enumerate(with_odd(BATCHES)):
+                said[0] = text
+                try:
+                    got = await ways[number % len(ways)]()  # type: ignore[misc]
+                except RunStops:
+                    continue
+                assert got is None or isinstance(got, str | BatchState)
+                if isinstance(got, BatchState):
+                    assert all(isinstance(file, str) for file in got.files)
+                    assert 0 <= got.done + got.failed <= 2 * 10**9
+                    assert got.ended in (True, False)
+    assert orjson.loads(requests.read_bytes()) == {}

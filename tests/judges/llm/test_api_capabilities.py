@@ -1,14 +1,11 @@
-"""How a server wants to be asked: learned from its refusals, once, for all tasks."""
+"""Request forms that a server takes, and the meaning of its errors."""
 
 from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, RequestForm
 from mast_tui.judges.llm.client.api_errors import (
-    ApiError,
     ErrorKind,
     api_error_of,
     context_limit,
@@ -33,7 +30,7 @@ def taking(
     temperature: bool = True,
     together: int = 0,
 ) -> Script:
-    """A server that takes only so much, and says what it does not take as OpenAI does."""
+    """Emulate a server that accepts only these fields, and refuses others as OpenAI does."""
 
     def script(body: dict[str, object], _n: int) -> Action:
         form = body.get("response_format")
@@ -55,82 +52,76 @@ def taking(
     return script
 
 
-@pytest.mark.parametrize(("refusals", "reached"), [*enumerate(FORMS)])
-async def test_the_strictest_form_that_the_server_takes_is_used_and_kept_to(
-    refusals: int, reached: Form
-) -> None:
-    async with asking(taking(forms=FORMS[refusals:])) as to:
-        for _ in range(3):
-            assert (await to.ask()).form == to.client.capabilities.request_form.form == reached
-        assert len(to.chats) == refusals + 3
-    assert len(to.heard.remarks) == refusals
+async def test_the_strictest_accepted_form_is_kept() -> None:
+    for refusals, reached in [*enumerate(FORMS)]:
+        async with asking(taking(forms=FORMS[refusals:])) as chat:
+            for _ in range(3):
+                assert (
+                    (await chat.ask()).form == chat.client.capabilities.request_form.form == reached
+                )
+            assert len(chat.chats) == refusals + 3
+        assert len(chat.remarks) == refusals
 
 
-async def test_what_is_refused_is_learned_once_for_all_tasks() -> None:
+async def test_refusals_are_learned_once_for_all_tasks() -> None:
     script = taking(forms=("text",), limits=("max_completion_tokens",), temperature=False)
-    async with asking(script, parameters=COLD) as to:
-        replies = await asyncio.gather(*(to.ask() for _ in range(16)))
-        before = len(to.chats)
-        await to.ask()
-        assert len(to.chats) == before + 1
+    async with asking(script, parameters=COLD) as chat:
+        replies = await asyncio.gather(*(chat.ask() for _ in range(16)))
+        before = len(chat.chats)
+        await chat.ask()
+        assert len(chat.chats) == before + 1
     assert before <= 16 * 6
     assert {reply.form for reply in replies} == {"text"}
-    assert len(to.heard.remarks) == 4
-    assert any("temperature" in remark for remark in to.heard.remarks)
+    assert len(chat.remarks) == 4
+    assert any("temperature" in remark for remark in chat.remarks)
 
 
-async def test_sixteen_that_are_refused_at_the_same_time_come_back_once_each() -> None:
-    async with asking(taking(forms=("json_object_schema",), together=16)) as to:
-        await asyncio.gather(*(to.ask() for _ in range(16)))
-        assert to.client.capabilities.request_form.form == "json_object_schema"
-        assert len(to.chats) == 32
+async def test_concurrent_refusals_are_each_repeated_once() -> None:
+    async with asking(taking(forms=("json_object_schema",), together=16)) as chat:
+        await asyncio.gather(*(chat.ask() for _ in range(16)))
+        assert chat.client.capabilities.request_form.form == "json_object_schema"
+        assert len(chat.chats) == 32
 
 
-async def test_temperature_and_limit_are_sent_where_the_server_takes_them() -> None:
-    async with asking(taking(), parameters=COLD) as to:
-        await to.ask()
-        assert to.chats[0].body["temperature"] == 0.0
-    async with asking(taking(limits=())) as to:
-        await to.ask()
-        assert not {"max_tokens", "max_completion_tokens"} & to.chats[-1].body.keys()
-    assert any("no limit" in remark for remark in to.heard.remarks)
+async def test_temperature_and_limit_are_sent_where_they_are_accepted() -> None:
+    async with asking(taking(), parameters=COLD) as chat:
+        await chat.ask()
+        assert chat.chats[0].body["temperature"] == 0.0
+    async with asking(taking(limits=())) as chat:
+        await chat.ask()
+        assert not {"max_tokens", "max_completion_tokens"} & chat.chats[-1].body.keys()
+    assert any("no limit" in remark for remark in chat.remarks)
 
 
-async def test_a_server_that_refuses_every_form_fails_the_trace_in_words() -> None:
-    async with asking(status(400, "the JSON schema is invalid")) as to:
-        await to.fails(TraceFails, "schema is invalid")
-        assert len(to.chats) == 4
-    async with asking(status(400, "messages must alternate")) as to:  # it is about something else
-        await to.fails(TraceFails)
-        assert to.client.capabilities.request_form.form == "json_schema"
-    assert to.heard.remarks == []
-
-
-async def test_a_list_of_validation_errors_is_read() -> None:
+async def test_refusing_every_form_fails_the_trace() -> None:
+    async with asking(status(400, "the JSON schema is invalid")) as chat:
+        await chat.fails(TraceFails, "schema is invalid")
+        assert len(chat.chats) == 4
+    async with asking(status(400, "messages must alternate")) as chat:  # it is about something else
+        await chat.fails(TraceFails)
+        assert chat.client.capabilities.request_form.form == "json_schema"
+    assert chat.remarks == []
     place = {"loc": ["body", "response_format"], "msg": "Extra inputs are not permitted"}
-    refused = document({"detail": [place]}, code=422)
+    refused = document({"detail": [place]}, code=422)  # a list of validation errors
     async with asking(
         lambda body, _n: refused if "response_format" in body else answer("ok")
-    ) as to:
-        assert (await to.ask()).form == "text"
+    ) as chat:
+        assert (await chat.ask()).form == "text"
 
 
-@pytest.mark.parametrize(
-    ("address", "limit"),
-    [
+def test_the_newer_name_of_the_limit_is_used_where_it_is_known() -> None:
+    for address, limit in (
         ("https://api.openai.com/v1", "max_completion_tokens"),
         ("https://lab.openai.azure.com/openai/v1", "max_completion_tokens"),
         ("https://lab.services.ai.azure.com/openai/v1", "max_completion_tokens"),
         (HERE, "max_tokens"),
         ("https://notapi.openai.com.example/v1", "max_tokens"),
-    ],
-)
-def test_the_newer_name_of_the_limit_is_used_where_it_is_known(address: str, limit: str) -> None:
-    forms = ApiCapabilities(Parameters("m"), host_of(address), lambda _: None)
-    assert forms.request_form.limit == limit
+    ):
+        forms = ApiCapabilities(Parameters("m"), host_of(address), lambda _: None)
+        assert forms.request_form.limit == limit, address
 
 
-def test_what_another_task_has_learned_is_not_given_up_twice() -> None:
+def test_a_form_that_another_task_changed_is_not_changed_twice() -> None:
     remarks: list[str] = []
     forms = ApiCapabilities(COLD, host_of(HERE), remarks.append)
     first = forms.request_form
@@ -167,12 +158,6 @@ OVERFLOWS = [
     "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
     "Input is too long for requested model.",
 ]
-
-
-@pytest.mark.parametrize("words", OVERFLOWS)
-@pytest.mark.parametrize("code", [400, 422, 500])
-def test_the_ways_in_which_servers_say_that_a_request_is_too_long(words: str, code: int) -> None:
-    assert error_kind_of(ApiError(code, words)) is ErrorKind.OVERFLOW
 
 
 QUOTA = "You exceeded your current quota"
@@ -245,16 +230,16 @@ TROUBLES: dict[ErrorKind, list[tuple[int, object]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", TROUBLES)
-def test_what_an_error_means(kind: ErrorKind) -> None:
-    for code, body in TROUBLES[kind]:
-        assert error_kind_of(api_error_of(body, code)) is kind, body
-        assert error_kind_of(api_error_of({"error": body}, code)) is kind, body
+def test_errors_are_classified() -> None:
+    for kind in TROUBLES:
+        too_long = [(code, text) for text in OVERFLOWS for code in (400, 422, 500)]
+        for code, body in TROUBLES[kind] + (too_long if kind is ErrorKind.OVERFLOW else []):
+            assert error_kind_of(api_error_of(body, code)) is kind, body
+            assert error_kind_of(api_error_of({"error": body}, code)) is kind, body
 
 
-@pytest.mark.parametrize(
-    ("words", "limit", "longest"),
-    [
+def test_limits_are_read_from_error_messages() -> None:
+    for words, limit, longest in [
         ("request (4903 tokens) exceeds the available context size (4096 tokens)", 4_096, None),
         ("This model's maximum context length is 8,192 tokens. You requested 9000", 8_192, None),
         ("Request too large on tokens per min (TPM): Limit 3000, Requested 4903", 3_000, 3_000),
@@ -269,16 +254,12 @@ def test_what_an_error_means(kind: ErrorKind) -> None:
         ("the valid range of max_tokens is [1, 8192]", None, 8_192),
         ("max_tokens is too large: 9. This model supports at most 5 completion tokens", None, None),
         ("it is too long", None, None),
-    ],
-)  # fmt: skip
-def test_the_numbers_in_the_words_of_an_error_are_read(
-    words: str, limit: int | None, longest: int | None
-) -> None:
-    error = api_error_of({"error": {"message": words}}, 400)
-    assert (context_limit(error), longest_answer(error)) == (limit, longest)
+    ]:  # fmt: skip
+        error = api_error_of({"error": {"message": words}}, 400)
+        assert (context_limit(error), longest_answer(error)) == (limit, longest)
 
 
-async def test_the_longest_answer_that_a_server_names_is_asked_for_from_then_on() -> None:
+async def test_a_server_s_longest_answer_is_requested_from_then_on() -> None:
     def script(body: dict[str, object], _n: int) -> Action:
         room = body["max_tokens"]
         assert isinstance(room, int)
@@ -287,17 +268,17 @@ async def test_the_longest_answer_that_a_server_names_is_asked_for_from_then_on(
             return status(400, f"{words} tokens, whereas you provided {room}.")
         return answer("ok")
 
-    async with asking(script) as to:
+    async with asking(script) as chat:
         for _ in range(2):
-            assert (await to.ask(room=4_000)).text == "ok"
-        await to.ask(room=1_000)
-        assert [chat.body["max_tokens"] for chat in to.chats] == [4_000, 2_048, 2_048, 1_000]
-    (remark,) = to.heard.remarks
+            assert (await chat.ask(room=4_000)).text == "ok"
+        await chat.ask(room=1_000)
+        assert [chat.body["max_tokens"] for chat in chat.chats] == [4_000, 2_048, 2_048, 1_000]
+    (remark,) = chat.remarks
     assert "gives answers of at most 2,048 tokens" in remark
 
 
-async def test_a_server_that_refuses_the_limit_which_it_has_named_stops_the_run() -> None:
+async def test_refusing_its_own_limit_stops_the_run() -> None:
     words = "max_tokens is too large. This model supports at most 2048 completion tokens"
-    async with asking(status(400, words)) as to:
-        await to.fails(RunStops, "allow fewer tokens", room=4_000)
-        assert len(to.chats) == 2
+    async with asking(status(400, words)) as chat:
+        await chat.fails(RunStops, "allow fewer tokens", room=4_000)
+        assert len(chat.chats) == 2

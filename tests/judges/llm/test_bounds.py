@@ -1,4 +1,4 @@
-"""Whatever a server sends, asking it ends in words and takes no more memory than an answer."""
+"""Answers without bounds end in an error and take bounded memory."""
 
 from __future__ import annotations
 
@@ -24,24 +24,15 @@ from mast_tui.judges.llm.answer.parsing import (
 from mast_tui.judges.llm.client.bounded_http import MOST_BYTES
 from mast_tui.judges.llm.request import RunStops, TraceFails, Window
 from mast_tui.labels import Evidence
-from tests.judges.llm.asking import asking, failed, replied
-from tests.judges.llm.server import (
-    MODEL,
-    Action,
-    ModelServer,
-    answer,
-    endless,
-    packed,
-    raw,
-    status,
-)
+from tests.judges.llm.asking import asking, error_from, reply_to
+from tests.judges.llm.server import MODEL, Action, ModelServer, answer, endless, packed, raw, status
 from tests.judges.llm.views import MAST, view_of
 from tests.judges.llm.views import said as run_that_says
 
 TOO_LONG: Final = f"longer than {MOST_BYTES >> 20} MB"
 
 ROOM: Final = 1 << 30
-"""Bytes of address space that the asking process may have; an unbounded answer takes more."""
+"""The address space of the asking process in bytes; an unbounded answer takes more."""
 
 IN_A_PROCESS: Final = f"""
 import asyncio, resource, sys
@@ -72,14 +63,14 @@ for line in sys.stdin:
 
 
 def nothing_packed() -> Action:
-    """Packed blocks that hold nothing, three megabytes of them."""
+    """Return three megabytes of compressed blocks without content."""
     packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
     head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
     return Action(200, head + b"\0\0\0\xff\xff" * 600_000, (("content-encoding", "gzip"),))
 
 
 def unpacked_by_its_charset() -> Action:
-    """A body that a careless reader of its content type unpacks to gigabytes."""
+    """Return a body that its charset would expand to gigabytes."""
     packer = zlib.compressobj()
     head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
     piece = packer.compress(b" " * 2**20) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -99,12 +90,12 @@ HOSTILE: Final[dict[str, tuple[Callable[[], Action], float, str]]] = {
     ),
     "a million findings": (lambda: answer(json.dumps(MANY_FINDINGS)), 60, TOO_LONG),
 }  # fmt: skip
-"""What a server does, the seconds that it gets, and what is said of it in the end."""
+"""Answers of servers, the timeout in seconds, and the text of the error."""
 
 
 @pytest.fixture(scope="module")
 def told() -> dict[str, str]:
-    """What a process of little memory says when it asks each of these servers."""
+    """The errors of a process with little memory that asks each server."""
     with ExitStack() as stack:
         asked = ""
         for action, seconds, _ in HOSTILE.values():
@@ -124,38 +115,35 @@ def told() -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", HOSTILE)
-def test_an_answer_without_bounds_is_given_up_in_words(name: str, told: dict[str, str]) -> None:
-    assert told[name].startswith("Unanswered: ")
-    assert HOSTILE[name][2] in told[name]
-    assert "in 2 tries" in told[name]
+def test_an_unbounded_answer_is_given_up(told: dict[str, str]) -> None:
+    for name, (_, _, words) in HOSTILE.items():
+        assert told[name].startswith("Unanswered: "), name
+        assert words in told[name], name
+        assert "in 2 tries" in told[name], name
 
 
-async def test_what_is_packed_is_read_once() -> None:
+async def test_answers_at_the_bound_and_compressed_ones_are_read() -> None:
     twice = Action(200, b"", (("content-encoding", "gzip, gzip"),))
-    assert "packs its answer more than once" in str(await failed(twice))
+    assert "packs its answer more than once" in str(await error_from(twice))
 
     def once(action: Action) -> Action:
         packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
         body = packer.compress(action.body) + packer.flush()
         return Action(action.status, body, (("content-encoding", "gzip"),))
 
-    assert (await replied(once(answer("ok")))).text == "ok"
+    assert (await reply_to(once(answer("ok")))).text == "ok"
     words = "roles must alternate"
-    assert words in str(await failed(once(status(400, words))))
-
-
-async def test_an_answer_just_within_the_bound_is_read() -> None:
+    assert words in str(await error_from(once(status(400, words))))
     text = "x" * (MOST_BYTES - len(answer("").body))
-    assert (await replied(answer(text))).text == text
-    assert TOO_LONG in str(await failed(answer(f"{text}x")))
+    assert (await reply_to(answer(text))).text == text
+    assert TOO_LONG in str(await error_from(answer(f"{text}x")))
 
 
-async def test_a_list_of_models_without_bounds_is_passed_over() -> None:
+async def test_an_unbounded_model_list_is_ignored() -> None:
     for listed in (endless(), raw(b'{"data": [{"id": ' + b"[" * 900 + b"]" * 900 + b"}]}")):
-        async with asking(status(404, "The model `test-model` does not exist")) as to:
-            to.server.listing = listed
-            await to.fails(RunStops, "has no model")
+        async with asking(status(404, "The model `test-model` does not exist")) as chat:
+            chat.server.listing = listed
+            await chat.fails(RunStops, "has no model")
 
 
 NESTED: Final = 1_000
@@ -163,9 +151,8 @@ NESTED: Final = 1_000
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "body",
-    [
+async def test_errors_of_any_shape_are_reported_briefly() -> None:
+    for body in [
         b'{"error":' * NESTED + b'"x"' + b"}" * NESTED,
         b'{"error":{"message":' + b"[" * NESTED + b'"x"' + b"]" * NESTED + b"}}",
         b'{"error":{"code":' + b"[" * NESTED + b"]" * NESTED + b',"message":"x"}}',
@@ -175,13 +162,11 @@ NESTED: Final = 1_000
         b'{"error":{"message":"' + b"model " * 100_000 + b'"}}',
         b'{"error":{"type":"' + b"max_tokens exceed " * 50_000 + b'","message":"x"}}',
         b"[" * 100_000,
-    ],
-)
-@pytest.mark.parametrize("code", [200, 400, 404, 429, 500])
-async def test_an_error_of_any_shape_ends_in_words(body: bytes, code: int) -> None:
-    error = await failed(raw(body, code=code))
-    assert isinstance(error, TraceFails | RunStops)
-    assert len(str(error)) < 1_000
+    ]:
+        for code in (200, 400, 404, 429, 500):
+            error = await error_from(raw(body, code=code))
+            assert isinstance(error, TraceFails | RunStops)
+            assert len(str(error)) < 1_000
 
 
 # What an answer holds
@@ -193,7 +178,7 @@ def parsed(text: str) -> Answer:
     return parse_answer(text, MAST, WINDOW, view_of(run_that_says(["x"] * 4)))
 
 
-def test_findings_without_end_are_cut_and_told() -> None:
+def test_findings_and_their_texts_are_limited() -> None:
     findings = [{"first": 1, "quote": f"q{n}", "confidence": 0.5} for n in range(30_000)]
     mode = {"mode": "1.3", "verdict": "present", "findings": findings}
     other = {"mode": "1.5", "verdict": "present", "findings": [{"first": 2, "quote": "q"}]}
@@ -203,30 +188,22 @@ def test_findings_without_end_are_cut_and_told() -> None:
         Evidence(key=None, quote=quote) for quote in (*quotes, "q")
     ]
     assert f"1.3 has more than {MOST_FINDINGS} findings: the first are taken" in read.remarks
-
-
-@pytest.mark.parametrize("shape", ["list", "dictionary", "bare"])
-def test_entries_without_end_are_not_all_read(shape: str) -> None:
-    names = ["1.3", *(f"x{n}" for n in range(3 * MOST_ENTRIES))]
-    by_name = dict.fromkeys(names, "absent")
-    said: object = by_name if shape == "bare" else {"modes": by_name}
-    if shape == "list":
-        said = {"modes": [{"mode": name, "verdict": "absent"} for name in names]}
-    read = parsed(json.dumps(said))
-    assert len(read.verdicts) == 1
-    assert len(read.remarks) <= MOST_ENTRIES
-
-
-def test_long_words_of_a_finding_are_cut() -> None:
-    finding = {"first": 1, "quote": "q" * 50_000, "rationale": "r" * 50_000, "confidence": 1}
-    said = {"modes": [{"mode": "1.3", "verdict": "present", "findings": [finding]}]}
+    long = {"first": 1, "quote": "q" * 50_000, "rationale": "r" * 50_000, "confidence": 1}
+    said = {"modes": [{"mode": "1.3", "verdict": "present", "findings": [long]}]}
     (found,) = (read := parsed(json.dumps(said))).findings
     assert found.evidence == Evidence(key=None, quote="q" * QUOTE_CHARS)
     assert found.rationale == "r" * RATIONALE_CHARS
     assert any("has a quote of more than" in remark for remark in read.remarks)
 
 
-def test_beginnings_without_end_are_not_all_read() -> None:
+def test_entries_and_broken_beginnings_are_limited() -> None:
+    names = ["1.3", *(f"x{n}" for n in range(3 * MOST_ENTRIES))]
+    by_name = dict.fromkeys(names, "absent")
+    as_list = [{"mode": name, "verdict": "absent"} for name in names]
+    for answered in (by_name, {"modes": by_name}, {"modes": as_list}):
+        read = parsed(json.dumps(answered))
+        assert len(read.verdicts) == 1
+        assert len(read.remarks) <= MOST_ENTRIES
     text = "x" + '{"a": [' + '{"a": 0}, ' * 150_000
     with pytest.raises(Malformed, match="no whole JSON object"):
         parsed(text)

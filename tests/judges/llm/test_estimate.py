@@ -1,4 +1,4 @@
-"""What a run would take: read once, nothing written, near to what is then asked."""
+"""Estimates of what a run takes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def setup(window_tokens: int = 24_000, samples: int = 1, prices: Prices | None =
 
 
 def asked_tokens(chosen: Setup, trace: Trace) -> int:
-    """What the requests about a trace take, as the prompt counts them, without second looks."""
+    """Return the tokens of all requests about a trace but second looks."""
     view = RedactedView(trace, Redaction.none())
     windows = plan(view, chosen.prompt, chosen.parameters)
     if len(windows) == 1:
@@ -45,7 +45,7 @@ def asked_tokens(chosen: Setup, trace: Trace) -> int:
 
 @pytest.mark.parametrize("window_tokens", [2_000, 24_000])
 @pytest.mark.parametrize("chars", [40, 4_000])
-def test_tokens_are_near_to_those_of_the_requests(window_tokens: int, chars: int) -> None:
+def test_estimated_tokens_are_near_the_requests(window_tokens: int, chars: int) -> None:
     trace = MemoryTrace()
     for _ in range(60):
         trace.say("word " * (chars // 5))
@@ -75,7 +75,7 @@ def test_samples_and_prices_are_counted() -> None:
     assert thrice.cost(setup(prices=Prices(1.0, 10.0))) == pytest.approx(expected)
 
 
-def test_traces_that_were_judged_are_known_unless_they_have_grown(tmp_path: Path) -> None:
+def test_judged_traces_are_free_unless_grown(tmp_path: Path) -> None:
     write_runs(tmp_path / "runs", 3)
     workspace = Workspace.open(":memory:")
     chosen = setup()
@@ -99,7 +99,7 @@ def test_traces_that_were_judged_are_known_unless_they_have_grown(tmp_path: Path
     assert list(workspace.events()) == before
 
 
-def test_what_answers_took_before_is_the_better_guess(tmp_path: Path) -> None:
+def test_earlier_answers_improve_the_estimate(tmp_path: Path) -> None:
     trace = MemoryTrace().user("hello")
     workspace = Workspace.open(":memory:")
     guess = estimate_run(setup(), [trace], workspace).tokens_out

@@ -1,4 +1,4 @@
-"""Examples from gold: which ones, from where, and that the wall holds."""
+"""Few-shot examples chosen from gold."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ def side(name: str, who: str, marks: Mapping[str, Target], absent: Sequence[str]
 
 
 def case(name: str, marks: Mapping[str, Target], absent: Sequence[str] = ()) -> GoldCase:
-    """Gold on which alice and bob agree."""
     sides = tuple(side(name, who, marks, absent) for who in ("alice", "bob"))
     return GoldCase(name, gold_of_trace(sides, (), MODES), sides)
 
@@ -74,7 +73,7 @@ CASES = [
 ]
 
 
-def test_examples_are_spread_over_modes_and_traces_with_one_near_miss() -> None:
+def test_examples_are_spread_over_modes_reproducible_and_redacted() -> None:
     chosen = choose_examples(CASES, MAST, at_hand, NONE, count=4)
     present = [one for one, _ in chosen if one.verdict is PRESENT]
     assert len(chosen) == 4
@@ -85,18 +84,6 @@ def test_examples_are_spread_over_modes_and_traces_with_one_near_miss() -> None:
     assert near[0] == ExampleChoice("conversation_reset", ABSENT, "t1")
     assert "1.3 Step repetition" in near[1].rationale
     assert near[1].quote is None
-
-
-def test_an_example_shows_the_span_with_the_words_and_the_note() -> None:
-    [(choice, example)] = choose_examples(CASES[3:], MAST, at_hand, NONE, count=1)
-    assert choice == ExampleChoice("reasoning_action_mismatch", PRESENT, "t4")
-    assert example.quote == "step 2, I look"
-    assert example.quote in example.excerpt
-    assert example.rationale == "why reasoning_action_mismatch"
-    assert len(example.excerpt) < 2_000
-
-
-def test_the_same_gold_gives_the_same_examples_in_any_order_and_redacted() -> None:
     once = choose_examples(CASES, MAST, at_hand, NONE, count=3)
     assert choose_examples(CASES[::-1], MAST, at_hand, NONE, count=3) == once
     assert any("mail@" in example.excerpt for _, example in once)
@@ -104,7 +91,13 @@ def test_the_same_gold_gives_the_same_examples_in_any_order_and_redacted() -> No
     assert all("mail@" not in example.excerpt for _, example in redacted)
 
 
-def test_long_texts_are_shortened_around_the_words() -> None:
+def test_an_example_shows_quote_and_note_and_shortens_long_texts() -> None:
+    [(choice, example)] = choose_examples(CASES[3:], MAST, at_hand, NONE, count=1)
+    assert choice == ExampleChoice("reasoning_action_mismatch", PRESENT, "t4")
+    assert example.quote == "step 2, I look"
+    assert example.quote in example.excerpt
+    assert example.rationale == "why reasoning_action_mismatch"
+    assert len(example.excerpt) < 2_000
     trace = MemoryTrace().say("x " * 5_000 + "the words that prove it" + " y" * 5_000)
     target = Target("line 1", "line 1", "the words that prove it", 10_000, 10_023)
     gold = case("t", {"task_derailment": target})
@@ -113,7 +106,7 @@ def test_long_texts_are_shortened_around_the_words() -> None:
     assert len(example.excerpt) < 2_000
 
 
-def test_a_trace_that_is_set_aside_is_never_shown() -> None:
+def test_held_out_traces_are_never_shown() -> None:
     seen: list[str] = []
 
     def noting(trace_id: str) -> Trace | None:
@@ -128,7 +121,7 @@ def test_a_trace_that_is_set_aside_is_never_shown() -> None:
         choose_examples(CASES, MAST, noting, NONE, may_use=lambda _: False)
 
 
-def test_a_mark_that_was_overruled_is_a_near_miss() -> None:
+def test_an_overruled_label_is_a_near_miss() -> None:
     sides = (
         side("t", "alice", {"step_repetition": words_at("t", 1)}),
         side("t", "bob", {}, absent=["step_repetition"]),
@@ -150,22 +143,19 @@ def test_a_mark_that_was_overruled_is_a_near_miss() -> None:
     assert example.rationale == "each look had another reason"
 
 
-@pytest.mark.parametrize(
-    ("cases", "word"),
-    [
+def test_the_reason_for_no_examples_is_given() -> None:
+    one_person = GoldCase("t1", gold_of_trace((CASES[0].sides[0],), (), MODES))
+    for cases, reason in (
         ([], "no settled gold"),
-        ([GoldCase("t1", gold_of_trace((CASES[0].sides[0],), (), MODES))], "no settled gold"),
+        ([one_person], "no settled gold"),
         ([case("gone-1", {"task_derailment": words_at("gone-1", 1)})], "none of their files"),
         ([case("t9", {"task_derailment": WHOLE_TRACE})], "names no places"),
-    ],
-    ids=["empty", "one person", "no file", "no place"],
-)
-def test_why_there_are_none_is_said(cases: list[GoldCase], word: str) -> None:
-    with pytest.raises(FewShotError, match=word):
-        choose_examples(cases, MAST, at_hand, NONE)
+    ):
+        with pytest.raises(FewShotError, match=reason):
+            choose_examples(cases, MAST, at_hand, NONE)
 
 
-def test_a_run_that_goes_on_has_its_own_examples_also_when_there_is_more_gold() -> None:
+def test_a_resumed_run_keeps_its_examples() -> None:
     chosen = choose_examples(CASES, MAST, at_hand, NONE, count=3)
     choices = [choice for choice, _ in chosen]
     assert recorded_choices((("temperature", "0"), *choice_parameters(chosen))) == tuple(choices)
@@ -176,7 +166,7 @@ def test_a_run_that_goes_on_has_its_own_examples_also_when_there_is_more_gold() 
 
 
 @pytest.mark.slow
-def test_built_in_are_a_hit_and_a_near_miss_of_each_mode() -> None:
+def test_built_in_examples_are_a_hit_and_a_near_miss_of_each_mode() -> None:
     examples = built_in_examples(MAST, NONE)
     assert [(one.mode, one.verdict) for one in examples] == [
         (mode, verdict) for mode in MODES for verdict in (PRESENT, ABSENT)

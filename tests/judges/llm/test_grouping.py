@@ -1,4 +1,4 @@
-"""Open notes put in groups by a model."""
+"""Grouping of open notes by a model."""
 
 from __future__ import annotations
 
@@ -39,19 +39,7 @@ def proposed(server: ModelServer) -> Proposal:
     return asyncio.run(propose_groups(setup_of(server), NOTES))
 
 
-def test_one_request_with_its_schema_brings_groups_and_says_what_it_took() -> None:
-    with ModelServer(lambda *_: answer(groups(("Asks twice", [1, 2]), ("Mix-up", [3])))) as server:
-        found = proposed(server)
-        (asked,) = server.chats
-    assert found.groups == {NOTES[0]: "Asks twice", NOTES[1]: "Asks twice", NOTES[2]: "Mix-up"}
-    assert (found.usage.requests, found.usage.tokens_in, found.usage.tokens_out) == (1, 100, 50)
-    body = json.dumps(asked.body)
-    assert '"required": ["groups"]' in body
-    assert "wrong customer" in body
-    assert "anna@example.org" not in body
-
-
-def test_what_cannot_be_used_is_asked_once_more_and_then_told() -> None:
+def test_an_unusable_grouping_is_requested_once_more() -> None:
     def script(_body: dict[str, object], n: int) -> Action:
         return answer("no groups" if n == 0 else groups(("Asks twice", [1])))
 
@@ -64,16 +52,25 @@ def test_what_cannot_be_used_is_asked_once_more_and_then_told() -> None:
         proposed(server)
 
 
-def test_what_is_sent_where_is_told_and_more_than_one_request_holds_is_refused() -> None:
+def test_one_request_groups_notes_and_reports_its_cost() -> None:
     told = what_it_takes(setup_of(), NOTES)
     assert "words of 3 notes are sent to 127.0.0.1:9, this machine, and nothing else" in told
     assert "1 request, about" in told
     assert "It stops at" in told
     with pytest.raises(MastError, match="one request holds 20"):
         grouping_request(setup_of(window_tokens=20), NOTES)
+    with ModelServer(lambda *_: answer(groups(("Asks twice", [1, 2]), ("Mix-up", [3])))) as server:
+        found = proposed(server)
+        (asked,) = server.chats
+    assert found.groups == {NOTES[0]: "Asks twice", NOTES[1]: "Asks twice", NOTES[2]: "Mix-up"}
+    assert (found.usage.requests, found.usage.tokens_in, found.usage.tokens_out) == (1, 100, 50)
+    body = json.dumps(asked.body)
+    assert '"required": ["groups"]' in body
+    assert "wrong customer" in body
+    assert "anna@example.org" not in body
 
 
-def test_a_note_is_in_one_group_under_a_name_that_is_no_tag() -> None:
+def test_a_note_is_in_one_group_without_a_tag_sign() -> None:
     found = read_groups(groups(("#who ", [1, 9, 0]), ("", [2]), ("again", [1, 3])), NOTES)
     assert found == {NOTES[0]: "who", NOTES[2]: "again"}
 
@@ -89,7 +86,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_whatever_a_model_says_is_groups_of_the_notes_or_refused(value: object) -> None:
+def test_any_json_is_groups_or_refused(value: object) -> None:
     try:
         found = read_groups(json.dumps({"groups": value}), NOTES)
     except Malformed:

@@ -1,12 +1,14 @@
-"""A trace is judged window by window; whatever a model says, a result can be checked."""
+"""Judging of one trace: windows, second looks, decisive steps."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import json
 import random
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import SupportsInt
 
 import pytest
@@ -24,10 +26,19 @@ from mast_tui.judges.llm.request import (
     RunStops,
     TraceFails,
 )
+from mast_tui.judges.llm.answer.json_object import Malformed
+from mast_tui.judges.llm.request import AllowanceSpent
+from mast_tui.judges.llm.request import ContextOverflow
+from mast_tui.judges.llm.request import RunStops
+from mast_tui.judges.llm.request import TraceFails
+from mast_tui.judges.llm.request import Unanswered
+from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.judges.llm.prompt.verification import parse_verification
+from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
 from mast_tui.judges.llm.run import judging
 from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.protocol import Judgement
-from mast_tui.labels import Match, QuoteCounts
+from mast_tui.labels import Match, QuoteCounts, VerdictValue
 from tests.judges.llm.scripted_model import (
     MAST,
     SMALL,
@@ -39,13 +50,15 @@ from tests.judges.llm.scripted_model import (
     finding,
     is_about_modes,
     judge,
+    notes,
     run_of,
     shown_by,
 )
+from tests.judges.llm.views import view_of
 from tests.judges.memory_trace import MemoryTrace
 
 
-async def test_a_claim_becomes_a_finding_with_its_words_in_the_trace() -> None:
+async def test_a_claim_becomes_a_finding_with_its_quote() -> None:
     trace = run_of(10)
     model = Model(lambda r, _: answer(r, m1_3=[finding(4, "This is step 3 of the work.")]))
     result = await judge(trace, model)
@@ -58,7 +71,7 @@ async def test_a_claim_becomes_a_finding_with_its_words_in_the_trace() -> None:
     assert result.remarks == ()
 
 
-async def test_what_must_be_checked_is_said_in_remarks() -> None:
+async def test_doubtful_findings_are_remarked() -> None:
     def says(request: Request, room: int) -> Reply:
         found = [finding(9, "This is step 3 of the work."), finding(2, "nobody has ever said this")]
         said = answer(request, m1_3=found, m2_2=None)
@@ -74,7 +87,7 @@ async def test_what_must_be_checked_is_said_in_remarks() -> None:
     assert "answers as text" in remarks
 
 
-async def test_the_windows_are_summarised_and_judged_with_the_story_of_the_run() -> None:
+async def test_windows_are_summarised_then_judged_with_the_story() -> None:
     trace = run_of(40)
     seen: list[Judgement] = []
 
@@ -108,7 +121,7 @@ async def test_the_windows_are_summarised_and_judged_with_the_story_of_the_run()
 
 
 class Waves(ModelClient):
-    """A model that answers all requests that wait at once, and counts how often it does."""
+    """A model that answers all waiting requests together, and counts the rounds."""
 
     def __init__(self) -> None:
         self.waves = 0
@@ -142,9 +155,7 @@ class Waves(ModelClient):
             turn.set_result(None)
 
 
-async def test_a_million_tokens_take_five_requests_in_sequence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_million_tokens_take_five_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     # All work is done on the event loop, so that every wave is complete.
     monkeypatch.setattr(judging, "SMALL", 10**9)
     trace = run_of(500, words=2_000)
@@ -156,24 +167,7 @@ async def test_a_million_tokens_take_five_requests_in_sequence(
     assert model.waves == 5
 
 
-async def test_what_two_windows_see_in_their_overlap_is_found_once() -> None:
-    trace = run_of(40, words=4)
-
-    def says(request: Request, room: int) -> Reply:
-        if not is_about_modes(request):
-            return answer(request)
-        first, last = shown_by(request)
-        steps = range(max(first, 2), last + 1)
-        return answer(request, m1_3=[finding(n, f"step {n - 1} of the work") for n in steps])
-
-    model = Model(says)
-    result = await judge(trace, model, parameters=SMALL)
-    shown = [shown_by(request) for request in model.asked if is_about_modes(request)]
-    assert any(before[1] >= after[0] for before, after in itertools.pairwise(shown))
-    assert [f.first for f in result.judgement.findings] == [f"line {n}" for n in range(2, 41)]
-
-
-async def test_windows_that_are_too_long_are_asked_in_smaller_ones() -> None:
+async def test_too_long_windows_are_split() -> None:
     trace = run_of(40)
     said: list[tuple[int, int]] = []
     told: list[str] = []
@@ -204,7 +198,7 @@ def reads_nothing(request: Request, room: int) -> Reply:
     raise ContextOverflow("too long")
 
 
-async def test_a_model_that_reads_nothing_ends_in_words_and_is_asked_again_later() -> None:
+async def test_a_model_that_reads_nothing_fails_the_trace() -> None:
     ledger = Kept()
     for _ in range(2):
         with pytest.raises(TraceFails, match="reads"):
@@ -220,7 +214,7 @@ def fails(request: Request, room: int) -> Reply:
     raise AssertionError("nothing should be asked any more")
 
 
-async def test_samples_are_asked_apart_and_counted_together() -> None:
+async def test_samples_are_asked_separately_and_counted() -> None:
     def says(request: Request, room: int) -> Reply:
         found = [finding(4, "This is step 3 of the work.")] if request.sample < 2 else []
         return answer(request, m1_3=found, m1_1="unsure" if request.sample else [])
@@ -236,7 +230,7 @@ async def test_samples_are_asked_apart_and_counted_together() -> None:
 
 
 class Whims(ModelClient):
-    """A model that answers well, badly, or not at all, the same way to the same question."""
+    """A model whose answers are right, wrong or missing by chance, from a seed."""
 
     def __init__(self, seed: int, trace: MemoryTrace) -> None:
         self._seed = seed
@@ -282,15 +276,8 @@ class Whims(ModelClient):
         text = self._trace.text(chance.randrange(spans))
         start = chance.randrange(len(text))
         quote = text[start : start + chance.choice([3, 20, 60, 400])]
-        dressed = [
-            quote,
-            quote,
-            f'"{quote}"',
-            quote.replace(" ", "\n"),
-            quote[::-1],
-            "made up",
-            None,
-        ]
+        wrapped = (f'"{quote}"', quote.replace(" ", "\n"), quote[::-1], "made up", None)
+        dressed = [quote, quote, *wrapped]
         return {
             "first": chance.choice([None, 1, "#3", spans, spans + 9, -1, chance.randint(1, spans)]),
             "last": chance.choice([None, 2, "7", spans, chance.randint(1, spans)]),
@@ -302,7 +289,7 @@ class Whims(ModelClient):
 
 
 def check(trace: MemoryTrace, result: TraceResult) -> None:
-    """All that a person may rely on."""
+    """Check what holds for every result."""
     judgement = result.judgement
     places = [(f.mode, f.target) for f in judgement.findings]
     assert len(places) == len(set(places))
@@ -332,7 +319,7 @@ def check(trace: MemoryTrace, result: TraceResult) -> None:
     st.integers(1, 3),
     st.sampled_from([1_000, 3_000, 24_000]),
 )
-def test_whatever_a_model_does_the_result_holds_or_an_error_is_told(
+def test_any_model_gives_a_sound_result_or_an_error(
     seed: int, spans: int, samples: int, window_tokens: int
 ) -> None:
     trace, ledger = run_of(spans), Kept()
@@ -352,7 +339,7 @@ def test_whatever_a_model_does_the_result_holds_or_an_error_is_told(
     asyncio.run(many())
 
 
-async def test_what_is_odd_a_thousand_times_is_told_in_short() -> None:
+async def test_remarks_are_limited() -> None:
     def odd(request: Request, _: int) -> Reply:
         body = json.loads(answer(request).text)
         body["modes"] |= {f"mode {n}": "absent" for n in range(900)}
@@ -361,3 +348,302 @@ async def test_what_is_odd_a_thousand_times_is_told_in_short() -> None:
     remarks = (await judge(run_of(4), Model(odd))).remarks
     assert len(remarks) == 20
     assert remarks[-1] == "and 881 remarks more"
+
+
+# Second looks
+
+
+VERIFYING = Parameters("a-model", verify=True)
+SMALL_VERIFYING = Parameters("a-model", window_tokens=1_200, answer_tokens=500, verify=True)
+
+Says = Callable[[Request], Mapping[str, object]]
+
+
+def is_second_look(request: Request) -> bool:
+    return "verdict" in request.schema["properties"]  # type: ignore[operator]
+
+
+def looked_at(says: Says, first: Callable[[Request], Reply]) -> Model:
+    """Return a model that judges by ``first``, and answers second looks by ``says``."""
+
+    def reply(request: Request, room: int) -> Reply:
+        if not is_second_look(request):
+            return first(request)
+        return Reply(json.dumps(says(request)), "stop", "json_schema", request.tokens, 40)
+
+    return Model(reply)
+
+
+def said(verdict: str, confidence: float = 0.9) -> dict[str, object]:
+    looked = {"shows": "…", "definition": f"it is {verdict}", "boundary": None}
+    return {**looked, "verdict": verdict, "confidence": confidence}
+
+
+def text_of(request: Request) -> str:
+    return "MARK".join(request.user)
+
+
+def repeats_at(span: int) -> Callable[[Request], Reply]:
+    return lambda r: answer(r, m1_3=[finding(span, f"This is step {span - 1} of the work.")])
+
+
+async def test_refuted_findings_are_dropped_and_others_explained() -> None:
+    model = looked_at(
+        lambda r: said("fails" if "#4" in text_of(r).partition("finding]")[2] else "holds"),
+        lambda r: answer(
+            r,
+            m1_3=[finding(4, "This is step 3 of the work.")],
+            m2_2=[finding(6, "This is step 5 of the work.")],
+        ),
+    )
+    result = await judge(run_of(10), model, parameters=VERIFYING)
+    [found] = result.judgement.findings
+    assert (found.mode, found.confidence) == ("fail_to_ask_for_clarification", 0.9)
+    assert found.rationale == "see #6 On a second look: it is holds"
+    assert "step_repetition" in (result.judgement.judged or ())
+    assert "step_repetition" not in result.judgement.unsure
+    assert "1 finding did not hold on a second look" in result.remarks
+    assert len(model.asked) == 3
+
+
+async def test_with_samples_confidence_stays_their_share() -> None:
+    seen = iter((True, False))
+    model = looked_at(
+        lambda r: said("holds"),
+        lambda r: answer(r, m1_3=[finding(4, "This is step 3 of the work.")] if next(seen) else []),
+    )
+    result = await judge(run_of(10), model, parameters=replace(VERIFYING, samples=2))
+    assert [found.confidence for found in result.judgement.findings] == [0.5]
+    assert len(model.asked) == 3, "a finding is looked at once, whatever the samples"
+
+
+async def test_altered_quotes_come_first_with_both_wordings() -> None:
+    model = looked_at(
+        lambda r: said("unsure", 0.3),
+        lambda r: answer(
+            r,
+            m1_3=[finding(4, "This is step 3 of the work.")],
+            m1_5=[finding(8, "nobody has ever said anything like that")],
+            m2_2=[finding(6, "This is step 77 of the work.")],
+        ),
+    )
+    result = await judge(run_of(10), model, parameters=VERIFYING)
+    looks = [text_of(request) for request in model.asked[1:]]
+    assert [look.partition("finding]\n")[2][:3] for look in looks] == ["2.2", "1.5", "1.3"]
+    assert "quote: This is step 77 of the work." in looks[0]
+    assert "the record has: This is step 5 of the work." in looks[0]
+    assert "the record has no such words" in looks[1]
+    assert {found.confidence for found in result.judgement.findings} == {0.3}
+
+
+async def test_the_request_has_definition_boundaries_and_context() -> None:
+    model = looked_at(lambda r: said("holds"), repeats_at(30))
+    await judge(run_of(60, words=80), model, parameters=VERIFYING)
+    look = model.asked[-1]
+    first, last = shown_by(look)
+    assert 1 < first < 30 < last < 60
+    mode = MAST.mode("step_repetition")
+    assert mode.definition in text_of(look)
+    assert all(other.difference in text_of(look) for other in mode.confusable)
+    assert MAST.mode("task_derailment").definition not in text_of(look)
+    assert look.tokens < 8_000
+
+
+async def test_contradicting_windows_are_mentioned() -> None:
+    """A span that two windows show, one of which found the mode there and one none of it."""
+    plain = Model(lambda request, _: answer(request))
+    await judge(run_of(60, words=2), plain, parameters=SMALL_VERIFYING)
+    windows = [shown_by(request) for request in plain.asked if is_about_modes(request)]
+    at = next(n for n in range(2, 60) if sum(first <= n <= last for first, last in windows) == 2)
+    saw = next(window for window in windows if window[0] <= at <= window[1])
+
+    def first(request: Request) -> Reply:
+        found = [finding(at, f"This is step {at - 1} of the work.")]
+        is_there = is_about_modes(request) and shown_by(request) == saw
+        return answer(request, m1_3=found if is_there else [])
+
+    model = looked_at(lambda r: said("fails"), first)
+    result = await judge(run_of(60, words=2), model, parameters=SMALL_VERIFYING)
+    [look] = [request for request in model.asked if is_second_look(request)]
+    assert "found none of this mode there" in text_of(look)
+    assert result.judgement.findings == ()
+    assert result.judgement.unsure == ()
+
+
+async def test_a_second_look_is_redacted_and_not_repeated() -> None:
+    ledger, model = Kept(), looked_at(lambda r: said("holds"), repeats_at(4))
+    before = await judge(run_of(10), model, ledger, parameters=VERIFYING)
+    again = looked_at(lambda r: said("fails"), repeats_at(4))
+    assert await judge(run_of(10), again, ledger, parameters=VERIFYING) == before
+    assert again.asked == []
+    quoting = looked_at(
+        lambda r: said("holds"),
+        lambda r: answer(r, m1_1=[finding(1, "tell [redacted e-mail 1] when it is done")]),
+    )
+    await judge(run_of(6), quoting, parameters=VERIFYING)
+    assert "finding]" in text_of(quoting.asked[-1])
+    assert "bob@example.com" not in text_of(quoting.asked[-1])
+
+
+async def test_less_context_is_shown_to_a_model_that_reads_less() -> None:
+    for reads, confidence in [(3_600, 0.9), (0, 0.75)]:
+
+        def says(request: Request, room: int, reads: int = reads) -> Reply:
+            if not is_second_look(request):
+                return repeats_at(30)(request)
+            if request.tokens > reads:
+                raise ContextOverflow("too long")
+            return Reply(json.dumps(said("holds")), "stop", "json_schema", 1, 1)
+
+        result = await judge(run_of(60, words=80), Model(says), parameters=VERIFYING)
+        assert [found.confidence for found in result.judgement.findings] == [confidence]
+        unseen = "a finding was not looked at again: the model reads too little"
+        assert (unseen in result.remarks) == (reads == 0)
+
+
+async def test_an_unusable_second_look_fails_the_trace() -> None:
+    model = looked_at(lambda r: {"opinion": "fine"}, repeats_at(4))
+    with pytest.raises(Unanswered, match="a finding in #4 could not be used, twice"):
+        await judge(run_of(10), model, parameters=VERIFYING)
+
+
+def test_answers_are_read_in_other_words_or_refused() -> None:
+    for text, verdict, confidence in (
+        ('{"verdict": "holds", "confidence": 0.8}', VerdictValue.PRESENT, 0.8),
+        ('{"verdict": "Not met.", "confidence": "20%"}', VerdictValue.ABSENT, 0.2),
+        ('so:\n```json\n{"verdict": false, "confidence": 4}\n```', VerdictValue.ABSENT, 0.8),
+        ('{"verdict": "unsure"}', VerdictValue.UNSURE, None),
+    ):
+        read = parse_verification(text, view_of(run_of(3)))
+        assert (read.verdict, read.confidence) == (verdict, confidence)
+    for text in ("", "it holds", '{"verdict": "perhaps"}', '{"verdict": "ho'):
+        with pytest.raises(Malformed):
+            parse_verification(text, view_of(run_of(3)))
+
+
+# Decisive steps
+
+
+WHOLE = Parameters("a-model", decisive="whole run")
+STEPS = Parameters("a-model", decisive="step by step")
+
+
+def step(first: int, **more: object) -> dict[str, object]:
+    return {
+        "rationale": f"see #{first}",
+        "quote": f"This is step {first - 1} of the work.",
+        "first": first,
+        "agent": "agent",
+        "correction": "Ask first",
+        "then": "the cart would have been mended",
+        "mode": "2.2",
+        "fits": True,
+        "confidence": 0.75,
+        **more,
+    }
+
+
+def says(request: Request, *steps: dict[str, object]) -> Reply:
+    body: dict[str, object] = {"notes": "", "decisive": list(steps)}
+    return notes(request) or Reply(json.dumps(body), "stop", "json_schema", request.tokens, 50)
+
+
+async def test_the_decisive_step_is_a_finding_with_a_remedy() -> None:
+    result = await judge(run_of(10), Model(lambda r, _: says(r, step(4))), parameters=WHOLE)
+    [found] = result.judgement.findings
+    assert (found.mode, found.first, found.last) == (
+        "fail_to_ask_for_clarification",
+        "line 4",
+        "line 4",
+    )
+    assert (found.decisive, found.confidence) == (True, 0.75)
+    assert found.remedy == "Ask first. Then: the cart would have been mended."
+    assert found.evidence is not None
+    assert found.evidence.match is Match.EXACT
+    assert result.judgement.judged == (found.mode,), "of other modes nothing is said"
+    assert result.remarks == ()
+
+
+async def test_the_surest_window_and_most_samples_count() -> None:
+    def answers(request: Request, _: int) -> Reply:
+        if asks_for(request) != "notes":
+            return says(request)
+        first, last = shown_by(request)
+        return says(request, step(first + 1, confidence=0.9 if first < 10 < last else 0.4))
+
+    parameters = replace(WHOLE, window_tokens=1_200)
+    model = Model(answers)
+    result = await judge(run_of(40), model, parameters=parameters)
+    assert len(model.asked) > 2
+    [found] = result.judgement.findings
+    assert found.confidence == 0.9
+    # Of samples the step counts that most of them name.
+    places = iter((7, 4, 4))
+    sampled = Model(lambda r, _: says(r, step(next(places), confidence=0.1)))
+    result = await judge(run_of(10), sampled, parameters=replace(WHOLE, samples=3))
+    [found] = result.judgement.findings
+    assert found.first == "line 4"
+    assert found.confidence == pytest.approx(2 / 3)
+
+
+async def test_step_by_step_ends_with_the_first_step() -> None:
+    def answers(request: Request, _: int) -> Reply:
+        _, last = shown_by(request)
+        return says(request, *([step(last)] if last in (5, 8) else []))
+
+    model = Model(answers)
+    result = await judge(run_of(10), model, parameters=STEPS)
+    assert [shown_by(request) for request in model.asked] == [(1, n) for n in (2, 3, 4, 5)]
+    assert {asks_for(request) for request in model.asked} == {"notes"}
+    assert [found.first for found in result.judgement.findings] == ["line 5"]
+
+
+async def test_step_by_step_needs_a_short_run() -> None:
+    model = Model(lambda r, _: says(r, step(61)))
+    await judge(run_of(61, words=1), model, parameters=STEPS)
+    assert len(model.asked) == 1
+
+    def reads_nothing(request: Request, _: int) -> Reply:
+        raise ContextOverflow("too long")
+
+    with pytest.raises(TraceFails, match="step by step"):
+        await judge(run_of(10), Model(reads_nothing), parameters=STEPS)
+
+
+async def test_misfits_of_mode_and_agent_are_remarked() -> None:
+    said = step(4, fits=False, agent="the planner", mode="FM-2.6")
+    result = await judge(run_of(10), Model(lambda r, _: says(r, said)), parameters=WHOLE)
+    [found] = result.judgement.findings
+    assert found.rationale == "see #4 It meets the definition of no mode; this one comes closest."
+    assert found.mode == "reasoning_action_mismatch"
+    [remark] = result.remarks
+    assert remark.startswith("the decisive step is called the planner's")
+
+
+UNUSABLE: list[tuple[dict[str, object], str]] = [
+    ({"first": 99}, "no span that exists"),
+    ({"mode": "9.9"}, "no mode"),
+    ({"correction": " "}, "no correction"),
+]
+
+
+async def test_unusable_steps_are_requested_once_more_and_other_shapes_read() -> None:
+    for said, words in UNUSABLE:
+        answer = step(4) | said
+        model = Model(partial(lambda answer, r, _: says(r, answer), answer))
+        with pytest.raises(Unanswered, match=words):
+            await judge(run_of(10), model, parameters=WHOLE)
+        assert len(model.asked) == 2
+    for shape, found in ((step(4), 1), (None, 0), ([], 0)):
+        reply = Reply(json.dumps({"decisive": shape}), "stop", "text", 1, 1)
+        model = Model(partial(lambda reply, *_: reply, reply))
+        result = await judge(run_of(10), model, parameters=WHOLE)
+        assert len(result.judgement.findings) == len(result.judgement.judged or ()) == found
+    with pytest.raises(Unanswered):
+        await judge(run_of(10), Model(lambda r, _: Reply("{}", "stop", "text", 1, 1)), None, WHOLE)
+
+
+def test_the_way_of_asking_is_part_of_the_judge_s_name() -> None:
+    verifying = Parameters("a-model", verify=True)
+    ways = (Parameters("a-model"), WHOLE, STEPS, verifying)
+    assert len({Prompt(MAST, parameters).hash for parameters in ways}) == 4

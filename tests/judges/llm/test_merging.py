@@ -1,11 +1,10 @@
-"""What windows and samples say becomes one judgement: nothing twice, nothing made up."""
+"""Findings of several windows and samples merged into one judgement."""
 
 from __future__ import annotations
 
 import random
 
-import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.answer.merging import (
@@ -35,26 +34,17 @@ def seen(
     sample: int = 0,
     rationale: str = "",
 ) -> Sighting:
-    """A finding on these spans; ``at`` are the span and the ends of words that were found."""
+    """Return a finding on these spans; ``at`` is the span and the range of its quote."""
     last = first if last is None else last
     key = None if first is None else f"k{first}"
     words = Evidence(key=key, quote="lost words") if lost else None
     if at is not None:
+        span, start, end = at
         words = Evidence(
-            key=f"k{at[0]}",
-            quote=f"words {at}",
-            char_start=at[1],
-            char_end=at[2],
-            match=Match.EXACT,
+            key=f"k{span}", quote=f"words {at}", char_start=start, char_end=end, match=Match.EXACT
         )
-    finding = Finding(
-        mode=mode,
-        first=key,
-        last=None if last is None else f"k{last}",
-        rationale=rationale,
-        confidence=confidence,
-        evidence=words,
-    )
+    last_key = None if last is None else f"k{last}"
+    finding = Finding(mode, key, last_key, rationale, confidence, evidence=words)
     return Sighting(finding, first, last, at[0] if at else None, shown, sample)
 
 
@@ -68,7 +58,7 @@ def part(
     shown: tuple[int, int] = (0, 99),
     modes: tuple[str, ...] = MODES,
 ) -> WindowAnswer:
-    """A window's answer; modes that were seen are present, others as said, else absent."""
+    """Return a window's answer; modes with findings are present, others as said or absent."""
     verdicts = dict.fromkeys(modes, ABSENT) | {s.finding.mode: PRESENT for s in sightings}
     if said is not None:
         verdicts = said
@@ -98,17 +88,16 @@ TWO = {
 }
 
 
-@pytest.mark.parametrize("name", [*SAME, *TWO])
-def test_what_is_seen_twice_is_one_finding_and_other_things_are_two(name: str) -> None:
-    one, other = (SAME | TWO)[name]
-    for pair in ((one, other), (other, one)):
-        if name in SAME:
-            assert len(merged_windows([part(pair[0]), part(pair[1])])) == 1
-        else:
-            assert len(merged_windows([part(*pair)])) == 2
+def test_repeated_findings_are_joined_and_different_ones_kept() -> None:
+    for name, (one, other) in (SAME | TWO).items():
+        for pair in ((one, other), (other, one)):
+            if name in SAME:
+                assert len(merged_windows([part(pair[0]), part(pair[1])])) == 1, name
+            else:
+                assert len(merged_windows([part(*pair)])) == 2, name
 
 
-def test_proven_words_are_shown_before_surer_ones_without_proof() -> None:
+def test_a_located_quote_goes_before_confidence() -> None:
     proven = seen(46, at=(46, 0, 5), confidence=0.2, shown=EARLY, rationale="proven")
     unproven = seen(46, confidence=0.6, shown=LATE)
     lost = seen(46, lost=True, confidence=0.9, shown=LATE)
@@ -121,33 +110,25 @@ def test_proven_words_are_shown_before_surer_ones_without_proof() -> None:
     assert (kept.finding.rationale, kept.first) == ("surer", 44)
 
 
-@pytest.mark.parametrize(
-    ("said", "of_windows", "of_samples"),
-    [
-        ([ABSENT, ABSENT], ABSENT, ABSENT),
-        ([ABSENT, UNSURE], UNSURE, UNSURE),
-        ([UNSURE, UNSURE], UNSURE, UNSURE),
-        ([ABSENT, None], None, ABSENT),
-        ([UNSURE, None], None, UNSURE),
-        ([None, None], None, None),
-        ([ABSENT, ABSENT, UNSURE], UNSURE, ABSENT),
-        ([ABSENT, None, None], None, ABSENT),
-    ],
-)
-def test_windows_must_all_allow_a_verdict_and_samples_decide_by_number(
-    said: list[VerdictValue | None],
-    of_windows: VerdictValue | None,
-    of_samples: VerdictValue | None,
-) -> None:
-    parts = [part(said={"stops": value} if value else {}, modes=MODES[::2]) for value in said]
-    for samples, verdict in (([parts], of_windows), ([[one] for one in parts], of_samples)):
-        judgement = judgement_of(samples, MODES)
-        assert ("stops" in judgement.unsure) == (verdict is UNSURE)
-        assert ("stops" in (judgement.judged or ())) == (verdict is not None)
-        assert "forgets" not in (judgement.judged or ())
+VERDICTS: list[tuple[list[VerdictValue | None], VerdictValue | None, VerdictValue | None]] = [
+    ([ABSENT, ABSENT], ABSENT, ABSENT), ([ABSENT, UNSURE], UNSURE, UNSURE),
+    ([UNSURE, UNSURE], UNSURE, UNSURE), ([ABSENT, None], None, ABSENT),
+    ([UNSURE, None], None, UNSURE), ([None, None], None, None),
+    ([ABSENT, ABSENT, UNSURE], UNSURE, ABSENT), ([ABSENT, None, None], None, ABSENT),
+]  # fmt: skip
 
 
-def test_what_was_seen_anywhere_is_present_whatever_else_was_said() -> None:
+def test_verdicts_need_all_windows_and_most_samples() -> None:
+    for said, of_windows, of_samples in VERDICTS:
+        parts = [part(said={"stops": value} if value else {}, modes=MODES[::2]) for value in said]
+        for samples, verdict in (([parts], of_windows), ([[one] for one in parts], of_samples)):
+            judgement = judgement_of(samples, MODES)
+            assert ("stops" in judgement.unsure) == (verdict is UNSURE)
+            assert ("stops" in (judgement.judged or ())) == (verdict is not None)
+            assert "forgets" not in (judgement.judged or ())
+
+
+def test_a_mode_seen_in_any_window_is_present() -> None:
     parts = [
         part(said={}),
         part(seen(60), said={"repeats": PRESENT}),
@@ -156,15 +137,12 @@ def test_what_was_seen_anywhere_is_present_whatever_else_was_said() -> None:
     judgement = judgement_of([parts], MODES)
     assert [finding.mode for finding in judgement.findings] == ["repeats"]
     assert (judgement.judged, judgement.unsure) == (("repeats",), ())
-
-
-def test_a_window_that_does_not_look_at_a_mode_has_no_say_in_it() -> None:
+    # A window that does not look at a mode has no say in it.
     inner = part(modes=("repeats",), shown=EARLY)
-    judgement = judgement_of([[inner, part(shown=LATE)]], MODES)
-    assert judgement.judged == MODES
+    assert judgement_of([[inner, part(shown=LATE)]], MODES).judged == MODES
 
 
-def test_the_share_of_the_samples_is_the_confidence() -> None:
+def test_confidence_is_the_share_of_samples() -> None:
     samples = [
         [part(seen(3, 5, confidence=0.9, sample=0), seen(60, sample=0))],
         [part(seen(5, 8, at=(6, 0, 5), confidence=0.1, sample=1))],
@@ -178,7 +156,7 @@ def test_the_share_of_the_samples_is_the_confidence() -> None:
     ]
 
 
-def test_while_windows_follow_there_is_no_verdict_but_on_what_was_found() -> None:
+def test_a_partial_judgement_has_only_verdicts_on_findings() -> None:
     judgement = partial_judgement(
         merge_sightings([[part(seen(3, mode="stops"), said={"forgets": UNSURE})]], MODES)
     )
@@ -214,7 +192,7 @@ def samples(draw: st.DrawFn) -> list[list[WindowAnswer]]:
 
 
 @given(samples())
-def test_nothing_is_found_twice_and_nothing_is_lost(parts: list[list[WindowAnswer]]) -> None:
+def test_merging_loses_and_repeats_nothing(parts: list[list[WindowAnswer]]) -> None:
     judgement = judgement_of(parts, MODES)
     places = [(f.mode, f.target) for f in judgement.findings]
     assert len(places) == len(set(places))
@@ -228,8 +206,9 @@ def test_nothing_is_found_twice_and_nothing_is_lost(parts: list[list[WindowAnswe
     assert starts == sorted(starts)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(samples(), st.randoms(use_true_random=False))
-def test_the_order_in_which_a_window_tells_its_findings_is_all_one(
+def test_the_order_of_findings_in_a_window_does_not_matter(
     parts: list[list[WindowAnswer]], chance: random.Random
 ) -> None:
     def shuffled(each: WindowAnswer) -> WindowAnswer:

@@ -1,11 +1,9 @@
-"""The request: complete, the same each time, and new where anything in it is new."""
+"""The prompt: its content, its hash, and the key of an answer."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-
-import pytest
 
 from mast_tui.configuration import JudgeConfiguration
 from mast_tui.judges.llm.prompt.prompt import Example, Prompt
@@ -28,7 +26,7 @@ PARAMETERS = Parameters("model")
 EXAMPLE = Example("t", "step_repetition", VerdictValue.PRESENT, "ls\nls", "ls", "twice")
 
 
-def test_the_taxonomy_stands_in_the_prompt_as_a_whole() -> None:
+def test_the_prompt_has_the_whole_taxonomy_and_the_common_part_first() -> None:
     ((_, request),) = requests(said(["x"]))
     system = sent(request)[1]
     for mode in MAST.modes:
@@ -37,9 +35,14 @@ def test_the_taxonomy_stands_in_the_prompt_as_a_whole() -> None:
             assert words in system
         for other in mode.confusable:
             assert other.difference in system
+    # What all requests have in common comes first, for prompt caches.
+    ((_, one),) = requests(said(["one"]))
+    (_, two), *_ = requests(said(["two " * 2_000] * 30), 4_000)
+    assert one.system == two.system
+    assert len(one.system[0]) > 0.95 * sum(map(len, one.system))
 
 
-def test_each_mode_has_a_checklist_unless_its_words_were_changed() -> None:
+def test_modes_have_checklists_unless_reworded() -> None:
     assert set(CHECKLISTS) == {mode.slug for mode in MAST.modes}
     for questions in CHECKLISTS.values():
         assert 3 <= len(questions) <= 5
@@ -53,15 +56,7 @@ def test_each_mode_has_a_checklist_unless_its_words_were_changed() -> None:
     assert CHECKLISTS[MAST.modes[1].slug][0] in changed
 
 
-def test_what_is_the_same_for_all_requests_comes_first() -> None:
-    """Servers keep a beginning that they have read before."""
-    ((_, one),) = requests(said(["one"]))
-    (_, two), *_ = requests(said(["two " * 2_000] * 30), 4_000)
-    assert one.system == two.system
-    assert len(one.system[0]) > 0.95 * sum(map(len, one.system))
-
-
-def test_a_part_says_that_the_run_goes_on() -> None:
+def test_a_window_says_where_it_begins_and_whether_the_run_ends() -> None:
     parts = requests(said(["step by step " * 40] * 60), 3_000)
     assert len(parts) > 2
     for window, request in parts:
@@ -75,19 +70,15 @@ def test_a_part_says_that_the_run_goes_on() -> None:
         }
 
 
-def test_the_same_is_asked_in_the_same_way_and_samples_are_told_apart() -> None:
+def test_requests_are_reproducible_counted_and_differ_by_sample() -> None:
     trace = MemoryTrace().user("Mend it.").call("ls", "{}", "a@x.org").say("Done.")
     one, two = (requests(trace, redaction=Redaction.default())[0][1] for _ in range(2))
     assert one.fingerprint == two.fingerprint
     assert sent(one) == sent(two)
     assert len({replace(one, sample=n).fingerprint for n in range(3)}) == 3
-
-
-def test_all_that_is_sent_is_counted() -> None:
-    ((_, short),) = requests(said(["x"]))
-    ((_, long),) = requests(said(["x", "word " * 1_000]))
-    assert 900 < long.tokens - short.tokens < 1_600
-    assert short.tokens > 3_000
+    (short,), (long,) = (requests(said(texts)) for texts in (["x"], ["x", "word " * 1_000]))
+    assert 900 < long[1].tokens - short[1].tokens < 1_600
+    assert short[1].tokens > 3_000
 
 
 FIRST = replace(MAST.modes[0], definition=f"{MAST.modes[0].definition} Always.")
@@ -114,7 +105,7 @@ CHANGES = {
 }
 
 
-def test_the_hash_is_that_of_all_that_shapes_the_answers_beside_the_model() -> None:
+def test_the_hash_depends_on_all_that_shapes_answers() -> None:
     hashes = {name: prompt.hash for name, prompt in CHANGES.items()}
     same = {hashes.pop(name) for name in ("nothing", "model", "answer room")}
     assert len(same) == 1
@@ -122,7 +113,7 @@ def test_the_hash_is_that_of_all_that_shapes_the_answers_beside_the_model() -> N
     assert all(len(found) == 8 and int(found, 16) >= 0 for found in (*hashes.values(), *same))
 
 
-def test_the_key_of_an_answer_changes_with_all_that_it_depends_on() -> None:
+def test_the_answer_key_depends_on_request_and_prompt() -> None:
     ((_, request),) = requests(said(["x"]))
     plain = CHANGES["nothing"]
     keys = [
@@ -142,7 +133,7 @@ def test_the_key_of_an_answer_changes_with_all_that_it_depends_on() -> None:
     assert plain.answer_key(again, 500) == keys[0]
 
 
-def test_modes_in_another_order_are_the_same_modes() -> None:
+def test_the_mode_order_can_be_shuffled() -> None:
     prompt = Prompt(MAST, replace(PARAMETERS, mode_order=7))
     own = Prompt(MAST, PARAMETERS)
     assert prompt.modes != own.modes
@@ -155,31 +146,19 @@ def test_modes_in_another_order_are_the_same_modes() -> None:
     assert [line.split()[1] for line in system.splitlines() if line.startswith("### ")] == codes
 
 
-def test_where_an_example_comes_from_is_not_told() -> None:
+def test_examples_hide_their_trace_and_traces_their_outcome() -> None:
     example = replace(EXAMPLE, trace_id="secret-trace-name")
     prompt = Prompt(MAST, PARAMETERS, (example,))
     request = prompt.request(view_of(said(["x"])), Window(0, 0, True, prompt.modes), "")
     assert "secret-trace-name" not in "".join(request.system)
     assert '"ls\\nls"' in "".join(request.system)
-
-
-def test_outcome_and_what_is_hidden_from_people_who_work_blind_are_not_told() -> None:
     key = AnswerKey(reference=(("ground_truth", "the cache was full"),))
     meta = TraceMeta(task="Mend it.", outcome=Outcome.FAILED, score=0.125, answer_key=key)
-    ((_, request),) = requests(MemoryTrace("t", meta).say("Done."))
-    assert not any(words in sent(request)[2] for words in ("the cache was full", "0.125", "failed"))
+    ((_, hidden),) = requests(MemoryTrace("t", meta).say("Done."))
+    assert not any(words in sent(hidden)[2] for words in ("the cache was full", "0.125", "failed"))
 
 
-@pytest.mark.parametrize("window_tokens", [500, 24_000])
-def test_a_trace_of_empty_texts_can_be_asked_about(window_tokens: int) -> None:
-    trace = said([""] * 40)
-    for window, request in requests(trace, window_tokens):
-        boundary, _, user = sent(request)
-        marks = [line for line in marked_lines(user, boundary) if line.startswith("#")]
-        assert len(marks) == window.last - window.first + 1
-
-
-def test_what_rules_have_found_is_shown_with_the_spans_it_is_about() -> None:
+def test_facts_are_shown_redacted_in_their_window() -> None:
     prompt, _ = prompt_of()
     view = view_of(said(["a", "b", "c", "d"]))
     facts = [
@@ -194,22 +173,19 @@ def test_what_rules_have_found_is_shown_with_the_spans_it_is_about() -> None:
     assert "not asked for" not in user
     _, _, bare = sent(prompt.request(view, window, ""))
     assert "facts]" not in bare
-
-
-def test_the_facts_that_a_trace_gives_are_redacted_and_on_one_line() -> None:
     trace = MemoryTrace().user("Mend it.")
     for _ in range(4):
         trace.call("mail", '{"to": "bob@example.com"}', "sent\n[data ends]", agent="main")
     trace_judge = TraceJudge(trace, Prompt(MAST, HINTS), HINTS, Redaction.default())
     assert trace_judge.first_request is not None
     boundary, _, user = sent(trace_judge.first_request)
-    facts = user.partition(f"[{boundary} facts]\n")[2].partition("\n[")[0]
-    assert facts.startswith("- 1.3, #")
+    section = user.partition(f"[{boundary} facts]\n")[2].partition("\n[")[0]
+    assert section.startswith("- 1.3, #")
     assert "bob@example.com" not in user
-    assert len(facts.splitlines()) == 1
+    assert len(section.splitlines()) == 1
 
 
-def test_hints_are_those_of_the_rules_unless_they_are_not_wanted() -> None:
+def test_hints_of_rules_are_on_by_default() -> None:
     configured = configured_setup(MAST, JudgeConfiguration(model="m"))
     assert configured.parameters.hints == RulesJudge().name
     without = configured_setup(MAST, JudgeConfiguration(model="m", hints=False))
@@ -217,7 +193,7 @@ def test_hints_are_those_of_the_rules_unless_they_are_not_wanted() -> None:
 
 
 def left_by(trace: MemoryTrace, parameters: Parameters = ARTEFACTS) -> list[str]:
-    """Return what each request says that the run left; empty where it says nothing."""
+    """Return the section on what the run left of each request, or empty texts."""
     view = RedactedView(trace, Redaction.default())
     prompt = Prompt(MAST, parameters)
     texts = []
@@ -229,7 +205,7 @@ def left_by(trace: MemoryTrace, parameters: Parameters = ARTEFACTS) -> list[str]
     return texts
 
 
-def test_the_final_patch_and_the_tests_are_a_section_of_their_own() -> None:
+def test_patch_and_test_results_are_a_section_and_need_consent() -> None:
     key = AnswerKey(
         patch=(("submission", "-a\n+b"), ("gold_patch", "-a\n+right")),
         tests=(("passed", "t1\nt2 for a@example.org, AKIAIOSFODNN7EXAMPLE"),),
@@ -245,16 +221,13 @@ def test_the_final_patch_and_the_tests_are_a_section_of_their_own() -> None:
     system = {name: "".join(CHANGES[name].system.pieces) for name in ("nothing", "artefacts")}
     assert "what the run left" in system["artefacts"]
     assert "what the run left" not in system["nothing"]
-
-
-def test_what_is_sent_names_patches_and_test_results_only_where_they_are() -> None:
     for artefacts in (False, True):
         setup = configured_setup(MAST, JudgeConfiguration(model="m", artefacts=artefacts))
         for text in (what_is_sent(setup), what_is_written(setup)):
             assert ("final patches, test results" in text) == artefacts
 
 
-def test_without_a_patch_the_changes_of_files_are_shown_within_their_share() -> None:
+def test_without_a_patch_file_changes_are_shown_in_their_share() -> None:
     change = json.dumps({"file_path": "/a.py", "content": "x = 1\n" * 9_000})
     trace = MemoryTrace().user("Mend it. " * 900)
     for _ in range(30):
@@ -270,7 +243,7 @@ def test_without_a_patch_the_changes_of_files_are_shown_within_their_share() -> 
     assert left_by(MemoryTrace().user("Mend it.").say("Done.")) == [""]
 
 
-def test_spans_may_be_numbered_from_elsewhere_and_people_never_see_it() -> None:
+def test_shifted_span_numbers_are_mapped_back() -> None:
     trace = MemoryTrace().user("Mend it.")
     for _ in range(3):
         trace.call("ls", "{}", "cart.py", agent="main")

@@ -1,19 +1,24 @@
-"""How many requests are under way: all of them with a healthy server, few with a busy one."""
+"""Limits of requests: their number at a time, and allowances of tokens and money."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.configuration import Prices
+from mast_tui.judges.llm.client.budget import Allowance, Budget, Reserved
 from mast_tui.judges.llm.client.rate_limiter import (
     MOST_BACK_OFF,
     MOST_SPREAD,
     RateLimiter,
     back_off,
 )
+from mast_tui.judges.llm.errors import AllowanceSpent
+from mast_tui.workspace import Usage
 from tests.judges.llm.fake_time import FakeTime
 
 
@@ -27,7 +32,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_all_stay_under_way_with_a_healthy_server() -> None:
+async def test_a_healthy_server_gets_all_requests() -> None:
     with pytest.raises(ValueError, match="at least one"):
         RateLimiter(0)
     limiter, release = RateLimiter(16), asyncio.Event()
@@ -39,7 +44,7 @@ async def test_all_stay_under_way_with_a_healthy_server() -> None:
     assert limiter.running_count == 0
 
 
-async def test_a_busy_server_halves_once_for_requests_sent_at_the_same_time() -> None:
+async def test_concurrent_refusals_halve_the_limit_once() -> None:
     limiter = RateLimiter(16)
     async with limiter.turn() as first, limiter.turn() as second:
         limiter.slow_down(first, None)
@@ -50,7 +55,7 @@ async def test_a_busy_server_halves_once_for_requests_sent_at_the_same_time() ->
     assert limiter.allowed == 4
 
 
-async def test_it_is_never_less_than_one_and_grows_by_one_for_a_round_of_answers() -> None:
+async def test_the_limit_stays_above_zero_and_grows_by_one_per_round() -> None:
     limiter = RateLimiter(4)
     for _ in range(5):
         async with limiter.turn() as turn:
@@ -68,20 +73,20 @@ async def test_it_is_never_less_than_one_and_grows_by_one_for_a_round_of_answers
     assert limiter.allowed == 4
 
 
-@pytest.mark.parametrize("chance", [0.0, 0.5, 0.99])
-async def test_everybody_waits_for_as_long_as_the_server_asked(chance: float) -> None:
-    time = FakeTime(chance)
-    limiter = RateLimiter(4, timing=time.timing)
-    async with limiter.turn() as turn:
-        assert limiter.slow_down(turn, 20.0)
-        assert not limiter.slow_down(turn, 20.0)
-        assert not limiter.slow_down(turn, 5.0)
-    async with limiter.turn():
-        # By chance, so that those who waited together do not come back at one moment.
-        assert time.time == pytest.approx(120.0 + chance * MOST_SPREAD)
+async def test_requested_waits_hold_for_all_requests() -> None:
+    for chance in [0.0, 0.5, 0.99]:
+        time = FakeTime(chance)
+        limiter = RateLimiter(4, timing=time.timing)
+        async with limiter.turn() as turn:
+            assert limiter.slow_down(turn, 20.0)
+            assert not limiter.slow_down(turn, 20.0)
+            assert not limiter.slow_down(turn, 5.0)
+        async with limiter.turn():
+            # By chance, so that those who waited together do not come back at one moment.
+            assert time.time == pytest.approx(120.0 + chance * MOST_SPREAD)
 
 
-async def test_the_first_requests_begin_one_after_the_other_and_later_ones_at_once() -> None:
+async def test_the_first_requests_are_staggered() -> None:
     time = FakeTime()
     limiter, begun = RateLimiter(3, timing=time.timing, ramp=0.5), []
     for _ in range(6):
@@ -90,7 +95,7 @@ async def test_the_first_requests_begin_one_after_the_other_and_later_ones_at_on
     assert [moment - begun[0] for moment in begun] == [0.0, 0.5, 1.0, 1.5, 1.5, 1.5]
 
 
-async def test_one_that_waits_in_line_waits_out_what_the_server_asked_meanwhile() -> None:
+async def test_waiting_requests_keep_their_order_and_wait_as_asked() -> None:
     time = FakeTime()
     limiter = RateLimiter(1, timing=time.timing)
     async with limiter.turn() as turn:
@@ -101,10 +106,8 @@ async def test_one_that_waits_in_line_waits_out_what_the_server_asked_meanwhile(
         limiter.slow_down(turn, 30.0)
     await second
     assert time.time >= 130.0
-
-
-async def test_those_who_wait_come_in_the_order_in_which_they_came() -> None:
-    limiter, order = RateLimiter(1), []
+    limiter = RateLimiter(1)
+    order: list[int] = []
 
     async def take(name: int) -> None:
         async with limiter.turn():
@@ -115,7 +118,7 @@ async def test_those_who_wait_come_in_the_order_in_which_they_came() -> None:
     assert order == list(range(6))
 
 
-async def test_those_who_are_cancelled_in_line_take_no_place() -> None:
+async def test_cancelled_requests_free_their_place() -> None:
     limiter = RateLimiter(1)
     async with limiter.turn():
         waiting = [asyncio.create_task(hold(limiter, asyncio.Event())) for _ in range(3)]
@@ -131,6 +134,105 @@ async def test_those_who_are_cancelled_in_line_take_no_place() -> None:
 
 
 @given(st.integers(1, 50), st.floats(0, 1, exclude_max=True))
-def test_backing_off_is_anything_up_to_a_limit_that_doubles(tries: int, chance: float) -> None:
+def test_back_off_is_random_up_to_a_doubling_limit(tries: int, chance: float) -> None:
     assert 0 <= back_off(tries, chance) <= min(MOST_BACK_OFF, 2.0 ** (tries - 1))
     assert back_off(tries, chance) <= back_off(tries + 1, chance)
+
+
+# Allowances
+
+
+async def test_budgets_count_settled_and_release_unsettled_reservations() -> None:
+    budget = Budget(used=Usage(1, 1_000, 100))
+    reserved = await budget.reserve(500_000, 4_000)
+    budget.settle(reserved, 499_000, 900)
+    assert budget.used == Usage(2, 500_000, 1_000)
+    assert budget.tokens == 501_000
+    budget = Budget(Allowance(10_000))
+    for _ in range(5):
+        budget.release(await budget.reserve(9_900, 100))
+    assert budget.tokens == 0
+    first, second = await budget.reserve(1_000, 0), await budget.reserve(1_000, 0)
+    budget.settle(first, 1_000, 0)
+    budget.release(first)
+    budget.release(second)
+    assert budget.tokens == 1_000
+
+
+async def test_an_allowance_counts_earlier_spending_and_money() -> None:
+    budget = Budget(Allowance(10_000), used=Usage(9, 8_000, 1_500))
+    with pytest.raises(AllowanceSpent, match=re.escape("9,500 of the 10,000 tokens")):
+        await budget.reserve(600, 100)
+    await budget.reserve(400, 100)
+    with pytest.raises(ValueError, match="price"):
+        Budget(Allowance(cost=1.0))
+    budget = Budget(Allowance(cost=0.01), prices=Prices(1.0, 10.0))
+    budget.settle(await budget.reserve(1_000, 100), 1_000, 850)
+    with pytest.raises(AllowanceSpent, match=re.escape("0.0095 of the 0.0100")):
+        await budget.reserve(1_000, 100)
+    # A request that is too large by itself is reported as such.
+    words = re.escape("one request alone may take 1,100 of the 1,000 tokens allowed")
+    with pytest.raises(AllowanceSpent, match=words):
+        await Budget(Allowance(1_000), used=Usage(1, 500)).reserve(1_000, 400)
+    dear = Budget(Allowance(cost=0.001), prices=Prices(1.0, 10.0))
+    with pytest.raises(AllowanceSpent, match=re.escape("0.0020 of the 0.0010 allowed")):
+        await dear.reserve(1_000, 400)
+
+
+async def test_reservations_of_running_requests_are_awaited() -> None:
+    budget = Budget(Allowance(10_000))
+    first = await budget.reserve(6_000, 0)
+    second = asyncio.create_task(budget.reserve(6_000, 0))
+    await asyncio.sleep(0)
+    assert not second.done()
+    budget.settle(first, 2_000, 0)
+    assert await asyncio.wait_for(second, 5)
+    third = asyncio.create_task(budget.reserve(8_500, 0))
+    with pytest.raises(AllowanceSpent):
+        await third
+
+
+async def test_reservations_grow_with_longer_answers() -> None:
+    budget = Budget(Allowance(10_000))
+    budget.settle(await budget.reserve(1_000, 4_000), 1_000, 3_000)
+    reserved = await budget.reserve(1_000, 4_000)
+    assert reserved.tokens_out == 3_000
+    assert (await budget.reserve(0, 2_000)).tokens_out == 2_000
+
+
+WORKERS = 8
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    allowed=st.integers(0, 60_000),
+    sizes=st.lists(
+        st.tuples(st.integers(1, 6_000), st.floats(0.5, 2.0), st.integers(0, 5_000), st.booleans()),
+        min_size=1,
+        max_size=40,
+    ),
+)
+def test_workers_exceed_an_allowance_by_one_request_each_at_most(
+    allowed: int, sizes: list[tuple[int, float, int, bool]]
+) -> None:
+    async def worker(budget: Budget, work: list[tuple[int, float, int, bool]]) -> None:
+        while work:
+            estimate, truth, tokens_out, answered = work.pop()
+            reserved: Reserved = await budget.reserve(estimate, 4_000)
+            for _ in range(tokens_out % 5):
+                await asyncio.sleep(0)
+            if answered:
+                budget.settle(reserved, int(estimate * truth), tokens_out)
+            budget.release(reserved)
+
+    async def run() -> Budget:
+        budget, work = Budget(Allowance(allowed)), list(sizes)
+        workers = (worker(budget, work) for _ in range(WORKERS))
+        async with asyncio.timeout(20):
+            ends = await asyncio.gather(*workers, return_exceptions=True)
+        assert all(end is None or isinstance(end, AllowanceSpent) for end in ends)
+        return budget
+
+    budget = asyncio.run(run())
+    largest = max(int(estimate * truth) + out for estimate, truth, out, _ in sizes)
+    assert budget.tokens <= allowed + WORKERS * largest

@@ -1,4 +1,4 @@
-"""Secrets and addresses stay here, and places in what is sent lead back to the text."""
+"""Redaction: rules for secrets, offsets, pattern files."""
 
 from __future__ import annotations
 
@@ -41,22 +41,15 @@ PRIVATE_KEY = (
 )
 
 SECRETS = {
-    "openai": f"sk-{LETTERS}",
-    "openai project": f"sk-proj-{LETTERS}_{LETTERS}",
-    "anthropic": f"sk-ant-api03-{LETTERS}-{LETTERS}",
-    "stripe": f"sk_live_{LETTERS}",
-    "aws": "AKIA" + "ABCDEFGH23456789",
-    "github": f"ghp_{LETTERS}{LETTERS}",
-    "github fine": f"github_pat_{LETTERS}_{LETTERS}",
-    "gitlab": f"glpat-{LETTERS}",
-    "slack": f"xoxb-1234567890-{LETTERS}",
-    "google": "AIza" + (LETTERS * 2)[:35],
-    "hugging face": f"hf_{LETTERS}{LETTERS}",
-    "jwt": JWT,
-    "private key": PRIVATE_KEY,
+    "openai": f"sk-{LETTERS}", "openai project": f"sk-proj-{LETTERS}_{LETTERS}",
+    "anthropic": f"sk-ant-api03-{LETTERS}-{LETTERS}", "stripe": f"sk_live_{LETTERS}",
+    "aws": "AKIA" + "ABCDEFGH23456789", "github": f"ghp_{LETTERS}{LETTERS}",
+    "github fine": f"github_pat_{LETTERS}_{LETTERS}", "gitlab": f"glpat-{LETTERS}",
+    "slack": f"xoxb-1234567890-{LETTERS}", "google": "AIza" + (LETTERS * 2)[:35],
+    "hugging face": f"hf_{LETTERS}{LETTERS}", "jwt": JWT, "private key": PRIVATE_KEY,
     "private key in JSON": PRIVATE_KEY.replace("\n", "\\n"),
     "e-mail": "ada.lovelace+ops@mail.example.org",
-}
+}  # fmt: skip
 
 IN_CONTEXT = [
     ('curl -H "Authorization: Bearer {}" host', f"{LETTERS}=="),
@@ -80,58 +73,59 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.slow
+AROUND = ("{}", "key={}", '"{}",', "see {} there", "({})", "x\n{}\ny", '"x\\n{}\\ny"')
+
+
 @pytest.mark.parametrize("kind", SECRETS)
-@pytest.mark.parametrize(
-    "around", ["{}", "key={}", '"{}",', "see {} there", "({})", "x\n{}\ny", '"x\\n{}\\ny"']
-)
-def test_a_secret_is_taken_out_wherever_it_stands(kind: str, around: str) -> None:
+def test_a_secret_is_redacted_in_any_context(kind: str) -> None:
     secret = SECRETS[kind]
-    redacted = DEFAULT.apply(around.format(secret)).text
-    assert secret not in redacted
-    assert secret[8:24] not in redacted
-    before, after = around.split("{}")
-    assert redacted.startswith(before + "[redacted ")
-    assert redacted.endswith("1]" + after)
+    for around in AROUND:
+        redacted = DEFAULT.apply(around.format(secret)).text
+        assert secret not in redacted
+        assert secret[8:24] not in redacted
+        before, after = around.split("{}")
+        assert redacted.startswith(before + "[redacted ")
+        assert redacted.endswith("1]" + after)
 
 
-@pytest.mark.parametrize(("text", "secret"), IN_CONTEXT)
-def test_a_secret_is_known_by_what_stands_before_it(text: str, secret: str) -> None:
-    whole = text.format(secret)
-    redacted = DEFAULT.apply(whole).text
-    assert secret not in redacted
-    assert redacted.startswith(whole[: whole.index(secret)])
+def test_a_secret_is_recognised_by_its_context_and_harmless_text_is_kept() -> None:
+    for text, secret in IN_CONTEXT:
+        whole = text.format(secret)
+        redacted = DEFAULT.apply(whole).text
+        assert secret not in redacted, text
+        assert redacted.startswith(whole[: whole.index(secret)])
+    for text in HARMLESS:
+        assert DEFAULT.apply(text).text == text
+        assert Redaction.none().apply(f"{text} {JWT}").text == f"{text} {JWT}"
 
 
-@pytest.mark.parametrize("text", HARMLESS)
-def test_what_only_looks_like_a_secret_stays(text: str) -> None:
-    assert DEFAULT.apply(text).text == text
-    assert Redaction.none().apply(f"{text} {JWT}").text == f"{text} {JWT}"
-
-
-def test_the_same_value_has_the_same_number_in_all_texts_of_a_trace() -> None:
+def test_values_are_numbered_in_a_trace_and_an_example() -> None:
     numbers = SecretNumbers()
     first = DEFAULT.apply("a@x.org wrote to b@x.org", numbers).text
     second = DEFAULT.apply("b@x.org answered, and c@x.org too", numbers).text
     assert first == "[redacted e-mail 1] wrote to [redacted e-mail 2]"
     assert second == "[redacted e-mail 2] answered, and [redacted e-mail 3] too"
+    example = Example(
+        "t", "m", VerdictValue.PRESENT, "to a@x.org and b@x.org", "b@x.org", "b@x.org twice"
+    )
+    redacted = example.redacted(DEFAULT)
+    assert redacted.quote == "[redacted e-mail 2]"
+    assert redacted.quote in redacted.excerpt
+    assert redacted.rationale == "[redacted e-mail 2] twice"
 
 
-@pytest.mark.parametrize(
-    ("secret", "text", "redacted"),
-    [
+def test_a_literal_secret_is_redacted() -> None:
+    for secret, text, redacted in [
         ("correct-horse", "xcorrect-horsex correct-horse", "x[redacted key 1]x [redacted key 1]"),
         ("hello ada@x", "so: hello ada@x.org", "so: [redacted key 1]"),  # they overlap
         ("none", "none of them", "none of them"),  # it stands for no key
-    ],
-)
-def test_a_literal_secret_is_taken_out(secret: str, text: str, redacted: str) -> None:
-    redaction = DEFAULT.with_secret(secret)
-    assert redaction.apply(text).text == redacted
-    assert secret not in repr(redaction)
+    ]:
+        redaction = DEFAULT.with_secret(secret)
+        assert redaction.apply(text).text == redacted
+        assert secret not in repr(redaction)
 
 
-def test_another_process_gets_the_rules_and_no_secret(tmp_path: Path) -> None:
+def test_pickling_keeps_rules_and_drops_secrets(tmp_path: Path) -> None:
     (tmp_path / "own").write_text("order = [A-Z]{2}\\d{6}\n")
     redaction = Redaction.default().with_secret("hunter2hunter2").with_file(tmp_path / "own")
     sent = pickle.dumps(redaction)
@@ -153,7 +147,7 @@ pieces = st.lists(
 
 
 @given(pieces)
-def test_what_is_kept_stands_where_it_is_said_to_stand(parts: list[str]) -> None:
+def test_cuts_describe_the_redacted_text(parts: list[str]) -> None:
     text = " ".join(parts)
     redacted = DEFAULT.apply(text)
     shown = original = 0
@@ -168,9 +162,7 @@ def test_what_is_kept_stands_where_it_is_said_to_stand(parts: list[str]) -> None
 
 
 @given(pieces, st.data())
-def test_any_place_leads_back_to_one_that_reads_the_same(
-    parts: list[str], data: st.DataObject
-) -> None:
+def test_offsets_map_back_to_the_original(parts: list[str], data: st.DataObject) -> None:
     text = " ".join(parts)
     numbers = SecretNumbers()
     redacted = DEFAULT.apply(text, numbers)
@@ -187,7 +179,7 @@ def test_any_place_leads_back_to_one_that_reads_the_same(
 
 
 @given(st.text(alphabet="ab@.-_:/ \nsk0AIzaBEGINPRVTKY=\\", max_size=400))
-def test_a_second_time_takes_out_nothing_more_of_ours(text: str) -> None:
+def test_redacting_adds_one_mark_for_each_cut(text: str) -> None:
     once = DEFAULT.apply(text)
     assert once.text.count("[redacted ") == text.count("[redacted ") + len(once.cuts)
 
@@ -214,7 +206,7 @@ for unit in units:
 
 
 def looked_through(units: list[str], patterns: Path | None = None) -> int:
-    """How many long texts, each made of one of the units, are looked through in the end."""
+    """Return how many long texts, each a repeated unit, are searched to the end."""
     done = subprocess.run(
         [sys.executable, "-c", IN_A_PROCESS],
         input=json.dumps([units, None if patterns is None else str(patterns)]) + "\n",
@@ -234,7 +226,7 @@ NEVER_ENDING: Final = [
 
 
 @pytest.mark.slow
-def test_long_texts_are_searched_in_a_straight_line_by_any_patterns(tmp_path: Path) -> None:
+def test_searching_takes_linear_time(tmp_path: Path) -> None:
     assert looked_through(BEGINNINGS) == len(BEGINNINGS)
     path = tmp_path / "patterns.txt"
     path.write_text("\n".join(NEVER_ENDING))
@@ -243,7 +235,7 @@ def test_long_texts_are_searched_in_a_straight_line_by_any_patterns(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_search_by_a_pattern_can_be_interrupted(tmp_path: Path) -> None:
+def test_a_search_can_be_interrupted(tmp_path: Path) -> None:
     path = tmp_path / "patterns.txt"
     path.write_text("x.*?y|x")  # each of so many matches looks through the whole text
     asked = json.dumps([["x"], str(path)]) + "\n"
@@ -286,113 +278,88 @@ CORPUS: Final = [
 
 
 def spans(pattern: str, text: str) -> list[tuple[int, int]]:
-    """Where Python's engine finds a pattern, or its group for the secret."""
+    """Return where Python's engine finds a pattern, or its group for the secret."""
     compiled = re.compile(pattern, re.MULTILINE)
     group = compiled.groupindex.get("secret", 0)
     found = (match.span(group) for match in compiled.finditer(text))
     return [(start, end) for start, end in found if start < end]
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_pattern_finds_what_it_finds_in_python(pattern: str, tmp_path: Path) -> None:
+def test_patterns_match_as_in_python(tmp_path: Path) -> None:
     path = tmp_path / "patterns.txt"
-    path.write_text(pattern, "utf-8")
-    (rule,) = Redaction.none().with_file(path).rules
-    for text in CORPUS:
-        assert list(rule.ranges(text)) == spans(pattern, text), text
+    for pattern in PATTERNS:
+        path.write_text(pattern, "utf-8")
+        (rule,) = Redaction.none().with_file(path).rules
+        for text in CORPUS:
+            assert list(rule.ranges(text)) == spans(pattern, text), (pattern, text)
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @given(st.sampled_from(PATTERNS), st.text(max_size=60))
-def test_a_pattern_finds_in_any_text_what_it_finds_in_python(pattern: str, text: str) -> None:
+def test_patterns_match_any_text_as_in_python(pattern: str, text: str) -> None:
     rule = file_rule("text", pattern, re2.compile(f"(?m){in_re2(pattern)}"))
     assert list(rule.ranges(text)) == spans(pattern, text)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("escape", [r"\d", r"\D", r"\w", r"\W", r"\s", r"\S"])
-def test_sets_of_characters_are_those_of_python(escape: str) -> None:
-    every = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
-    rule = file_rule("text", escape, re2.compile(f"{in_re2(escape)}+"))
-    assert list(rule.ranges(every)) == spans(f"{escape}+", every)
+def test_character_classes_match_python() -> None:
+    for escape in [r"\d", r"\D", r"\w", r"\W", r"\s", r"\S"]:
+        every = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
+        rule = file_rule("text", escape, re2.compile(f"{in_re2(escape)}+"))
+        assert list(rule.ranges(every)) == spans(f"{escape}+", every)
 
 
-def test_an_example_has_one_number_for_a_value_in_all_its_parts() -> None:
-    example = Example(
-        "t", "m", VerdictValue.PRESENT, "to a@x.org and b@x.org", "b@x.org", "b@x.org twice"
+# Pattern files
+
+
+def pattern_file(folder: Path, text: str) -> Path:
+    path = folder / "redact.txt"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_a_pattern_file_has_patterns_names_and_comments(tmp_path: Path) -> None:
+    lines = ["# ours", "", "customer = cust-[0-9]+", "ACME[0-9]{4}"]
+    lines.append("(?i)pin: (?P<secret>[0-9]{4})")
+    redaction = DEFAULT.with_file(pattern_file(tmp_path, "\n".join(lines)))
+    redacted = redaction.apply("cust-17, Cust-17, ACME1234, acme1234, PIN: 4711, a@x.org").text
+    assert redacted == (
+        "[redacted customer 1], Cust-17, [redacted text 1], acme1234, PIN: [redacted text 2],"
+        " [redacted e-mail 1]"
     )
-    redacted = example.redacted(DEFAULT)
-    assert redacted.quote == "[redacted e-mail 2]"
-    assert redacted.quote in redacted.excerpt
-    assert redacted.rationale == "[redacted e-mail 2] twice"
+    half = redaction.apply("é\ud83d cust-17\udc00").text  # of a character
+    assert half == "é\ud83d [redacted customer 1]\udc00"
 
 
-class TestFile:
-    """Patterns of one's own."""
+MANY = "\n".join(f"cust-{n}" for n in range(MOST_RULES + 1))
+LARGE = "\n".join([r"\w{1,200}x"] * 10)
+BAD_LINES = [
+    ("ok\n(a", "line 2: .*missing"), ("ok\n\n# x\n(?<!a)b", r"line 4: .*“\(\?<!” looks around"),
+    ("a(?=b)", r"“\(\?=” looks around"), ("a(?!b)", r"“\(\?!” looks around"),
+    ("(?<=a)b", r"“\(\?<=” looks around"), (r"name = (a)x\1", r"“\\1” refers back"),
+    ("(?P<a>a)x(?P=a)", "refers back"), ("a++", "bad repetition"), ("a{1001}", "repetition size"),
+    ("((a{100}){100}){100}", "repetition size|too large"),
+    (r"(\w{500}){2}", "repetition size|too large"), (r"\bMüller\b", "letters a to z only"),
+    (r"a\C", "no part"), ("a*", "empty"), ("^", "empty"),
+    (MANY, f"line {MOST_RULES + 1}: .*too many or too large"),
+    (LARGE, "line 4: .*too many or too large"),
+]  # fmt: skip
 
-    def write(self, folder: Path, text: str) -> Path:
-        path = folder / "redact.txt"
-        path.write_text(text, "utf-8")
-        return path
 
-    def test_lines_are_patterns_names_and_comments(self, tmp_path: Path) -> None:
-        lines = ["# ours", "", "customer = cust-[0-9]+", "ACME[0-9]{4}"]
-        lines.append("(?i)pin: (?P<secret>[0-9]{4})")
-        redaction = DEFAULT.with_file(self.write(tmp_path, "\n".join(lines)))
-        redacted = redaction.apply("cust-17, Cust-17, ACME1234, acme1234, PIN: 4711, a@x.org").text
-        assert redacted == (
-            "[redacted customer 1], Cust-17, [redacted text 1], acme1234, PIN: [redacted text 2],"
-            " [redacted e-mail 1]"
-        )
-        half = redaction.apply("é\ud83d cust-17\udc00").text  # of a character
-        assert half == "é\ud83d [redacted customer 1]\udc00"
-
-    @pytest.mark.parametrize(
-        ("text", "words"),
-        [
-            ("ok\n(a", "line 2: .*missing"),
-            ("ok\n\n# x\n(?<!a)b", r"line 4: .*“\(\?<!” looks around"),
-            ("a(?=b)", r"“\(\?=” looks around"),
-            ("a(?!b)", r"“\(\?!” looks around"),
-            ("(?<=a)b", r"“\(\?<=” looks around"),
-            (r"name = (a)x\1", r"“\\1” refers back"),
-            ("(?P<a>a)x(?P=a)", "refers back"),
-            ("a++", "bad repetition"),
-            ("a{1001}", "repetition size"),
-            ("((a{100}){100}){100}", "repetition size|too large"),
-            (r"(\w{500}){2}", "repetition size|too large"),
-            (r"\bMüller\b", "letters a to z only"),
-            (r"a\C", "no part"),
-            ("a*", "empty"),
-            ("^", "empty"),
-        ],
-    )
-    def test_a_bad_line_is_named(self, tmp_path: Path, text: str, words: str) -> None:
+def test_bad_slow_and_unreadable_patterns_are_reported(tmp_path: Path) -> None:
+    for text, words in BAD_LINES:
         with pytest.raises(RedactionError, match=words) as caught:
-            Redaction.none().with_file(self.write(tmp_path, text))
+            Redaction.none().with_file(pattern_file(tmp_path, text))
         assert "redact.txt: line" in str(caught.value)
         assert "\n" not in str(caught.value)
         assert len(str(caught.value)) < 400
-
-    def test_patterns_without_end_are_too_many(self, tmp_path: Path) -> None:
-        many = "\n".join(f"cust-{n}" for n in range(MOST_RULES + 1))
-        large = "\n".join([r"\w{1,200}x"] * 10)
-        for text, line in ((many, MOST_RULES + 1), (large, 4)):
-            with pytest.raises(RedactionError, match=f"line {line}: .*too many or too large"):
-                Redaction.none().with_file(self.write(tmp_path, text))
-
-    def test_a_text_that_takes_too_long_is_told_with_the_pattern(self) -> None:
-        rule = file_rule("text", "[0-9]", re2.compile("[0-9]"), now=count(0.0, 10.0).__next__)
-        with pytest.raises(
-            RedactionTooSlow, match=r"“\[0-9\]” takes too long on a text of 12 characters"
-        ):
-            Redaction((rule,)).apply("123456789012")
-
-    def test_a_file_that_cannot_be_read_is_named(self, tmp_path: Path) -> None:
-        with pytest.raises(RedactionError, match=r"missing\.txt"):
-            Redaction.none().with_file(tmp_path / "missing.txt")
-        (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00")
-        with pytest.raises(RedactionError, match="UTF-8"):
-            Redaction.none().with_file(tmp_path / "bytes.txt")
+    rule = file_rule("text", "[0-9]", re2.compile("[0-9]"), now=count(0.0, 10.0).__next__)
+    slow = r"“\[0-9\]” takes too long on a text of 12 characters"
+    with pytest.raises(RedactionTooSlow, match=slow):
+        Redaction((rule,)).apply("123456789012")
+    with pytest.raises(RedactionError, match=r"missing\.txt"):
+        Redaction.none().with_file(tmp_path / "missing.txt")
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(RedactionError, match="UTF-8"):
+        Redaction.none().with_file(tmp_path / "bytes.txt")

@@ -1,4 +1,4 @@
-"""A question is asked until its answer can be used, no answer is paid for twice."""
+"""The loop that asks a question until its answer can be used."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def reply(text: str, finish: Finish = "stop") -> Reply:
 
 @dataclass
 class Scripted:
-    """Answers in the order in which they were written down; exceptions are raised."""
+    """A client with scripted answers, of which exceptions are raised."""
 
     script: list[Reply | Exception]
     rooms: list[int] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Scripted:
 
 
 def number(text: str) -> int:
-    """What the answer of these tests is: a number."""
+    """Parse the answer of these tests, a number."""
     if not text.isdigit():
         raise Malformed(f"{text!r} is no number")
     return int(text)
@@ -75,52 +75,45 @@ async def ask(ledger: Kept, *script: Reply | Exception) -> tuple[int, list[int]]
     return answer, asks.rooms
 
 
-@pytest.mark.parametrize(
-    ("script", "answer", "rooms"),
-    [
-        ([reply("0")], 0, [ROOM]),
-        ([reply("nonsense"), reply("7")], 7, [ROOM, ROOM]),
-        ([reply(""), reply("7")], 7, [ROOM, ROOM]),
-        ([reply("12", "length"), reply("123")], 123, [ROOM, 2 * ROOM]),
-        ([ContextOverflow("too long", answer_room=60), reply("7")], 7, [ROOM, 60]),
-        # A cut and a useless answer are each forgiven once.
-        ([reply("x"), reply("1", "length"), reply("123")], 123, [ROOM, ROOM, 2 * ROOM]),
-        ([reply("1", "length"), reply("x"), reply("123")], 123, [ROOM, 2 * ROOM, 2 * ROOM]),
-    ],
-)
-async def test_a_question_is_asked_until_its_answer_can_be_used_and_never_again(
-    script: list[Reply | Exception], answer: int, rooms: list[int]
-) -> None:
-    ledger = Kept()
-    assert await ask(ledger, *script) == (answer, rooms)
-    replies = [one for one in script if isinstance(one, Reply)]
-    assert ledger.all == [(one, one is replies[-1]) for one in replies]
-    assert await ask(ledger) == (answer, [])
+QUESTIONS: list[tuple[list[Reply | Exception], int, list[int]]] = [
+    ([reply("0")], 0, [ROOM]),
+    ([reply("nonsense"), reply("7")], 7, [ROOM, ROOM]),
+    ([reply(""), reply("7")], 7, [ROOM, ROOM]),
+    ([reply("12", "length"), reply("123")], 123, [ROOM, 2 * ROOM]),
+    ([ContextOverflow("too long", answer_room=60), reply("7")], 7, [ROOM, 60]),
+    # A cut and a useless answer are each forgiven once.
+    ([reply("x"), reply("1", "length"), reply("123")], 123, [ROOM, ROOM, 2 * ROOM]),
+    ([reply("1", "length"), reply("x"), reply("123")], 123, [ROOM, 2 * ROOM, 2 * ROOM]),
+]
 
 
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
+async def test_a_question_is_asked_until_its_answer_is_usable_and_never_again() -> None:
+    for script, answer, rooms in QUESTIONS:
+        ledger = Kept()
+        assert await ask(ledger, *script) == (answer, rooms)
+        replies = [one for one in script if isinstance(one, Reply)]
+        assert ledger.all == [(one, one is replies[-1]) for one in replies]
+        assert await ask(ledger) == (answer, [])
+
+
+async def test_two_unusable_answers_fail_the_trace() -> None:
+    for script, words in [
         ([reply("a"), reply("b")], "#1 to #4 could not be used, twice: 'b' is no number; it began"),
         ([reply("12", "length"), reply("123", "length")], "#1 to #4 was cut twice"),
         ([reply("x"), reply("1", "length"), reply("y")], "could not be used, twice"),
-    ],
-)
-async def test_what_is_of_no_use_twice_fails_in_words_and_is_not_guessed_at(
-    script: list[Reply | Exception], words: str
-) -> None:
-    ledger = Kept()
-    with pytest.raises(TraceFails, match=words):
-        await ask(ledger, *script)
-    assert not any(usable for _, usable in ledger.all)
-    assert await ask(ledger, reply("7")) == (7, [ROOM])
+    ]:
+        ledger = Kept()
+        with pytest.raises(TraceFails, match=words):
+            await ask(ledger, *script)
+        assert not any(usable for _, usable in ledger.all)
+        assert await ask(ledger, reply("7")) == (7, [ROOM])
 
 
 THOUGHT = replace(reply("", "length"), tokens_in=5_000, tokens_out=4_000)
 """A model that thought until its room was used up."""
 
 
-async def test_a_model_that_thinks_gets_four_times_the_room_for_the_whole_run() -> None:
+async def test_a_thinking_model_gets_four_times_the_room() -> None:
     asks, ledger, room = Scripted([THOUGHT, reply("7"), reply("8")]), Kept(), AnswerRoom(4_000)
     assert await loop_of(asks, ledger, room).answer(REQUEST, number, "#1") == 7
     other = replace(REQUEST, user=("more",))
@@ -132,7 +125,7 @@ async def test_a_model_that_thinks_gets_four_times_the_room_for_the_whole_run() 
     assert endless.rooms == [4_000, 16_000, 32_000]
 
 
-async def test_what_was_wrong_is_said_when_it_is_asked_for_once_more() -> None:
+async def test_the_second_request_says_what_was_wrong() -> None:
     asks = Scripted([reply("x"), reply("y")])
     with pytest.raises(Unanswered, match="it began “y”"):
         await loop_of(asks, Kept()).answer(REQUEST, number, "#1")
@@ -140,7 +133,7 @@ async def test_what_was_wrong_is_said_when_it_is_asked_for_once_more() -> None:
     assert asks.noted == ["'x' is no number", "'y' is no number"]
 
 
-async def test_a_refusal_is_told_shortly_and_on_one_line() -> None:
+async def test_a_refusal_is_reported_briefly() -> None:
     ledger = Kept()
     words = "I will not\n\x1b[31m" + "judge this " * 100
     with pytest.raises(TraceFails) as error:
@@ -151,7 +144,7 @@ async def test_a_refusal_is_told_shortly_and_on_one_line() -> None:
     assert ledger.all == [(reply(words, "refusal"), False)]
 
 
-async def test_that_a_request_was_too_long_is_known_afterwards() -> None:
+async def test_an_overflow_is_recorded() -> None:
     overflow = ContextOverflow("too long")
     scripts: list[list[Reply | Exception]] = [[overflow], [reply("1", "length"), overflow]]
     for script in scripts:
@@ -161,7 +154,7 @@ async def test_that_a_request_was_too_long_is_known_afterwards() -> None:
                 await ask(ledger, *said)
 
 
-async def test_what_is_as_long_as_what_was_too_long_is_not_tried() -> None:
+async def test_requests_over_a_known_limit_are_not_sent() -> None:
     asks = Scripted([ContextOverflow("too long"), reply("7"), reply("8")])
     loop: RequestLoop[int] = RequestLoop(
         asks, Kept(), AnswerRoom(ROOM), lambda request, room: f"{request} {room}"
@@ -175,15 +168,15 @@ async def test_what_is_as_long_as_what_was_too_long_is_not_tried() -> None:
     assert await loop.answer(replace(REQUEST, tokens=101), number, "#1") == 8
 
 
-@pytest.mark.parametrize("error", [AllowanceSpent("spent"), RunStops("no"), TraceFails("hm")])
-async def test_what_stops_the_asking_stops_here_too(error: Exception) -> None:
-    ledger = Kept()
-    with pytest.raises(type(error)):
-        await ask(ledger, reply("x"), error)
-    assert ledger.all == [(reply("x"), False)]
+async def test_fatal_errors_are_passed_on() -> None:
+    for error in [AllowanceSpent("spent"), RunStops("no"), TraceFails("hm")]:
+        ledger = Kept()
+        with pytest.raises(type(error)):
+            await ask(ledger, reply("x"), error)
+        assert ledger.all == [(reply("x"), False)]
 
 
-async def test_a_kept_answer_that_is_no_longer_understood_is_asked_for_anew() -> None:
+async def test_an_unreadable_recorded_answer_is_requested_again() -> None:
     ledger = Kept()
     await ask(ledger, reply("7"))
     ledger.usable = dict.fromkeys(ledger.usable, reply("of another time"))
@@ -193,37 +186,35 @@ async def test_a_kept_answer_that_is_no_longer_understood_is_asked_for_anew() ->
 CUT = replace(reply("word " * 60, "length"), tokens_in=3_596, tokens_out=60)
 
 
-@pytest.mark.parametrize(
-    ("script", "limit"),
-    [
-        # all that was left is too little
-        ([ContextOverflow("too long", answer_room=60), CUT], 3_656),
-        ([replace(CUT, tokens_in=4_036)], 4_096),  # the context was full before the limit
-        ([replace(CUT, tokens_in=4_035)], 4_095),
-    ],
-)
-async def test_an_answer_that_the_context_has_no_room_for_wants_a_shorter_request(
-    script: list[Reply | Exception], limit: int
-) -> None:
-    ledger = Kept()
-    with pytest.raises(ContextOverflow) as caught:
-        await ask(ledger, *script)
-    assert caught.value.context_limit == limit
-    assert [(kept.text, usable) for kept, usable in ledger.all] == [
-        (CUT.text, False),
-        ("", True),
-    ]
-    with pytest.raises(ContextOverflow):
-        await ask(ledger)
+FULL_CONTEXTS: list[tuple[list[Reply | Exception], int]] = [
+    # all that was left is too little
+    ([ContextOverflow("too long", answer_room=60), CUT], 3_656),
+    ([replace(CUT, tokens_in=4_036)], 4_096),  # the context was full before the limit
+    ([replace(CUT, tokens_in=4_035)], 4_095),
+]
 
 
-@pytest.mark.parametrize("tokens", [(3_596, 60), (4_000, 96)])
-async def test_an_answer_that_is_cut_by_its_limit_gets_more_room(tokens: tuple[int, int]) -> None:
-    cut = replace(CUT, tokens_in=tokens[0], tokens_out=tokens[1])
-    assert await ask(Kept(), cut, reply("123")) == (123, [ROOM, 2 * ROOM])
+async def test_an_answer_without_room_needs_a_shorter_request() -> None:
+    for script, limit in FULL_CONTEXTS:
+        ledger = Kept()
+        with pytest.raises(ContextOverflow) as caught:
+            await ask(ledger, *script)
+        assert caught.value.context_limit == limit
+        assert [(kept.text, usable) for kept, usable in ledger.all] == [
+            (CUT.text, False),
+            ("", True),
+        ]
+        with pytest.raises(ContextOverflow):
+            await ask(ledger)
 
 
-async def test_what_a_cut_request_took_is_kept_and_others_like_it_are_taken_back() -> None:
+async def test_an_answer_cut_by_its_limit_gets_more_room() -> None:
+    for tokens in [(3_596, 60), (4_000, 96)]:
+        cut = replace(CUT, tokens_in=tokens[0], tokens_out=tokens[1])
+        assert await ask(Kept(), cut, reply("123")) == (123, [ROOM, 2 * ROOM])
+
+
+async def test_usage_of_a_cut_request_is_recorded_and_similar_answers_withdrawn() -> None:
     cut = replace(reply("7"), tokens_in=4_096, tokens_out=9)
     ledger = Kept()
     with pytest.raises(ContextOverflow):
@@ -236,7 +227,7 @@ async def test_what_a_cut_request_took_is_kept_and_others_like_it_are_taken_back
     assert usable
 
 
-async def test_until_an_answer_could_be_used_one_task_asks_and_the_others_learn() -> None:
+async def test_one_task_asks_until_an_answer_is_usable() -> None:
     room = AnswerRoom(4_000)
     asks = Scripted([THOUGHT, *(reply(str(n)) for n in range(4))])
     loops = [loop_of(asks, Kept(), room) for _ in range(4)]

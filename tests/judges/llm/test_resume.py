@@ -1,4 +1,4 @@
-"""A run that is killed in the midst goes on where it was, and pays for nothing twice."""
+"""Resumption of runs after kills and signals."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 
-TRACES = 72
-KILLS = 6
+TRACES = 48
+KILLS = 4
 CONCURRENCY = 4
 
 
 @dataclass
 class Runner:
-    """Runs of the command line in a folder, in processes of their own."""
+    """Runs of commands in a folder, in processes of their own."""
 
     folder: Path
     program: subprocess.Popen[str]
 
     def begin(self, server: ModelServer, traces: str) -> int:
-        """Begin a run over a file of traces; its process id, or the exit code of the first run."""
+        """Start a run over a file; return its process id, or the exit code of the first run."""
         words = (
             *("judge", traces, "--judge", "llm", "--model", "test-model"),
             *("--base-url", server.base_url, "--concurrency", str(CONCURRENCY)),
@@ -51,19 +51,17 @@ class Runner:
         return self.ended()
 
     def ended(self) -> int:
-        """Wait for the end of the run; its exit code, or the negative number of a signal."""
+        """Wait for the end of the run; return its exit code or negative signal number."""
         assert self.program.stdout is not None
         line = self.program.stdout.readline()
         assert line, "the program has gone"
         return int(line)
 
     def said(self, name: str) -> str:
-        """What the last run said in ``out.txt`` or ``err.txt``."""
         return (self.folder / name).read_text()
 
     @contextmanager
     def workspace(self, traces: str) -> Iterator[Workspace]:
-        """The workspace in which the runs over a file keep what they find."""
         with closing(Workspace.open(self.folder / f"{traces}.db")) as workspace:
             yield workspace
 
@@ -99,7 +97,7 @@ def right(body: dict[str, Any], _: int) -> Action:
 
 
 class Killing:
-    """Answers, and kills whoever asks shortly after the request with a certain number."""
+    """A server script that kills the client soon after a certain request."""
 
     def __init__(self) -> None:
         self._random = random.Random(5)
@@ -108,7 +106,6 @@ class Killing:
         self._lock = threading.Lock()
 
     def kill_at(self, request: int, pid: int) -> None:
-        """Kill the process ``pid`` soon after the request with this number came."""
         with self._lock:
             self._at, self._pid = request, pid
 
@@ -121,7 +118,7 @@ class Killing:
         return right(body, n)
 
 
-def test_a_run_that_is_killed_many_times_loses_and_doubles_nothing(runner: Runner) -> None:
+def test_a_killed_run_loses_and_doubles_nothing(runner: Runner) -> None:
     traces = "killed.jsonl"
     write_conversations(runner.folder / traces, TRACES)
     script = Killing()
@@ -164,9 +161,7 @@ def state(workspace: Workspace) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_run_cleanly_and_says_how_to_go_on(
-    runner: Runner, name: signal.Signals
-) -> None:
+def test_a_signal_ends_a_run_cleanly(runner: Runner, name: signal.Signals) -> None:
     traces = f"{name.name}.jsonl"
     write_conversations(runner.folder / traces, 20)
     pid = 0

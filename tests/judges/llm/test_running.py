@@ -1,10 +1,15 @@
-"""A run over many traces, asked through the real client of a scripted server."""
+"""Runs of a model judge over files, their lock and their writer thread."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import os
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +22,10 @@ from mast_tui.judges.llm.client.rate_limiter import FIRST
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import Parameters, RunStops, TraceFails
 from mast_tui.judges.llm.run.running import ALLOWANCE_SPENT, Watch, run_lock, run_model_judge
+from mast_tui.judges.llm.request import Parameters
+from mast_tui.judges.llm.run.running import run_lock
+from mast_tui.judges.llm.run.running import ALLOWANCE_SPENT, Watch, run_model_judge
+from mast_tui.judges.llm.run.run_journal import WriterThread
 from mast_tui.judges.runner import Progress, TraceStatus
 from mast_tui.labels import QuoteCounts, VerdictValue
 from mast_tui.redaction.engine import Redaction
@@ -33,18 +42,15 @@ Body = dict[str, Any]
 
 
 def reply(text: str, *, finish: str = "stop") -> Action:
-    """Answer with the tokens that such a request really takes."""
     return answer(text, tokens_in=3_000, tokens_out=500, finish=finish)
 
 
 def right(body: Body, n: int) -> Action:
-    """Answer rightly, whatever is asked."""
     return reply(said(body))
 
 
 @pytest.fixture
 def six(bench: Bench) -> Bench:
-    """Six runs and a server that answers rightly."""
     bench.write(6)
     bench.server.script = right
     return bench
@@ -52,13 +58,12 @@ def six(bench: Bench) -> Bench:
 
 @pytest.fixture
 def many(bench: Bench) -> Bench:
-    """Twelve runs and a server that answers rightly."""
     bench.write(12)
     bench.server.script = right
     return bench
 
 
-def test_every_trace_is_judged_once_with_places_that_were_checked(six: Bench) -> None:
+def test_a_run_stores_labels_verdicts_and_usage(six: Bench) -> None:
     told: list[Progress] = []
     used: list[Usage] = []
     summary = six.judge(watch=Watch(on_trace=told.append, on_use=used.append))
@@ -81,7 +86,7 @@ def test_every_trace_is_judged_once_with_places_that_were_checked(six: Bench) ->
     assert (run.quotes, run.usage) == (summary.quotes, summary.usage)
 
 
-def test_what_was_judged_is_passed_over_and_again_asks_anew(six: Bench) -> None:
+def test_traces_are_judged_once_and_again_when_they_have_grown(six: Bench) -> None:
     six.judge()
     second = six.judge()
     assert (dict(second.traces), second.run_id) == ({TraceStatus.KNOWN: 6}, None)
@@ -89,10 +94,7 @@ def test_what_was_judged_is_passed_over_and_again_asks_anew(six: Bench) -> None:
     assert dict(six.judge(again=True).traces) == {TraceStatus.JUDGED: 6}
     assert len(six.chats) == 12
     assert len({label.id for label in six.workspace.labels()}) == 6
-
-
-def test_a_grown_trace_is_judged_anew_also_when_the_first_try_fails(six: Bench) -> None:
-    six.judge()
+    # A grown trace is judged again, also if the first try fails.
     six.write(1, spans=7)
     six.server.script = lambda _body, _n: status(400, "no such thing")
     assert six.judge().traces[TraceStatus.FAILED] == 1
@@ -100,7 +102,7 @@ def test_a_grown_trace_is_judged_anew_also_when_the_first_try_fails(six: Bench) 
     assert dict(six.judge().traces) == {TraceStatus.KNOWN: 5, TraceStatus.JUDGED: 1}
 
 
-def test_a_trace_without_an_answer_is_told_and_tried_again_by_the_same_command(six: Bench) -> None:
+def test_a_failed_trace_is_reported_and_retried_by_the_same_command(six: Bench) -> None:
     six.server.script = lambda body, n: (
         reply("no JSON at all") if "run 3 " in str(body) else right(body, n)
     )
@@ -119,7 +121,6 @@ def test_a_trace_without_an_answer_is_told_and_tried_again_by_the_same_command(s
 
 
 def once(action: Action) -> Script:
-    """Do something else with the second request."""
     return lambda body, n: action if n == 1 else right(body, n)
 
 
@@ -145,9 +146,7 @@ ODD_SERVERS: dict[str, Script] = {
 
 
 @pytest.mark.parametrize("name", ODD_SERVERS)
-def test_whatever_the_server_does_nothing_is_lost_and_nothing_doubled(
-    six: Bench, name: str
-) -> None:
+def test_odd_servers_lose_and_double_nothing(six: Bench, name: str) -> None:
     heard: list[str] = []
     six.server.script = ODD_SERVERS[name]
     summary = six.judge(watch=Watch(on_wait=heard.append))
@@ -168,7 +167,7 @@ def test_whatever_the_server_does_nothing_is_lost_and_nothing_doubled(
         (status(404, "gone", code="model_not_found"), "test-model"),
     ],
 )
-def test_what_stops_a_run_is_told_and_the_same_command_goes_on(
+def test_a_stopped_run_is_resumed_by_the_same_command(
     six: Bench, action: Action, word: str
 ) -> None:
     six.server.script = lambda body, n: right(body, n) if n < 2 else action
@@ -189,9 +188,7 @@ def test_what_stops_a_run_is_told_and_the_same_command_goes_on(
 @pytest.mark.parametrize(
     "allowance", [Allowance(tokens=9_000), Allowance(cost=0.009)], ids=["tokens", "cost"]
 )
-def test_an_allowance_is_kept_and_the_next_run_has_a_new_one(
-    six: Bench, allowance: Allowance
-) -> None:
+def test_each_run_keeps_to_its_allowance(six: Bench, allowance: Allowance) -> None:
     asked = spent = 0
     for _ in range(20):
         summary = six.judge(allowance=allowance, prices=Prices(1.0, 1.0), concurrency=1)
@@ -208,7 +205,7 @@ def test_an_allowance_is_kept_and_the_next_run_has_a_new_one(
     six.assert_each_judged_once(6)
 
 
-def test_a_run_that_was_broken_off_goes_on_within_its_allowance(six: Bench) -> None:
+def test_a_resumed_run_keeps_its_allowance(six: Bench) -> None:
     async def cancelled() -> None:
         two, seen = asyncio.Event(), []
 
@@ -238,14 +235,14 @@ def test_a_run_that_was_broken_off_goes_on_within_its_allowance(six: Bench) -> N
     assert summary.run_id == run.id
 
 
-def test_a_judge_that_another_process_has_at_work_is_not_asked_twice(six: Bench) -> None:
+def test_a_judge_runs_in_one_process_at_a_time(six: Bench) -> None:
     with run_lock(six.workspace.path, six.setup().judge), pytest.raises(RunStops):
         six.judge()
     assert not six.chats
     assert six.judge().traces == {TraceStatus.JUDGED: 6}
 
 
-def test_few_more_traces_are_open_than_are_asked_about_at_once(many: Bench) -> None:
+def test_few_traces_are_open_at_once(many: Bench) -> None:
     drawn: list[Trace] = []
     open_ones: list[int] = []
 
@@ -267,7 +264,7 @@ def test_few_more_traces_are_open_than_are_asked_about_at_once(many: Bench) -> N
     assert many.server.most_in_flight == 4
 
 
-def test_what_is_found_in_each_window_is_kept_at_once(bench: Bench) -> None:
+def test_findings_are_stored_after_each_window(bench: Bench) -> None:
     bench.write(1, spans=120)
     parts: list[int] = []
     bench.server.script = lambda body, _n: answer(
@@ -294,7 +291,7 @@ USELESS: dict[str, Action] = {
 
 
 @pytest.mark.parametrize("name", USELESS)
-def test_a_run_in_which_every_request_fails_ends_after_eight(
+def test_a_run_of_failures_stops_after_eight_requests(
     name: str, many: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "back_off", lambda *_: 0.0)
@@ -306,7 +303,7 @@ def test_a_run_in_which_every_request_fails_ends_after_eight(
     assert not many.workspace.labels()
 
 
-def test_traces_that_fail_for_one_reason_end_a_run_also_later(many: Bench) -> None:
+def test_repeated_failures_stop_a_run_also_later(many: Bench) -> None:
     many.server.script = lambda body, n: (
         right(body, n) if n < 4 else status(400, f"no such thing as {n}")
     )
@@ -320,7 +317,7 @@ def test_traces_that_fail_for_one_reason_end_a_run_also_later(many: Bench) -> No
     assert dict(many.judge(concurrency=1).traces) == {TraceStatus.KNOWN: 4, TraceStatus.JUDGED: 8}
 
 
-def test_traces_that_failed_before_do_not_end_the_run_that_goes_on(many: Bench) -> None:
+def test_earlier_failures_do_not_stop_a_resumed_run(many: Bench) -> None:
     refused = status(400, "no such thing")
     many.server.script = lambda _body, _n: refused
     assert many.judge(concurrency=1).stopped is not None
@@ -335,7 +332,7 @@ def test_traces_that_failed_before_do_not_end_the_run_that_goes_on(many: Bench) 
     assert second.traces == {TraceStatus.FAILED: len(failed), TraceStatus.JUDGED: 12 - len(failed)}
 
 
-def test_what_is_taken_out_is_part_of_the_judges_name(bench: Bench, tmp_path: Path) -> None:
+def test_redaction_is_part_of_the_judge_s_name(bench: Bench, tmp_path: Path) -> None:
     patterns = tmp_path / "patterns.txt"
     patterns.write_text("customer = cust-[0-9]{6}\n", "utf-8")
     keyed = bench.setup(redaction=Redaction.default().with_secret("a-secret-of-mine"))
@@ -348,7 +345,7 @@ def test_what_is_taken_out_is_part_of_the_judges_name(bench: Bench, tmp_path: Pa
     assert dict(bare.settings().parameters)["redaction"] == "none"
 
 
-def test_a_text_on_which_a_pattern_takes_too_long_fails_its_trace_only(six: Bench) -> None:
+def test_a_slow_pattern_fails_its_trace_only(six: Bench) -> None:
     words = "the pattern “x.*?y|x” takes too long"
 
     def places(text: str) -> Iterator[tuple[int, int]]:
@@ -362,7 +359,7 @@ def test_a_text_on_which_a_pattern_takes_too_long_fails_its_trace_only(six: Benc
     assert (failed.path.name, failed.problem) == ("run-0004.json", words)
 
 
-def test_texts_that_are_not_shown_whole_are_counted(bench: Bench) -> None:
+def test_shortened_texts_are_counted(bench: Bench) -> None:
     bench.write(2)
     path = bench.runs / "run-0001.json"
     path.write_text(path.read_text().replace("line 2", "line 2 " + "word " * 40_000))
@@ -375,3 +372,135 @@ def test_texts_that_are_not_shown_whole_are_counted(bench: Bench) -> None:
     assert summary.remarks == {}
     noted = [trace.remarks for trace in bench.workspace.runs()[0].traces]
     assert sum(bool(remarks) for remarks in noted) == 1
+
+
+# The lock of a run
+
+
+JUDGE = "judge:m@12345678"
+
+
+def test_one_process_runs_a_judge_on_a_workspace(tmp_path: Path) -> None:
+    place = tmp_path / "workspace.db"
+    with run_lock(place, JUDGE):
+        with (
+            pytest.raises(RunStops, match="another process is running judge:m@12345678"),
+            run_lock(place, JUDGE),
+        ):
+            pass
+        with run_lock(place, "judge:n@12345678"), run_lock(tmp_path / "other.db", JUDGE):
+            pass
+    with run_lock(place, JUDGE):
+        pass
+    assert list(tmp_path.iterdir()) == []
+    # Without a file there is no lock.
+    for unlocked in (None, tmp_path / "nowhere" / "workspace.db"):
+        with run_lock(unlocked, JUDGE), run_lock(unlocked, JUDGE):
+            pass
+
+
+def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
+    place = tmp_path / "workspace.db"
+    pid = os.fork()
+    if pid == 0:
+        with run_lock(place, JUDGE):
+            os._exit(0)
+    os.waitpid(pid, 0)
+    assert len(list(tmp_path.iterdir())) == 1
+    with run_lock(place, JUDGE):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+# The writer thread
+
+
+async def test_an_error_after_cancellation_is_not_printed() -> None:
+    printed: list[dict[str, Any]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _loop, context: printed.append(context))
+    writer, failing = WriterThread(), threading.Event()
+
+    def fail() -> None:
+        failing.wait(10)
+        raise ValueError("no room")
+
+    task = asyncio.create_task(writer.do(fail))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    failing.set()
+    await writer.close()
+    await asyncio.sleep(0)
+    gc.collect()
+    assert printed == []
+
+
+class Kept:
+    """Numbers added in blocks, all or nothing."""
+
+    def __init__(self) -> None:
+        self.blocks: list[list[int]] = []
+        self._open: list[int] | None = None
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        self._open = []
+        try:
+            yield
+            self.blocks.append(self._open)
+        finally:
+            self._open = None
+
+    def add(self, number: int) -> int:
+        if number < 0:
+            raise ValueError("no room")
+        if self._open is None:
+            self.blocks.append([number])
+        else:
+            self._open.append(number)
+        return number
+
+
+async def added_while_busy(kept: Kept, *numbers: int) -> list[int | BaseException]:
+    """Return the results of additions that were requested while the thread was busy."""
+    writer, busy = WriterThread(), threading.Event()
+    writer.together = kept.together
+    first = asyncio.create_task(writer.do(partial(busy.wait, 10)))
+    await asyncio.sleep(0)
+    tasks = [asyncio.create_task(writer.do(partial(kept.add, number))) for number in numbers]
+    await asyncio.sleep(0)
+    busy.set()
+    await first
+    came = await asyncio.gather(*tasks, return_exceptions=True)
+    await writer.close()
+    return came
+
+
+async def test_waiting_work_is_done_together_and_fails_separately() -> None:
+    kept = Kept()
+    assert await added_while_busy(kept, 1, 2, 3) == [1, 2, 3]
+    assert kept.blocks == [[1, 2, 3]]
+    kept = Kept()
+    one, two, three = await added_while_busy(kept, 1, -2, 3)
+    assert [one, three] == [1, 3]
+    assert isinstance(two, ValueError)
+    assert kept.blocks == [[1], [3]]
+
+
+async def test_handed_over_work_is_done_in_order() -> None:
+    kept = Kept()
+    writer, busy = WriterThread(), threading.Event()
+    writer.together = kept.together
+    writer.hand_over(partial(busy.wait, 10))
+    first = asyncio.create_task(writer.do(partial(kept.add, 1)))
+    await asyncio.sleep(0)
+    writer.hand_over(partial(kept.add, 2))
+    last = asyncio.create_task(writer.do(partial(kept.add, 3)))
+    await asyncio.sleep(0)
+    busy.set()
+    assert [await first, await last] == [1, 3]
+    writer.hand_over(partial(kept.add, 4))
+    await writer.close()
+    assert kept.blocks == [[1], [2], [3], [4]]

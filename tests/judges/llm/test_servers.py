@@ -1,14 +1,22 @@
-"""Servers as they are: what they cut, count, refuse and call by names of their own."""
+"""Quirks of servers: token counts, cuts, refusals, waits, streams."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import Mapping
+from typing import Final
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from mast_tui.judges.llm.client.api_errors import api_error_of, read_api_error
+from mast_tui.judges.llm.client.api_errors import (
+    LONGEST_WAIT,
+    api_error_of,
+    read_api_error,
+    requested_wait,
+)
 from mast_tui.judges.llm.client.bounded_http import openai_client
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.endpoint import Endpoint
@@ -22,48 +30,41 @@ from mast_tui.judges.llm.request import (
     Unanswered,
 )
 from mast_tui.workspace import Usage
-from tests.judges.llm.asking import after, asking, failed, replied
+from tests.judges.llm.asking import after, asking, error_from, reply_to
 from tests.judges.llm.server import MODEL, Action, answer, document, html, raw, status
 
 
 def used(usage: Mapping[str, object]) -> Action:
-    """Answer with this usage."""
     said = {"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}
     return document({"choices": [said], "usage": usage})
 
 
-# What was read and thought
+# Token counts
 
 
-@pytest.mark.parametrize(
-    ("usage", "tokens_out"),
-    [
-        ({"completion_tokens": 50, "total_tokens": 350}, 50),
-        ({"completion_tokens": 50, "total_tokens": 900}, 600),
-        (
-            {"completion_tokens": 50, "completion_tokens_details": {"reasoning_tokens": 700}},
-            700,
-        ),
-        ({"completion_tokens": 50, "prompt_tokens_details": {"cached_tokens": 256}}, 50),
-    ],
-)
-async def test_what_was_thought_or_read_before_is_counted_wherever_it_stands(
-    usage: dict[str, object], tokens_out: int
-) -> None:
-    budget = Budget()
-    async with asking(used({"prompt_tokens": 300, **usage}), budget=budget) as to:
-        reply = await to.ask()
-    assert (reply.tokens_in, reply.tokens_out) == (300, tokens_out)
-    assert reply.tokens_cached == (256 if "prompt_tokens_details" in usage else 0)
-    assert budget.tokens == 300 + tokens_out
+USAGES: list[tuple[dict[str, object], int]] = [
+    ({"completion_tokens": 50, "total_tokens": 350}, 50),
+    ({"completion_tokens": 50, "total_tokens": 900}, 600),
+    ({"completion_tokens": 50, "completion_tokens_details": {"reasoning_tokens": 700}}, 700),
+    ({"completion_tokens": 50, "prompt_tokens_details": {"cached_tokens": 256}}, 50),
+]
+
+
+async def test_thinking_and_cached_tokens_are_counted() -> None:
+    for usage, tokens_out in USAGES:
+        budget = Budget()
+        async with asking(used({"prompt_tokens": 300, **usage}), budget=budget) as chat:
+            reply = await chat.ask()
+        assert (reply.tokens_in, reply.tokens_out) == (300, tokens_out)
+        assert reply.tokens_cached == (256 if "prompt_tokens_details" in usage else 0)
+        assert budget.tokens == 300 + tokens_out
 
 
 LONG = "The agent read the file and said that all of its tests had passed. " * 500
 
 
-@pytest.mark.parametrize(
-    ("count", "tokens", "cut"),
-    [
+async def test_a_silent_cut_is_noticed_by_its_token_count() -> None:
+    for count, tokens, cut in [
         (4_096, 4_600, False),  # one request, or the same one again
         (4_096, 4_999, True),  # clearly more
         (8_192, 9_900, True),
@@ -73,64 +74,56 @@ LONG = "The agent read the file and said that all of its tests had passed. " * 5
         (1_024, 1_300, False),
         (2_050, 8_000, True),  # 1.6 times as much, whatever the count
         (7_400, 8_000, False),
-    ],
-)
-async def test_a_silent_cut_is_noticed_where_clearly_more_was_sent(
-    count: int, tokens: int, cut: bool
-) -> None:
-    text = LONG if tokens == 8_000 else "same"
-    async with asking(answer("ok", tokens_in=count), budget=(budget := Budget())) as to:
-        for sample in range(2):
-            if cut:
-                words = f"only {count:,} tokens of about {tokens:,}.*OLLAMA_CONTEXT_LENGTH"
-                await to.fails(ContextOverflow, words, text=text, tokens=tokens, sample=sample)
-            else:
-                assert (await to.ask(text, tokens=tokens, sample=sample)).tokens_in == count
-    assert budget.used.tokens_in == 2 * count
+    ]:
+        text = LONG if tokens == 8_000 else "same"
+        async with asking(answer("ok", tokens_in=count), budget=(budget := Budget())) as chat:
+            for sample in range(2):
+                if cut:
+                    words = f"only {count:,} tokens of about {tokens:,}.*OLLAMA_CONTEXT_LENGTH"
+                    await chat.fails(
+                        ContextOverflow, words, text=text, tokens=tokens, sample=sample
+                    )
+                else:
+                    assert (await chat.ask(text, tokens=tokens, sample=sample)).tokens_in == count
+        assert budget.used.tokens_in == 2 * count
 
 
-@pytest.mark.parametrize(
-    ("count", "first", "second", "cut"),
-    [
+async def test_different_requests_with_equal_counts_were_cut() -> None:
+    for count, first, second, cut in [
         (4_096, 4_600, 4_610, True),
         (4_096, 3_900, 4_600, True),
         (4_096, 3_000, 3_100, False),  # less was sent than was counted
         (4_500, 4_600, 4_610, False),
         (4_500, 4_600, 5_800, True),  # one clearly longer than the other
-    ],
-)
-async def test_different_requests_that_count_the_same_were_cut(
-    count: int, first: int, second: int, cut: bool
-) -> None:
-    async with asking(answer("ok", tokens_in=count)) as to:
-        for _ in range(2):
-            await to.ask("one", tokens=first)
-        if cut:
-            overflow = await to.fails(ContextOverflow, text="other", tokens=second)
-            assert overflow.context_limit == count
-            assert overflow.truncated_usage == Usage(1, count, 50)
-        else:
-            await to.ask("other", tokens=second)
+    ]:
+        async with asking(answer("ok", tokens_in=count)) as chat:
+            for _ in range(2):
+                await chat.ask("one", tokens=first)
+            if cut:
+                overflow = await chat.fails(ContextOverflow, text="other", tokens=second)
+                assert overflow.context_limit == count
+                assert overflow.truncated_usage == Usage(1, count, 50)
+            else:
+                await chat.ask("other", tokens=second)
 
 
-async def test_counts_that_tell_of_no_cut() -> None:
+async def test_low_counts_that_are_no_cut() -> None:
     counts = [6_000, 4_096, 4_096]  # it has read more
-    async with asking(lambda _body, n: answer("ok", tokens_in=counts[n])) as to:
+    async with asking(lambda _body, n: answer("ok", tokens_in=counts[n])) as chat:
         for number, tokens in enumerate((6_500, 4_990, 4_600)):
-            await to.ask(f"{number}", tokens=tokens)
-    async with asking(answer("ok", tokens_in=10)) as to:  # no context is as small
-        reply = await to.ask(LONG, tokens=6_700)
+            await chat.ask(f"{number}", tokens=tokens)
+    async with asking(answer("ok", tokens_in=10)) as chat:  # no context is as small
+        reply = await chat.ask(LONG, tokens=6_700)
     assert (reply.text, reply.counted, reply.tokens_in) == ("ok", False, 6_700)
-    async with asking(answer("ok", tokens_in=600)) as to:  # one token for many characters
-        await to.ask(("=" * 400 + "\nheading\n" + " " * 400) * 40, tokens=12_000)
+    async with asking(answer("ok", tokens_in=600)) as chat:  # one token for many characters
+        await chat.ask(("=" * 400 + "\nheading\n" + " " * 400) * 40, tokens=12_000)
 
 
 LEFT = 8192 - 4700 - 32
 
 
-@pytest.mark.parametrize(
-    ("action", "room"),
-    [
+async def test_an_overflow_reports_the_room_left_for_an_answer() -> None:
+    for action, room in [
         (
             status(400, "This model's maximum context length is 8192 tokens. However, you requested"
                    " 8700 tokens (4700 in the messages, 4000 in the completion)."),
@@ -144,26 +137,21 @@ LEFT = 8192 - 4700 - 32
         ),
         (status(400, "it reads 8192 tokens", code="context_length_exceeded"), None),
         (document({"error": {"message": "8192", "type": "exceed_context_size_error"}}), None),
-    ],
-)  # fmt: skip
-async def test_an_overflow_is_told_with_what_is_left_for_an_answer(
-    action: Action, room: int | None
-) -> None:
-    async with asking(action) as to:
-        overflow = await to.fails(ContextOverflow, "8192", room=4_000)
-        assert len(to.chats) == 1
-    assert overflow.answer_room == room
+    ]:  # fmt: skip
+        async with asking(action) as chat:
+            overflow = await chat.fails(ContextOverflow, "8192", room=4_000)
+            assert len(chat.chats) == 1
+        assert overflow.answer_room == room
 
 
-# What is refused
+# Refusals
 
 UNKNOWN = status(404, "The model `test-model` does not exist")
 KEY_WORDS = "refuses the key that OPENAI_API_KEY holds"
 
 
-@pytest.mark.parametrize(
-    ("action", "words"),
-    [
+async def test_fatal_errors_stop_the_run_at_once() -> None:
+    for action, words in [
         (status(401, "Incorrect API key"), "OPENAI_API_KEY"),
         (status(403, "not in your country"), "not in your country"),
         (status(429, "over", code="insufficient_quota"), "no credit"),
@@ -181,90 +169,74 @@ KEY_WORDS = "refuses the key that OPENAI_API_KEY holds"
                    " 'insufficient_quota'}}", code="429"),
             "no credit left",
         ),
-    ],
-)  # fmt: skip
-async def test_what_no_request_would_get_past_stops_the_run_at_once(
-    action: Action, words: str
-) -> None:
-    async with asking(action, key="sk-secret-1") as to:
-        for _ in range(2):
-            error = await to.fails(RunStops, words)
-        assert len(to.chats) == 1
-    assert "\n" not in str(error)
+    ]:  # fmt: skip
+        async with asking(action, key="sk-secret-1") as chat:
+            for _ in range(2):
+                error = await chat.fails(RunStops, words)
+            assert len(chat.chats) == 1
+        assert "\n" not in str(error)
+        assert "set OPENAI_API_KEY" in str(await error_from(status(401)))  # where none is set
 
 
-async def test_a_server_that_wants_a_key_says_which_variable_to_set() -> None:
-    assert "set OPENAI_API_KEY" in str(await failed(status(401)))
-
-
-@pytest.mark.parametrize(
-    "action",
-    [
+async def test_an_unknown_model_is_reported_with_the_models_there_are_once() -> None:
+    for action in [
         status(404, "The model `test-model` does not exist", code="model_not_found"),
         status(404, 'model "test-model" not found, try pulling it first'),
         status(400, "test-model is not a valid model ID"),
         html(404),
-    ],
-)
-async def test_an_unknown_model_is_told_with_those_that_there_are(action: Action) -> None:
-    async with asking(action, models=[f"model-{n}" for n in range(7)]) as to:
-        await to.fails(RunStops, "test-model.*model-0, model-1.*2 more")
-
-
-async def test_sixteen_that_are_stopped_at_once_look_for_the_models_once() -> None:
-    async with asking(UNKNOWN.when_together(16), models=["other"]) as to:
-        ends = await asyncio.gather(*(to.ask() for _ in range(20)), return_exceptions=True)
-        assert (len(to.chats), len(to.server.requests)) == (16, 17)
+    ]:
+        async with asking(action, models=[f"model-{n}" for n in range(7)]) as chat:
+            await chat.fails(RunStops, "test-model.*model-0, model-1.*2 more")
+    async with asking(UNKNOWN.when_together(16), models=["other"]) as chat:
+        ends = await asyncio.gather(*(chat.ask() for _ in range(20)), return_exceptions=True)
+        assert (len(chat.chats), len(chat.server.requests)) == (16, 17)
     assert {str(end) for end in ends} == {str(ends[0])}
     assert isinstance(ends[0], RunStops)
-    async with asking(UNKNOWN, models=None) as to:
-        await to.fails(RunStops, "has no model “test-model”")
+    async with asking(UNKNOWN, models=None) as chat:
+        await chat.fails(RunStops, "has no model “test-model”")
 
 
-async def test_any_other_refusal_fails_its_trace_alone_with_the_servers_words() -> None:
-    async with asking(lambda _body, n: html(403) if n == 1 else answer("ok")) as to:
-        await to.ask()
-        await to.fails(TraceFails)
-        await to.ask()
-    async with asking(status(400, "messages: \x1b[31mtoo odd")) as to:
-        error = await to.fails(Unanswered, r"too odd \(400\)")
-        assert len(to.chats) == 1
+async def test_other_refusals_fail_only_their_trace() -> None:
+    async with asking(lambda _body, n: html(403) if n == 1 else answer("ok")) as chat:
+        await chat.ask()
+        await chat.fails(TraceFails)
+        await chat.ask()
+    async with asking(status(400, "messages: \x1b[31mtoo odd")) as chat:
+        error = await chat.fails(Unanswered, r"too odd \(400\)")
+        assert len(chat.chats) == 1
     assert "\x1b" not in str(error)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+async def test_a_refused_system_role_is_merged_into_the_user_message() -> None:
+    for words in [
         "System role not supported",
         "Only user and assistant roles are supported!",
         "Developer instruction is not enabled for models/gemma-3-27b-it",
         "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
         "Conversation roles must alternate user/assistant/user/assistant/...",
-    ],
-)
-async def test_a_system_role_that_is_refused_becomes_one_message_of_the_user(words: str) -> None:
-    def script(body: dict[str, object], _n: int) -> Action:
-        messages = body["messages"]
-        assert isinstance(messages, list)
-        return status(400, words) if messages[0]["role"] == "system" else answer("ok")
+    ]:
 
-    async with asking(script) as to:
-        assert (await to.ask("a trace")).form == "json_schema"
-        sent = to.chats[-1].body["messages"]
-    assert isinstance(sent, list)
-    (message,) = sent
-    assert message["role"] == "user"
-    assert "Judge in JSON" in message["content"]
-    assert "a trace" in message["content"]
-    assert len(to.heard.remarks) == 1
+        def script(body: dict[str, object], _n: int, words: str = words) -> Action:
+            messages = body["messages"]
+            assert isinstance(messages, list)
+            return status(400, words) if messages[0]["role"] == "system" else answer("ok")
+
+        async with asking(script) as chat:
+            assert (await chat.ask("a trace")).form == "json_schema"
+            sent = chat.chats[-1].body["messages"]
+        assert isinstance(sent, list)
+        (message,) = sent
+        assert message["role"] == "user"
+        assert "Judge in JSON" in message["content"]
+        assert "a trace" in message["content"]
+        assert len(chat.remarks) == 1
 
 
 # Waits
 
 
-@pytest.mark.parametrize(
-    ("body", "seconds"),
-    [
+def test_a_wait_is_read_in_the_body_of_a_429() -> None:
+    for body, seconds in [
         ({"message": "busy", "details": [{"@type": "x", "retryDelay": "38s"}]}, 38.0),
         ({"message": "busy", "details": [{}, 3, {"retryDelay": "1.5s"}]}, 1.5),
         ({"message": "Please retry in 38.4s."}, 38.4),
@@ -274,15 +246,11 @@ async def test_a_system_role_that_is_refused_becomes_one_message_of_the_user(wor
         ({"message": "retry in 1h"}, 3_600.0),
         ({"message": "try again later"}, None),
         ({"message": "busy", "details": [{"retryDelay": "soon"}]}, None),
-    ],
-)
-def test_a_wait_is_read_in_the_body_of_a_429(
-    body: dict[str, object], seconds: float | None
-) -> None:
-    assert api_error_of({"error": body}, 429).wait == seconds
-    assert api_error_of({"error": body}, 400).wait is None
-    read = read_api_error(429, {"retry-after": "7"}, json.dumps({"error": body}).encode())
-    assert read.wait == 7.0
+    ]:
+        assert api_error_of({"error": body}, 429).wait == seconds
+        assert api_error_of({"error": body}, 400).wait is None
+        read = read_api_error(429, {"retry-after": "7"}, json.dumps({"error": body}).encode())
+        assert read.wait == 7.0
 
 
 RESET = {"x-ratelimit-reset-tokens": "20s", "x-ratelimit-remaining-tokens": "0"}
@@ -291,28 +259,28 @@ RESET = {"x-ratelimit-reset-tokens": "20s", "x-ratelimit-remaining-tokens": "0"}
 @pytest.mark.parametrize(
     ("action", "times", "seconds"),
     [
+        *((status(code, headers={"retry-after": "20"}), 1, 20.0) for code in (429, 503)),
         (status(429, "busy", details=[{"@type": "x", "retryDelay": "38s"}]), 3, 38.0),
         (status(429, "Rate limit reached. Please try again in 2.1s."), 3, 2.1),
         (status(429, headers=RESET), 3, 20.0),
         (status(503, "Loading model", code=503, type="unavailable_error"), 40, 5.0),
     ],
-    ids=["retryDelay", "words", "reset", "loading"],
+    ids=["429", "503", "retryDelay", "words", "reset", "loading"],
 )
-async def test_a_wait_that_stands_elsewhere_than_in_its_header_is_kept(
+async def test_requested_waits_are_kept_and_cost_no_tries(
     action: Action, times: int, seconds: float
 ) -> None:
-    async with asking(after(times, action), tries=2) as to:
-        assert (await to.ask()).text == "ok"
-        assert len(to.chats) == times + 1, "waits use up no tries"
-    assert times * seconds <= to.waited <= times * seconds * 1.5
-    assert times == 3 or "is loading the model" in to.heard.waits[0]
+    async with asking(after(times, action), tries=2) as chat:
+        assert (await chat.ask()).text == "ok"
+        assert len(chat.chats) == times + 1
+    assert times * seconds <= chat.waited <= times * seconds * 1.5
+    assert times < 40 or "is loading the model" in chat.waits[0]
 
 
-# Answers that are streamed
+# Streams
 
 
 def events(*chunks: object) -> Action:
-    """Answer in pieces."""
     lines = [chunk if isinstance(chunk, str) else json.dumps(chunk) for chunk in chunks]
     body = "".join(f"data: {line}\n\n" for line in lines)
     return raw(body.encode(), content_type="text/event-stream")
@@ -337,48 +305,46 @@ STREAMS = [
 ]
 
 
-async def test_what_a_server_streams_unasked_is_put_together() -> None:
-    reply, call = [await replied(stream) for stream in STREAMS]
+async def test_unrequested_streams_are_assembled() -> None:
+    reply, call = [await reply_to(stream) for stream in STREAMS]
     assert (reply.text, reply.finish) == ('{"a": 1}', "stop")
     assert (reply.tokens_in, reply.tokens_out) == (300, 7)
     assert call.text == '{"a": 1}'
-    async with asking(events({"error": {"message": "no such key", "code": 401}}), key="k") as to:
-        await to.fails(RunStops, "refuses the key")
-    async with asking(events(piece(content="{"))) as to:
-        await to.fails(Unanswered, "a stream that cannot be read")
+    async with asking(events({"error": {"message": "no such key", "code": 401}}), key="k") as chat:
+        await chat.fails(RunStops, "refuses the key")
+    async with asking(events(piece(content="{"))) as chat:
+        await chat.fails(Unanswered, "a stream that cannot be read")
 
 
-# Addresses, and what else is sent
-
-
-@pytest.mark.parametrize(
-    ("address", "sent"),
-    [
-        ("https://lab.openai.azure.com/openai/v1", True),
-        ("https://lab.cognitiveservices.azure.com/openai/deployments/m?api-version=1", True),
-        ("https://LAB.services.ai.azure.com/models", True),
-        ("https://lab.openai.azure.com.example.org/v1", False),
-        ("https://openai.azure.com.evil.net/v1", False),
-        ("https://lab-openai.azure.com/v1", False),
-        ("https://evil.net/lab.openai.azure.com", False),
-        ("https://api.openai.com/v1", False),
-        ("http://127.0.0.1:1/v1", False),
-    ],
+AZURE = (
+    "https://lab.openai.azure.com/openai/v1",
+    "https://lab.cognitiveservices.azure.com/openai/deployments/m?api-version=1",
+    "https://LAB.services.ai.azure.com/models",
 )
-async def test_hosts_of_azure_and_no_others_get_the_key_in_their_own_header(
-    address: str, sent: bool
-) -> None:
-    async with openai_client(Endpoint(address, "a-key")) as client:
-        assert client.default_headers.get("api-key") == ("a-key" if sent else None)
+NOT_AZURE = (
+    "https://lab.openai.azure.com.example.org/v1",
+    "https://openai.azure.com.evil.net/v1",
+    "https://lab-openai.azure.com/v1",
+    "https://evil.net/lab.openai.azure.com",
+    "https://api.openai.com/v1",
+    "http://127.0.0.1:1/v1",
+)
 
 
-async def test_all_that_is_configured_is_sent_with_what_was_wrong_before() -> None:
+async def test_only_azure_hosts_get_the_api_key_header() -> None:
+    for address in (*AZURE, *NOT_AZURE):
+        async with openai_client(Endpoint(address, "a-key")) as client:
+            key = "a-key" if address in AZURE else None
+            assert client.default_headers.get("api-key") == key, address
+
+
+async def test_configured_fields_and_corrections_are_sent() -> None:
     parameters = Parameters(MODEL, extra_body=(("reasoning_effort", "low"), ("seed", 7)))
     async with asking(
         parameters=parameters, headers={"x-team": "sre"}, path="?api-version=2024-06-01"
-    ) as to:
-        await to.ask(correction=Correction("{broken", "it breaks off"))
-        (seen,) = to.chats
+    ) as chat:
+        await chat.ask(correction=Correction("{broken", "it breaks off"))
+        (seen,) = chat.chats
     assert seen.path == "/v1/chat/completions?api-version=2024-06-01"
     assert seen.headers["x-team"] == "sre"
     assert (seen.body["reasoning_effort"], seen.body["seed"]) == ("low", 7)
@@ -389,18 +355,134 @@ async def test_all_that_is_configured_is_sent_with_what_was_wrong_before() -> No
     assert "it breaks off" in messages[3]["content"]
 
 
-# Where everything fails
-
-
-async def test_until_an_answer_was_of_use_few_requests_are_sent() -> None:
-    async with asking(status(500), first=FIRST) as to:
+async def test_few_requests_are_sent_before_the_first_useful_answer() -> None:
+    async with asking(status(500), first=FIRST) as chat:
         for _ in range(2):
-            await to.fails(Unanswered)
-        await to.fails(RunStops, "none of 8 requests")
-        assert len(to.chats) == 8
-    async with asking(first=FIRST) as to:
-        assert to.client.limiter.allowed == 1
-        await to.ask()
-        assert to.client.limiter.allowed == 1
-        to.client.note(None)
-        assert to.client.limiter.allowed == 16
+            await chat.fails(Unanswered)
+        await chat.fails(RunStops, "none of 8 requests")
+        assert len(chat.chats) == 8
+    async with asking(first=FIRST) as chat:
+        assert chat.client.limiter.allowed == 1
+        await chat.ask()
+        assert chat.client.limiter.allowed == 1
+        chat.client.note(None)
+        assert chat.client.limiter.allowed == 16
+
+
+# Headers
+
+
+LIMIT: Final = "x-ratelimit-"
+NOW: Final = "Sun, 06 Nov 2033 08:49:37 GMT"
+FAR: Final = "9" * 20
+
+DATES: Final = [
+    f"Mon, 01 Jan {FAR} 00:00:00 GMT", "Mon, 01 Jan 9999 23:59:59 -2359",
+    "Mon, 01 Jan 10000 00:00:00 GMT", "Mon, 01 Jan 0001 00:00:00 +2359",
+    "Mon, 01 Jan 0000 00:00:00 GMT", f"Mon, 01 Jan 2034 00:00:00 +{FAR}",
+    f"Mon, 01 Jan 2034 00:00:00 -{FAR}", f"Mon, {FAR} Jan 2034 00:00:00 GMT",
+    f"Mon, 01 Jan 2034 {FAR}:{FAR}:{FAR} GMT", "Mon, 32 Foo 2034 25:61:61 XYZ",
+    "Mon, 01 Jan -2034 00:00:00 GMT", "06-Nov-33", ",,,", ":", "(((", "\x00",
+    "Mon, 01 Jan 2034 00:00:00 " + "(" * 60_000,
+]  # fmt: skip
+NUMBERS: Final = [
+    *("-1", "-0", "nan", "-nan", "inf", "-Infinity", "1e308", "1e400", "1_0", "0x10", "٣"),
+    *("1" * 5_000, "0." + "0" * 5_000, "", " ", "120, 120"),
+]
+
+
+@pytest.mark.parametrize("name", ["retry-after", "retry-after-ms", "date"])
+def test_a_wait_is_bounded_for_any_header_value(name: str) -> None:
+    for value in (*DATES, *NUMBERS):
+        wait = requested_wait({"retry-after": NOW, name: value})
+        assert wait is None or 0.0 <= wait <= LONGEST_WAIT, value
+
+
+PIECES: Final = ("Mon,", "01", "Jan", "2034", FAR, f"-{FAR}", "00:00:00", "GMT", "+2359", "(", ":")
+texts = st.text(max_size=80) | st.lists(st.sampled_from(PIECES), max_size=8).map(" ".join)
+
+
+@given(texts, texts, texts)
+@example(NOW, "", DATES[0])
+def test_a_wait_is_bounded_for_any_text(wait: str, milliseconds: str, date: str) -> None:
+    said = requested_wait({"retry-after": wait, "retry-after-ms": milliseconds, "date": date})
+    assert said is None or 0.0 <= said <= LONGEST_WAIT
+
+
+WAITS: Final[list[tuple[dict[str, str], float | None]]] = [
+    ({"retry-after": "-5"}, None),
+    ({"retry-after": "nan"}, None),
+    ({"retry-after": "inf"}, None),
+    ({"retry-after": "2.5"}, 2.5),
+    ({"retry-after": "1e300"}, LONGEST_WAIT),
+    ({"retry-after-ms": "-5", "retry-after": "2"}, 2.0),
+    ({"retry-after-ms": "20000", "retry-after": "1"}, 20.0),
+    ({"retry-after-ms": "1e300"}, LONGEST_WAIT),
+    ({"retry-after": "Mon, 01 Jan 9999 00:00:00 GMT", "date": NOW}, LONGEST_WAIT),
+    ({"retry-after": "Sun, 06 Nov 2033 08:49:38 GMT", "date": NOW}, 1.0),
+    ({"retry-after": "Sun, 06 Nov 2033 08:49:37 +0100", "date": NOW}, 0.0),
+    # A limit that begins anew.
+    ({f"{LIMIT}reset-requests": "1s", f"{LIMIT}remaining-requests": "0"}, 1.0),
+    ({f"{LIMIT}reset-tokens": "6m0s", f"{LIMIT}remaining-tokens": "0"}, 360.0),
+    ({f"{LIMIT}reset-tokens": "6m0s", f"{LIMIT}reset-requests": "20ms"}, 0.02),
+    ({f"{LIMIT}reset-tokens": "soon"}, None),
+    ({f"{LIMIT}reset-tokens": "6m0s", "retry-after": "9"}, 9.0),
+]
+
+
+def test_the_requested_wait_is_read_from_headers() -> None:
+    for headers, seconds in WAITS:
+        assert requested_wait(headers) == seconds, headers
+
+
+CHARSETS: Final = ("zlib", "bz2", "punycode", "idna", "unicode_escape", "utf-7", "x" * 10_000)
+
+
+@pytest.mark.slow
+async def test_the_content_type_does_not_change_how_an_answer_is_read() -> None:
+    for value in [
+        *(f"application/json; charset={name}" for name in CHARSETS),
+        *("text/event-stream", ";", "", "\x7f"),
+    ]:
+        right = answer("ünï ok")
+        assert (await reply_to(Action(200, right.body, content_type=value))).text == "ünï ok"
+        wrong = status(400, "roles must alternate")
+        error = await error_from(Action(400, wrong.body, content_type=value))
+        assert "roles must alternate" in str(error)
+
+
+@pytest.mark.slow
+async def test_a_false_content_encoding_is_an_error() -> None:
+    for value in [
+        "gzip", "gzip, gzip", "deflate", "br", "zstd", "gzip," * 50, "nonsense", ",", "\x7f",
+    ]:  # fmt: skip
+        for code in (200, 429):
+            action = Action(code, b'{"error": "x"}', (("content-encoding", value),))
+            async with asking(action, tries=2) as chat:
+                await chat.fails(TraceFails)
+                assert len(chat.chats) <= 2
+
+
+async def test_a_redirect_is_reported_and_not_followed() -> None:
+    for value in [
+        "", "//", "http://[", "http://\x1b[31m/", "x" * 20_000, "javascript:1",
+        "http://a:99999999/",
+    ]:  # fmt: skip
+        async with asking(Action(302, headers=(("location", value),))) as chat:
+            error = await chat.fails(RunStops, "redirects to")
+            assert len(chat.server.requests) == 1
+        assert "\x1b" not in str(error)
+        assert len(str(error)) < 1_000
+
+
+async def test_other_odd_headers_do_no_harm() -> None:
+    for name, value in [
+        *(("content-length", value) for value in ("-1", "9" * 30, "1, 2")),
+        ("transfer-encoding", "gzip, chunked, nonsense"),
+        ("x-request-id", "\x7f" * 1_000),
+        ("x-ratelimit-reset-requests", f"{FAR}s"),
+        ("set-cookie", "a=b; expires=" + DATES[0]),
+        ("x-many", "y" * 200_000),
+    ]:
+        odd = Action(200, answer("ok").body, ((name, value),))
+        assert (await reply_to(after(1, odd))).text == "ok"

@@ -20,7 +20,6 @@ SECRET = b"drawn for the tests"
 
 
 def said(texts: Sequence[str]) -> MemoryTrace:
-    """A trace of messages of one agent."""
     trace = MemoryTrace()
     for text in texts:
         trace.say(text)
@@ -39,7 +38,7 @@ def prompt_of(window_tokens: int = 24_000) -> tuple[Prompt, Parameters]:
 def requests(
     trace: Trace, window_tokens: int = 24_000, redaction: Redaction | None = None
 ) -> list[tuple[Window, Request]]:
-    """What is asked about a trace, window by window."""
+    """Return the windows and requests of a trace."""
     prompt, parameters = prompt_of(window_tokens)
     view = view_of(trace, redaction)
     return [
@@ -49,13 +48,13 @@ def requests(
 
 
 def sent(request: Request) -> tuple[str, str, str]:
-    """The boundary, the system message and the user message of a request that is sent."""
+    """Return boundary, system message and user message of a request."""
     boundary = boundary_of(request, SECRET)
     system, user = messages(request, boundary)
     return boundary, system["content"], user["content"]
 
 
 def marked_lines(user: str, boundary: str) -> list[str]:
-    """What the lines of our own say, in order, without the mark."""
+    """Return our own lines in a user message, without the mark."""
     begins = f"[{boundary} "
     return [line[len(begins) :] for line in user.split("\n") if line.startswith(begins)]
