@@ -21,12 +21,6 @@ from mast_tui.scale.shared_allowance import (
     SharedAllowanceAddress,
     SharedBudget,
 )
-from tests.cli.conftest import Cli, Judge, right
-from mast_tui.judges.llm.request import AllowanceSpent
-from mast_tui.judges.llm.request import RunStops
-from mast_tui.scale.shards import ShardFolder
-from mast_tui.scale.shared_allowance import SharedAllowance, SharedAllowanceAddress, SharedBudget
-from mast_tui.scale.shards import read_requests
 from tests.cli.conftest import Cli, right
 from tests.judges.llm.bench import write_long_runs
 from tests.judges.llm.server import ModelServer, answer, status

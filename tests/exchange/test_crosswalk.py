@@ -11,9 +11,7 @@ from mast_tui.exchange import crosswalk
 from mast_tui.exchange.crosswalk import CrosswalkEntry, find_crosswalk, read_crosswalk, translated
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import ImportedWork, Incoming, label_id
-from mast_tui.exchange.importers.agentrx import read_agentrx
-from mast_tui.exchange.importers.trail import read_trail
-from mast_tui.exchange.importers.who_and_when import read_who_and_when
+from mast_tui.exchange.importers.labelled_sets import read_agentrx, read_trail, read_who_and_when
 from mast_tui.labels import AnnotatorKind, Label, Target, VerdictValue
 from mast_tui.taxonomy.loader import from_dict, load_mast, load_taxonomy
 from mast_tui.workspace.records import TraceRecord

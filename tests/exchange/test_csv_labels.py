@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.exchange.csv_files import CsvRow, stream_rows
 from mast_tui.exchange.csv_labels import (
     COLUMNS,
     iso_time,
@@ -21,28 +22,13 @@ from mast_tui.exchange.csv_labels import (
     write_csv_long,
     write_csv_wide,
 )
-from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.import_batch import Incoming, label_id, lasting_id, lasting_ids
-from mast_tui.labels import (
-    WHOLE_TRACE,
-    AnnotatorKind,
-    Label,
-    Origin,
-    Severity,
-    Target,
-    TraceWork,
-    VerdictValue,
-    label_origin,
-)
-from mast_tui.exchange.csv_files import CsvRow, stream_rows
-from mast_tui.exchange.csv_long import (COLUMNS, iso_time)
-from mast_tui.exchange.csv_labels import read_csv_long
-from mast_tui.exchange.csv_labels import write_csv_long
-from mast_tui.exchange.csv_labels import read_csv_wide
-from mast_tui.exchange.csv_labels import write_csv_wide
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 from mast_tui.exchange.import_batch import Incoming, lasting_id, lasting_ids
-from mast_tui.labels import AnnotatorKind, TraceWork, VerdictValue
+from mast_tui.labels import (
+    AnnotatorKind,
+    TraceWork,
+    VerdictValue,
+)
 from mast_tui.output_files import write_output
 from mast_tui.reports.render.csv import csv_text
 from mast_tui.taxonomy.loader import load_mast

@@ -11,13 +11,13 @@ import pytest
 
 from mast_tui.cli.convert import agentdebugx_line
 from mast_tui.exchange.crosswalk import find_crosswalk, read_crosswalk, translated
-from mast_tui.exchange.importers.tool_judges import read_adamast, read_agentdash
-from mast_tui.labels import AnnotatorKind, VerdictValue
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.importers.tool_judges import read_adamast
-from mast_tui.exchange.importers.tool_judges import read_agentdash
-from mast_tui.exchange.importers.tool_judges import read_agentdebugx
-from mast_tui.exchange.importers.tool_judges import read_pisama
+from mast_tui.exchange.importers.tool_judges import (
+    read_adamast,
+    read_agentdash,
+    read_agentdebugx,
+    read_pisama,
+)
 from mast_tui.labels import AnnotatorKind, Severity, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.atif_format import atif_line

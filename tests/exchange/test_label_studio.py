@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.exchange.exporters.doccano import doccano_lines
+from mast_tui.exchange.exporters.files import doccano_lines
 from mast_tui.exchange.import_batch import Incoming, label_id
 from mast_tui.exchange.label_studio import (
     MODES,

@@ -11,8 +11,6 @@ import pytest
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.readers.converted import line_of
-from tests.traces import claude_sessions, rollouts, vendor_layouts
-from mast_tui.traces.readers.converted import line_of
 from tests.traces.checks import (
     CORPUS,
     SAMPLES,

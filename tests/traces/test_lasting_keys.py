@@ -12,9 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mast_tui.traces.library import read_file, read_fully
-from mast_tui.traces.model import Span, Trace
-from mast_tui.traces.readers.converted import line_of
-from tests.traces.checks import CORPUS, SAMPLES, check_sound, needs_corpus
 from mast_tui.traces.model import Trace
 from tests.traces.checks import (
     CORPUS,

@@ -7,12 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import Outcome, SpanStatus, Tokens, Trace
-from mast_tui.traces.readers.openhands import READER
-from mast_tui.traces.readers.openhands import is_sdk_event
-from mast_tui.traces.readers.openhands.reader import (READER)
-from mast_tui.traces.readers.openhands import read_event_folder
+from mast_tui.traces.readers.openhands import READER, is_sdk_event, read_event_folder
 from tests.traces.checks import (
     check_sound,
     kinds_and_texts,

@@ -13,11 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.migration.mapping import candidate_map, taxonomy_toml, with_mode
-from mast_tui.exchange.migration.mapping import candidate_map
-from mast_tui.exchange.migration.mapping import taxonomy_toml
-from mast_tui.exchange.migration.mapping import with_mode
-from mast_tui.exchange.migration.mapping import ModeChange, codebook_map
+from mast_tui.exchange.migration.mapping import (
+    ModeChange,
+    candidate_map,
+    codebook_map,
+    taxonomy_toml,
+    with_mode,
+)
 from mast_tui.exchange.migration.migrate import migrate
 from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.labels import VerdictValue

@@ -20,18 +20,25 @@ from mast_tui.judges.llm.client.api_errors import (
     longest_answer,
     read_api_error,
 )
-from mast_tui.judges.llm.client.batches import BatchClient, BatchState
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.replies import UnusableReply, read_reply
-from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.verification import parse_verification
-from mast_tui.judges.llm.request import MOST_TOKENS, Parameters, Reply, Window
+from mast_tui.judges.llm.request import (
+    MOST_TOKENS,
+    ContextOverflow,
+    Parameters,
+    Reply,
+    RunStops,
+    Unanswered,
+    Window,
+)
 from mast_tui.judges.llm.run.batch_files import AnswerFiles, BatchFileError, outcome_of
 from mast_tui.judges.llm.run.grouping import read_groups
 from mast_tui.judges.llm.run.recording import RecordingError, replaying
 from mast_tui.judges.llm.run.setup import Setup
+from mast_tui.judges.llm.run.vendor_batches import BatchClient, BatchState
 from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Usage

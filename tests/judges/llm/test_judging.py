@@ -15,6 +15,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from mast_tui.judges.llm.answer.json_object import Malformed
+from mast_tui.judges.llm.prompt.prompt import Prompt
+from mast_tui.judges.llm.prompt.verification import parse_verification
 from mast_tui.judges.llm.request import (
     AllowanceSpent,
     ContextOverflow,
@@ -25,16 +28,8 @@ from mast_tui.judges.llm.request import (
     Request,
     RunStops,
     TraceFails,
+    Unanswered,
 )
-from mast_tui.judges.llm.answer.json_object import Malformed
-from mast_tui.judges.llm.request import AllowanceSpent
-from mast_tui.judges.llm.request import ContextOverflow
-from mast_tui.judges.llm.request import RunStops
-from mast_tui.judges.llm.request import TraceFails
-from mast_tui.judges.llm.request import Unanswered
-from mast_tui.judges.llm.prompt.prompt import Prompt
-from mast_tui.judges.llm.prompt.verification import parse_verification
-from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
 from mast_tui.judges.llm.run import judging
 from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.protocol import Judgement

@@ -15,29 +15,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.endpoint import (
     HIDDEN,
     LEAST_PART,
     NO_KEY,
     SHORTEST,
+    Endpoint,
+    check_address,
     find_key,
+    host_of,
+    is_this_machine,
     scrub,
 )
-from mast_tui.judges.llm.request import RunStops
-from mast_tui.judges.llm.client.client import Client
-from mast_tui.judges.llm.client.endpoint import Endpoint
-from mast_tui.judges.llm.client.endpoint import check_address
-from mast_tui.judges.llm.client.endpoint import host_of
-from mast_tui.judges.llm.client.endpoint import is_this_machine
-from mast_tui.judges.llm.client.keys import (HIDDEN)
-from mast_tui.judges.llm.client.endpoint import LEAST_PART
-from mast_tui.judges.llm.client.endpoint import NO_KEY
-from mast_tui.judges.llm.client.endpoint import SHORTEST
-from mast_tui.judges.llm.client.endpoint import find_key
-from mast_tui.judges.llm.client.endpoint import scrub
-from mast_tui.judges.llm.request import AskError
-from mast_tui.judges.llm.request import RunStops
-from mast_tui.judges.llm.request import Parameters
+from mast_tui.judges.llm.request import AskError, Parameters, RunStops
 from tests.judges.llm.asking import ANSWER_TOKENS, a_request, after, asking
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, close, document, raw, status
 

@@ -17,7 +17,7 @@ from mast_tui.judges.llm.client.rate_limiter import (
     RateLimiter,
     back_off,
 )
-from mast_tui.judges.llm.errors import AllowanceSpent
+from mast_tui.judges.llm.request import AllowanceSpent
 from mast_tui.workspace import Usage
 from tests.judges.llm.fake_time import FakeTime
 

@@ -21,11 +21,8 @@ from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.client.rate_limiter import FIRST
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import Parameters, RunStops, TraceFails
-from mast_tui.judges.llm.run.running import ALLOWANCE_SPENT, Watch, run_lock, run_model_judge
-from mast_tui.judges.llm.request import Parameters
-from mast_tui.judges.llm.run.running import run_lock
-from mast_tui.judges.llm.run.running import ALLOWANCE_SPENT, Watch, run_model_judge
 from mast_tui.judges.llm.run.run_journal import WriterThread
+from mast_tui.judges.llm.run.running import ALLOWANCE_SPENT, Watch, run_lock, run_model_judge
 from mast_tui.judges.runner import Progress, TraceStatus
 from mast_tui.labels import QuoteCounts, VerdictValue
 from mast_tui.redaction.engine import Redaction
