@@ -1,4 +1,4 @@
-"""Commands in three steps: planned here, written in another thread, and taken in."""
+"""Commands that are planned, written in another thread, and taken in."""
 
 from __future__ import annotations
 
@@ -31,31 +31,29 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-def everything(session: Session) -> tuple[object, ...]:
+def session_content(session: Session) -> tuple[object, ...]:
     """Return all that a screen may show of a session."""
     current = session.current
     return content(session), set(session.read), current and current.judge_seen
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_planned_command_shows_nothing_until_its_write_is_taken_in(
-    desk: Desk, command: Command
-) -> None:
+def test_planned_commands_appear_after_their_write(desk: Desk, command: Command) -> None:
     desk.judge(finding(TWO, 3))
     session = desk.open()
     put(session, ONE, span(0))
-    before = everything(session)
+    before = session_content(session)
     _, write = session.planned(command)
     assert write is not None
     with ThreadPoolExecutor(1) as writer:
         recorded = writer.submit(write.record).result()
-    assert everything(session) == before
+    assert session_content(session) == before
     session.take_in(write, recorded)
-    assert everything(session) != before
-    assert everything(session) == everything(desk.open())
+    assert session_content(session) != before
+    assert session_content(session) == session_content(desk.open())
 
 
-def test_a_planned_command_that_comes_too_late_writes_nothing(desk: Desk) -> None:
+def test_late_commands_write_nothing(desk: Desk) -> None:
     session = desk.open()
     put(session, ONE, span(0))
     _, write = session.planned(COMMANDS["label"])
@@ -72,7 +70,7 @@ def test_a_planned_command_that_comes_too_late_writes_nothing(desk: Desk) -> Non
     assert "#5" in str(session.changed_meanwhile())
 
 
-def test_a_command_that_is_refused_plans_nothing(desk: Desk) -> None:
+def test_refused_commands_plan_nothing(desk: Desk) -> None:
     session = desk.open()
     change, write = session.planned(lambda s: s.undo())
     assert (change, write) == (None, None)

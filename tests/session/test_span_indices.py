@@ -1,4 +1,4 @@
-"""What a session keeps of where the spans stand that it refers to."""
+"""The stored indices of spans that labels refer to."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def kept(workspace: Workspace) -> dict[str, SpanIndex]:
         pytest.param(lambda s: s.set_verdict(MODES[0], None), {}, id="nothing"),
     ],
 )
-def test_what_refers_to_a_span_keeps_its_index(
+def test_indices_of_referred_spans_are_stored(
     desk: Desk, key: Callable[[Session], object], keys: dict[str, int]
 ) -> None:
     key(desk.open())
     assert kept(desk.workspace) == {name: SpanIndex(index) for name, index in keys.items()}
 
 
-def test_a_quote_keeps_how_long_its_text_is(desk: Desk) -> None:
+def test_quotes_store_the_length_of_their_text(desk: Desk) -> None:
     session = desk.open()
     put(session, MODES[0], span(2))
     assert kept(desk.workspace) == {"k2": SpanIndex(2)}
@@ -50,9 +50,7 @@ def test_a_quote_keeps_how_long_its_text_is(desk: Desk) -> None:
     assert kept(desk.workspace) == {"k2": SpanIndex(2, len(TEXTS[2]))}
 
 
-def test_a_label_that_is_refused_keeps_no_index(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refused_labels_store_no_index(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     session = desk.open()
 
     def refuse(*_: object) -> None:
@@ -62,22 +60,19 @@ def test_a_label_that_is_refused_keeps_no_index(
         patch.setattr("mast_tui.workspace.events.append.keep_span_indices", refuse)
         with pytest.raises(WorkspaceError):
             put(session, MODES[0], span(2))
-    assert session.labels == ()
-    assert desk.workspace.labels() == ()
+    assert (session.labels, desk.workspace.labels()) == ((), ())
     put(session, MODES[0], span(2))
     assert kept(desk.workspace) == {"k2": SpanIndex(2)}
 
 
-def test_opening_a_trace_keeps_the_indices_of_what_others_marked(desk: Desk) -> None:
+def test_opening_stores_indices_for_labels_of_others(desk: Desk) -> None:
     put(desk.open(), MODES[0], spans(1, 3))
     desk.workspace.keep_span_indices({TRACE: {"k1": SpanIndex(0), "k3": SpanIndex(None)}})
     desk.open("bob")
     assert kept(desk.workspace) == {"k1": SpanIndex(1), "k3": SpanIndex(3)}
 
 
-def test_a_finish_keeps_what_was_not_read_yet_when_the_trace_was_opened(
-    tmp_path: Path, desk: Desk
-) -> None:
+def test_finishing_stores_indices_of_late_spans(tmp_path: Path, desk: Desk) -> None:
     turns = [message("user", f"message {number} " + "x" * 400) for number in range(6000)]
     path = write(tmp_path, meta(), *turns)
     whole, begun = trace_of(path), READER.read(Source(path)).traces[0]

@@ -1,4 +1,4 @@
-"""The app in a terminal whose encoding has no box-drawing characters."""
+"""The app in a terminal without box-drawing characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the app asks of the terminal while it runs: the mouse, and pictures as it can draw them."""
+"""The mouse and pictures in a real terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def path(home: Path) -> Path:
     return write_trace(home / "run.json", steps)
 
 
-def test_the_mouse_is_left_to_the_terminal_and_taken_back(path: Path, home: Path) -> None:
+def test_the_mouse_is_released_and_taken_back(path: Path, home: Path) -> None:
     with Terminal(str(path), "--annotator", "mira", home=home) as app:
         app.until("Timeline")
         for switch, message in (("l", "selects and copies"), ("h", "is the app's again")):
@@ -30,7 +30,7 @@ def test_the_mouse_is_left_to_the_terminal_and_taken_back(path: Path, home: Path
             assert f"\x1b[?1000{switch}\x1b[?1003{switch}".encode() in app.raw
 
 
-def test_a_terminal_that_says_nothing_of_pictures_shows_half_blocks(path: Path, home: Path) -> None:
+def test_pictures_without_support_are_half_blocks(path: Path, home: Path) -> None:
     with Terminal(str(path), "--annotator", "mira", home=home) as app:
         app.until("PNG, 64 × 48")
         app.press("z")

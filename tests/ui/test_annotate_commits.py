@@ -1,4 +1,4 @@
-"""What happens between the key of a label and the disk, and what is drawn for it afterwards."""
+"""The order of writing and drawing after a key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("every_frame")
 
 
 class Steps:
-    """What is asked of the screen and of the disk, in order: the widget's class, or ``disk``."""
+    """The order of drawing and writing: the classes of drawn widgets, and ``disk``."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.taken: list[str] = []
@@ -42,7 +42,7 @@ class Steps:
         monkeypatch.setattr(Workspace, "append", appended)
 
 
-async def test_the_second_digit_is_on_disk_before_its_label_is_drawn(
+async def test_a_label_is_written_before_it_is_drawn(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with stage(small) as on:
@@ -56,7 +56,7 @@ async def test_the_second_digit_is_on_disk_before_its_label_is_drawn(
         assert on.labels == {("1.3", 2, 2)}
 
 
-async def test_an_answer_is_on_disk_before_anything_is_drawn_and_the_panel_is_filled_once(
+async def test_an_answer_is_written_before_it_is_drawn(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, trace = tmp_path / "w.db", read_trace(small)
@@ -74,14 +74,13 @@ async def test_an_answer_is_on_disk_before_anything_is_drawn_and_the_panel_is_fi
         monkeypatch.setattr(SuggestionPanel, "show_text", shown)
         on.annotate.action_accept()
         await settle(on.pilot)
-        assert steps.taken[0] == "disk"
-        assert len(filled) == len(on.annotate.suggestions.panels)
+        assert (steps.taken[0], len(filled)) == ("disk", len(on.annotate.suggestions.panels))
         assert len(set(filled)) == 1
         assert filled[0].startswith("1.1")
         assert on.number == 10
 
 
-async def test_a_long_fold_counts_as_read_without_going_through_its_steps(tmp_path: Path) -> None:
+async def test_a_long_fold_is_recorded_as_one_run(tmp_path: Path) -> None:
     repeats = 40
     messages = [SMALL[0]]
     for number in range(repeats):

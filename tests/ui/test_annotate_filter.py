@@ -1,4 +1,4 @@
-"""Narrowing the timeline: by kind, error, label, suggestion and match, and leaving that again."""
+"""The filter of the timeline by kind, error, label, suggestion and match."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.library import read_file, read_fully
-from mast_tui.traces.model import SpanKind
 from mast_tui.ui.annotate.filter import FilterChoice
-from mast_tui.ui.annotate.span_filter import SpanFilter
 from tests.traces import rollouts
-from tests.ui.settle import settle
 from tests.ui.stage import Stage, finding, read_trace, stage, suggest, write_trace
 
 
@@ -26,7 +22,6 @@ def workspace(tmp_path: Path, small: Path) -> Path:
 
 
 def shown(on: Stage) -> list[int]:
-    """The numbers of the spans in the timeline."""
     timeline = on.annotate.timeline
     return [timeline.rows.index_at(row) + 1 for row in range(timeline.row_count)]
 
@@ -36,12 +31,11 @@ def title(on: Stage) -> str:
 
 
 def choice(on: Stage) -> str:
-    """What the dialog shows."""
-    assert isinstance(on.app.screen, FilterChoice)
+    on.screen(FilterChoice)
     return on.text
 
 
-async def test_kinds_are_chosen_by_single_keys_and_kept(small: Path) -> None:
+async def test_kinds_are_chosen_by_keys_and_ranges_follow_the_filter(small: Path) -> None:
     async with stage(small) as on:
         await on.press("j", "j", "F", "c")
         assert "tool calls · 4 of 12" in choice(on)
@@ -49,35 +43,27 @@ async def test_kinds_are_chosen_by_single_keys_and_kept(small: Path) -> None:
         await on.press("o")
         assert shown(on) == [3, 4, 5, 6, 7, 8, 10, 11]
         await on.press("o", "enter")
-        assert shown(on) == [3, 5, 7, 10]
-        assert title(on) == "Timeline · tool calls · 4 of 12"
+        assert (shown(on), title(on)) == ([3, 5, 7, 10], "Timeline · tool calls · 4 of 12")
         assert on.number == 3
         await on.press("j")
         assert on.number == 5
         await on.press("1", "3")
         assert on.labels == {("1.3", 5, 5)}
-
-
-async def test_a_range_goes_by_what_is_shown(small: Path) -> None:
-    async with stage(small) as on:
+        await on.press("u", "escape")
         await on.press("F", "c", "enter")
         await on.press("g", "v", "j", "1", "3")
         assert on.labels == {("1.3", 3, 5)}
 
 
-async def test_escape_x_and_an_empty_choice_show_everything(small: Path) -> None:
+async def test_everything_is_shown_again(small: Path) -> None:
     async with stage(small) as on:
         await on.press("j", "F", "c", "escape")
-        assert len(shown(on)) == 12
-        assert on.number == 2
-        assert title(on) == "Timeline"
+        assert (len(shown(on)), on.number, title(on)) == (12, 2, "Timeline")
         await on.press("F", "c")
         await on.press("enter")
         assert len(shown(on)) < 12
         await on.press("escape")
-        assert len(shown(on)) == 12
-        assert on.number == 3
-        assert title(on) == "Timeline"
+        assert (len(shown(on)), on.number, title(on)) == (12, 3, "Timeline")
         await on.press("F", "c", "e", "x")
         assert "all 12 spans" in choice(on)
         await on.press("enter")
@@ -92,7 +78,7 @@ async def test_escape_x_and_an_empty_choice_show_everything(small: Path) -> None
         assert on.number == 2
 
 
-async def test_escape_takes_back_first_what_was_set_last(small: Path) -> None:
+async def test_escape_undoes_filter_and_search_in_reverse_order(small: Path) -> None:
     async with stage(small) as on:
         everything = len(shown(on))
         await on.press("/", *"pod", "enter")
@@ -109,19 +95,7 @@ async def test_escape_takes_back_first_what_was_set_last(small: Path) -> None:
         assert (on.annotate.state.needle, len(shown(on))) == ("", narrowed)
         await on.press("escape")
         assert len(shown(on)) == everything
-
-
-async def test_labelled_and_suggested_spans(small: Path, workspace: Path) -> None:
-    async with stage(small, workspace=workspace) as on:
-        await on.press("j", "v", "j", "1", "1", "F", "l", "enter")
-        assert shown(on) == [2, 3]
-        await on.press("F", "l", "s", "enter")
-        assert shown(on) == [4, 9]
-        assert title(on) == "Timeline · suggested · 2 of 12"
-
-
-async def test_a_filter_and_a_search_at_once(small: Path) -> None:
-    async with stage(small) as on:
+        await on.press("g")
         await on.press("/", *"restart", "enter")
         await on.press("F", "/", "enter")
         assert shown(on) == [1, 9, 10, 11]
@@ -133,26 +107,29 @@ async def test_a_filter_and_a_search_at_once(small: Path) -> None:
         await on.press("g")
         await on.press("F", "m", "enter")
         await on.press("/", *"crashloop", "enter")
-        assert len(shown(on)) == 12
-        assert on.number == 4
+        assert (len(shown(on)), on.number) == (12, 4)
         await on.press("n")
         assert on.number == 6
 
 
-async def test_going_to_what_is_not_shown_leaves_the_filter_and_says_so(
+async def test_labelled_and_suggested_spans_and_leaving_the_filter(
     small: Path, workspace: Path
 ) -> None:
     async with stage(small, workspace=workspace) as on:
+        await on.press("j", "v", "j", "1", "1", "F", "l", "enter")
+        assert shown(on) == [2, 3]
+        await on.press("F", "l", "s", "enter")
+        assert (shown(on), title(on)) == ([4, 9], "Timeline · suggested · 2 of 12")
+        await on.press("escape", "g")
         await on.press("F", "m", "enter")
         assert 4 not in shown(on)
         await on.press("]")
-        assert on.number == 4
-        assert len(shown(on)) == 12
+        assert (on.number, len(shown(on))) == (4, 12)
         assert "Filter removed: #4 does not match" in on.message
         assert title(on) == "Timeline"
 
 
-async def test_whoever_is_blind_is_offered_no_suggestions(small: Path, workspace: Path) -> None:
+async def test_blind_annotators_are_offered_no_suggestions(small: Path, workspace: Path) -> None:
     async with stage(small, workspace=workspace, blind=True) as on:
         await on.press("F")
         assert "suggested" not in choice(on)
@@ -161,17 +138,16 @@ async def test_whoever_is_blind_is_offered_no_suggestions(small: Path, workspace
         assert on.annotate.filter.present_filter.shows_all
 
 
-async def test_another_trace_is_shown_as_a_whole(small: Path, tmp_path: Path) -> None:
+async def test_another_trace_is_not_filtered(small: Path, tmp_path: Path) -> None:
     other = write_trace(tmp_path / "z.json")
     async with stage(small, other) as on:
         await on.press("enter", "F", "c", "enter")
         assert len(shown(on)) == 4
         await on.press(">")
-        assert len(shown(on)) == 12
-        assert title(on) == "Timeline"
+        assert (len(shown(on)), title(on)) == (12, "Timeline")
 
 
-async def test_rows_are_clicked_and_one_key_leaves_out_log_records(small: Path) -> None:
+async def test_kinds_are_clicked_and_log_records_left_out(small: Path) -> None:
     async with stage(small) as on:
         await on.press("F")
         await on.pilot.click(".offer")
@@ -185,7 +161,7 @@ async def test_rows_are_clicked_and_one_key_leaves_out_log_records(small: Path) 
         assert title(on) == "Timeline · tool calls, no log records · 4 of 12"
 
 
-async def test_search_and_filter_go_on_into_what_the_index_gains(tmp_path: Path) -> None:
+async def test_search_and_filter_cover_spans_that_are_read_later(tmp_path: Path) -> None:
     path = tmp_path / "rollout.jsonl"
     filler = "word " * 60
     records = [rollouts.meta()]
@@ -199,30 +175,3 @@ async def test_search_and_filter_go_on_into_what_the_index_gains(tmp_path: Path)
         await on.press("escape", "F", "c", "enter")
         assert title(on) == "Timeline · tool calls · 1,500 of 3,000"
         assert on.annotate.timeline.row_count == 1500
-
-
-async def test_a_filter_takes_in_what_an_index_gains(tmp_path: Path) -> None:
-    path = tmp_path / "rollout.jsonl"
-    path.write_text(
-        "".join(
-            json.dumps(record) + "\n"
-            for record in [
-                rollouts.meta(),
-                *(rollouts.message("user", f"{number} " + "x" * 900) for number in range(2000)),
-            ]
-        ),
-        "utf-8",
-    )
-    async with stage(path) as on:
-        screen, trace = on.annotate, read_file(path, named=True).traces[0]
-        first = len(trace)
-        assert first < 2000
-        screen.state.trace = screen.timeline.trace = trace
-        screen.filter.apply(SpanFilter(kinds=frozenset({SpanKind.MESSAGE})))
-        await settle(on.pilot)
-        assert screen.timeline.row_count == first
-        read_fully(trace)
-        screen.filter.check_new_spans()
-        await settle(on.pilot)
-        assert screen.timeline.row_count == 2000
-        assert title(on) == "Timeline · messages · 2,000 of 2,000"

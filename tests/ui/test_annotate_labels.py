@@ -1,4 +1,4 @@
-"""Labelling with keys: spans, ranges, quotes, the whole trace, and what two digits do."""
+"""Labels by keys on spans, ranges, quotes and the whole trace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mast_tui.ui.library.screen import LibraryScreen
 from tests.ui.stage import CODES, PLAN, stage
 
 
-async def test_two_digits_or_a_name_label_the_span_or_the_range(small: Path) -> None:
+async def test_digits_or_a_name_label_a_span_or_range(small: Path) -> None:
     async with stage(small) as on:
         await on.press("j", "1", "3")
         assert on.labels == {("1.3", 2, 2)}
@@ -54,7 +54,7 @@ async def test_two_digits_or_a_name_label_the_span_or_the_range(small: Path) -> 
         assert on.labels == {(code, 1, 1) for code in CODES.values()}
 
 
-async def test_a_range_is_labelled_whichever_end_it_began_at(small: Path) -> None:
+async def test_a_range_is_labelled_from_either_end(small: Path) -> None:
     async with stage(small) as on:
         for keys in ("jjjvjj", "jjjjjvkk"):
             await on.press("g", *keys)
@@ -71,7 +71,7 @@ async def test_a_range_is_labelled_whichever_end_it_began_at(small: Path) -> Non
             await on.press("u", "u")
 
 
-async def test_a_quote_is_marked_word_by_word(small: Path) -> None:
+async def test_quotes_and_the_whole_trace_are_labelled(small: Path) -> None:
     async with stage(small) as on:
         await on.press("j", "w", "w", "w", "v", "w", "w", "w", "b")
         await on.press("1", "1")
@@ -80,10 +80,7 @@ async def test_a_quote_is_marked_word_by_word(small: Path) -> None:
         assert target.quote == "at the pods"
         assert PLAN[target.char_start : target.char_end] == target.quote
         assert on.annotate.state.selection.is_plain
-
-
-async def test_a_quote_is_marked_with_the_mouse(small: Path) -> None:
-    async with stage(small) as on:
+        await on.undo_all()
         await on.press("j")
         view = on.annotate.span_view
         # One column is margin; the border is another. The cells are in the middle of the words.
@@ -97,10 +94,7 @@ async def test_a_quote_is_marked_with_the_mouse(small: Path) -> None:
             assert label.target.quote == "first, then at the Événements"
             assert PLAN[label.target.char_start : label.target.char_end] == label.target.quote
             await on.press("u")
-
-
-async def test_the_whole_trace_is_labelled(small: Path) -> None:
-    async with stage(small) as on:
+        await on.undo_all()
         await on.press("t")
         assert "whole trace" in on.lines[-1]
         await on.press("1", "5")
@@ -122,10 +116,12 @@ async def test_every_sample_is_labelled_at_both_ends(tmp_path: Path) -> None:
         assert isinstance(on.app.screen, LibraryScreen)
         await on.press("enter")
         seen = set()
-        for _ in on.app.catalog.traces:
-            trace = on.annotate.trace
-            assert trace is not None
+        for number in range(len(on.app.catalog.traces)):
+            trace = on.trace
             seen.add(trace.identity.trace_id)
+            if number % 3:
+                await on.press(">")
+                continue
             await on.press("1", "1", "G", "v", "k", "3", "2", "j", "w", "v", "w", "2", "6")
             last = len(trace)
             assert on.labels == {("1.1", 1, 1), ("3.2", last - 1, last), ("2.6", last, last)}

@@ -1,4 +1,4 @@
-"""Two digits name a mode, in MAST and in taxonomies with other codes."""
+"""Typing modes by two digits, in MAST and in other taxonomies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BY_PLACE = taxonomy_of("A1", "A2", "B-x", *(f"C{n}" for n in range(20)))
 def typed(
     taxonomy: Taxonomy, keys: str, purpose: VerdictValue = VerdictValue.PRESENT
 ) -> TypedDigit:
-    """What came of the last key."""
+    """Return what the last key did."""
     done = TypedDigit(DigitEntry(purpose, None, True))
     for key in keys:
         done = type_digit(done.entry, key, taxonomy)
@@ -31,7 +31,7 @@ def typed(
 
 @pytest.mark.parametrize("purpose", list(VerdictValue))
 @pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE], ids=["MAST", "by place"])
-def test_every_pair_of_digits_names_its_mode_or_is_refused(
+def test_each_pair_of_digits_is_a_mode_or_refused(
     taxonomy: Taxonomy, purpose: VerdictValue
 ) -> None:
     by_keys = {taxonomy.keys_of(mode): mode for mode in taxonomy.modes}
@@ -55,26 +55,23 @@ def test_every_pair_of_digits_names_its_mode_or_is_refused(
 
 
 @pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE, taxonomy_of("A1")])
-def test_the_digits_of_the_welcome_name_a_mode(taxonomy: Taxonomy) -> None:
+def test_the_welcome_shows_digits_of_a_mode(taxonomy: Taxonomy) -> None:
     keys = dict(first_keys(taxonomy, shown_key, blind=False))
     first, second = next(key for key in keys if key[0].isdigit()).split()
     assert taxonomy.by_digits(first, second) in taxonomy.modes
     assert keys.keys() - dict(first_keys(taxonomy, shown_key, blind=True)).keys() == {"]"}
 
 
-def test_the_code_is_what_one_types() -> None:
+def test_modes_are_typed_by_code_or_by_place() -> None:
     for mode in MAST.modes:
         assert typed(MAST, mode.code.replace(".", "")).mode == mode
-
-
-def test_modes_without_such_codes_go_by_their_place() -> None:
     assert [typed(BY_PLACE, f"{place:02d}").mode for place in range(1, 24)] == list(BY_PLACE.modes)
     assert typed(BY_PLACE, "24").refused
     assert typed(BY_PLACE, "00", VerdictValue.ABSENT).refused
 
 
 @pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE], ids=["MAST", "by place"])
-def test_the_footer_offers_what_the_next_digit_can_be(taxonomy: Taxonomy) -> None:
+def test_the_footer_offers_the_next_digits(taxonomy: Taxonomy) -> None:
     for first in DIGITS:
         entry = typed(taxonomy, first).entry
         offered = (
@@ -92,7 +89,7 @@ def test_the_footer_offers_what_the_next_digit_can_be(taxonomy: Taxonomy) -> Non
             assert len(set(names)) == len(entry.candidates(taxonomy))
 
 
-def test_the_footer_says_what_the_digits_are_for() -> None:
+def test_the_prompt_names_the_purpose() -> None:
     prompts = {DigitEntry(purpose, None, True).prompt(MAST, 78) for purpose in VerdictValue}
     assert len(prompts) == len(VerdictValue)
     assert all(MAST.keys_of(MAST.modes[0]) in prompt for prompt in prompts)

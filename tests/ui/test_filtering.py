@@ -1,4 +1,4 @@
-"""Which spans a filter keeps."""
+"""The spans that a filter keeps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ SPAN = TRACE.span(2)
 
 
 def keeps(chosen: SpanFilter, marks: Mapping[str, Set[int]], span: Span) -> bool:
-    """Whether a span is shown, as the filter says it in words."""
     return (
         (not chosen.kinds or span.kind in chosen.kinds)
         and (not chosen.agents or span.agent in chosen.agents)
@@ -79,7 +78,7 @@ filters = st.builds(
     st.tuples(places, places, places),
     st.integers(1, 12),
 )
-def test_what_is_narrowed_by_columns_is_what_each_span_would_be_kept_by(
+def test_filters_keep_the_spans_that_match(
     kinds: list[SpanKind],
     agents: str,
     failed: frozenset[int],
@@ -100,7 +99,7 @@ def test_what_is_narrowed_by_columns_is_what_each_span_would_be_kept_by(
     assert found == [span.index for span in spans if keeps(chosen, named, span)]
 
 
-def test_a_filter_by_columns_makes_no_span() -> None:
+def test_a_filter_reads_columns_slice_by_slice() -> None:
     class Columns(SmallTrace):
         def span(self, index: int, /) -> Span:
             raise AssertionError(f"span {index} was made")
@@ -111,14 +110,16 @@ def test_a_filter_by_columns_makes_no_span() -> None:
     chosen = replace(EVERYTHING.with_agent("agent").with_kind(SpanKind.MESSAGE), errors=False)
     narrowing = FilterScan(Columns("a", "b", "c", "d", "e"), chosen, MarkedSpans())
     assert list(narrowing.step(9)) == [0, 1, 2, 3, 4]
+    narrowing = FilterScan(
+        TRACE, SpanFilter(matches=True), MarkedSpans(matches=SpanRanges([(0, 0), (2, 4)]))
+    )
+    assert (list(narrowing.step(3)), narrowing.seen) == ([0, 2], 3)
+    assert (list(narrowing.step(10)), list(narrowing.step(10))) == ([3, 4], [])
 
 
-def test_choosing_twice_chooses_nothing() -> None:
+def test_choosing_twice_and_descriptions() -> None:
     assert EVERYTHING.with_kind(SpanKind.LOG).with_kind(SpanKind.LOG).shows_all
     assert not EVERYTHING.with_agent("a").shows_all
-
-
-def test_a_filter_tells_in_words_what_is_shown() -> None:
     chosen = EVERYTHING.with_kind(SpanKind.TOOL_RESULT).with_kind(SpanKind.MESSAGE)
     assert chosen.description == "messages or tool results"
     assert replace(chosen.with_agent("bob"), errors=True).description == (
@@ -127,14 +128,14 @@ def test_a_filter_tells_in_words_what_is_shown() -> None:
     assert EVERYTHING.description == ""
 
 
-def test_labels_on_the_whole_trace_or_on_what_is_gone_lie_nowhere() -> None:
+def test_places_of_targets() -> None:
     targets = [Target("k3", "k1"), Target(None, None), Target("k9", "k9"), Target("k4", "k9")]
     found = [place_of(target, TRACE.index_of) for target in targets]
     assert found == [(1, 3), None, None, (4, 4)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), max_size=8))
-def test_stretches_hold_what_lies_in_any_of_their_ranges(spans: list[tuple[int, int]]) -> None:
+def test_span_ranges_hold_the_indices_of_all_ranges(spans: list[tuple[int, int]]) -> None:
     ranges = [(first, first + more) for first, more in spans]
     found = SpanRanges(ranges)
     wanted = [i for i in range(40) if any(a <= i <= b for a, b in ranges)]
@@ -142,18 +143,7 @@ def test_stretches_hold_what_lies_in_any_of_their_ranges(spans: list[tuple[int, 
     assert list(found.within(7, 20)) == [i for i in wanted if 7 <= i < 20]
 
 
-def test_a_trace_is_narrowed_slice_by_slice_and_goes_on_where_it_grows() -> None:
-    narrowing = FilterScan(
-        TRACE, SpanFilter(matches=True), MarkedSpans(matches=SpanRanges([(0, 0), (2, 4)]))
-    )
-    assert list(narrowing.step(3)) == [0, 2]
-    assert narrowing.seen == 3
-    assert list(narrowing.step(10)) == [3, 4]
-    assert list(narrowing.step(10)) == []
-
-
 def test_slow_steps_and_idle_times_are_found_across_slices() -> None:
-    """A call with its own time, a late result, a pause before a message, and times unknown."""
     call, result, message = SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT, SpanKind.MESSAGE
     times = (
         (message, 0.0, None),

@@ -1,4 +1,4 @@
-"""Pictures of what a judge shows; ``pytest --snapshot-update`` takes them anew."""
+"""Pictures of judges' suggestions and of the choice of a judge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mast_tui.labels import Evidence, Finding, Match, QuoteCounts
 from mast_tui.traces.model import Trace
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import RunTrace, TraceRecord, Workspace, store_judgement
-from tests.ui.stage import MAST, SLUGS, finding, read_trace, stage
+from tests.ui.stage import MAST, SLUGS, finding, read_trace
 from tests.ui.test_looks import NARROW, SAMPLE, app, pressing
 
 Compare = Callable[..., bool]
@@ -77,65 +77,9 @@ def judged(tmp_path: Path) -> Path:
     return place
 
 
-@pytest.fixture
-def altered(tmp_path: Path) -> Path:
-    """A judge has quoted a step with another number and another word."""
-    remember_welcome()
-    trace = read_trace(SAMPLE)
-    words = trace.text(58)
-    found = replace(
-        finding(trace, "2.6", 59, 59, why="INC-2404 is another incident, and nothing is repaired."),
-        evidence=Evidence(
-            key=trace.span(58).key,
-            quote=words,
-            char_start=0,
-            char_end=len(words),
-            match=Match.ALTERED,
-            wording=words.replace("2402", "2404").replace("then repair", "then rewrite"),
-        ),
-    )
-    place = tmp_path / "w.db"
-    with closing(Workspace.open(place)) as store:
-        store.add_taxonomy(MAST)
-        store_judgement(
-            store,
-            judge="judge:gpt-oss-120b@ab12cd34",
-            taxonomy=MAST.ref,
-            trace_id=store.register_trace(TraceRecord.from_trace(trace)),
-            looks_at=tuple(SLUGS.values()),
-            findings=[found],
-        )
-    return place
-
-
 def test_what_judges_found(snap_compare: Compare, judged: Path) -> None:
     run = pressing("R", "vj=")
     assert snap_compare(app(SAMPLE, workspace=judged), terminal_size=NARROW, run_before=run)
-
-
-TEXTS = {
-    "moved": (
-        "judged",
-        (":87", ["enter"]),
-        ("↷ place moved: the judge named #88", "≈ reworded: “the agent” put in", "! decisive for"),
-    ),
-    "missing": ("judged", ("[",), ("✗ quote not in the trace:",)),
-    "altered": (
-        "altered",
-        ("]",),
-        ("≠ altered: 2404 → 2402; rewrite →", "judge: “I'll work through INC-2404"),
-    ),
-}
-"""By the fate of a quote: the workspace, keys, and texts in the suggestion's pane."""
-
-
-@pytest.mark.parametrize("quote", TEXTS)
-async def test_quotes_of_suggestions(request: pytest.FixtureRequest, quote: str) -> None:
-    fixture, batches, texts = TEXTS[quote]
-    async with stage(SAMPLE, workspace=request.getfixturevalue(fixture)) as on:
-        for keys in batches:
-            await on.press(*keys)
-        assert [text for text in texts if text not in on.text] == []
 
 
 def test_the_choice_of_a_judge(
@@ -154,6 +98,5 @@ def test_the_choice_of_a_judge(
 
 
 def estimated(setup: Setup, traces: Iterable[Trace], *_: object, **options: object) -> RunEstimate:
-    """An estimate that no word of the prompt changes."""
     count = sum(1 for _ in traces)
     return RunEstimate(count, windows=2, requests=2, tokens_in=31_000, tokens_out=900)

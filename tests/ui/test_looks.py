@@ -1,10 +1,11 @@
-"""Pictures of the screens; ``pytest --snapshot-update`` takes them anew, and one looks at them."""
+"""Pictures of the screens (``pytest --snapshot-update`` retakes them) and narrow screens."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,17 +13,26 @@ from textual.pilot import Pilot
 
 from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.judges.runner import run_judge
-from mast_tui.session import set_study
-from mast_tui.study import Study
 from mast_tui.traces.library import samples_folder
 from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
-from mast_tui.workspace import Workspace, WorkspaceError
+from mast_tui.workspace import Workspace
+from tests.ui.office import Office
 from tests.ui.settle import settle
-from tests.ui.stage import MAST, Stage, call, read_trace, result, stage, write_trace
+from tests.ui.stage import (
+    MAST,
+    Stage,
+    call,
+    finding,
+    read_trace,
+    result,
+    stage,
+    suggest,
+    write_trace,
+)
 
 Compare = Callable[..., bool]
 
@@ -43,13 +53,11 @@ def _no_settings_of_git(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def app(*paths: Path, workspace: Path, annotator: str | None = "alice") -> MastApp:
-    """The app with these files, as the command line starts it."""
     options = AppOptions(paths, False, str(workspace), annotator, None, False, False)
     return MastApp(options, MAST)
 
 
 def pressing(*batches: Iterable[str]) -> Callable[[Pilot[None]], Awaitable[None]]:
-    """Presses keys, and waits after each batch."""
 
     async def press(pilot: Pilot[None]) -> None:
         assert isinstance(pilot.app, MastApp)
@@ -117,10 +125,7 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
     (("j1",), (" label 1▁  1 task spec…  2 role spec…  3 Step repe…",)),
     ((["escape"], "jvjjj"), ("│┃  3  0:00", "│▌  6  0:13", " range #3 to #6: move its end · two")),
     ((["escape"], "kkkwwv", "www"), (" quote: two digits label it · w b ← → ↑ ↓ stretch it",)),
-    (
-        (["escape"], "1323e"),
-        ("│▌  3  0:00", " Edit 2.3 Task derailment on #3? (1 of 2)"),
-    ),
+    ((["escape"], "1323e"), ("│▌  3  0:00", " Edit 2.3 Task derailment on #3? (1 of 2)")),
     (
         (["escape"], "26", ["backspace"]),
         ("1.3 ● 2.3 ● +1", "Remove 2.6 Reasoning-action mi… on #3? (1 of 3) · ⌫ = this one …"),
@@ -161,7 +166,7 @@ async def test_the_annotate_screen_on_a_narrow_terminal(judged: Path) -> None:
             assert not missing, f"after {batches} on screen:\n{on.text}"
 
 
-MEANT = """# Why it is slow
+MARKDOWN = """# Why it is slow
 
 The **checkout** asks `inventory` *twice*; see [the dashboard](http://grafana/d/1).
 
@@ -177,7 +182,7 @@ def ask(pods: list[str]) -> int:
     return len(pods)  # one for each
 ```
 """
-PRINTED = """\x1b[1;31mFAILED\x1b[0m tests/test_pods.py \x1b[33m(1 warning)\x1b[0m \x1b[2J
+OUTPUT = """\x1b[1;31mFAILED\x1b[0m tests/test_pods.py \x1b[33m(1 warning)\x1b[0m \x1b[2J
 --- a/pods.py
 +++ b/pods.py
 @@ -1,2 +1,2 @@
@@ -194,9 +199,9 @@ ZeroDivisionError: division by zero
 def test_highlighted_texts(snap_compare: Compare, tmp_path: Path, judged: Path, step: int) -> None:
     inner = json.dumps({"code": "import pods\n\nprint(pods.ask(['a']))", "timeout": 3})
     steps = [
-        {"role": "user", "content": MEANT},
+        {"role": "user", "content": MARKDOWN},
         call(1, "run", json.dumps({"name": "python", "arguments": inner, "path": "a\\b.py"})),
-        result(1, PRINTED),
+        result(1, OUTPUT),
     ]
     path = write_trace(tmp_path / "meant.json", steps)
     run = pressing("z", [")"] * (step - 1))
@@ -236,31 +241,29 @@ async def test_the_library_on_a_narrow_terminal(tmp_path: Path) -> None:
 
 CONTENTS = {
     "empty": (
-        "no traces",
         b"",
         (),
-        ("Library · 0 traces ", "No traces in empty.", "mast-tui without a path opens the sample"),
+        ("Library · 0 traces ", "No traces in empty.", "mast-tui without a path opens"),
     ),
     "picture.bin": (
-        "a file that holds no trace",
         bytes(range(256)) * 9,
         (),
         ("Library · 0 traces · 1 not read", "No traces in picture.bin.", "no trace: binary file;"),
     ),
     "cut.jsonl": (
-        "a file with a broken end",
         b"\n".join([*SAMPLE.read_bytes().splitlines()[:12], b'{"timestamp": "2026']),
         ("escape",),
         ("Library · 1 trace", "line 13: the last line is cut off; everything before it was read"),
     ),
 }
+"""By the name of a file: its content, keys, and texts on the screen; ``empty`` is a folder."""
 
 
 @pytest.mark.parametrize("name", CONTENTS)
 async def test_the_library_of_unreadable_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    _, content, keys, texts = CONTENTS[name]
+    content, keys, texts = CONTENTS[name]
     path = tmp_path / name
     if content:
         path.write_bytes(content)
@@ -272,30 +275,25 @@ async def test_the_library_of_unreadable_files(
         assert [text for text in texts if text not in on.text] == []
 
 
-async def test_the_question_for_a_name_in_a_study(tmp_path: Path) -> None:
-    path = tmp_path / "w.db"
-    with closing(Workspace.open(path)) as workspace:
-        workspace.add_taxonomy(MAST)
-        set_study(workspace, "dee", Study(MAST.ref, ("ada", "ben", "cho"), ("dee",)))
-    async with stage(SAMPLE, workspace=path, annotator=None, size=NARROW) as on:
-        await on.press("j", "j")
-        texts = ("Who is labelling?", "│   ben  ", "In this study:", "│   dee  adjudicator ")
-        assert [text for text in texts if text not in on.text] == []
+def test_adjudication_with_hidden_names(snap_compare: Compare, office: Office) -> None:
+    remember_welcome()
+    office.label("alice", "one", {"1.3": (3, 8), "2.6": (10, 10)}, note="the same call thrice")
+    office.label("bob", "one", {"3.1": "Done: the checkout", "2.6": (2, 2)})
+    office.set_study("one")
+    opened = app(office.folder, workspace=office.workspace)
+    keys = ("A", "1", "k", "v", "m", *"thrice is a loop", "enter")
+    run = pressing(*([key] for key in keys))
+    assert snap_compare(opened, terminal_size=WIDE, run_before=run)
 
 
-async def test_a_workspace_that_does_not_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_: object, taxonomy: str) -> None:
-        raise WorkspaceError("w.db is no workspace; name another file")
-
-    monkeypatch.setattr("mast_tui.ui.services.open_workspace.Opening.open", refuse)
-    async with stage(SAMPLE, workspace=tmp_path / "w.db", size=NARROW) as on:
-        texts = (
-            "reading only · no workspace",
-            "w.db is no workspace; name another file",
-            "You can read traces, but nothing can be labelled.",
-            "r  read without labelling  ↵",
-            "No suggestions without a workspace",
-        )
-        assert [text for text in texts if text not in on.text] == []
+def test_pages_of_agreement(snap_compare: Compare, office: Office) -> None:
+    remember_welcome()
+    for name, spans in (("one", (3, 8)), ("two", (5, 5))):
+        trace = office.trace(name)
+        found = replace(finding(trace, "1.3", *spans), confidence=0.75)
+        suggest(office.workspace, trace, [found])
+        for who in ("alice", "bob", "carol"):
+            office.label(who, name, {"1.3": (3, 8)} if who != "carol" or name == "one" else {})
+    opened = app(office.folder, workspace=office.workspace)
+    run = pressing(*([key] for key in ("K", "3", "down", *("j",) * 5, "enter", "j")))
+    assert snap_compare(opened, terminal_size=WIDE, run_before=run)

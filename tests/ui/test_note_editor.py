@@ -1,4 +1,4 @@
-"""Notes that are written in the person's own editor."""
+"""Notes written in the user's editor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tests.ui.stage import stage, write_trace
 
 
 def python(code: str) -> list[str]:
-    """An editor that runs this on the path of the file, which is ``p``."""
     head = "import pathlib, sys; p = pathlib.Path(sys.argv[1]); "
     return [sys.executable, "-c", head + code]
 
@@ -24,7 +23,7 @@ def python(code: str) -> list[str]:
 ADDS = python("p.write_text(p.read_text() + 'and\\x1b[31m more\\n\\n')")
 
 
-def test_what_the_editor_leaves_comes_back() -> None:
+def test_edited_text_is_returned() -> None:
     assert edited_text("one", ADDS) == "one\nand\x1b[31m more"
     assert edited_text("", ADDS) == "and\x1b[31m more"
     assert edited_text("é\n\n two", python("pass")) == "é\n\n two"
@@ -40,12 +39,12 @@ def test_what_the_editor_leaves_comes_back() -> None:
         (python("p.write_bytes(b'\\xff')"), "cannot be read"),
     ],
 )
-def test_an_editor_that_fails_is_named(command: list[str], words: str) -> None:
+def test_failures_of_the_editor_are_reported(command: list[str], words: str) -> None:
     with pytest.raises(NoEditor, match=words):
         edited_text("one", command)
 
 
-def test_the_editor_is_that_of_the_environment() -> None:
+def test_the_editor_is_named_by_the_environment() -> None:
     assert editor_command({"EDITOR": "nano"}) == ["nano"]
     assert editor_command({"EDITOR": "nano", "VISUAL": "code --wait"}) == ["code", "--wait"]
     for wrong in ({}, {"EDITOR": " "}, {"VISUAL": "'"}):
@@ -53,16 +52,16 @@ def test_the_editor_is_that_of_the_environment() -> None:
             editor_command(wrong)
 
 
-def lent(app: MastApp) -> AbstractContextManager[None]:
+def lend_terminal(app: MastApp) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-async def test_a_note_is_written_in_the_editor_and_kept_whole(
+async def test_notes_of_several_lines_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", shlex.join(ADDS))
-    monkeypatch.setattr(MastApp, "suspend", lent)
+    monkeypatch.setattr(MastApp, "suspend", lend_terminal)
     async with stage(write_trace(tmp_path / "t.json")) as on:
         await on.press("1", "3", "m", *"first", "ctrl+g")
         (label,) = on.session.labels
@@ -80,7 +79,7 @@ async def test_a_note_is_written_in_the_editor_and_kept_whole(
         assert list(on.session.span_notes.values()) == ["and\x1b[31m more"]
 
 
-async def test_without_an_editor_it_is_said_and_the_line_stays(
+async def test_a_missing_editor_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
@@ -88,7 +87,7 @@ async def test_without_an_editor_it_is_said_and_the_line_stays(
     async with stage(write_trace(tmp_path / "t.json")) as on:
         await on.press("m", *"odd", "ctrl+g")
         assert "cannot be lent to an editor" in on.text
-        monkeypatch.setattr(MastApp, "suspend", lent)
+        monkeypatch.setattr(MastApp, "suspend", lend_terminal)
         await on.press("ctrl+g")
         assert "set EDITOR" in on.text
         assert isinstance(on.app.screen, NoteScreen)

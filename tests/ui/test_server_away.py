@@ -1,4 +1,4 @@
-"""What is done on the screen while the server of a team is away, and where it is afterwards."""
+"""Work on the screens while the server of a team is away."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def all_is_sent(on: Stage) -> None:
     await until(on, lambda: not workspace.waiting)
 
 
-async def test_labels_on_several_traces_outlive_the_server_and_the_app(
+async def test_labels_are_sent_after_the_server_was_away(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     office, database = Office(tmp_path / "set"), postgres.take()
@@ -68,8 +68,7 @@ async def test_labels_on_several_traces_outlive_the_server_and_the_app(
         assert [SLUGS[code] for code in ("1.3", "2.3", "1.1", "3.1", "3.3")] == [
             one.mode for one in sorted(labels, key=lambda one: one.created_at)
         ]
-        assert len(store.finished_traces("alice", MAST.ref)) == 1
-        assert store.differences() == ()
+        assert (len(store.finished_traces("alice", MAST.ref)), store.differences()) == (1, ())
     postgres.give_back(database)
 
 
