@@ -118,9 +118,6 @@ def test_members_label_reconnect_and_adjudicate(
             ben = Visitor(second)
             for visitor, name, place in ((ann, "ann", address_of_ann), (ben, "ben", address)):
                 visitor.page.size(1280, 800)
-                visitor.enter(place, name)
-                said = visitor.page.value("document.body.innerText")
-                assert f"The password of {name} is missing" in said
                 visitor.enter(place, name, password=f"secret of {name}")
                 visitor.sees("Enter open")
                 visitor.press("enter")
@@ -156,6 +153,8 @@ def test_members_label_reconnect_and_adjudicate(
             second.until(lambda: second.value("document.body.classList.contains('-closed')"))
             second.loading(lambda: second.value("document.querySelector('.quiet').click()"))
             carol = Visitor(second)
+            carol.enter(address, "carol")
+            assert "The password of carol is missing" in second.value("document.body.innerText")
             carol.enter(address, "carol", password="secret of carol")
             carol.sees("Enter open")
             carol.press("A")

@@ -114,16 +114,6 @@ def test_window_sizes_and_the_clipboard(tmp_path: Path, program: str) -> None:
         )
         copied = page.value("navigator.clipboard.readText()")
         assert copied.startswith("You diagnose incidents offline")
-        page.size(390, 844, phone=True)
-        phone = Visitor(page)
-        phone.enter(address, "carol")
-        phone.sees("update_plan")
-        assert page.value("document.documentElement.scrollWidth") == 390
-        assert page.value("innerWidth") == 390
-        screen = "document.querySelector('.xterm-screen').getBoundingClientRect()"
-        assert page.value(f"{screen}.right <= 390")
-        columns, _lines = phone.size()
-        assert columns >= 50
 
 
 def test_the_token_of_the_address_is_never_sent(tmp_path: Path, program: str) -> None:
@@ -190,3 +180,21 @@ def test_enter_starts_the_app(tmp_path: Path, program: str) -> None:
             page.value("document.activeElement.blur()")
             page.loading(partial(visitor.press, "enter"))
             visitor.sees("44 spans")
+
+
+def test_the_page_fits_a_phone(tmp_path: Path, program: str) -> None:
+    with (
+        served(tmp_path) as (address, _),
+        browser(program, tmp_path / "profile", offline=False) as page,
+    ):
+        page.size(390, 844, phone=True)
+        visitor = Visitor(page)
+        visitor.enter(address, "carol")
+        visitor.sees("update_plan")
+        assert page.value("document.documentElement.scrollWidth") == 390
+        assert page.value("innerWidth") == 390
+        assert page.value(
+            "document.querySelector('.xterm-screen').getBoundingClientRect().right <= 390"
+        )
+        columns, _lines = visitor.size()
+        assert columns >= 50

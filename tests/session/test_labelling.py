@@ -28,8 +28,7 @@ def test_the_first_label_starts_a_pass(desk: Desk, blind: bool, kind: PassKind) 
     assert MAST.mode(ONE).name in change.message
     (label,) = session.labels
     assert (label.annotator, label.trace_id, label.taxonomy) == ("alice", TRACE, MAST.ref)
-    assert label.origin is Origin.MANUAL
-    assert desk.workspace.labels() == session.labels
+    assert (label.origin, desk.workspace.labels()) == (Origin.MANUAL, session.labels)
 
 
 def test_the_same_target_again_removes_the_label(desk: Desk) -> None:
@@ -146,8 +145,7 @@ def test_absent_on_labels_is_confirmed(desk: Desk) -> None:
     assert [x.mode for x in session.labels] == [TWO]
     assert session.verdict(ONE) is VerdictValue.ABSENT
     session.undo()
-    assert len(session.labels) == 3
-    assert session.verdict(ONE) is VerdictValue.PRESENT
+    assert (len(session.labels), session.verdict(ONE)) == (3, VerdictValue.PRESENT)
 
 
 def test_spans_have_notes(desk: Desk) -> None:

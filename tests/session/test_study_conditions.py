@@ -108,8 +108,7 @@ def test_passes_before_the_study_keep_their_suggestions() -> None:
     room.judge("t01")
     put(room.open("t01", blind=True), ONE, span(1))
     session = room.open("t01", blind=False)
-    assert current(session).kind is PassKind.ASSISTED
-    assert session.suggestions == ()
+    assert (current(session).kind, session.suggestions) == (PassKind.ASSISTED, ())
     assert room.open("t00", "dora").suggestions_visible
 
 

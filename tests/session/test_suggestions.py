@@ -107,8 +107,7 @@ def test_accepting_creates_a_label(desk: Desk, session: Session) -> None:
     session.set_verdict(ONE, VerdictValue.ABSENT)
     change = session.accept(suggestion.id)
     assert "accepted" in change.message
-    assert session.verdict(ONE) is VerdictValue.PRESENT
-    assert change.key == "k0"
+    assert (session.verdict(ONE), change.key) == (VerdictValue.PRESENT, "k0")
     (label,) = session.labels
     assert (label.mode, label.target) == (ONE, spans(0, 2))
     assert (label.origin, label.suggestion) == (Origin.ACCEPTED, suggestion.id)
@@ -170,8 +169,7 @@ def test_a_new_answer_replaces_the_first(session: Session) -> None:
     session.accept(suggestion.id)
     assert [(x.target, x.origin) for x in session.labels] == [(spans(0, 2), Origin.ACCEPTED)]
     session.reject(suggestion.id)
-    assert session.labels == ()
-    assert answers(session)[ONE] is ReviewAnswer.REJECT
+    assert (session.labels, answers(session)[ONE]) == ((), ReviewAnswer.REJECT)
     session.accept(suggestion.id)
     assert len(session.labels) == 1
 

@@ -17,7 +17,7 @@ from mast_tui.cli.read import PAGE, LineReader, read_command
 from mast_tui.session import Session, set_study
 from mast_tui.study import Study
 from mast_tui.workspace import Workspace
-from tests.ui.stage import MAST, SLUGS, finding, read_trace, suggest, write_trace
+from tests.ui.stage import MAST, SLUGS, finding, missing, read_trace, suggest, write_trace
 from tests.waiting import PATIENCE
 
 
@@ -89,10 +89,8 @@ def test_verdicts_notes_confidence_and_undo(small: Path, tmp_path: Path) -> None
     place = tmp_path / "w.db"
     said = said_to(small, place, "t11", "-32", "_31", "u", "m Look here", "f", "13", "f", "M")
     assert "1.1 Disobey task specification on the whole trace" in said
-    assert "3.2 No or incomplete verification: absent" in said
-    assert "taken back: 3.1" in said
-    assert "No label of yours on this span" in said
-    assert "fatal" in said
+    assert not missing(said, "3.2 No or incomplete verification: absent", "taken back: 3.1")
+    assert not missing(said, "No label of yours on this span", "fatal")
     assert "3.2 No or incomplete verification, absent" in said
     with session_of(small, place) as session:
         assert list(session.span_notes.values()) == ["Look here"]
@@ -129,8 +127,7 @@ def test_suggestions_are_answered(small: Path, tmp_path: Path) -> None:
     suggest(place, trace, [finding(trace, "1.3", 5, 5), finding(trace, "2.6", 9, 9)])
     assert "No suggestion is left" in said_to(small, place, "]", blind=True)
     said = said_to(small, place, "]", "a", "]", "x", "]")
-    assert "suggests 1.3 Step repetition, #5" in said
-    assert "because" in said
+    assert not missing(said, "suggests 1.3 Step repetition, #5", "because")
     assert "No suggestion is left" in said
     assert "No suggestion is selected" in said_to(small, place, "a")
     with session_of(small, place) as session:
@@ -141,8 +138,7 @@ def test_suggestions_are_answered(small: Path, tmp_path: Path) -> None:
 def test_finishing_asks_about_unread_spans(small: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.db"
     said = said_to(small, place, "D", "no", "D", "o", "D")
-    assert "11 spans were not read" in said
-    assert "Not finished" in said
+    assert not missing(said, "11 spans were not read", "Not finished")
     assert "finished, 1 of 12 spans read" in said
     assert "Not done: this trace is finished already" in said
     with session_of(small, place) as session:
@@ -159,8 +155,7 @@ def test_a_long_text_is_read_in_pages(tmp_path: Path) -> None:
     with session_of(path, place) as session:
         assert not session.read
     said = said_to(path, place, "d", "d")
-    assert f"line {PAGE + 4}" in said
-    assert "The text ends here" in said
+    assert not missing(said, f"line {PAGE + 4}", "The text ends here")
     with session_of(path, place) as session:
         assert len(session.read) == 1
 
@@ -170,8 +165,7 @@ def test_control_characters_are_visible_and_json_is_laid_out(tmp_path: Path) -> 
     call = json.dumps({"command": "cd /x\nmake all\nmake install", "why": "to see if it builds"})
     steps = [{"role": "user", "content": hostile}, {"role": "tool", "content": call}]
     said = said_to(write_trace(tmp_path / "x.json", steps), tmp_path / "w.db", "j")
-    assert "␛]0;title␇ red ⟨U+202E⟩" in said
-    assert "    make all\n" in said
+    assert not missing(said, "␛]0;title␇ red ⟨U+202E⟩", "    make all\n")
     assert "\x1b" not in said
 
 

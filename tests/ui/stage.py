@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Container, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -139,6 +139,11 @@ def suggest(workspace: Path, trace: Trace, findings: Iterable[Finding]) -> None:
         )
     finally:
         store.close()
+
+
+def missing(shown: Container[str], *texts: str) -> list[str]:
+    """Return the texts that are not part of what is shown."""
+    return [text for text in texts if text not in shown]
 
 
 @dataclass(slots=True)

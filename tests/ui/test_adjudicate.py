@@ -19,7 +19,7 @@ from mast_tui.workspace.presence import Presence
 from tests import waiting
 from tests.adjudication.office import overrule
 from tests.ui.office import Office, adjudicate, adjudicating, row_at_cursor, said
-from tests.ui.stage import MAST, SLUGS, finding, stage, suggest
+from tests.ui.stage import MAST, SLUGS, finding, missing, stage, suggest
 
 PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValue.UNSURE
 
@@ -51,8 +51,7 @@ async def test_cursor_starts_on_the_first_conflict_and_nothing_is_decided(
     assert conflicts.passes("alice", "one")[-1].revealed_at is None
     async with adjudicating(conflicts) as on:
         assert row_at_cursor(on) == "1.3 open"
-        assert "3 left in 1 trace" in on.text
-        assert "present / absent" in on.text
+        assert not missing(on.text, "3 left in 1 trace", "present / absent")
         assert "1 alice  present  #3 to #8" in on.text
         assert "the same call thrice [red]no[/red] ␛]0;title␇" in on.text
         assert conflicts.passes("alice", "one")[-1].revealed_at is not None
@@ -207,8 +206,7 @@ async def test_the_judge_is_hidden_until_the_decision(conflicts: Office) -> None
         assert row_at_cursor(on) == "1.3 decided"
         assert "rules@1" not in on.text
         await on.press("J")
-        assert "rules@1  suggests it" in on.text
-        assert "thrice" in on.text
+        assert not missing(on.text, "rules@1  suggests it", "thrice")
         await on.press("0")
         decided = conflicts.decisions("one")
         assert decided["1.3"].judge_seen
@@ -249,8 +247,7 @@ async def test_a_trace_without_file_is_adjudicated(conflicts: Office) -> None:
     (conflicts.folder / "one.json").unlink()
     async with adjudicating(conflicts) as on:
         assert row_at_cursor(on) == "1.3 open"
-        assert "1 alice  present" in on.text
-        assert "not on this machine" in on.text
+        assert not missing(on.text, "1 alice  present", "not on this machine")
         await on.press("e")
         assert "file" in said(on)
         await on.press("1")
@@ -271,8 +268,7 @@ async def test_labels_without_known_order_are_counted(office: Office) -> None:
 async def test_a_queue_without_conflicts_says_why(office: Office) -> None:
     office.label("alice", "one", {"1.3": (3, 4)})
     async with adjudicating(office) as on:
-        assert "two people must have finished" in on.text
-        assert "alice 1" in on.text
+        assert not missing(on.text, "two people must have finished", "alice 1")
     office.label("bob", "one", {"1.3": (3, 4)})
     async with adjudicating(office) as on:
         assert "they agree" in on.text

@@ -15,7 +15,7 @@ from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.study.guidelines import GuidelinesScreen
 from tests import waiting
 from tests.ui.office import Office, adjudicate, adjudicating, said
-from tests.ui.stage import MAST, SLUGS, Stage, finding, suggest
+from tests.ui.stage import MAST, SLUGS, Stage, finding, missing, suggest
 
 CODE = "2.6"
 
@@ -82,9 +82,7 @@ async def test_the_row_shows_the_places_of_each_side(office: Office, size: tuple
         ]
         assert "where is it?" in str(sides.border_title)
         text = on.text
-        assert "settled  #2" in text
-        assert "1 alice  #10" in text
-        assert "2 bob  #7" in text
+        assert not missing(text, "settled  #2", "1 alice  #10", "2 bob  #7")
         marks = adjudicate(on).evidence.timeline.marks
         assert [[m.code for m in marks.marks_on(place)] for place in (6, 9, 11, 1)] == [
             ["2"], ["1"], ["1"], [],

@@ -17,7 +17,7 @@ from mast_tui.ui.reports.agreement_traces import AgreementTracesScreen
 from mast_tui.ui.reports.cells import value_text
 from tests import waiting
 from tests.ui.office import Office, said
-from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
+from tests.ui.stage import MAST, SLUGS, Stage, finding, missing, stage, suggest
 
 
 @pytest.fixture
@@ -63,8 +63,7 @@ def detail_of(on: Stage) -> str:
 async def test_figures_and_pages(finished: Office) -> None:
     assert finished.passes("alice", "one")[-1].revealed_at is None
     async with agreeing(finished) as on:
-        assert "alice and bob" in on.lines[0]
-        assert "2 traces by both" in on.lines[0]
+        assert not missing(on.lines[0], "alice and bob", "2 traces by both")
         assert finished.passes("alice", "one")[-1].revealed_at is not None
         figures = cells(on, "1.3")
         assert (figures["n"], figures["raw_agreement"]) == ("2", "0.50")
@@ -167,8 +166,7 @@ async def test_first_or_last_passes_are_counted(finished: Office) -> None:
 async def test_agreement_without_two_annotators(office: Office) -> None:
     office.label("alice", "one", {})
     async with agreeing(office) as on:
-        assert "two people who have finished" in on.text
-        assert "alice has finished 1 trace." in on.text
+        assert not missing(on.text, "two people who have finished", "alice has finished 1 trace.")
         await on.press("5")
         assert "No judge has looked at a trace" in on.text
 
@@ -234,8 +232,7 @@ async def test_a_judge_is_compared_with_gold_and_with_people(finished: Office) -
         assert "against alice" in on.lines[0]
         assert (cells(on, "1.3")["n"], cells(on, "1.3")["true_positive_rate"]) == ("2", "0.50")
         await on.press("j", "j")
-        assert "only alice in 1" in detail_of(on)
-        assert "mast-tui study" in detail_of(on)
+        assert not missing(detail_of(on), "only alice in 1", "mast-tui study")
 
 
 async def test_blind_annotators_see_no_judge_on_other_traces(finished: Office) -> None:
@@ -249,8 +246,7 @@ async def test_blind_annotators_see_no_judge_on_other_traces(finished: Office) -
     async with agreeing(finished, "bob", blind=True) as on:
         await on.press("5")
         await on.press("j", "j")
-        assert "1 unlabelled trace left out" in detail_of(on)
-        assert "hidden from you" in detail_of(on)
+        assert not missing(detail_of(on), "1 unlabelled trace left out", "hidden from you")
         assert "that nobody has labelled the judge says" not in detail_of(on)
 
 

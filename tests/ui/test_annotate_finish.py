@@ -9,7 +9,17 @@ import pytest
 from mast_tui.configuration import configuration_path
 from mast_tui.labels import PassKind, VerdictValue
 from tests import waiting
-from tests.ui.stage import MAST, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
+from tests.ui.stage import (
+    MAST,
+    SLUGS,
+    Stage,
+    finding,
+    missing,
+    read_trace,
+    stage,
+    suggest,
+    write_trace,
+)
 from tests.ui.test_annotate_reading import LONG, repeating
 
 
@@ -54,8 +64,7 @@ async def test_finishing_asks_about_unread_spans(long: Path) -> None:
             ("j", True, True),
         ):
             await on.press("D")
-            assert "1 of 6 spans read" in on.text
-            assert "Not read: #2 to #6" in on.text
+            assert not missing(on.text, "1 of 6 spans read", "Not read: #2 to #6")
             await on.press(answer)
             assert on.session.finished is finished, answer
             expected = VerdictValue.ABSENT if absent else None

@@ -12,7 +12,17 @@ from mast_tui.session import Suggestion
 from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.annotate.suggestions import Suggestions
 from tests.session.build import review_of
-from tests.ui.stage import CODES, SLUGS, Stage, finding, read_trace, stage, suggest, with_words
+from tests.ui.stage import (
+    CODES,
+    SLUGS,
+    Stage,
+    finding,
+    missing,
+    read_trace,
+    stage,
+    suggest,
+    with_words,
+)
 
 
 @pytest.fixture
@@ -49,8 +59,7 @@ async def test_moving_between_suggestions_and_keys_that_do_not_answer(
                 seen.append(on.number)
             # The first one's evidence is in the last span of its range.
             assert seen == [8, 10, 12, 8]
-            assert "Suggestion 1 of 3" in on.text
-            assert "the same call thrice" in on.text
+            assert not missing(on.text, "Suggestion 1 of 3", "the same call thrice")
             seen = []
             for _ in range(3):
                 await on.press(back)
@@ -68,8 +77,7 @@ async def test_moving_between_suggestions_and_keys_that_do_not_answer(
         await on.press("]", "e", "escape")
         assert on.annotate.state.selection.is_plain
         await on.press("G", "1", "1")
-        assert answers(on) == [None, None, None]
-        assert on.session.labels[0].origin is Origin.MANUAL
+        assert (answers(on), on.session.labels[0].origin) == ([None, None, None], Origin.MANUAL)
 
 
 async def test_one_key_answers_and_goes_on(small: Path, judged: Path) -> None:
@@ -92,8 +100,7 @@ async def test_one_key_answers_and_goes_on(small: Path, judged: Path) -> None:
 async def test_suggestions_are_accepted_and_edited(small: Path, judged: Path) -> None:
     async with stage(small, workspace=judged) as on:
         await on.press("G", "3", "2", "a")
-        assert on.labels == {("3.2", 12, 12)}
-        assert on.session.labels[0].origin is Origin.MANUAL
+        assert (on.labels, on.session.labels[0].origin) == ({("3.2", 12, 12)}, Origin.MANUAL)
         await on.undo_all()
         await on.press("]", "e")
         assert (on.number, on.annotate.timeline.range) == (8, (2, 7))
@@ -101,8 +108,7 @@ async def test_suggestions_are_accepted_and_edited(small: Path, judged: Path) ->
         await on.press("k", "k", "1", "5")
         assert on.labels == {("1.5", 3, 6)}
         assert {x.origin for x in on.session.labels} == {Origin.EDITED}
-        assert answers(on)[0] is ReviewAnswer.EDIT
-        assert on.number == 10
+        assert (answers(on)[0], on.number) == (ReviewAnswer.EDIT, 10)
         await on.undo_all()
         await on.press("]", "]", "e", "t", "1", "1")
         assert on.labels == {("1.1", 0, 0)}
@@ -193,8 +199,7 @@ async def test_a_moved_place_is_explained(small: Path, tmp_path: Path) -> None:
         assert on.number == 12
         panel = " ".join(on.annotate.suggestions.panels[1].text.split())
         assert "the judge named #5, the quote is in #12" in panel
-        assert "quote found in other words" in panel
-        assert "decisive for the outcome" in panel
+        assert not missing(panel, "quote found in other words", "decisive for the outcome")
 
 
 async def test_an_altered_quote_shows_both_wordings(small: Path, tmp_path: Path) -> None:

@@ -1,11 +1,19 @@
-"""Verdicts without labels, and keys that change labels."""
+"""Verdicts without labels, keys that change labels, and notes in the user's editor."""
 
 from __future__ import annotations
 
+import shlex
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+import pytest
+
 from mast_tui.labels import Severity, VerdictValue
-from tests.ui.stage import SLUGS, stage
+from mast_tui.ui.app import MastApp
+from mast_tui.ui.dialogs.editor import NoEditor, edited_text, editor_command
+from mast_tui.ui.dialogs.note import NoteScreen
+from tests.ui.stage import SLUGS, missing, stage, write_trace
 
 
 async def test_verdicts_are_typed_and_ask_before_they_remove_labels(small: Path) -> None:
@@ -28,8 +36,7 @@ async def test_verdicts_are_typed_and_ask_before_they_remove_labels(small: Path)
         assert "2 labels" in on.text
         assert len(on.labels) == 3
         await on.press("n")
-        assert len(on.labels) == 3
-        assert on.session.verdict(SLUGS["1.3"]) is VerdictValue.PRESENT
+        assert (len(on.labels), on.session.verdict(SLUGS["1.3"])) == (3, VerdictValue.PRESENT)
         await on.press("_", "1", "3", "escape")
         assert len(on.labels) == 3
         await on.press("-", "1", "3", "y")
@@ -152,3 +159,82 @@ async def test_undo_and_redo_last_over_a_restart(small: Path, tmp_path: Path) ->
         await on.press("u", "1", "1", "U")
         assert "Nothing to redo" in on.message
         assert ("1.1", on.number, on.number) in on.labels
+
+
+def python(code: str) -> list[str]:
+    head = "import pathlib, sys; p = pathlib.Path(sys.argv[1]); "
+    return [sys.executable, "-c", head + code]
+
+
+ADDS = python("p.write_text(p.read_text() + 'and\\x1b[31m more\\n\\n')")
+
+
+def test_edited_text_is_returned() -> None:
+    assert edited_text("one", ADDS) == "one\nand\x1b[31m more"
+    assert edited_text("", ADDS) == "and\x1b[31m more"
+    assert edited_text("é\n\n two", python("pass")) == "é\n\n two"
+    assert edited_text("one", python("p.write_text('')")) == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["/no/such/editor"], "cannot be run"),
+        (python("sys.exit(3)"), "ended with 3"),
+        (python("p.unlink()"), "cannot be read"),
+        (python("p.write_bytes(b'\\xff')"), "cannot be read"),
+    ],
+)
+def test_failures_of_the_editor_are_reported(command: list[str], words: str) -> None:
+    with pytest.raises(NoEditor, match=words):
+        edited_text("one", command)
+
+
+def test_the_editor_is_named_by_the_environment() -> None:
+    assert editor_command({"EDITOR": "nano"}) == ["nano"]
+    assert editor_command({"EDITOR": "nano", "VISUAL": "code --wait"}) == ["code", "--wait"]
+    for wrong in ({}, {"EDITOR": " "}, {"VISUAL": "'"}):
+        with pytest.raises(NoEditor, match=r"EDITOR|VISUAL"):
+            editor_command(wrong)
+
+
+def lend_terminal(app: MastApp) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+async def test_notes_of_several_lines_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", shlex.join(ADDS))
+    monkeypatch.setattr(MastApp, "suspend", lend_terminal)
+    async with stage(write_trace(tmp_path / "t.json")) as on:
+        await on.press("1", "3", "m", *"first", "ctrl+g")
+        (label,) = on.session.labels
+        assert label.note == "first\nand\x1b[31m more"
+        # A note of several lines is not cut by being looked at on one.
+        await on.press("m")
+        assert "\x1b" not in on.text
+        await on.press("enter")
+        assert on.session.labels[0].note == label.note
+        await on.press("M")
+        assert not missing(on.text, "✎ first", "more")
+        assert "\x1b" not in on.text
+        await on.press("escape", "j", "m", "f2")
+        assert list(on.session.span_notes.values()) == ["and\x1b[31m more"]
+
+
+async def test_a_missing_editor_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+    async with stage(write_trace(tmp_path / "t.json")) as on:
+        await on.press("m", *"odd", "ctrl+g")
+        assert "cannot be lent to an editor" in on.text
+        monkeypatch.setattr(MastApp, "suspend", lend_terminal)
+        await on.press("ctrl+g")
+        assert "set EDITOR" in on.text
+        assert isinstance(on.app.screen, NoteScreen)
+        await on.press("enter")
+        assert list(on.session.span_notes.values()) == ["odd"]

@@ -7,7 +7,7 @@ from typing import Final
 
 from mast_tui.labels import Label, Origin, Severity
 from mast_tui.workspace.events.types import LabelChanged
-from tests.ui.stage import PLAN, Stage, finding, read_trace, stage, suggest
+from tests.ui.stage import PLAN, Stage, finding, missing, read_trace, stage, suggest
 
 
 async def labelled_range(on: Stage) -> Label:
@@ -85,8 +85,7 @@ async def test_a_cancelled_edit_changes_nothing(small: Path) -> None:
         assert "Enter keeps 2.3, two digits change it" in on.lines[-1]
         await on.press("j")
         assert "Enter keeps 2.3, two digits change it" in on.lines[-1]
-        assert "range #3 to #7" in on.message
-        assert "Enter keeps 2.3, two digits change it" in on.message
+        assert not missing(on.message, "range #3 to #7", "Enter keeps 2.3, two digits change it")
         await on.press("escape", "v", "j")
         assert "two digits label it" in on.message
         await on.press("k", "escape", "1", "1")

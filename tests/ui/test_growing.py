@@ -10,22 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.app import App, ComposeResult
 from textual.pilot import Pilot
-from textual.strip import Strip
 
 from mast_tui.traces.index.lines import FIRST_SLICE
 from mast_tui.traces.model import Loaded
 from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.trace_view.timeline import Timeline
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from tests import waiting
 from tests.traces.rollouts import message, meta, write
 from tests.ui.long_trace import LongTrace
 from tests.ui.settle import settle
 from tests.ui.stage import finding, read_trace, stage, suggest
-
-HEIGHT = 24
+from tests.ui.test_timeline_cost import HEIGHT, AppWithTimeline, CountedTimeline
 
 
 class PartOfTrace(LongTrace):
@@ -41,27 +37,6 @@ class PartOfTrace(LongTrace):
         self.length = length
         if over:
             self.loaded = Loaded(2, 2, True)
-
-
-class CountedTimeline(Timeline):
-    """Counts the lines that it draws, and how often all panes are laid out for it."""
-
-    drawn = 0
-
-    def render_line(self, y: int) -> Strip:
-        self.drawn += 1
-        return super().render_line(y)
-
-
-class AppWithTimeline(App[None]):
-    """An app with a timeline alone."""
-
-    def compose(self) -> ComposeResult:
-        self.moves: list[int] = []
-        yield CountedTimeline(id="timeline")
-
-    def on_virtual_lines_moved(self, event: VirtualLines.Moved) -> None:
-        self.moves.append(event.row)
 
 
 @asynccontextmanager

@@ -31,7 +31,7 @@ from tests.cli.test_judge_twins import write_trials
 from tests.judges.llm.made_answers import decisive, notes, said
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
 from tests.ui.office import Office
-from tests.ui.stage import SMALL, Stage, stage, write_trace
+from tests.ui.stage import SMALL, Stage, missing, stage, write_trace
 from tests.waiting import PATIENCE
 
 KEY = "sk-made-up-for-this-test"
@@ -131,15 +131,13 @@ async def test_a_model_is_asked_after_its_estimate(small: Path, tmp_path: Path) 
         async with stage(small, workspace=tmp_path / "w.db") as on:
             await on.press("J")
             assert isinstance(on.app.screen, JudgeDialog)
-            assert f"{MODEL} at 127.0.0.1" in on.text
-            assert "1 request, about" in on.text
+            assert not missing(on.text, f"{MODEL} at 127.0.0.1", "1 request, about")
             assert not server.chats
             await on.press("m")
             assert len(server.chats) == 1
             assert f"{MODEL} has judged 1 trace · 1 found" in on.message
             await on.press("]")
-            assert f"{MODEL}@" in on.text
-            assert "decisive for the outcome" in on.text
+            assert not missing(on.text, f"{MODEL}@", "decisive for the outcome")
             await on.press("a")
             assert on.labels == {("1.3", 12, 12)}
             # What was judged is not paid for twice, and it was the choice made last.
@@ -164,8 +162,7 @@ async def test_a_model_is_asked_for_the_decisive_step(
             asked = len(server.chats)
             assert asked == 1 or steps
             await on.press("]")
-            assert "decisive step: its correction" in on.text
-            assert "instead: Ask first." in on.text
+            assert not missing(on.text, "decisive step: its correction", "instead: Ask first.")
             await on.press("J", "enter")
             assert len(server.chats) == asked
             # All modes are another question.
@@ -198,8 +195,7 @@ async def test_suggestions_appear_at_once_and_cancelling_keeps_them(
             await on.send("m")
             await wait_for(on, lambda: on.session.pending)
             assert len(on.session.pending) == 1
-            assert "window 2 of" in on.text
-            assert "1 found" in on.text
+            assert not missing(on.text, "window 2 of", "1 found")
             # Keys go on meanwhile, and J asks before anything is stopped.
             await on.send("j", "1")
             assert on.number == 2

@@ -17,7 +17,7 @@ from mast_tui.ui.library.trace_list import LibraryList
 from mast_tui.ui.widgets.virtual_lines import row_strip
 from tests import waiting
 from tests.ui.settle import settle
-from tests.ui.stage import SMALL, Stage, stage, write_trace
+from tests.ui.stage import SMALL, Stage, missing, stage, write_trace
 
 MODEL = "anthropic/claude-sonnet-4-20250514"
 
@@ -95,8 +95,7 @@ async def test_equal_runs_are_marked(tmp_path: Path) -> None:
         for _ in waiting.until(lambda: all(row.same_as for row in screen.table.rows)):
             await on.pilot.pause()
         assert [row.same_as for row in screen.table.rows] == [("b.json",), ("a.json",)]
-        assert "a.json ≡" in on.text
-        assert "≡ The same run as b.json" in on.text
+        assert not missing(on.text, "a.json ≡", "≡ The same run as b.json")
 
 
 @pytest.mark.parametrize("width", [80, 200])

@@ -65,7 +65,7 @@ def test_new_changed_and_missing_files_are_reported(runs: Path) -> None:
     )
 
 
-def test_cached_traces_come_in_parts(tmp_path: Path) -> None:
+def test_cached_traces_come_first_and_in_parts(tmp_path: Path) -> None:
     many = [[{"role": "user", "content": str(number)}] for number in range(FIRST_PART + 5)]
     folder = tmp_path / "runs"
     folder.mkdir()

@@ -92,8 +92,7 @@ def test_rows_are_sorted() -> None:
     for _ in Sort:
         seen.append(sort)
         sort = sort.following()
-    assert sort is Sort.QUEUE
-    assert set(seen) == set(Sort)
+    assert (sort, set(seen)) == (Sort.QUEUE, set(Sort))
 
 
 def test_states_labels_and_tasks_are_filtered() -> None:

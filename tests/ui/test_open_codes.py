@@ -18,7 +18,7 @@ from mast_tui.ui.open_codes import BARS, OpenCodesScreen, saturation_line
 from tests import waiting
 from tests.judges.llm.server import MODEL, ModelServer, answer
 from tests.ui.office import Office, said
-from tests.ui.stage import MAST, Stage, stage
+from tests.ui.stage import MAST, Stage, missing, stage
 from tests.ui.test_judging import configure
 
 
@@ -84,8 +84,7 @@ async def test_groups_are_searched_and_open_their_place(office: Office) -> None:
         await on.press("+")
         assert "Open codes · 3 places" in on.lines[0]
         assert "restarts the pod unasked · 2 places" in on.text
-        assert "wrong namespace · 1 place" in on.text
-        assert "2 in 2 traces" in on.text
+        assert not missing(on.text, "wrong namespace · 1 place", "2 in 2 traces")
         assert "\x1b" not in on.text
         await on.press("j", "enter")
         assert isinstance(on.app.screen, AnnotateScreen)

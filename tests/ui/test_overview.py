@@ -167,8 +167,7 @@ async def test_marks_and_moves_read_no_spans() -> None:
         view.show_matches([5])
         view.show_position(12_345, 12_340, 12_360)
         contents = [cell.content for cell in view.cells]
-        assert contents.count(CellContent.OWN) == 1
-        assert contents[0] is CellContent.MATCH
+        assert (contents.count(CellContent.OWN), contents[0]) == (1, CellContent.MATCH)
         await pilot.click(Overview, offset=(1, 12))
         assert trace.asked == 0
 

@@ -12,7 +12,7 @@ from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
 from mast_tui.ui.services.view_settings import ViewSettings, remembered_settings
 from mast_tui.ui.trace_view.span_view import preview_start
 from tests.traces.checks import CORPUS, needs_corpus
-from tests.ui.stage import Message, Stage, finding, read_trace, stage, suggest, write_trace
+from tests.ui.stage import Message, Stage, finding, missing, read_trace, stage, suggest, write_trace
 
 LONG = "".join(f"line {number} of the story\n" for number in range(120)).rstrip("\n")
 
@@ -106,8 +106,7 @@ async def test_suggestions_are_answered_while_reading(path: Path, tmp_path: Path
         await on.press("z", "]")
         assert on.annotate.panes.is_reading
         assert on.number == 2
-        assert "line 99 of the story" in on.text
-        assert "because" in on.text
+        assert not missing(on.text, "line 99 of the story", "because")
         await on.press("a")
         assert (on.labels, on.number) == ({("1.1", 2, 2)}, 3)
         await on.press("x")

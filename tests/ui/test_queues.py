@@ -35,7 +35,7 @@ from tests.session.build import put, span
 from tests.session.studies import Class
 from tests.taxonomy.rewording import changed as changed_taxonomy
 from tests.ui.office import Office
-from tests.ui.stage import MAST, Stage, shown_key, stage
+from tests.ui.stage import MAST, Stage, missing, shown_key, stage
 from tests.workspace.build import MAST as TESTED
 from tests.workspace.build import MODES
 
@@ -65,8 +65,7 @@ def test_continued_queues_keep_all_traces(before: list[str], now: list[str], her
 def test_annotators_begin_with_their_own_traces() -> None:
     room = Class(6, overlap=0.0)
     read = read_queue(opened_by(room), None, list(room.traces))
-    assert read.request.name is QueueName.MINE
-    assert read.trace_ids == room.order()
+    assert (read.request.name, read.trace_ids) == (QueueName.MINE, room.order())
     assert 0 < len(room.order()) < 6
     assert read_queue(opened_by(room, "carol"), None, list(room.traces)).trace_ids is None
 
@@ -175,8 +174,7 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
     async with stage(office.folder, workspace=office.workspace) as on:
         assert len(listed(on)) == 5
         await on.press("f")
-        assert "mine to do" in on.text
-        assert "in your 2 finished" in on.text
+        assert not missing(on.text, "mine to do", "in your 2 finished")
         await on.press("escape")
         assert len(listed(on)) == 5
         await on.press("f", "m")

@@ -15,6 +15,7 @@ from mast_tui.figures.record import Sources
 from mast_tui.reports.model import Cell, Column, Estimate, Kind, Note, Part, Row, Table, Text
 from mast_tui.ui.reports.cells import bar, interval_text, row_text, row_title, value_text
 from mast_tui.ui.reports.lines import ReportLines, fit_columns
+from tests.ui.stage import missing
 
 COLUMNS = (
     Column("code", "", Kind.TEXT, keeps=101),
@@ -154,8 +155,7 @@ async def test_figures_stand_under_their_titles() -> None:
         for title, figure in (("n", "10"), ("κ", "0.40"), ("AC1", "0.50")):
             end = heading.index(f" {title} ") + 1 + len(title)
             assert first[:end].split()[-1] == figure
-        assert "0.40 [0.10, 0.70]" in first
-        assert "█▓" in first
+        assert not missing(first, "0.40 [0.10, 0.70]", "█▓")
         assert set(rule.strip()) == {"─"}
         assert "all modes pooled" in total
 

@@ -20,7 +20,7 @@ from mast_tui.ui.widgets.column_table import ColumnTable
 from mast_tui.workspace import Asked, RunSettings, RunTrace, TraceRecord, Workspace, store_judgement
 from tests.exchange.corpus import corpus
 from tests.ui.office import Office, said
-from tests.ui.stage import JUDGE, MAST, SLUGS, Stage, finding, stage
+from tests.ui.stage import JUDGE, MAST, SLUGS, Stage, finding, missing, stage
 
 
 @pytest.fixture
@@ -102,8 +102,7 @@ async def test_failed_and_unfinished_runs_are_marked(judged: Office) -> None:
     async with runs_screen(judged) as on:
         row = next(line for line in on.lines if "some-model" in line)
         assert "!" in row.split("some-model")[0]
-        assert "the answer was no JSON" in on.text
-        assert "not finished" in on.text
+        assert not missing(on.text, "the answer was no JSON", "not finished")
 
 
 async def test_imported_judgements_are_compared_with_gold(judged: Office) -> None:
@@ -157,8 +156,7 @@ async def test_recorded_answers_are_compared_with_planted_errors(tmp_path: Path)
         row = next(line for line in on.lines if "all modes" in line)
         assert f"{right} of {len(runs)}" in row
         await on.press("tab")
-        assert "judge: present: " in on.text
-        assert "planted: present: Fault injected" in on.text
+        assert not missing(on.text, "judge: present: ", "planted: present: Fault injected")
 
 
 async def test_answers_of_a_model_are_shown(judged: Office) -> None:
@@ -181,11 +179,9 @@ async def test_answers_of_a_model_are_shown(judged: Office) -> None:
     store.close()
     async with runs_screen(judged) as on:
         await on.press("enter", "a")
-        assert "2 answers" in on.text
-        assert "1 of 2" in on.text
+        assert not missing(on.text, "2 answers", "1 of 2")
         assert "json_schema · 3,000 tokens in, 500 out · not usable" in on.text
-        assert "not even [JSON" in on.text
-        assert '{"modes": {"1.3": {}}}' in on.text
+        assert not missing(on.text, "not even [JSON", '{"modes": {"1.3": {}}}')
         await on.press("a")
         assert "not even" not in on.text
     async with runs_screen(judged, blind=True) as on:
@@ -297,8 +293,7 @@ async def test_a_run_shows_its_quotes_failures_and_traces(compared_runs: Office)
         assert "It failed on 1 of 3 traces" in text
         assert "three.json: the answer was␛ cut twice" in text
         assert "2 of 4 quotes are in the traces (50%)" in text
-        assert "Quotes: 2 reworded, 2 altered." in text
-        assert "0 requests to models.example" in text
+        assert not missing(text, "Quotes: 2 reworded, 2 altered.", "0 requests to models.example")
         assert "two.json: #3 cut" in text
         await on.press("enter")
         screen = on.screen(RunScreen)
@@ -365,8 +360,7 @@ async def test_a_run_beside_the_gold(compared_runs: Office) -> None:
     async with stage(compared_runs.folder, workspace=compared_runs.workspace) as on:
         await on.press("R")
         await on.press("c")
-        assert "1 trace compared" in on.text
-        assert "1 hidden until you have finished them" in on.text
+        assert not missing(on.text, "1 trace compared", "1 hidden until you have finished them")
         total = counts(on)
         assert (total["in gold"], total["not in gold"], total["missed"]) == ("1", "1", "1")
         assert total["precision"] == "0.50"

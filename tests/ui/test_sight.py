@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from mast_tui.ui.library.screen import LibraryScreen
-from tests.ui.stage import SMALL, Message, Stage, finding, read_trace, stage, suggest, write_trace
+from tests.ui.stage import (
+    SMALL,
+    Message,
+    Stage,
+    finding,
+    missing,
+    read_trace,
+    stage,
+    suggest,
+    write_trace,
+)
 
 OUTCOMES: Mapping[str, float] = {"anna": 1.0, "bert": 0.0, "carl": 1.0, "dora": 0.0}
 """Four traces; by name they come in another order than by outcome."""
@@ -79,8 +89,7 @@ async def test_blind_annotators_see_nothing_hidden(runs: Path, place: Path) -> N
 
 async def test_assisted_annotators_see_others_after_finishing(runs: Path, place: Path) -> None:
     async with stage(runs, workspace=place) as on:
-        assert "failed" in on.text
-        assert "succeeded" in on.text
+        assert not missing(on.text, "failed", "succeeded")
         assert on.text.count("◌2") == len(OUTCOMES)
         await on.press("/", *"failed", "enter")
         assert names(on) == ["bert", "dora"]

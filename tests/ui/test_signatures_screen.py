@@ -32,7 +32,7 @@ from mast_tui.ui.reports.signatures import (
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
-from tests.ui.stage import JUDGE, MAST, Stage, finding, shown_key, stage, suggest
+from tests.ui.stage import JUDGE, MAST, Stage, finding, missing, shown_key, stage, suggest
 from tests.ui.test_looks import WIDE, Compare, app, pressing
 
 
@@ -96,8 +96,7 @@ async def test_figures_lead_to_spans_and_are_updated(ended: Office) -> None:
         # On to the same mode in the table of failed and successful traces.
         await on.press(*["j"] * len(MAST.modes), "right")
         row = under_cursor(on)
-        assert "Step repetition" in row
-        assert "unclear" in row
+        assert not missing(row, "Step repetition", "unclear")
         await on.press("enter")
         assert isinstance(on.app.screen, SignatureTracesScreen)
         assert "1.3 Step repetition, successful traces · 1 trace" in on.lines[0]
@@ -124,15 +123,13 @@ async def test_pages_groups_and_labels_are_chosen(ended: Office) -> None:
         assert "1.3 and 2.6: both in 1 of 2 failed traces judged on both" in words
         assert "how many show the one" in words
         await on.press("tab")
-        assert "[4 traces]" in on.text
-        assert "isolated" in on.text
+        assert not missing(on.text, "[4 traces]", "isolated")
         await on.press("v", "v", "v", "v")
         assert "all traces by reader" in on.lines[0]
         await on.press("w", *"alice", "enter")
         assert "labels of alice" in on.lines[0]
         await on.press("f", "0", ".", "5", "enter")
-        assert "1 failed, 9 succeeded" in on.lines[0]
-        assert "failed below 0.5" in on.lines[0]
+        assert not missing(on.lines[0], "1 failed, 9 succeeded", "failed below 0.5")
         await on.press("f", *"nan", "enter")
         assert "nan is no score" in said(on)
         assert "1 failed, 9 succeeded" in on.lines[0]
@@ -149,12 +146,9 @@ async def test_groups_are_arms_of_an_experiment(tmp_path: Path) -> None:
         office.label("alice", name, {"1.3": (3, 8)} if name[0] == "a" else {})
     async with stage(office.folder, workspace=office.workspace) as on:
         await on.press("S", "x")
-        assert "[x experiment]" in on.text
-        assert "Success of each arm" in on.text
+        assert not missing(on.text, "[x experiment]", "Success of each arm")
         text = " ".join(on.text.split())
-        assert "model-b 6 6" in text
-        assert "+100 – 0.031" in text
-        assert "-100 – 0.031 0.438" in text
+        assert not missing(text, "model-b 6 6", "+100 – 0.031", "-100 – 0.031 0.438")
         await on.press("end")
         assert "Power for 20 points" in on.text
         await on.press("home")

@@ -11,7 +11,7 @@ from mast_tui.study import OpenModes, Study, retest_traces
 from mast_tui.ui.annotate.finish import finish_report
 from mast_tui.workspace import TraceRecord, Workspace
 from tests.ui.office import Office
-from tests.ui.stage import SLUGS, Stage, finding, stage, suggest, write_trace
+from tests.ui.stage import SLUGS, Stage, finding, missing, stage, suggest, write_trace
 from tests.ui.test_annotate_reading import repeating
 
 
@@ -116,8 +116,7 @@ async def test_a_retest_looks_like_any_trace(office: Office) -> None:
     for trace_id in (first, others[0]):
         office.label("alice", name_of[trace_id], {"1.3": (3, 8)})
     async with stage(office.folder, workspace=office.workspace) as on:
-        assert "mine to do" in on.lines[0]
-        assert "2 of 3 finished" in on.lines[0]
+        assert not missing(on.lines[0], "mine to do", "2 of 3 finished")
         await on.press("enter")
         assert on.session.trace_id == others[1]
         fresh = conditions(on)

@@ -40,6 +40,7 @@ from mast_tui.ui.study.setup import study_of as study_from_texts
 from tests.session.build import put, span
 from tests.session.studies import Class, study_of
 from tests.ui.office import Office
+from tests.ui.stage import missing
 from tests.workspace.build import MAST, MODES
 
 
@@ -96,8 +97,7 @@ def test_the_protocol_is_described() -> None:
     words = protocol_text(view, "A")
     assert "3 traces in 2 lots" in words
     assert "\x1b" not in words
-    assert "carol decides" in words
-    assert "work blind" in words
+    assert not missing(words, "carol decides", "work blind")
     assisted = structs.replace(study, blind=False, withheld=0.25, retests=0.1)
     words = protocol_text(replace(view, study=assisted), "A")
     assert "on 25% of each annotator's traces" in words
@@ -142,8 +142,7 @@ def test_assignments_are_described() -> None:
     assert lines[0] == "12 traces: 6 labelled by each of them, 6 by one."
     for name, line in zip(study.annotators, lines[1:], strict=True):
         assert line.startswith(f"{name:<5}  {len(assigned(study, name))} traces · 6 with others")
-        assert "without suggestions" in line
-        assert "repeat" in line
+        assert not missing(line, "without suggestions", "repeat")
     study = study_of(TRACES, annotators=("ann", "李明明"))
     *_, ann, other = assignment_text(None, study).splitlines()
     assert ann.startswith("ann     12 traces")

@@ -21,7 +21,7 @@ from mast_tui.ui.judge_runs.teaching import TeachingScreen
 from mast_tui.workspace.registers.hold_out import TracePart, set_split, trace_part
 from tests import waiting
 from tests.ui.office import Office, said
-from tests.ui.stage import MAST, Stage, stage
+from tests.ui.stage import MAST, Stage, missing, stage
 from tests.ui.test_runs import counts
 
 ROOT = Path(__file__).parents[2]
@@ -107,8 +107,7 @@ async def test_a_judge_is_taught_by_an_example(office: Office) -> None:
             assert int(before["not in gold"]) == 5
             # The reason of the judge, and that people say the opposite.
             await on.press("tab")
-            assert "judge: present “I restart it”: it says" in on.text
-            assert "alice: absent" in on.text
+            assert not missing(on.text, "judge: present “I restart it”: it says", "alice: absent")
             await on.press("x")
             await on.press(*"it was asked to", "enter")
             assert "Marked as wrong" in said(on)
@@ -119,8 +118,7 @@ async def test_a_judge_is_taught_by_an_example(office: Office) -> None:
             words = teach.detail.text
             assert "1 example" in words
             assert '"mode": "2.6", "verdict": "absent", "rationale": "it was asked to"' in words
-            assert "cost" in words
-            assert "tokens in" in words
+            assert not missing(words, "cost", "tokens in")
             assert teach.detail.border_title is not None
             assert "tokens" in teach.detail.border_title
             await on.press("enter")
@@ -129,8 +127,7 @@ async def test_a_judge_is_taught_by_an_example(office: Office) -> None:
             await judge_ended(on)
             await on.press("R")
             await on.press("c")
-            assert ": better (p = " in on.text
-            assert "2.6 better" in on.text
+            assert not missing(on.text, ": better (p = ", "2.6 better")
             after = counts(on)
             assert after["not in gold"] == "0"
             assert float(after["TNR"][:4]) > float(before["TNR"][:4])

@@ -11,7 +11,7 @@ from mast_tui.configuration import configuration_path
 from mast_tui.traces.model import AnswerKey
 from mast_tui.ui.annotate.text_screen import TextScreen
 from mast_tui.ui.text.answer_page import TITLES, hidden_sentence, page_of
-from tests.ui.stage import Stage, call, result, shown_key, stage, write_trace
+from tests.ui.stage import Stage, call, missing, result, shown_key, stage, write_trace
 
 TRUTH = "the pod was out of memory"
 
@@ -62,9 +62,7 @@ async def test_the_answer_key_is_shown_searched_and_copied(path: Path) -> None:
         await on.press("i")
         text = shown(on)
         assert text.startswith("Expected actions (1)\n1. describe\n     pod: checkout-2")
-        assert "     lines: [1, 2]" in text
-        assert f"ground_truth: {TRUTH}" in text
-        assert "reward: 0.25" in text
+        assert not missing(text, "     lines: [1, 2]", f"ground_truth: {TRUTH}", "reward: 0.25")
         assert "-64Mi\n+128Mi" in text
         await on.press("i")
         assert on.app.screen is on.annotate
@@ -109,8 +107,7 @@ async def test_blind_annotators_see_the_answer_key_after_revealing(path: Path) -
 async def test_a_trace_without_answer_key(tmp_path: Path) -> None:
     async with stage(write_trace(tmp_path / "bare.json"), size=(80, 24)) as on:
         await on.press("i")
-        assert "This trace brings no answer key." in on.text
-        assert "outcomes.csv" in on.text
+        assert not missing(on.text, "This trace brings no answer key.", "outcomes.csv")
         await on.press("escape")
         assert on.app.screen is on.annotate
 
@@ -124,8 +121,7 @@ async def test_sums_of_time_tokens_and_prices(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "run.json", steps, model="m-1")
     async with stage(path) as on:
         await on.press("$")
-        assert "1m00s    1,000,000             500" in shown(on)
-        assert "no prices for m-1" in shown(on)
+        assert not missing(shown(on), "1m00s    1,000,000             500", "no prices for m-1")
         await on.press("$")
         assert on.app.screen is on.annotate
         config = configuration_path()
@@ -150,8 +146,7 @@ async def test_files_are_shown_as_of_the_open_step(tmp_path: Path) -> None:
         assert "Files and results up to #1" in on.text
         assert "the last in" not in on.text
         await on.press("escape", "G", "k", "k", "s")
-        assert "1 change, the last in #2" in on.text
-        assert "result" in on.text
+        assert not missing(on.text, "1 change, the last in #2", "result")
         await on.press("enter")
         assert shown(on).split("\n")[-1] == "x = 1"
         await on.press("enter")

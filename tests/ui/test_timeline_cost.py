@@ -39,15 +39,14 @@ class CountedTimeline(Timeline):
 
 
 class AppWithTimeline(App[None]):
-    """Nothing but a timeline."""
-
-    moved = 0
+    """An app with a timeline alone."""
 
     def compose(self) -> ComposeResult:
+        self.moves: list[int] = []
         yield CountedTimeline(id="timeline")
 
     def on_virtual_lines_moved(self, event: VirtualLines.Moved) -> None:
-        self.moved += 1
+        self.moves.append(event.row)
 
 
 class Counts:
@@ -61,10 +60,10 @@ class Counts:
     async def of(self, pilot: Pilot[None], step: Callable[[], object]) -> Counts:
         timeline, trace = self.timeline, self.trace
         await pilot.pause()
-        before = trace.asked, timeline.drawn, timeline.made, self.app.moved
+        before = trace.asked, timeline.drawn, timeline.made, len(self.app.moves)
         step()
         await pilot.pause()
-        after = trace.asked, timeline.drawn, timeline.made, self.app.moved
+        after = trace.asked, timeline.drawn, timeline.made, len(self.app.moves)
         self.asked, self.drawn, self.made, self.moved = (
             b - a for a, b in zip(before, after, strict=True)
         )
