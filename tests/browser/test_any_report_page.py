@@ -1,14 +1,11 @@
-"""The page of any report in a real browser: it fits, sorts, copies, and folds."""
+"""The page of any report in a real browser."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from mast_tui.reports.render.html import render_html
 from tests.browser.chromium import Page, browser
@@ -45,33 +42,26 @@ COLUMN = """
 HEAD = 'document.querySelector("table.sorts").tHead.rows[0].cells[4]'
 
 
-@pytest.fixture
-def page(tmp_path: Path, program: str) -> Iterator[Page]:
+def test_the_page_of_any_report(tmp_path: Path, program: str) -> None:
     file = tmp_path / "report.html"
     file.write_text(render_html(sample.report()), "utf-8")
-    with browser(program, tmp_path / "profile") as found:
-        yield found
-
-
-def test_the_page_of_any_report(page: Page, tmp_path: Path) -> None:
-    """One start of the browser for all of it."""
-    file = tmp_path / "report.html"
-    for width in (1280, 390):
-        for scheme in ("light", "dark"):
-            page.size(width)
-            page.prefer(scheme)
-            page.open(file)
-            assert page.value("innerWidth") == width
-            assert page.value("document.documentElement.scrollWidth") == width
-            assert page.value(BEYOND) == []
-            contrasts: dict[str, float] = page.value(CONTRAST)
-            assert min(contrasts.values()) >= 4.5, contrasts
-    assert page.value("window.hacked") is None
-    folds_are_closed_until_asked_for(page)
-    rows_sort_within_their_groups(page)
-    a_copy_is_the_table(page)
-    assert page.said() == []
-    assert {url.partition("#")[0] for url in page.asked_for()} == {file.as_uri()}
+    with browser(program, tmp_path / "profile") as page:
+        for width in (1280, 390):
+            for scheme in ("light", "dark"):
+                page.size(width)
+                page.prefer(scheme)
+                page.open(file)
+                assert page.value("innerWidth") == width
+                assert page.value("document.documentElement.scrollWidth") == width
+                assert page.value(BEYOND) == []
+                contrasts: dict[str, float] = page.value(CONTRAST)
+                assert min(contrasts.values()) >= 4.5, contrasts
+        assert page.value("window.hacked") is None
+        folds_are_closed_until_asked_for(page)
+        rows_sort_within_their_groups(page)
+        a_copy_is_the_table(page)
+        assert page.said() == []
+        assert {url.partition("#")[0] for url in page.asked_for()} == {file.as_uri()}
 
 
 def folds_are_closed_until_asked_for(page: Page) -> None:
@@ -112,7 +102,6 @@ def press(page: Page, key: str) -> None:
 
 
 def a_copy_is_the_table(page: Page) -> None:
-    """By the clipboard, and without one by a copied selection."""
     copied = page.value(
         """new Promise((done) => {
           Object.defineProperty(navigator, "clipboard", { configurable: true, value:

@@ -1,4 +1,4 @@
-"""Somebody new: from a clone to a first label, in the terminal and in a browser, by the pages."""
+"""A new user, from a clone to a first label in the terminal and in a browser."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def fresh_machine(home: Path) -> dict[str, str]:
     }
 
 
-def test_what_the_pages_say_leads_to_a_first_label(tmp_path: Path, program: str) -> None:
+def test_the_pages_lead_to_a_first_label(tmp_path: Path, program: str) -> None:
     clone, home = tmp_path / "clone", tmp_path / "home"
     left_out = (".git", ".mast-tui", ".venv", "__pycache__", "tests", ".*_cache", "build", "dist")
     shutil.copytree(ROOT, clone, ignore=shutil.ignore_patterns(*left_out))

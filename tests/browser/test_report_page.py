@@ -1,4 +1,4 @@
-"""The report on signatures in a real browser: it loads from disk alone, and shows all it holds."""
+"""The report on failure signatures in a real browser."""
 
 from __future__ import annotations
 
@@ -60,8 +60,7 @@ HEIGHT = 'document.querySelector("#group-plain").getBoundingClientRect().height'
 INK = 'getComputedStyle(document.querySelector("figure text")).fill'
 
 
-def test_the_page_stands_on_its_own_in_a_real_browser(tmp_path: Path, program: str) -> None:
-    """One start of the browser for all of it."""
+def test_the_page_of_signatures(tmp_path: Path, program: str) -> None:
     file = tmp_path / "report.html"
     file.write_text(render_html(signatures_report(small_report(), extras=small_extras())), "utf-8")
     inks = set()
@@ -121,7 +120,6 @@ def tables_sort(page: Page) -> None:
 
 
 def scripts_of_others_are_refused(page: Page) -> None:
-    """Even where some element of theirs got into the page, the policy stands before it."""
     page.value(
         """(() => {
           const script = document.createElement("script");

@@ -1,4 +1,4 @@
-"""The page of a run in a real browser: it loads from disk alone, and can be read on any screen."""
+"""The page of a run in a real browser."""
 
 from __future__ import annotations
 
@@ -48,8 +48,7 @@ def labelled_page(folder: Path) -> Path:
     return file
 
 
-def test_a_page_stands_on_its_own_in_a_real_browser(tmp_path: Path, program: str) -> None:
-    """One start of the browser for all of it."""
+def test_the_page_of_a_run(tmp_path: Path, program: str) -> None:
     file = labelled_page(tmp_path)
     with browser(program, tmp_path / "profile") as page:
         for width in (1280, 390):

@@ -1,4 +1,4 @@
-"""Two members of a team label in two browsers, one loses the connection, and a third decides."""
+"""Two members of a team in two browsers, a lost connection, and an adjudicator."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ class Cable:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        """End all connections, and refuse new ones."""
         with self._lock:
             self._is_cut = True
             for end in self._sockets:
@@ -57,7 +56,6 @@ class Cable:
             self._is_cut = False
 
     def close(self) -> None:
-        """End all connections and listen no longer."""
         self.cut()
         _shut(self._listener)
         self._listener.close()
@@ -88,21 +86,19 @@ class Cable:
 
 
 def _shut(end: socket.socket) -> None:
-    """Wake whoever reads from a socket, which may be closed already."""
     with suppress(OSError):
         end.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
 def cable_to(address: str) -> Iterator[tuple[Cable, str]]:
-    """A cable to the server of an address, and the address at its other end."""
     port = urlsplit(address).port
     assert port is not None
     with closing(Cable(port)) as cable:
         yield cable, f"http://localhost:{cable.port}/"
 
 
-def test_two_members_label_one_is_cut_off_and_a_third_decides(
+def test_members_label_reconnect_and_adjudicate(
     tmp_path: Path, program: str, postgres: PostgresServer
 ) -> None:
     database = postgres.new_database()
@@ -133,6 +129,7 @@ def test_two_members_label_one_is_cut_off_and_a_third_decides(
 
             cable.cut()
             first.until(lambda: first.value("document.body.classList.contains('-lost')"))
+            assert "Connection lost" in first.value("document.body.innerText")
             ben.press("-", "1", "3")
             ben.sees("Step repetition: absent")
             ann = Visitor(first)
@@ -156,6 +153,8 @@ def test_two_members_label_one_is_cut_off_and_a_third_decides(
             second.until(lambda: second.value("document.body.classList.contains('-closed')"))
             second.loading(lambda: second.value("document.querySelector('.quiet').click()"))
             carol = Visitor(second)
+            carol.enter(address, "carol")
+            assert "The password of carol is missing" in second.value("document.body.innerText")
             carol.enter(address, "carol", password="secret of carol")
             carol.sees("Enter open")
             carol.press("A")

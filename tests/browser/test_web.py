@@ -1,4 +1,4 @@
-"""The app in a real browser: labels by keys and by mouse, copying, a reload, two visitors."""
+"""The app in a real browser."""
 
 from __future__ import annotations
 
@@ -7,18 +7,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-import pytest
-
-from mast_tui.workspace import Workspace
-from mast_tui.workspace.records import TeamRole
 from tests.browser.chromium import Page, browser
 from tests.browser.visitor import DOOR, Visitor, labelled
-from tests.postgres import PostgresServer
 from tests.waiting import PATIENCE
 
 TRACE: Final = Path(__file__).parents[2] / "sample_traces" / "cart-valkey-noeviction.jsonl"
@@ -26,7 +21,6 @@ TRACE: Final = Path(__file__).parents[2] / "sample_traces" / "cart-valkey-noevic
 
 @contextmanager
 def served(folder: Path, *options: str, **variables: str) -> Iterator[tuple[str, Path]]:
-    """The address of a server that shows one trace, and its workspace; it ends with the block."""
     workspace = folder / "labels.db"
     words = ("web", "--port", "0", "--workspace", str(workspace), *options, str(TRACE))
     homes = {f"XDG_{name}_HOME": str(folder / name) for name in ("DATA", "CONFIG", "CACHE")}
@@ -51,17 +45,18 @@ def served(folder: Path, *options: str, **variables: str) -> Iterator[tuple[str,
         server.stdout.close()
 
 
-def test_labels_by_keys_and_by_mouse_and_a_reload_loses_nothing(
-    tmp_path: Path, program: str
-) -> None:
+def test_two_visitors_label_by_keys_and_mouse(tmp_path: Path, program: str) -> None:
     with (
         served(tmp_path) as (address, workspace),
         browser(program, tmp_path / "profile", offline=False) as page,
+        browser(program, tmp_path / "other", offline=False) as second,
     ):
         page.size(1280, 800)
-        visitor = Visitor(page)
+        visitor, dave = Visitor(page), Visitor(second)
         visitor.enter(address, "carol")
+        dave.enter(address, "dave")
         visitor.sees("44 spans")
+        dave.sees("44 spans")
         visitor.press("j", "1", "3")
         visitor.sees("Step repetition on #2")
         assert labelled(workspace) == [("carol", "step_repetition")]
@@ -79,6 +74,12 @@ def test_labels_by_keys_and_by_mouse_and_a_reload_loses_nothing(
         after.press("j", "3", "3")
         after.sees("Incorrect verification on #")
         assert len(labelled(workspace)) == 3
+        dave.press("1", "2")
+        dave.sees("specification on #1")
+        assert labelled(workspace)[-1] == ("dave", "disobey_role_specification")
+        dave.press("Q")
+        second.until(lambda: second.value("document.body.classList.contains('-closed')"))
+        assert "The app has ended" in second.value("document.body.innerText")
         quiet = ("WebGL", "ping", "exceeded allotted deadline")  # the last one on a busy machine
         assert not [said for said in page.said() if not any(word in said for word in quiet)]
         assert {url.split("/")[2] for url in page.asked_for() if "//" in url} == {
@@ -86,9 +87,7 @@ def test_labels_by_keys_and_by_mouse_and_a_reload_loses_nothing(
         }
 
 
-def test_the_app_follows_the_window_and_copies_into_the_browser(
-    tmp_path: Path, program: str
-) -> None:
+def test_window_sizes_and_the_clipboard(tmp_path: Path, program: str) -> None:
     with (
         served(tmp_path, DISPLAY=":99", TMUX="/tmp/none,1,0") as (address, _),
         browser(program, tmp_path / "profile", offline=False) as page,
@@ -117,32 +116,7 @@ def test_the_app_follows_the_window_and_copies_into_the_browser(
         assert copied.startswith("You diagnose incidents offline")
 
 
-def test_two_visitors_label_at_once_each_under_their_name(tmp_path: Path, program: str) -> None:
-    with (
-        served(tmp_path) as (address, workspace),
-        browser(program, tmp_path / "one", offline=False) as first,
-        browser(program, tmp_path / "other", offline=False) as second,
-    ):
-        carol, dave = Visitor(first), Visitor(second)
-        carol.enter(address, "carol")
-        dave.enter(address, "dave")
-        for visitor, digit in ((carol, "1"), (dave, "2")):
-            visitor.sees("44 spans")
-            visitor.press("1", digit)
-        carol.sees("specification on #1")
-        dave.sees("specification on #1")
-        assert labelled(workspace) == [
-            ("carol", "disobey_task_specification"),
-            ("dave", "disobey_role_specification"),
-        ]
-        carol.press("Q")
-        carol.page.until(lambda: carol.page.value("document.body.classList.contains('-closed')"))
-        assert "The app has ended" in carol.page.value("document.body.innerText")
-
-
-def test_the_token_comes_behind_the_address_and_goes_to_no_log(
-    tmp_path: Path, program: str
-) -> None:
+def test_the_token_of_the_address_is_never_sent(tmp_path: Path, program: str) -> None:
     with (
         served(tmp_path, "--token") as (address, _),
         browser(program, tmp_path / "profile", offline=False) as page,
@@ -160,7 +134,7 @@ def test_the_token_comes_behind_the_address_and_goes_to_no_log(
         assert not [url for url in page.asked_for() if token in url.partition("#")[0]]
 
 
-def test_an_app_ends_with_a_server_that_was_killed(tmp_path: Path) -> None:
+def test_an_app_ends_with_its_server(tmp_path: Path) -> None:
     read, write = os.pipe()
     app = subprocess.Popen(
         (sys.executable, "-m", "mast_tui", "--annotator", "carol", "--", str(TRACE)),
@@ -189,7 +163,7 @@ def _wait_for_focus(page: Page, selector: str) -> None:
     )
 
 
-def test_enter_begins_wherever_the_focus_is(tmp_path: Path, program: str) -> None:
+def test_enter_starts_the_app(tmp_path: Path, program: str) -> None:
     for place, options in enumerate(((), ("--annotator", "carol"))):
         folder = tmp_path / str(place)
         folder.mkdir()
@@ -208,33 +182,6 @@ def test_enter_begins_wherever_the_focus_is(tmp_path: Path, program: str) -> Non
             visitor.sees("44 spans")
 
 
-def test_a_lost_connection_keeps_the_open_trace_and_a_half_typed_note(
-    tmp_path: Path, program: str
-) -> None:
-    with (
-        served(tmp_path) as (address, workspace),
-        browser(program, tmp_path / "profile", offline=False) as page,
-    ):
-        page.size(1280, 800)
-        visitor = Visitor(page)
-        visitor.enter(address, "carol")
-        visitor.sees("44 spans")
-        visitor.press("j", "1", "3")
-        visitor.sees("Step repetition on #2")
-        visitor.press("m", *"half")
-        visitor.sees("half")
-        page.offline(True)
-        page.until(lambda: page.value("document.body.classList.contains('-lost')"))
-        assert "Connection lost" in page.value("document.body.innerText")
-        after = Visitor(page)
-        page.offline(False)
-        after.sees("half")
-        page.until(lambda: not page.value("document.body.classList.contains('-lost')"))
-        after.press(*"way", "enter")
-        after.sees("halfway")
-        assert labelled(workspace) == [("carol", "step_repetition")]
-
-
 def test_the_page_fits_a_phone(tmp_path: Path, program: str) -> None:
     with (
         served(tmp_path) as (address, _),
@@ -251,29 +198,3 @@ def test_the_page_fits_a_phone(tmp_path: Path, program: str) -> None:
         )
         columns, _lines = visitor.size()
         assert columns >= 50
-
-
-@pytest.mark.slow
-def test_a_member_signs_in_with_their_own_password_and_labels_under_their_own_name(
-    tmp_path: Path, program: str, postgres: PostgresServer
-) -> None:
-    database = postgres.new_database()
-    with closing(Workspace.create_on_server(postgres.url(database))) as owner:
-        for name in ("ann", "ben"):
-            owner.add_member(name, TeamRole.ANNOTATOR)
-        workspace = ("--workspace", postgres.url(database, user="ben"))
-        with (
-            postgres.asking_for_passwords(("ann", "ben")),
-            served(tmp_path, *workspace) as (address, _),
-            browser(program, tmp_path / "profile", offline=False) as page,
-        ):
-            visitor = Visitor(page)
-            visitor.enter(address, "ann")
-            assert "The password of ann is missing" in page.value("document.body.innerText")
-            _wait_for_focus(page, "input[name=password]")
-            page.value("document.querySelector('input[name=password]').value = 'secret of ann'")
-            page.loading(lambda: page.value(DOOR))
-            visitor.sees("44 spans")
-            visitor.press("1", "1")
-            visitor.sees("specification on #1")
-            assert [label.annotator for label in owner.labels()] == ["ann"]

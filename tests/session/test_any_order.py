@@ -1,4 +1,4 @@
-"""In whatever order things are done: disk, memory and events say the same, and all is undone."""
+"""Actions in any order: disk, memory and events agree, and everything can be undone."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ class Annotating(RuleBasedStateMachine):
         self.desk.workspace.close()
 
     def attempt(self, command: Callable[[Session], object]) -> None:
-        """Do it; where it is refused nothing has changed."""
         before, version = content(self.session), self.session.version
         count = len(list(self.desk.workspace.events()))
         try:
@@ -146,8 +145,7 @@ class Annotating(RuleBasedStateMachine):
         # What was taken back before stays to be done after these.
         for _ in range(count):
             assert self.session.redo() is not None
-        assert content(self.session) == before
-        assert self.session.labels == labels
+        assert (content(self.session), self.session.labels) == (before, labels)
 
     @invariant()
     def disk_says_what_memory_says(self) -> None:

@@ -1,4 +1,4 @@
-"""Open coding: labels of none of the modes, gathered with notes on spans, and saturation."""
+"""Open codes: their labels, visibility, groups, and saturation."""
 
 from __future__ import annotations
 
@@ -40,10 +40,7 @@ def codes(*texts: str) -> list[OpenCode]:
     ]
 
 
-# The label
-
-
-def test_it_is_a_label_like_any_other_and_sets_no_mode() -> None:
+def test_open_codes_are_labels_without_mode() -> None:
     desk = Desk.set_up()
     session = desk.open()
     change = session.toggle_label(OPEN_SLUG, span(1), suggestions_on_screen=False)
@@ -62,7 +59,7 @@ def test_it_is_a_label_like_any_other_and_sets_no_mode() -> None:
         desk.open("bob").set_verdict(OPEN_SLUG, VerdictValue.ABSENT)
 
 
-def test_agreement_leaves_it_out_and_counts_it(room: Class) -> None:
+def test_agreement_counts_open_codes_apart(room: Class) -> None:
     for name in ("alice", "bob"):
         room.finish("t00", "t01", annotator=name)
     before = agreement_document(study_from_workspace(room.workspace, MAST), rounds=0)
@@ -77,10 +74,7 @@ def test_agreement_leaves_it_out_and_counts_it(room: Class) -> None:
     assert after["pooled"]["raw_agreement"]["value"] == 1.0
 
 
-# Gathering
-
-
-def test_others_words_show_only_where_one_has_finished(room: Class) -> None:
+def test_codes_of_others_are_shown_after_finishing(room: Class) -> None:
     code_open(room.open("t00"), "one's own")
     room.open("t00").note_span("k1", "beside it")
     for trace_id in ("t01", "t02"):
@@ -92,11 +86,11 @@ def test_others_words_show_only_where_one_has_finished(room: Class) -> None:
     found = seen_by(room)
     assert {code.text for code in found.codes} == {"one's own", "beside it", "bob's on t01"}
     assert found.revealed_traces == {"t01"}
-    assert len(seen_by(room, "carol").codes) == 0
+    assert not seen_by(room, "carol").codes
     assert len(open_coding(room.workspace, MAST, None, None).codes) == 4
 
 
-def test_what_comes_to_somebody_once_more_is_not_shown_to_them() -> None:
+def test_codes_of_retests_are_hidden() -> None:
     room = Class(6, retests=1.0)
     with closing(room.workspace):
         for trace_id in room.order():
@@ -108,10 +102,7 @@ def test_what_comes_to_somebody_once_more_is_not_shown_to_them() -> None:
         assert len(open_coding(room.workspace, MAST, None, None).codes) == 6
 
 
-# Groups
-
-
-def test_texts_about_the_same_come_together_and_others_stay_apart() -> None:
+def test_similar_texts_are_grouped() -> None:
     texts = (
         "ignores the error of the tool",
         "talks to the wrong customer",
@@ -129,14 +120,14 @@ def test_texts_about_the_same_come_together_and_others_stay_apart() -> None:
     assert found[1].name == "wrong customer!"
 
 
-def test_what_comes_later_moves_nothing() -> None:
+def test_later_texts_leave_groups_together() -> None:
     texts = ["ignores the tool's error", "wrong customer", "tool error ignored", "asks twice"]
     before = grouped(codes(*texts))
     after = grouped(codes(*texts, "asks for the same twice", "the wrong customer again"))
     assert all(any(set(group.codes) <= set(other.codes) for other in after) for group in before)
 
 
-def test_a_tag_says_where_a_text_belongs_and_a_number_is_none() -> None:
+def test_tags_name_groups() -> None:
     found = grouped(codes("#Retry like #13", "again and again #retry", "see #13", "", "ok#not"))
     assert [(group.name, len(group.codes)) for group in found] == [
         ("#retry", 2),
@@ -146,7 +137,7 @@ def test_a_tag_says_where_a_text_belongs_and_a_number_is_none() -> None:
     ]
 
 
-def test_words_and_tags_are_searched(room: Class) -> None:
+def test_texts_and_tags_are_searched(room: Class) -> None:
     session = room.open("t00")
     code_open(session, "asks twice #retry")
     session.note_span("k1", "Asks the wrong person")
@@ -156,10 +147,7 @@ def test_words_and_tags_are_searched(room: Class) -> None:
     assert found.matching("nowhere").groups == ()
 
 
-# Saturation
-
-
-def test_saturation_counts_kinds_that_are_new_in_the_order_of_looking(room: Class) -> None:
+def test_saturation_counts_new_kinds(room: Class) -> None:
     room.finish("t03", mode=MODES[0])
     session = room.open("t00")
     code_open(session, "asks twice")

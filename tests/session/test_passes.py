@@ -1,4 +1,4 @@
-"""Finishing, what is shown after it, and second looks."""
+"""Finishing, revealing, and second looks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ def current(session: Session) -> Pass:
 def test_finishing_leaves_open_modes_open(desk: Desk) -> None:
     session = desk.open()
     put(session, ONE, span(0))
-    session.mark_read(["k0", "k1"])
+    assert session.unread() == (range(len(TEXTS)),)
+    session.mark_read(["k0", "k1", "nowhere"])
     assert session.unread() == (range(2, 5),)
+    assert "nowhere" not in session.read
+    before = content(session)
     change = session.finish(open_modes="leave")
     assert "2 of 5" in change.message
     assert session.finished
@@ -33,9 +36,18 @@ def test_finishing_leaves_open_modes_open(desk: Desk) -> None:
     assert one.finished_at is not None
     assert dict(session.verdicts) == {ONE: VerdictValue.PRESENT}
     assert desk.workspace.passes() == (one,)
+    with pytest.raises(SessionError, match="finished already"):
+        session.finish(open_modes="leave")
+    session.mark_read(["k2"])  # reads after the finish are not counted
+    assert set(session.read) == {"k0", "k1"}
+    session.undo()
+    assert content(session) == before
+    assert current(session).read is None
+    session.mark_read(["k2", "k3", "k4"])
+    assert session.unread() == ()
 
 
-def test_finishing_can_set_open_modes_absent(desk: Desk) -> None:
+def test_finishing_sets_open_modes_absent(desk: Desk) -> None:
     session = desk.open()
     put(session, ONE, span(0))
     session.set_verdict(TWO, VerdictValue.UNSURE)
@@ -44,23 +56,15 @@ def test_finishing_can_set_open_modes_absent(desk: Desk) -> None:
     expected |= {ONE: VerdictValue.PRESENT, TWO: VerdictValue.UNSURE}
     assert dict(session.verdicts) == expected
     assert {v.mode: v.value for v in desk.workspace.verdicts(pass_number="finished")} == expected
+    session.undo()
+    assert dict(session.verdicts) == {ONE: VerdictValue.PRESENT, TWO: VerdictValue.UNSURE}
+    untouched = desk.open("bob")
+    untouched.finish(open_modes="absent")
+    assert untouched.finished
+    assert set(untouched.verdicts.values()) == {VerdictValue.ABSENT}
 
 
-def test_an_untouched_trace_can_be_finished(desk: Desk) -> None:
-    session = desk.open()
-    session.finish(open_modes="absent")
-    assert session.finished
-    assert set(session.verdicts.values()) == {VerdictValue.ABSENT}
-
-
-def test_a_finished_trace_is_not_finished_again(desk: Desk) -> None:
-    session = desk.open()
-    session.finish(open_modes="leave")
-    with pytest.raises(SessionError, match="finished already"):
-        session.finish(open_modes="leave")
-
-
-def test_a_trace_that_is_still_being_read_is_not_finished(
+def test_a_trace_that_is_still_read_is_not_finished(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = desk.open()
@@ -71,24 +75,7 @@ def test_a_trace_that_is_still_being_read_is_not_finished(
     assert session.current is None
 
 
-def test_reading_on_after_the_finish_is_not_noted(desk: Desk) -> None:
-    session = desk.open()
-    session.finish(open_modes="leave")
-    session.mark_read(["k0"])
-    assert set(session.read) == set()
-
-
-def test_a_finish_is_taken_back_with_what_it_set_absent(desk: Desk) -> None:
-    session = desk.open()
-    put(session, ONE, span(0))
-    before = content(session)
-    session.finish(open_modes="absent")
-    session.undo()
-    assert content(session) == before
-    assert current(session).read is None
-
-
-def test_a_finish_done_again_counts_what_was_read_since(desk: Desk) -> None:
+def test_a_redone_finish_counts_later_reads(desk: Desk) -> None:
     session = desk.open()
     session.mark_read(["k0"])
     session.finish(open_modes="absent")
@@ -99,7 +86,7 @@ def test_a_finish_done_again_counts_what_was_read_since(desk: Desk) -> None:
     assert session.verdict(ONE) is VerdictValue.ABSENT
 
 
-def test_once_something_hidden_was_shown_the_finish_stands(desk: Desk) -> None:
+def test_revealing_makes_the_finish_final(desk: Desk) -> None:
     put(desk.open("bob"), TWO, span(3))
     session = desk.open()
     put(session, ONE, span(0))
@@ -122,7 +109,7 @@ def test_once_something_hidden_was_shown_the_finish_stands(desk: Desk) -> None:
         desk.open().undo()
 
 
-def test_an_edit_after_the_finish_begins_a_second_look(desk: Desk) -> None:
+def test_an_edit_after_the_finish_starts_a_second_look(desk: Desk) -> None:
     session = desk.open(blind=True)
     put(session, ONE, span(0))
     session.edit_label(session.labels[0].id, note="why", confidence=0.5)
@@ -138,32 +125,16 @@ def test_an_edit_after_the_finish_begins_a_second_look(desk: Desk) -> None:
     copy, added = session.labels
     assert copy.id != frozen[0].id
     assert (copy.mode, copy.note, copy.confidence) == (ONE, "why", 0.5)
-    assert copy.created_at == frozen[0].created_at
-    assert added.mode == THREE
+    assert (copy.created_at, added.mode) == (frozen[0].created_at, THREE)
     assert session.verdict(TWO) is VerdictValue.ABSENT
-    assert dict(session.span_notes) == {"k1": "note"}
-    assert set(session.read) == {"k0"}
+    assert (dict(session.span_notes), set(session.read)) == ({"k1": "note"}, {"k0"})
     assert desk.workspace.labels(pass_number=1) == frozen
     assert desk.workspace.labels(pass_number="finished") == frozen
     assert desk.workspace.labels() == tuple(sorted(session.labels, key=lambda x: x.id))
     assert content(desk.open()) == content(session)
 
 
-def test_the_first_edit_may_be_of_a_frozen_label(desk: Desk) -> None:
-    session = desk.open()
-    label_id = put(session, ONE, span(0))
-    session.finish(open_modes="leave")
-    session.edit_label(label_id, note="later")
-    assert [x.note for x in session.labels] == ["later"]
-    assert [x.note for x in desk.workspace.labels(pass_number=1)] == [""]
-    session.finish(open_modes="leave")
-    session.remove_label(session.labels[0].id)
-    assert session.labels == ()
-    assert current(session).number == 3
-    assert len(desk.workspace.labels(pass_number=2)) == 1
-
-
-def test_what_changes_nothing_begins_no_second_look(desk: Desk) -> None:
+def test_frozen_labels_are_edited_in_a_second_look(desk: Desk) -> None:
     session = desk.open()
     label_id = put(session, ONE, span(0))
     session.finish(open_modes="leave")
@@ -172,9 +143,16 @@ def test_what_changes_nothing_begins_no_second_look(desk: Desk) -> None:
     session.set_verdict(TWO, None)
     assert session.finished
     assert current(session).number == 1
+    session.edit_label(label_id, note="later")
+    assert [x.note for x in session.labels] == ["later"]
+    assert [x.note for x in desk.workspace.labels(pass_number=1)] == [""]
+    session.finish(open_modes="leave")
+    session.remove_label(session.labels[0].id)
+    assert (session.labels, current(session).number) == ((), 3)
+    assert len(desk.workspace.labels(pass_number=2)) == 1
 
 
-def test_answers_of_a_finished_pass_stay_with_it(desk: Desk) -> None:
+def test_answers_stay_with_their_pass(desk: Desk) -> None:
     desk.judge(finding(ONE, 0), finding(TWO, 1))
     session = desk.open()
     first, second = session.suggestions
@@ -183,8 +161,7 @@ def test_answers_of_a_finished_pass_stay_with_it(desk: Desk) -> None:
     session.reject(second.id)
     reviews = {r.pass_number: r for r in desk.workspace.reviews(pass_number=None)}
     assert (reviews[1].suggestion, reviews[2].suggestion) == (first.id, second.id)
-    assert session.pending == ()
-    assert [x.suggestion for x in session.labels] == [first.id]
+    assert (session.pending, [x.suggestion for x in session.labels]) == ((), [first.id])
     session.reject(first.id)
     assert session.labels == ()
     review = review_of(session, first.id)
@@ -194,56 +171,31 @@ def test_answers_of_a_finished_pass_stay_with_it(desk: Desk) -> None:
     assert [r.answer for r in kept] == [ReviewAnswer.ACCEPT]
 
 
-def test_a_stray_key_after_the_finish_is_taken_back_whole(desk: Desk) -> None:
+def test_a_second_look_is_undone_completely(desk: Desk) -> None:
     session = desk.open()
     put(session, ONE, span(0))
     session.finish(open_modes="leave")
     before, labels = content(session), session.labels
     session.toggle_label(TWO, span(1), suggestions_on_screen=False)
     session.undo()
-    assert content(session) == before
-    assert session.labels == labels
-    assert content(desk.open()) == before
+    assert (content(session), session.labels, content(desk.open())) == (before, labels, before)
     assert [p.number for p in desk.workspace.passes()] == [1]
     rebuilt = state(desk.workspace)
     desk.workspace.rebuild()
     assert state(desk.workspace) == rebuilt
     session.redo()
-    assert current(session).number == 2
-    assert [x.mode for x in session.labels] == [ONE, TWO]
+    assert (current(session).number, [x.mode for x in session.labels]) == (2, [ONE, TWO])
+    session.undo()
+    put(session, THREE, span(2))
+    assert (current(session).number, [x.mode for x in session.labels]) == (2, [ONE, THREE])
+    assert session.redo() is None
     session.undo()
     session.undo()
     assert not session.finished
     assert current(session).number == 1
 
 
-def test_another_edit_after_that_begins_the_second_look_anew(desk: Desk) -> None:
-    session = desk.open()
-    put(session, ONE, span(0))
-    session.finish(open_modes="leave")
-    session.toggle_label(TWO, span(1), suggestions_on_screen=False)
-    session.undo()
-    put(session, THREE, span(2))
-    assert current(session).number == 2
-    assert [x.mode for x in session.labels] == [ONE, THREE]
-    assert session.redo() is None
-
-
-def test_a_second_look_is_finished_in_its_turn(desk: Desk) -> None:
-    session = desk.open()
-    put(session, ONE, span(0))
-    session.finish(open_modes="leave")
-    session.reveal()
-    put(session, TWO, span(1))
-    session.finish(open_modes="absent")
-    assert [p.finished for p in desk.workspace.passes()] == [True, True]
-    assert session.others_shown
-    session.undo()
-    assert not session.finished
-    assert current(session).number == 2
-
-
-def test_the_status_counts_an_open_second_look_as_open_too(desk: Desk) -> None:
+def test_second_looks_are_counted_and_finished(desk: Desk) -> None:
     def counts() -> tuple[int, int]:
         (row,) = (r for r in status(desk.workspace, MAST).annotators if r.name == "alice")
         return row.finished, row.open
@@ -257,7 +209,11 @@ def test_the_status_counts_an_open_second_look_as_open_too(desk: Desk) -> None:
     put(session, TWO, span(1))
     assert counts() == (1, 1)
     session.finish(open_modes="absent")
-    assert counts() == (1, 0)
+    assert (counts(), [p.finished for p in desk.workspace.passes()]) == ((1, 0), [True, True])
+    assert session.others_shown
+    session.undo()
+    assert not session.finished
+    assert current(session).number == 2
 
 
 def adjudicate(desk: Desk, number: int) -> None:
@@ -265,7 +221,7 @@ def adjudicate(desk: Desk, number: int) -> None:
     desk.workspace.append([event(start, pass_number=number)])
 
 
-def test_who_has_adjudicated_a_trace_takes_second_looks_at_it(desk: Desk) -> None:
+def test_adjudicators_take_second_looks(desk: Desk) -> None:
     put(desk.open("bob"), TWO, span(3))
     adjudicate(desk, 1)
     session = desk.open(blind=True)
@@ -276,7 +232,7 @@ def test_who_has_adjudicated_a_trace_takes_second_looks_at_it(desk: Desk) -> Non
     assert (current(session).number, current(session).kind) == (2, PassKind.SECOND_LOOK)
 
 
-def test_an_open_pass_ends_where_its_annotator_adjudicates(desk: Desk) -> None:
+def test_adjudicating_ends_an_open_pass(desk: Desk) -> None:
     session = desk.open(blind=True)
     put(session, ONE, span(0))
     adjudicate(desk, 2)
@@ -296,31 +252,24 @@ def test_an_open_pass_ends_where_its_annotator_adjudicates(desk: Desk) -> None:
     ]
 
 
-def test_a_finish_before_an_adjudication_stands(desk: Desk) -> None:
-    session = desk.open()
-    session.finish(open_modes="leave")
+def test_a_finish_before_an_adjudication_is_not_undone(desk: Desk) -> None:
+    desk.open().finish(open_modes="leave")
     adjudicate(desk, 2)
-    session = desk.open()
-    assert session.undo() is None
+    assert desk.open().undo() is None
 
 
-def test_a_blind_pass_opened_with_everything_shown_is_not_blind(desk: Desk) -> None:
+def test_a_blind_pass_that_is_opened_assisted(desk: Desk) -> None:
     session = desk.open(blind=True)
     put(session, ONE, span(0))
     assert current(desk.open(blind=True)).kind is PassKind.BLIND
     assert current(desk.open(blind=False)).kind is PassKind.ASSISTED
     assert current(desk.open(blind=True)).kind is PassKind.ASSISTED
     assert desk.workspace.passes()[0].kind is PassKind.ASSISTED
+    desk.open("bob", blind=True).finish(open_modes="leave")
+    assert current(desk.open("bob", blind=False)).kind is PassKind.BLIND
 
 
-def test_a_finished_blind_pass_stays_blind(desk: Desk) -> None:
-    session = desk.open(blind=True)
-    put(session, ONE, span(0))
-    session.finish(open_modes="leave")
-    assert current(desk.open(blind=False)).kind is PassKind.BLIND
-
-
-def test_imported_work_is_not_taken_back_by_key(desk: Desk) -> None:
+def test_imported_work_is_not_undone(desk: Desk) -> None:
     desk.open()
     imported = label(desk.workspace)
     facts = (PassStarted(PassKind.BLIND), LabelAdded(imported), PassFinished("leave"))
@@ -335,12 +284,3 @@ def test_imported_work_is_not_taken_back_by_key(desk: Desk) -> None:
     session.undo()
     assert session.labels == (imported,)
     assert session.finished
-
-
-def test_unread_counts_what_is_loaded(desk: Desk) -> None:
-    session = desk.open()
-    assert session.unread() == (range(len(TEXTS)),)
-    session.mark_read([f"k{i}" for i in range(len(TEXTS))])
-    session.mark_read(["nowhere"])
-    assert session.unread() == ()
-    assert "nowhere" not in session.read

@@ -1,4 +1,4 @@
-"""What a session shows follows each change, and is what it would be if it were made anew."""
+"""The incremental view of labels and suggestions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def covers(label: Label, index: int, spans: Growing) -> bool:
 
 
 @given(steps, st.integers(3, SPANS), st.integers(0, 12))
-def test_labels_come_and_go_as_if_all_were_made_anew(
+def test_updated_labels_equal_new_ones(
     changes: list[tuple[str, str, Target | None]], later: int, when: int
 ) -> None:
     spans, labels = Growing(), dict[str, Label]()
@@ -89,7 +89,7 @@ def test_labels_come_and_go_as_if_all_were_made_anew(
             assert list(own.at(key, known)) == here
 
 
-def test_one_change_among_many_labels_asks_for_one_place() -> None:
+def test_one_change_is_placed_alone() -> None:
     spans = Growing()
     spans.known = SPANS
     labels = {
@@ -106,8 +106,7 @@ def test_one_change_among_many_labels_asks_for_one_place() -> None:
     del labels["00009"]
     own.follow(labels, spans.known)
     own.follow(labels, spans.known)
-    assert spans.asked == 5002
-    assert len(own.in_order()) == 5000
+    assert (spans.asked, len(own.in_order())) == (5002, 5000)
 
 
 quotes = st.sampled_from(
@@ -123,7 +122,7 @@ quotes = st.sampled_from(
 
 
 @given(st.lists(st.tuples(keys, st.booleans(), quotes), max_size=10), st.integers(3, SPANS))
-def test_what_waits_is_what_is_not_answered_in_reading_order_with_doubts_last(
+def test_pending_suggestions_are_ordered(
     given_suggestions: list[tuple[str, bool, Evidence | None]], later: int
 ) -> None:
     spans = Growing()
@@ -145,7 +144,7 @@ def test_what_waits_is_what_is_not_answered_in_reading_order_with_doubts_last(
         assert list(suggested.pending_by_id.values()) == waiting
 
 
-def test_suggestions_are_put_in_order_once() -> None:
+def test_suggestions_are_sorted_once() -> None:
     spans = Growing()
     spans.known = SPANS
     suggested = SuggestionList(
@@ -157,5 +156,4 @@ def test_suggestions_are_put_in_order_once() -> None:
     )
     first = suggested.pending(SPANS, frozenset())
     assert suggested.pending(SPANS, frozenset()) is first
-    assert len(suggested.pending(SPANS + 1, frozenset({"s1"}))) == 99
-    assert spans.asked == 100
+    assert (len(suggested.pending(SPANS + 1, frozenset({"s1"}))), spans.asked) == (99, 100)

@@ -1,4 +1,4 @@
-"""What was read is kept as what it is, a few spans or long runs of them, in traces of any size."""
+"""Spans that were read, stored as keys and runs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ from tests.traces.made import MadeTrace
 from tests.workspace.build import MAST, TRACE, trace_of
 
 SPANS = 30
-AFTER = (
-    "a trace of thirty spans",
-    *(f"step {number}" for number in range(1, SPANS)),
-)
+AFTER = ("a trace of thirty spans", *(f"step {number}" for number in range(1, SPANS)))
 
 indices = st.integers(0, SPANS - 1)
 stretches = st.tuples(indices, indices).map(lambda ends: range(min(ends), max(ends) + 1))
@@ -57,9 +54,7 @@ def indices_in(found: Sequence[range]) -> list[int]:
 
 
 @given(st.lists(indices), st.lists(stretches, max_size=4))
-def test_runs_and_single_spans_come_to_the_same_as_all_their_keys(
-    single: list[int], runs: list[range]
-) -> None:
+def test_runs_and_keys_are_equal_to_all_keys(single: list[int], runs: list[range]) -> None:
     read = ReadSpans(trace_of(*AFTER))
     read.take(SpansRead(tuple(f"k{index}" for index in single)))
     for run in runs:
@@ -67,23 +62,21 @@ def test_runs_and_single_spans_come_to_the_same_as_all_their_keys(
     expected = sorted({*single, *indices_in(runs)})
     assert indices_in(read.stretches()) == expected
     assert indices_in(read.unread()) == [i for i in range(SPANS) if i not in expected]
-    assert set(read) == {f"k{index}" for index in expected}
-    assert len(read) == len(expected)
+    assert (set(read), len(read)) == ({f"k{index}" for index in expected}, len(expected))
     assert [f"k{i}" in read for i in range(SPANS)] == [i in expected for i in range(SPANS)]
     for one in (read.stretches(), read.unread()):
         assert all(a.stop < b.start for a, b in pairwise(one))
 
 
-def test_what_is_not_there_yet_counts_once_it_is() -> None:
+def test_unknown_spans_count_once_known() -> None:
     read = ReadSpans(trace_of("one"))
     read.take(SpansRead(("later",), (SpanRange("k0", "k9"),)))
     assert "later" in read
     assert "k0" not in read
-    assert read.stretches() == []
-    assert read.unread() == (range(1),)
+    assert (read.stretches(), read.unread()) == ([], (range(1),))
 
 
-def test_a_long_run_is_written_as_its_two_ends_and_a_short_one_by_its_keys() -> None:
+def test_long_runs_are_written_by_their_ends() -> None:
     desk = Desk(Workspace.open(":memory:"), trace_of(*AFTER))
     session = desk.open()
     session.mark_read(["k2"], [range(2), range(5, 6 + SHORT_RUN)])
@@ -98,7 +91,7 @@ def test_a_long_run_is_written_as_its_two_ends_and_a_short_one_by_its_keys() -> 
     desk.workspace.close()
 
 
-def test_finishing_a_million_spans_looks_at_what_was_read_alone() -> None:
+def test_finishing_a_million_spans_reads_few() -> None:
     trace = Million()
     workspace = Workspace.open(":memory:")
     session = Session.open(workspace, trace, MAST, "alice", blind=False)

@@ -1,4 +1,4 @@
-"""What a session asks of the workspace does not grow with the workspace."""
+"""The SQL statements of a session, which do not grow with the workspace."""
 
 from __future__ import annotations
 
@@ -83,9 +83,7 @@ def all_that_a_person_does(desk: Desk) -> Session:
     return session
 
 
-def test_no_statement_of_a_session_goes_through_all_of_a_big_table(
-    listening: ListeningDesk, place: Path
-) -> None:
+def test_no_statement_scans_a_large_table(listening: ListeningDesk, place: Path) -> None:
     with listening.during():
         all_that_a_person_does(listening.desk)
     plans = listening.plans(place)
@@ -116,9 +114,7 @@ Keys = Callable[[Session], object]
         pytest.param(lambda s: s.finish(open_modes="leave"), 2, id="finish"),
     ],
 )
-def test_a_key_is_one_transaction_with_one_question_and_one_statement_per_kind_of_row(
-    listening: ListeningDesk, key: Keys, rows: int
-) -> None:
+def test_each_key_is_one_transaction(listening: ListeningDesk, key: Keys, rows: int) -> None:
     session = listening.desk.open()
     session.note_suggestions_on_screen()
     put(session, ONE, span(4))
@@ -132,11 +128,9 @@ def test_a_key_is_one_transaction_with_one_question_and_one_statement_per_kind_o
     assert len(written) == rows
 
 
-def test_a_judges_suggestions_are_asked_for_once(listening: ListeningDesk) -> None:
+def test_suggestions_are_read_once(listening: ListeningDesk) -> None:
     session = listening.desk.open()
     assert [one.judge for one in session.suggestions] == [JUDGE, JUDGE]
     with listening.during() as sent:
-        assert len(session.pending) == 2
-        assert session.verdicts == {}
-        assert session.labels_at("k1") == ()
+        assert (len(session.pending), session.verdicts, session.labels_at("k1")) == (2, {}, ())
     assert sent == []

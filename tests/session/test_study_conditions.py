@@ -1,4 +1,4 @@
-"""Labelling under a study: withheld suggestions, retests, sight and open modes."""
+"""Labelling under a study: withheld suggestions, retests, blind work, and open modes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ ONE, TWO, THREE = MODES[:3]
 
 
 def withheld_and_other(room: Class) -> tuple[str, str]:
-    """A trace of alice without suggestions, and one with."""
     held = [x for x in room.order() if x in withheld_traces(room.study, "alice")]
     return held[0], next(x for x in room.order() if x not in held)
 
@@ -45,10 +44,7 @@ def entry_of(room: Class, trace_id: str, annotator: str = "alice") -> LibraryEnt
     return view[trace_id]
 
 
-# Withheld suggestions
-
-
-def test_withheld_suggestions_are_hidden_and_nothing_else() -> None:
+def test_withheld_suggestions_are_hidden() -> None:
     room = Class(blind=False, withheld=0.5)
     room.judge(*room.traces)
     held, other = withheld_and_other(room)
@@ -70,12 +66,16 @@ def test_withheld_suggestions_are_hidden_and_nothing_else() -> None:
     assert kept == {held: True, other: False}
 
 
-def test_withheld_suggestions_come_once_the_finish_stands() -> None:
+def test_withheld_suggestions_appear_after_revealing() -> None:
     room = Class(withheld=1.0)
     room.judge("t00")
     session = room.open("t00")
     session.finish(open_modes="absent")
     assert session.suggestions == room.open("t00").suggestions == ()
+    put(session, TWO, span(1))  # a second look before revealing is withheld too
+    assert (current(session).number, current(session).withheld) == (2, True)
+    assert session.suggestions == ()
+    session.undo()
     session.reveal()
     assert len(session.suggestions) == 1
     put(session, TWO, span(1))
@@ -83,17 +83,7 @@ def test_withheld_suggestions_come_once_the_finish_stands() -> None:
     assert room.open("t00").suggestions_visible
 
 
-def test_a_second_look_before_that_is_withheld_too() -> None:
-    room = Class(withheld=1.0)
-    room.judge("t00")
-    session = room.open("t00")
-    session.finish(open_modes="absent")
-    put(session, TWO, span(1))
-    assert (current(session).number, current(session).withheld) == (2, True)
-    assert session.suggestions == ()
-
-
-def test_the_library_does_not_count_what_is_withheld() -> None:
+def test_the_library_does_not_count_withheld_suggestions() -> None:
     room = Class(withheld=0.5, adjudicators=("dora",))
     room.judge(*room.traces)
     held, other = withheld_and_other(room)
@@ -109,28 +99,20 @@ def test_the_library_does_not_count_what_is_withheld() -> None:
     assert library_view(room.workspace, "dora", MAST.ref, blind=False)[held].waiting == 1
 
 
-def test_a_pass_begun_before_the_study_keeps_its_suggestions() -> None:
+def test_passes_before_the_study_keep_their_suggestions() -> None:
     room = Class(withheld=0.0)
     room.judge("t00")
     put(room.open("t00"), ONE, span(1))
     room.set_up(study_of(tuple(room.traces), withheld=1.0, adjudicators=("dora",)))
     assert len(room.open("t00").suggestions) == 1
+    room.judge("t01")
+    put(room.open("t01", blind=True), ONE, span(1))
+    session = room.open("t01", blind=False)
+    assert (current(session).kind, session.suggestions) == (PassKind.ASSISTED, ())
     assert room.open("t00", "dora").suggestions_visible
 
 
-def test_blind_work_on_a_withheld_trace_stays_withheld_when_blind_is_left() -> None:
-    room = Class(withheld=1.0)
-    room.judge("t00")
-    put(room.open("t00", blind=True), ONE, span(1))
-    session = room.open("t00", blind=False)
-    assert current(session).kind is PassKind.ASSISTED
-    assert session.suggestions == ()
-
-
-# Open modes
-
-
-def test_the_study_answers_for_open_modes() -> None:
+def test_a_study_answers_for_open_modes() -> None:
     room = Class(open_modes=OpenModes.LEAVE)
     session = room.open("t00")
     unread = session.open_modes_answer
@@ -143,19 +125,20 @@ def test_the_study_answers_for_open_modes() -> None:
     assert room.open("t01").open_modes_answer is None
 
 
-# Sight
-
-
-def test_a_study_says_how_its_annotators_work() -> None:
+def test_a_study_decides_on_blind_work() -> None:
     room = Class(blind=True)
     assert resolve_blind(room.workspace, "alice", taxonomy=MAST.ref)
     assert not resolve_blind(room.workspace, "alice", assisted=True, taxonomy=MAST.ref)
     assert resolve_blind(room.workspace, "alice", taxonomy=MAST.ref)
     said = [e.fact for e in room.workspace.events() if isinstance(e.fact, SightSet)]
     assert said == [SightSet(None, True), SightSet(True, False), SightSet(False, True)]
+    assisted = Class().workspace
+    assert resolve_blind(assisted, "alice", blind=True, taxonomy=MAST.ref)
+    assert not resolve_blind(assisted, "alice", taxonomy=MAST.ref)
+    assert not resolve_blind(assisted, "alice")
 
 
-def test_who_is_not_in_a_blind_study_works_blind_as_well() -> None:
+def test_others_work_blind_in_a_blind_study() -> None:
     room = Class(blind=True, adjudicators=("dee",))
     assert resolve_blind(room.workspace, "mallory", taxonomy=MAST.ref)
     assert not resolve_blind(room.workspace, "dee", taxonomy=MAST.ref)
@@ -163,7 +146,7 @@ def test_who_is_not_in_a_blind_study_works_blind_as_well() -> None:
     assert resolve_blind(room.workspace, "mallory", taxonomy=MAST.ref)
 
 
-def test_who_is_not_in_the_study_sees_no_suggestion_that_it_withholds() -> None:
+def test_others_see_no_withheld_suggestions() -> None:
     room = Class(blind=False, withheld=0.5, adjudicators=("dee",))
     room.judge(*room.traces)
     held, _ = withheld_and_other(room)
@@ -177,26 +160,15 @@ def test_who_is_not_in_the_study_sees_no_suggestion_that_it_withholds() -> None:
     assert room.open(shown_to_all, "mallory").suggestions_visible
 
 
-def test_an_assisted_study_takes_nobody_for_blind() -> None:
-    room = Class()
-    assert resolve_blind(room.workspace, "alice", blind=True, taxonomy=MAST.ref)
-    assert not resolve_blind(room.workspace, "alice", taxonomy=MAST.ref)
-    assert not resolve_blind(room.workspace, "alice")
-
-
-# Retests
-
-
-def back_again(room: Class) -> str:
-    """All is finished, so that a trace comes back."""
+def trace_to_retest(room: Class) -> str:
     room.finish(*room.order(), mode=ONE)
     (due, *_) = retest_progress(room.workspace, "alice", MAST.ref).due
     return due
 
 
-def test_a_trace_comes_back_with_nothing_of_the_first_time() -> None:
+def test_a_retest_starts_empty() -> None:
     room = Class(retests=0.2)
-    trace_id = back_again(room)
+    trace_id = trace_to_retest(room)
     room.judge(trace_id, findings=(finding(ONE, 0), finding(TWO, 1)))
     first = room.workspace.labels(trace_id=trace_id, annotator="alice")
     assert len(first) == 1
@@ -217,8 +189,7 @@ def test_a_trace_comes_back_with_nothing_of_the_first_time() -> None:
     assert (current(session).read, session.verdict(ONE)) == (1, VerdictValue.ABSENT)
     assert room.workspace.reads("alice", trace_id, MAST.ref, 2).keys == ("k0",)
     again = room.open(trace_id)
-    assert [x.id for x in again.labels] == [x.id for x in first]
-    assert current(again).number == 1
+    assert ([x.id for x in again.labels], current(again).number) == ([x.id for x in first], 1)
     assert not again.read
     put(again, THREE, span(0))
     again.mark_read(["k1"])
@@ -233,11 +204,14 @@ def test_a_trace_comes_back_with_nothing_of_the_first_time() -> None:
     assert retest_progress(room.workspace, "alice", MAST.ref).done == {trace_id}
 
 
-def test_undo_in_a_retest_ends_where_it_began() -> None:
-    room = Class(retests=0.2)
-    trace_id = back_again(room)
+def test_undo_in_a_retest_ends_at_its_start() -> None:
+    room = Class(retests=0.2, withheld=1.0)
+    trace_id = trace_to_retest(room)
+    room.judge(trace_id)
     session = room.open(trace_id)
+    assert session.suggestions == ()  # as in the first reading
     put(session, TWO, span(1))
+    assert current(session).withheld
     assert session.undo() is not None
     assert session.undo() is None
     assert not session.labels
@@ -251,9 +225,9 @@ def test_undo_in_a_retest_ends_where_it_began() -> None:
     assert [x.mode for x in first] == [ONE]
 
 
-def test_a_finished_retest_is_changed_only_by_taking_its_finish_back() -> None:
+def test_a_finished_retest_is_changed_by_undo_alone() -> None:
     room = Class(retests=0.2)
-    trace_id = back_again(room)
+    trace_id = trace_to_retest(room)
     session = room.open(trace_id)
     session.finish(open_modes="leave")
     with pytest.raises(SessionError, match="finished and cannot be changed"):
@@ -269,7 +243,7 @@ def test_a_finished_retest_is_changed_only_by_taking_its_finish_back() -> None:
     assert [x.mode for x in later.labels] == [ONE, THREE]
 
 
-def test_another_screen_goes_on_with_a_retest_that_was_begun() -> None:
+def test_another_window_continues_a_retest() -> None:
     room = Class(retests=0.2)
     trace_id = next(iter(retest_traces(room.study, "alice")))
     room.finish(trace_id, mode=ONE)
@@ -286,29 +260,23 @@ def test_another_screen_goes_on_with_a_retest_that_was_begun() -> None:
 
 def test_a_retest_looks_like_ordinary_work() -> None:
     room = Class(retests=0.2)
-    trace_id = back_again(room)
+    trace_id = trace_to_retest(room)
     room.finish(trace_id, annotator="bob")
-    untouched = library_view(room.workspace, "alice", MAST.ref, blind=False)[trace_id]
-    assert (untouched.state, untouched.finished_by, untouched.own_labels) == (
-        "untouched",
-        ("bob",),
-        0,
-    )
+    entry = entry_of(room, trace_id)
+    assert (entry.state, entry.finished_by, entry.own_labels) == ("untouched", ("bob",), 0)
     session = room.open(trace_id)
     put(session, TWO, span(1))
-    view = library_view(room.workspace, "alice", MAST.ref, blind=False)
-    assert view[trace_id].state == "open"
+    assert entry_of(room, trace_id).state == "open"
     room.judge(trace_id)
-    view = library_view(room.workspace, "alice", MAST.ref, blind=False)
-    assert view[trace_id].waiting == 1
+    assert entry_of(room, trace_id).waiting == 1
     session.finish(open_modes="leave")
-    view = library_view(room.workspace, "alice", MAST.ref, blind=False)
-    assert (view[trace_id].state, view[trace_id].finished_by) == ("finished", ("alice", "bob"))
+    entry = entry_of(room, trace_id)
+    assert (entry.state, entry.finished_by) == ("finished", ("alice", "bob"))
 
 
-def test_others_stay_hidden_where_a_trace_comes_back() -> None:
+def test_others_are_hidden_in_a_retest() -> None:
     room = Class(retests=0.2)
-    trace_id = back_again(room)
+    trace_id = trace_to_retest(room)
     room.finish(trace_id, annotator="bob", mode=THREE)
     others = [x for x in room.traces if x not in retest_traces(room.study, "alice")]
     assert visible_traces_for_agreement(room.workspace, "alice", MAST.ref) == set(others)
@@ -339,18 +307,18 @@ KEYS: Final[Mapping[str, Callable[[Session], object]]] = {
 
 @settings(deadline=None, max_examples=10)
 @given(st.lists(st.sampled_from(sorted(KEYS)), max_size=12))
-def test_whatever_is_done_in_a_retest_the_first_reading_stays(keys: list[str]) -> None:
+def test_a_retest_never_changes_the_first_pass(keys: list[str]) -> None:
     room = Class(2, retests=0.5)
-    trace_id = back_again(room)
+    trace_id = trace_to_retest(room)
     room.judge(trace_id, findings=(finding(THREE, 1),))
     first = room.open(trace_id, "alice")
-    before = said_in(room, 1)
+    before = content_of_pass(room, 1)
     for key in keys:
         with suppress(SessionError):
             KEYS[key](first)
     if not first.finished:
         assert content(room.open(trace_id)) == content(first)
-    assert said_in(room, 1) == before
+    assert content_of_pass(room, 1) == before
     kept = room.workspace.labels(trace_id=trace_id, annotator="alice", pass_number=2)
     assert {x.id for x in kept} == {x.id for x in first.labels}
     told = state(room.workspace)
@@ -358,8 +326,7 @@ def test_whatever_is_done_in_a_retest_the_first_reading_stays(keys: list[str]) -
     assert state(room.workspace) == told
 
 
-def said_in(room: Class, pass_number: int) -> object:
-    """What alice said in a pass, over all traces."""
+def content_of_pass(room: Class, pass_number: int) -> object:
     passes = [p for p in room.workspace.passes(annotator="alice") if p.number == pass_number]
     return (
         passes,
@@ -370,7 +337,7 @@ def said_in(room: Class, pass_number: int) -> object:
     )
 
 
-def test_who_has_seen_what_others_say_is_not_asked_again() -> None:
+def test_revealed_traces_are_not_retested() -> None:
     room = Class(retests=0.2)
     first, second = retest_traces(room.study, "alice")
     room.finish(first, second)
@@ -382,13 +349,3 @@ def test_who_has_seen_what_others_say_is_not_asked_again() -> None:
     assert not found.due
     assert found.lost == {first, second}
     assert room.open(first).finished
-
-
-def test_a_retest_is_withheld_where_the_first_reading_was() -> None:
-    room = Class(retests=0.2, withheld=1.0)
-    trace_id = back_again(room)
-    room.judge(trace_id)
-    session = room.open(trace_id)
-    assert session.suggestions == ()
-    session.finish(open_modes="leave")
-    assert current(session).withheld

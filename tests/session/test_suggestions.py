@@ -1,7 +1,8 @@
-"""Answers to a judge's suggestions."""
+"""Answers to the suggestions of a judge."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -30,12 +31,7 @@ def answers(session: Session) -> dict[str, ReviewAnswer | None]:
     return {mode: None if r is None else r.answer for mode, r in reviews.items()}
 
 
-def origin(session: Session) -> Origin:
-    (label,) = session.labels
-    return label.origin
-
-
-def test_suggestions_come_in_the_order_of_their_evidence(desk: Desk) -> None:
+def test_suggestions_are_ordered_by_evidence(desk: Desk) -> None:
     quoted = Finding(
         ONE,
         "k0",
@@ -55,9 +51,7 @@ def test_suggestions_come_in_the_order_of_their_evidence(desk: Desk) -> None:
     assert session.suggestions[0].quote_offsets is None
 
 
-def test_those_whose_quote_is_altered_come_after_others_and_those_without_theirs_last(
-    desk: Desk,
-) -> None:
+def test_doubtful_quotes_come_last(desk: Desk) -> None:
     def quoting(
         mode: str, first: str, key: str | None, start: int | None, match: Match | None = None
     ) -> Finding:
@@ -83,7 +77,7 @@ def test_those_whose_quote_is_altered_come_after_others_and_those_without_theirs
     assert [s.quote_offsets for s in session.pending] == [None, (0, 4), None]
 
 
-def test_suggestions_of_a_judgement_that_is_not_whole_can_be_answered(desk: Desk) -> None:
+def test_partial_judgements_can_be_answered(desk: Desk) -> None:
     def part(*findings: Finding) -> None:
         store_judgement(
             desk.workspace,
@@ -108,11 +102,12 @@ def test_suggestions_of_a_judgement_that_is_not_whole_can_be_answered(desk: Desk
     assert [s.mode for s in session.pending] == [THREE]
 
 
-def test_accepting_makes_a_label_of_ones_own(desk: Desk, session: Session) -> None:
+def test_accepting_creates_a_label(desk: Desk, session: Session) -> None:
     suggestion = by_mode(session)[ONE]
+    session.set_verdict(ONE, VerdictValue.ABSENT)
     change = session.accept(suggestion.id)
     assert "accepted" in change.message
-    assert change.key == "k0"
+    assert (session.verdict(ONE), change.key) == (VerdictValue.PRESENT, "k0")
     (label,) = session.labels
     assert (label.mode, label.target) == (ONE, spans(0, 2))
     assert (label.origin, label.suggestion) == (Origin.ACCEPTED, suggestion.id)
@@ -123,15 +118,12 @@ def test_accepting_makes_a_label_of_ones_own(desk: Desk, session: Session) -> No
     assert (review.answer, review.label) == (ReviewAnswer.ACCEPT, label.id)
     assert session.current is not None
     assert session.current.judge_seen
+    events = list(desk.workspace.events())
+    session.accept(suggestion.id)  # the same answer again
+    assert list(desk.workspace.events()) == events
 
 
-def test_accepting_withdraws_absent(session: Session) -> None:
-    session.set_verdict(ONE, VerdictValue.ABSENT)
-    session.accept(by_mode(session)[ONE].id)
-    assert session.verdict(ONE) is VerdictValue.PRESENT
-
-
-def test_a_label_that_is_there_already_will_do(session: Session) -> None:
+def test_accepting_uses_an_existing_label(session: Session) -> None:
     label_id = put(session, ONE, spans(0, 2))
     suggestion = by_mode(session)[ONE]
     session.accept(suggestion.id)
@@ -144,34 +136,29 @@ def test_a_label_that_is_there_already_will_do(session: Session) -> None:
     assert [x.id for x in session.labels] == [label_id]
 
 
-def test_rejecting_says_nothing_of_the_mode(session: Session) -> None:
+def test_rejecting_sets_no_verdict(session: Session) -> None:
     suggestion = by_mode(session)[ONE]
     session.reject(suggestion.id, " polling ")
     review = review_of(session, suggestion.id)
     assert review is not None
     assert (review.answer, review.reason, review.label) == (ReviewAnswer.REJECT, "polling", None)
     assert session.verdict(ONE) is None
-    assert session.labels == ()
-    assert [s.mode for s in session.pending] == [TWO]
+    assert (session.labels, [s.mode for s in session.pending]) == ((), [TWO])
     assert len(session.suggestions) == 2
 
 
-def test_editing_takes_another_mode_or_place(session: Session) -> None:
+def test_suggestions_are_edited(session: Session) -> None:
     suggestion = by_mode(session)[ONE]
+    session.edit(suggestion.id, suggestion.mode, suggestion.target)
+    assert answers(session)[ONE] is ReviewAnswer.ACCEPT
+    assert session.labels[0].origin is Origin.ACCEPTED
     session.edit(suggestion.id, THREE, spans(2, 1))
     (label,) = session.labels
     assert (label.mode, label.target, label.origin) == (THREE, spans(1, 2), Origin.EDITED)
     assert answers(session)[ONE] is ReviewAnswer.EDIT
 
 
-def test_editing_to_the_same_is_accepting(session: Session) -> None:
-    suggestion = by_mode(session)[ONE]
-    session.edit(suggestion.id, suggestion.mode, suggestion.target)
-    assert answers(session)[ONE] is ReviewAnswer.ACCEPT
-    assert session.labels[0].origin is Origin.ACCEPTED
-
-
-def test_another_answer_takes_the_place_of_the_first(session: Session) -> None:
+def test_a_new_answer_replaces_the_first(session: Session) -> None:
     suggestion = by_mode(session)[ONE]
     session.accept(suggestion.id)
     session.edit_label(session.labels[0].id, note="mine")
@@ -182,44 +169,30 @@ def test_another_answer_takes_the_place_of_the_first(session: Session) -> None:
     session.accept(suggestion.id)
     assert [(x.target, x.origin) for x in session.labels] == [(spans(0, 2), Origin.ACCEPTED)]
     session.reject(suggestion.id)
-    assert session.labels == ()
-    assert answers(session)[ONE] is ReviewAnswer.REJECT
+    assert (session.labels, answers(session)[ONE]) == ((), ReviewAnswer.REJECT)
     session.accept(suggestion.id)
     assert len(session.labels) == 1
 
 
-def test_the_same_answer_again_writes_nothing(desk: Desk, session: Session) -> None:
+def test_moved_and_removed_labels_of_suggestions(session: Session) -> None:
     suggestion = by_mode(session)[ONE]
     session.accept(suggestion.id)
-    events = list(desk.workspace.events())
-    session.accept(suggestion.id)
-    assert list(desk.workspace.events()) == events
-
-
-def test_changing_the_place_of_an_accepted_label_makes_it_edited(session: Session) -> None:
-    session.accept(by_mode(session)[ONE].id)
     session.edit_label(session.labels[0].id, note="why", confidence=1.0)
     assert answers(session)[ONE] is ReviewAnswer.ACCEPT
     session.edit_label(session.labels[0].id, target=span(0))
     assert answers(session)[ONE] is ReviewAnswer.EDIT
-    assert origin(session) is Origin.EDITED
+    assert {x.origin for x in session.labels} == {Origin.EDITED}
     session.undo()
     assert answers(session)[ONE] is ReviewAnswer.ACCEPT
-    assert origin(session) is Origin.ACCEPTED
-
-
-def test_a_suggestion_waits_again_when_its_label_goes(session: Session) -> None:
-    suggestion = by_mode(session)[ONE]
-    session.accept(suggestion.id)
+    assert {x.origin for x in session.labels} == {Origin.ACCEPTED}
     before = content(session)
     session.toggle_label(suggestion.mode, suggestion.target, suggestions_on_screen=True)
-    assert session.labels == ()
-    assert len(session.pending) == 2
+    assert (session.labels, len(session.pending)) == ((), 2)
     session.undo()
     assert content(session) == before
 
 
-def test_labels_tell_whether_suggestions_were_on_screen(desk: Desk, session: Session) -> None:
+def test_labels_record_visible_suggestions(desk: Desk, session: Session) -> None:
     put(session, ONE, span(0))
     assert session.current is not None
     assert not session.current.judge_seen
@@ -230,7 +203,7 @@ def test_labels_tell_whether_suggestions_were_on_screen(desk: Desk, session: Ses
     assert desk.workspace.passes(annotator="alice")[0].judge_seen
 
 
-def test_suggestions_on_screen_are_noted_once_there_is_a_pass(desk: Desk, session: Session) -> None:
+def test_visible_suggestions_are_recorded_in_a_pass(desk: Desk, session: Session) -> None:
     session.note_suggestions_on_screen()
     assert list(desk.workspace.events(annotator="alice")) == []
     session.mark_read(["k0"])
@@ -239,18 +212,14 @@ def test_suggestions_on_screen_are_noted_once_there_is_a_pass(desk: Desk, sessio
     count = len(list(desk.workspace.events()))
     session.note_suggestions_on_screen()
     assert len(list(desk.workspace.events())) == count
+    other = desk.open("bob")
+    other.mark_read(["k0"])
+    other.note_suggestions_on_screen()
+    assert other.current is not None
+    assert other.current.judge_seen
 
 
-def test_in_a_pass_that_is_open_they_are_noted_at_once(desk: Desk) -> None:
-    session = desk.open()
-    session.mark_read(["k0"])
-    assert session.current is not None
-    assert not session.current.judge_seen
-    session.note_suggestions_on_screen()
-    assert desk.workspace.passes()[0].judge_seen
-
-
-def test_a_judge_that_ran_meanwhile_is_seen_after_a_refresh(desk: Desk) -> None:
+def test_new_judgements_appear_after_a_refresh(desk: Desk) -> None:
     session = desk.open()
     assert session.suggestions == ()
     desk.judge(finding(ONE, 1))
@@ -259,27 +228,20 @@ def test_a_judge_that_ran_meanwhile_is_seen_after_a_refresh(desk: Desk) -> None:
     desk.judge(replace(finding(ONE, 1), rationale="another reason"))
     session.accept(suggestion.id)
     assert session.pending == ()
-
-
-def test_what_nobody_suggested_cannot_be_answered(session: Session) -> None:
-    with pytest.raises(SessionError):
-        session.accept("x")
-    with pytest.raises(SessionError):
-        session.reject("x")
-    with pytest.raises(SessionError):
-        session.edit("x", ONE, span(0))
-
-
-def test_answers_survive_a_rebuild(desk: Desk, session: Session) -> None:
-    session.accept(by_mode(session)[ONE].id)
-    session.reject(by_mode(session)[TWO].id)
+    answers: list[Callable[[], object]] = [
+        lambda: session.accept("x"),
+        lambda: session.reject("x"),
+        lambda: session.edit("x", ONE, span(0)),
+    ]
+    for answer in answers:
+        with pytest.raises(SessionError):
+            answer()
     before = state(desk.workspace)
     desk.workspace.rebuild()
-    assert state(desk.workspace) == before
-    assert content(desk.open()) == content(session)
+    assert (state(desk.workspace), content(desk.open())) == (before, content(session))
 
 
-def test_who_accepts_the_decisive_step_calls_it_fatal(desk: Desk) -> None:
+def test_an_accepted_decisive_step_is_fatal(desk: Desk) -> None:
     desk.judge(replace(finding(ONE, 1), decisive=True, remedy="Ask first."), finding(TWO, 3))
     session = desk.open()
     for suggestion in session.suggestions:

@@ -1,4 +1,4 @@
-"""What a cursor move sends to the terminal, counted in bytes."""
+"""The bytes that a cursor move sends to the terminal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ def path(home: Path) -> Path:
 
 
 def writes(app: Terminal) -> bool:
-    """Whether it writes anything within a quarter of a second."""
     before = len(app.raw)
     app.read(0.25)
     return len(app.raw) > before
@@ -47,7 +46,7 @@ def rest(app: Terminal) -> None:
         pass
 
 
-def test_a_cursor_move_sends_the_lines_that_have_changed(path: Path) -> None:
+def test_cursor_moves_send_changed_lines(path: Path) -> None:
     with Terminal(
         str(path), "--workspace", str(path.with_name("w.db")), "--annotator", "a", home=path.parent
     ) as app:

@@ -1,4 +1,4 @@
-"""However the app ends, the terminal is as it was before, and the exit code says how."""
+"""The end of the app: the state of the terminal, the exit code, and the log."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from pexpect.fdpexpect import fdspawn
 from mast_tui.traces.library import samples_folder
 from tests import waiting
 from tests.terminal.screen import TIMEOUT, Terminal, settings
+from tests.ui.stage import missing
 
 TRACE: Final = samples_folder() / "shipping-quote-hpa-stuck.jsonl"
 
@@ -89,7 +90,6 @@ def spawned(home: Path, program: str, *arguments: str) -> Terminal:
 
 
 def in_a_shell(home: Path, planted: str = "-") -> Terminal:
-    """The app in a shell that tells its exit code, and what the terminal is set to then."""
     return spawned(home, "/bin/sh", "-c", IN_A_SHELL, "sh", *command(planted))
 
 
@@ -109,7 +109,7 @@ def check_left(terminal: Terminal, home: Path, code: int) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT"])
-def test_a_signal_ends_the_app_as_a_key_does(name: str, home: Path) -> None:
+def test_signals_end_the_app(name: str, home: Path) -> None:
     number = signal.Signals[name]
     with in_a_shell(home) as terminal:
         terminal.until("alice")
@@ -121,7 +121,7 @@ def test_a_signal_ends_the_app_as_a_key_does(name: str, home: Path) -> None:
     assert not (home / "w.db-wal").exists()
 
 
-def test_a_signal_waits_for_no_thread(home: Path) -> None:
+def test_signals_do_not_wait_for_threads_or_a_stuck_app(home: Path) -> None:
     with in_a_shell(home, "busy") as terminal:
         terminal.until("alice")
         terminal.press("?")
@@ -130,7 +130,7 @@ def test_a_signal_waits_for_no_thread(home: Path) -> None:
         check_left(terminal, home, 143)
 
 
-def test_signals_end_an_app_that_answers_nothing_any_more(home: Path) -> None:
+def test_signals_end_a_stuck_app(home: Path) -> None:
     with in_a_shell(home, "stuck") as terminal:
         terminal.until("alice")
         terminal.press("?")
@@ -148,11 +148,11 @@ def _drawing(terminal: Terminal) -> bool:
     return len(terminal.raw) > before
 
 
-@pytest.mark.parametrize("told", [True, False], ids=["SIGHUP", "no signal"])
-def test_a_terminal_that_goes_away_ends_the_app(told: bool, home: Path) -> None:
+@pytest.mark.parametrize("has_terminal", [True, False], ids=["SIGHUP", "no signal"])
+def test_losing_the_terminal_ends_the_app(has_terminal: bool, home: Path) -> None:
     outside, inside = pty.openpty()
     fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-    begin = [sys.executable, "-c", CONTROLLING, *command("-")] if told else command("-")
+    begin = [sys.executable, "-c", CONTROLLING, *command("-")] if has_terminal else command("-")
     process = subprocess.Popen(
         begin, stdin=inside, stdout=inside, stderr=inside, start_new_session=True,
         env=settings(home), cwd=home,
@@ -174,7 +174,7 @@ def logs(home: Path) -> list[Path]:
     return sorted((home / ".local" / "state" / "mast-tui" / "log").glob("crash-*.log"))
 
 
-def test_a_crash_is_one_line_a_log_and_exit_code_1(home: Path) -> None:
+def test_a_crash_writes_one_line_and_a_log(home: Path) -> None:
     with in_a_shell(home, "crash") as terminal:
         terminal.until("alice")
         terminal.press("?")
@@ -186,14 +186,12 @@ def test_a_crash_is_one_line_a_log_and_exit_code_1(home: Path) -> None:
     assert log.name.encode() in said
     assert SECRET[:7] not in terminal.raw.decode()
     text = log.read_text()
-    assert "in crash" in text
-    assert "builtins.ValueError\n" in text
+    assert not missing(text, "in crash", "builtins.ValueError\n")
     assert SECRET[:7] not in text
-    assert log.stat().st_mode & 0o777 == 0o600
-    assert log.parent.stat().st_mode & 0o777 == 0o700
+    assert (log.stat().st_mode & 0o777, log.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_a_crash_in_a_worker_is_a_message_and_the_app_goes_on(home: Path) -> None:
+def test_a_crash_in_a_worker_is_reported(home: Path) -> None:
     with in_a_shell(home, "crash_beside") as terminal:
         terminal.until("alice")
         terminal.press("?")
@@ -228,12 +226,8 @@ def suspended(home: Path, terminal: Terminal) -> str:
     return before
 
 
-def an_interactive_shell(home: Path) -> Terminal:
-    return spawned(home, "bash", "--norc", "--noprofile", "-i")
-
-
-def test_control_z_stops_and_the_shell_has_the_app_go_on(home: Path) -> None:
-    with an_interactive_shell(home) as terminal:
+def test_control_z_suspends_the_app(home: Path) -> None:
+    with spawned(home, "bash", "--norc", "--noprofile", "-i") as terminal:
         before = suspended(home, terminal)
         terminal.press("fg\n")
         terminal.until(lambda text: text == before)
@@ -243,8 +237,8 @@ def test_control_z_stops_and_the_shell_has_the_app_go_on(home: Path) -> None:
         assert terminal.ended() == 0
 
 
-def test_a_signal_to_a_suspended_app_leaves_the_terminal_to_the_shell(home: Path) -> None:
-    with an_interactive_shell(home) as terminal:
+def test_a_signal_ends_a_suspended_app(home: Path) -> None:
+    with spawned(home, "bash", "--norc", "--noprofile", "-i") as terminal:
         suspended(home, terminal)
         written = len(terminal.raw)
         terminal.press("p=$(jobs -p %1); kill %1; while kill -0 $p; do sleep 0.1; done; jobs\n")
@@ -255,7 +249,7 @@ def test_a_signal_to_a_suspended_app_leaves_the_terminal_to_the_shell(home: Path
         assert not (home / "w.db-wal").exists()
 
 
-def test_control_z_stops_nothing_that_no_shell_could_have_go_on(home: Path) -> None:
+def test_control_z_needs_a_shell(home: Path) -> None:
     with in_a_shell(home) as terminal:
         terminal.until("alice")
         terminal.press("\x1a")

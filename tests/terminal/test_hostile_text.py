@@ -1,4 +1,4 @@
-"""Whatever a trace, a file name, a note or a judge holds: the terminal only ever shows it."""
+"""Hostile texts in a real terminal."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def workspace(trace: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(120, 40), (80, 24)])
-def test_nothing_of_it_gets_through_and_the_screen_is_whole(
+def test_hostile_texts_are_only_shown(
     home: Path, trace: Path, workspace: Path, columns: int, rows: int
 ) -> None:
     arguments = (str(trace.parent), "--workspace", str(workspace), "--annotator", "alice")

@@ -1,4 +1,4 @@
-"""Bursts of keys make the labels that the same keys make when they are typed one by one."""
+"""Bursts of keys, which make the same labels as single keys."""
 
 from __future__ import annotations
 
@@ -71,7 +71,6 @@ def make_burst(source: random.Random) -> Burst:
 
 
 def click(row: int) -> bytes:
-    """The reports of a click into the timeline."""
     return f"\x1b[<0;30;{row}M\x1b[<0;30;{row}m".encode()
 
 
@@ -105,7 +104,6 @@ class Annotator:
         )
 
     def state(self) -> list[tuple[object, ...]]:
-        """The labels and verdicts on disk, and the span under the cursor."""
         with closing(sqlite3.connect(self._workspace)) as database:
             labels = database.execute(
                 "SELECT mode, first_key, last_key, quote, note, severity FROM labels "
@@ -161,9 +159,7 @@ def play_slowly(burst: Burst, terminal: AcknowledgedTerminal) -> None:
 
 
 @pytest.mark.slow
-def test_keys_in_bursts_make_the_labels_of_keys_one_by_one(
-    annotators: tuple[Annotator, Annotator],
-) -> None:
+def test_bursts_of_keys_make_the_same_labels(annotators: tuple[Annotator, Annotator]) -> None:
     fast, slow = annotators
     for seed in SEEDS:
         source = random.Random(seed)

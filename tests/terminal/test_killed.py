@@ -1,4 +1,4 @@
-"""Whatever the screen has shown as labelled is there again after ``kill -9``."""
+"""Labels after ``kill -9``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ Shown = set[tuple[int, str]]
 
 
 def shown(terminal: Terminal) -> Shown:
-    """The labels that stand on the screen: span number and code."""
     found: Shown = set()
     for line in terminal.text.splitlines():
         row = ROW.search(line)
@@ -43,12 +42,10 @@ def shown(terminal: Terminal) -> Shown:
 
 
 def something_new(terminal: Terminal, before: Shown, _: str) -> bool:
-    """Whether a label stands on the screen that did not stand there before."""
     return bool(shown(terminal) - before)
 
 
 def kept(workspace: Path) -> Shown:
-    """The labels that the workspace holds."""
     trace = read_file(TRACE, named=True).traces[0]
     read_fully(trace)
     codes = {mode.slug: mode.code for mode in load_mast().modes}
@@ -74,9 +71,7 @@ def apps(home: Path) -> Iterator[Apps]:
 
 
 @pytest.mark.parametrize("part", range(2))
-def test_no_shown_label_is_lost_when_the_process_is_killed(
-    part: int, apps: Apps, tmp_path: Path
-) -> None:
+def test_shown_labels_survive_a_kill(part: int, apps: Apps, tmp_path: Path) -> None:
     workspace = tmp_path / "workspace.db"
     chance = random.Random(part)
     codes = [mode.code for mode in load_mast().modes]

@@ -1,4 +1,4 @@
-"""A study in a real terminal: set up, two annotators apart, an adjudicator, gold."""
+"""A study in a real terminal, from setting it up to gold labels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ def samples(home: Path) -> Path:
 
 
 def title(terminal: Terminal) -> str:
-    """The first line."""
     return terminal.text.partition("\n")[0]
 
 
@@ -67,7 +66,6 @@ def conflict_on(screen: str) -> tuple[str, str] | None:
 
 
 def is_next(found: tuple[str, str] | None, decided: dict[str, str]) -> bool:
-    """Whether that is a conflict still to decide: the title counts on before the list is drawn."""
     return found is not None and found[0] not in decided
 
 
@@ -93,7 +91,7 @@ def decide_all(home: Path, place: tuple[str, ...]) -> tuple[int, dict[str, str]]
     return keys, decided
 
 
-def test_from_the_protocol_to_gold_with_a_key_for_each_conflict(samples: Path) -> None:
+def test_a_study_from_protocol_to_gold(samples: Path) -> None:
     home = samples
     place = ("--workspace", str(home / "workspace.db"))
     people = ("--annotators", "alice,bob", "--adjudicators", "carol", "--annotator", "carol")
@@ -117,5 +115,4 @@ def test_from_the_protocol_to_gold_with_a_key_for_each_conflict(samples: Path) -
     assert all(v["decided_by"] == "carol" for v in settled.values())
     rest = [v for v in verdicts.values() if v["source"] != "adjudicated"]
     assert {v["source"] for v in rest} == {"unanimous"}
-    assert [v["value"] for v in rest].count("present") == 1
-    assert len(verdicts) == 2 * 14
+    assert ([v["value"] for v in rest].count("present"), len(verdicts)) == (1, 2 * 14)

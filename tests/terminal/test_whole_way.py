@@ -1,4 +1,4 @@
-"""The way of one annotator in a real, narrow terminal: label, answer, take back, search, finish."""
+"""The work of one annotator in a real, narrow terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ TRACE = "ad-restart-loop.jsonl"
 
 
 def command(home: Path, *arguments: str) -> str:
-    """What a command prints."""
     done = subprocess.run(
         [sys.executable, "-m", "mast_tui", *arguments],
         capture_output=True,
@@ -28,13 +27,11 @@ def command(home: Path, *arguments: str) -> str:
 
 
 def cursor_number(terminal: Terminal) -> int:
-    """The number of the span under the cursor, or 0 where its row is not on screen."""
     match = re.search(r"^│▌\s*(\d+) ", terminal.text, re.MULTILINE)
     return int(match[1]) if match is not None else 0
 
 
 def open_trace(terminal: Terminal, name: str = TRACE) -> None:
-    """From the library to the annotate screen of one trace."""
     terminal.until(r"· \d+ of \d+")
     terminal.press("/", name.removesuffix(".jsonl"), "enter")
     terminal.until(lambda text: "1 of 16 traces" in text)
@@ -44,19 +41,17 @@ def open_trace(terminal: Terminal, name: str = TRACE) -> None:
 
 
 def marks_on(terminal: Terminal, number: int) -> str:
-    """What stands at the end of a timeline row; a question mark where it is not on screen."""
     row = re.search(rf"^│[▌┃ ]\s*{number} [^│]*", terminal.text, re.MULTILINE)
     return " ".join(re.findall(r"\d\.\d [●◌○]", row[0])) if row is not None else "?"
 
 
 def bars_on(terminal: Terminal, number: int) -> int:
-    """How many upright lines a span's row has, frames and brackets."""
     row = re.search(rf"^│[▌┃ ]\s*{number} .*", terminal.text, re.MULTILINE)
     assert row is not None
     return row[0].count("│")
 
 
-def test_one_person_labels_takes_back_and_finds_everything_again(home: Path) -> None:
+def test_one_annotator_labels_undoes_and_finishes(home: Path) -> None:
     workspace = str(home / "workspace.db")
     samples = str(samples_folder())
     command(home, "judge", samples, "--judge", "rules", "--rules", "all", "--workspace", workspace)

@@ -1,4 +1,4 @@
-"""Scripts and emoji of which terminals disagree how wide they are: every border stays in place."""
+"""Scripts and emoji of disputed width in a real terminal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TEXTS: Final = {
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(120, 40), (80, 24)])
-def test_every_border_stays_in_its_column(home: Path, columns: int, rows: int) -> None:
+def test_borders_stay_in_their_column(home: Path, columns: int, rows: int) -> None:
     messages: list[object] = []
     for number, (name, text) in enumerate(TEXTS.items()):
         messages += [

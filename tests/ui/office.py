@@ -1,18 +1,22 @@
-"""A workspace in which people have labelled small traces, for the screens that compare them."""
+"""A workspace in which people have labelled small traces."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from mast_tui.gold import Decision
 from mast_tui.labels import Pass, PassKind, Target, VerdictValue
 from mast_tui.session import Session
+from mast_tui.study.model import Study
 from mast_tui.traces.model import Trace
+from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.ui.base_screen import BaseScreen
-from mast_tui.workspace import Workspace
-from tests.ui.stage import MAST, SLUGS, SMALL, Stage, read_trace, write_trace
+from mast_tui.workspace import NewEvent, Workspace
+from mast_tui.workspace.events.types import StudySet
+from tests.ui.stage import CODES, MAST, SLUGS, SMALL, Stage, read_trace, stage, write_trace
 
 Said = Mapping[str, "tuple[int, int] | str | VerdictValue"]
 """By code: the spans (from 1) that are labelled, words that are quoted, or a verdict."""
@@ -29,6 +33,12 @@ class Office:
         """The workspace's file."""
         return self.folder.parent / "labels.db"
 
+    @contextmanager
+    def store(self) -> Iterator[Workspace]:
+        """Open the workspace for a while."""
+        with closing(Workspace.open(self.workspace)) as store:
+            yield store
+
     def file(self, name: str) -> Path:
         """Write a trace of its own under this name."""
         first = {"role": "user", "content": f"{name}: find out why the checkout is slow."}
@@ -43,40 +53,32 @@ class Office:
         self, who: str, name: str, said: Said, *, note: str = "", finish: bool = True
     ) -> None:
         """Somebody labels a trace; what is not said of is absent once it is finished."""
-        store = Workspace.open(self.workspace)
         trace = self.trace(name)
-        session = Session.open(store, trace, MAST, who, blind=False)
-        for code, what in said.items():
-            if isinstance(what, VerdictValue):
-                session.set_verdict(SLUGS[code], what)
-                continue
-            target = _target(trace, what)
-            session.toggle_label(SLUGS[code], target, suggestions_on_screen=False)
-            if note:
-                session.edit_label(session.labels[-1].id, note=note)
-        if not said:
-            session.mark_read([trace.span(0).key])
-        if finish:
-            session.finish(open_modes="absent")
-        store.close()
+        with self.store() as store:
+            session = Session.open(store, trace, MAST, who, blind=False)
+            for code, what in said.items():
+                if isinstance(what, VerdictValue):
+                    session.set_verdict(SLUGS[code], what)
+                    continue
+                target = _target(trace, what)
+                session.toggle_label(SLUGS[code], target, suggestions_on_screen=False)
+                if note:
+                    session.edit_label(session.labels[-1].id, note=note)
+            if not said:
+                session.mark_read([trace.span(0).key])
+            if finish:
+                session.finish(open_modes="absent")
 
     def decisions(self, name: str) -> dict[str, Decision]:
         """What is decided on a trace, by the code of its mode (and place)."""
-        codes = {slug: code for code, slug in SLUGS.items()}
-        store = Workspace.open(self.workspace)
-        try:
+        with self.store() as store:
             found = store.decisions(self.trace_id(store, name), MAST.ref)
-        finally:
-            store.close()
-        return {codes[d.mode] if d.is_verdict else f"{codes[d.mode]}@": d for d in found}
+        return {CODES[d.mode] if d.is_verdict else f"{CODES[d.mode]}@": d for d in found}
 
     def passes(self, who: str, name: str) -> tuple[Pass, ...]:
         """Somebody's passes over a trace."""
-        store = Workspace.open(self.workspace)
-        try:
+        with self.store() as store:
             return store.passes(annotator=who, trace_id=self.trace_id(store, name))
-        finally:
-            store.close()
 
     def adjudicates(self, who: str, name: str) -> bool:
         """Whether somebody has begun to adjudicate a trace."""
@@ -84,12 +86,25 @@ class Office:
 
     def lose_order(self, *names: str) -> None:
         """Delete the files of traces, and all that the workspace knows of where spans stand."""
-        store = Workspace.open(self.workspace)
-        with store._database.writing() as connection:
+        with self.store() as store, store._database.writing() as connection:
             connection.exec_driver_sql("DELETE FROM span_indices")
-        store.close()
         for name in names:
             (self.folder / f"{name}.json").unlink()
+
+    def set_study(self, *traces: str, who: str = "alice", **fields: object) -> Study:
+        """Set up a study of alice and bob with the adjudicator carol, over all traces by default.
+
+        Args:
+            traces: The ids of the traces.
+            who: Who sets it up.
+            fields: Other parts of the study.
+        """
+        with self.store() as store:
+            ids = traces or tuple(record.trace_id for record in store.traces())
+            people = {"annotators": ("alice", "bob"), "adjudicators": ("carol",)}
+            study = Study(MAST.ref, batches=(ids,), **{**people, **fields})  # type: ignore[arg-type]
+            store.append([NewEvent(who, None, MAST.ref, None, StudySet(None, study))])
+        return study
 
     def trace_id(self, store: Workspace, name: str) -> str:
         """The id of the trace of this name."""
@@ -113,3 +128,25 @@ def _target(trace: Trace, what: tuple[int, int] | str) -> Target:
             key = trace.span(index).key
             return Target(key, key, what, start, start + len(what))
     raise AssertionError(f"no span says {what!r}")
+
+
+@asynccontextmanager
+async def adjudicating(
+    office: Office, who: str = "alice", *, size: tuple[int, int] = (120, 40), blind: bool = False
+) -> AsyncIterator[Stage]:
+    """Open the adjudicate screen, and wait until it is there."""
+    place = office.workspace
+    async with stage(office.folder, workspace=place, annotator=who, size=size, blind=blind) as on:
+        await on.press("A")
+        yield on
+
+
+def adjudicate(on: Stage) -> AdjudicateScreen:
+    """Return the adjudicate screen."""
+    return on.below(AdjudicateScreen)
+
+
+def row_at_cursor(on: Stage) -> str:
+    """Return code and state of the row under the cursor of the adjudicate screen."""
+    row = adjudicate(on).queue.row
+    return "" if row is None else f"{row.code} {row.state}".strip()

@@ -1,14 +1,15 @@
-"""The app on a stage: a small trace, a workspace of its own, keys pressed and waited for."""
+"""The app with a small trace and a workspace, and the keys that a test presses."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Container, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import structs
 from textual import events
@@ -38,6 +39,7 @@ JUDGE = "judge:rules@1"
 shown_key = partial(key_of, keymap={})
 """Returns how the key of an action is shown where the user has set none."""
 
+ScreenT = TypeVar("ScreenT")
 Message = Mapping[str, object]
 Shown = set[tuple[str, int, int]]
 
@@ -139,6 +141,11 @@ def suggest(workspace: Path, trace: Trace, findings: Iterable[Finding]) -> None:
         store.close()
 
 
+def missing(shown: Container[str], *texts: str) -> list[str]:
+    """Return the texts that are not part of what is shown."""
+    return [text for text in texts if text not in shown]
+
+
 @dataclass(slots=True)
 class Stage:
     """A running app, and what a test asks of it."""
@@ -195,6 +202,30 @@ class Stage:
         assert session is not None
         return session
 
+    async def undo_all(self) -> None:
+        """Undo all changes to the open trace, and go to its first span."""
+        while "Nothing to undo" not in self.message:
+            await self.press("u")
+        self.annotate.timeline.focus()
+        await self.press("g")
+
+    def screen(self, kind: type[ScreenT]) -> ScreenT:
+        """Return the screen in front, which is of this kind."""
+        found = self.app.screen
+        assert isinstance(found, kind), type(found).__name__
+        return found
+
+    def below(self, kind: type[ScreenT]) -> ScreenT:
+        """Return the screen of this kind, whatever dialog is above it."""
+        return next(screen for screen in self.app.screen_stack if isinstance(screen, kind))
+
+    @property
+    def trace(self) -> Trace:
+        """The open trace."""
+        trace = self.annotate.trace
+        assert trace is not None
+        return trace
+
     @property
     def number(self) -> int:
         """The number of the span under the cursor, from 1."""
@@ -212,11 +243,9 @@ class Stage:
 
     def place(self, target: Target) -> tuple[int, int]:
         """First and last span of a target, from 1."""
-        trace = self.annotate.trace
-        assert trace is not None
         if target.first is None or target.last is None:
             return 0, 0
-        first, last = trace.index_of(target.first), trace.index_of(target.last)
+        first, last = self.trace.index_of(target.first), self.trace.index_of(target.last)
         assert first is not None
         assert last is not None
         return first + 1, last + 1

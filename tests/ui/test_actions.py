@@ -1,4 +1,4 @@
-"""The registry of actions: what was agreed about keys, and that every key leads somewhere."""
+"""The registry of actions: agreed keys, unique keys, and a method for each action."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ AGREED: Final = {
     ),
     Where.ADJUDICATE: "1 2 3 4 5 6 7 8 9 b 0 _ e l",
 }
-"""The keys that people and scripts rely on. Signatures (``S``) has no screen yet."""
+"""Keys that people and scripts rely on."""
 
 PLAIN_TWINS: Final = {
     "everywhere.suspend": "everywhere.palette",
@@ -54,9 +54,7 @@ PLAIN_TWINS: Final = {
     "annotate.split_up": "annotate.next_split",
     "annotate.split_down": "annotate.next_split",
 }
-"""Actions whose only key takes a modifier, and the one with a plain key that does the same:
-``:`` finds every action by name as the palette does; what is searched as ``/…/`` is a regular
-expression; ``v`` and a move stretch a range; one key goes through all places of the border."""
+"""Actions whose only key has a modifier, and the action with a plain key that does the same."""
 
 
 def screen_class(where: Where) -> type[Screen[None]]:
@@ -88,25 +86,47 @@ def on_screen(where: Where) -> tuple[KeyAction, ...]:
     return actions_for(where) + actions_for(Where.EVERYWHERE)
 
 
-def test_ids_are_unique_and_find_their_action() -> None:
+def test_actions_have_unique_ids_titles_and_keys_that_terminals_send() -> None:
     assert len({action.id for action in ACTIONS}) == len(ACTIONS)
     assert all(find_action(action.id) is action for action in ACTIONS)
     assert find_action("annotate.no_such") is None
+    names = {key.value for key in Keys}
+    for action in ACTIONS:
+        assert action.keys, action.id
+        for key in action.keys:
+            assert len(key) == 1 or key in names, f"{action.id}: {key}"
+    for action in ACTIONS:
+        assert action.title
+        assert action.help[0].isupper()
+        assert not action.help.endswith(".")
+    assert [action.keys for action in ACTIONS if action.priority] == [("ctrl+q",), ("ctrl+z",)]
+    for where in SCREENS:
+        hints = [action.hint for action in on_screen(where) if action.hint]
+        assert hints
+        assert len(set(hints)) == len(hints), where
 
 
 @pytest.mark.parametrize("where", SCREENS)
-def test_no_key_has_two_meanings_on_a_screen(where: Where) -> None:
+def test_each_screen_runs_its_actions_by_distinct_keys(where: Where) -> None:
     keys = Counter(key for action in on_screen(where) for key in action.keys)
     assert [key for key, count in keys.items() if count > 1] == []
+    for action in on_screen(where):
+        namespace, name, parameters = parse(action.command)
+        owner: type[object] = MastApp if namespace == "app" else screen_class(where)
+        method = getattr(owner, f"action_{name}", None)
+        assert method is not None, f"{action.id}: {owner.__name__} has no action_{name}"
+        inspect.signature(method).bind(None, *parameters)
+    bound = {binding.id for binding in screen_class(where).BINDINGS if isinstance(binding, Binding)}
+    assert {action.id for action in on_screen(where)} <= bound
+    assert getattr(screen_class(where), "where", None) is where
 
 
-@pytest.mark.parametrize("where", AGREED)
-def test_the_agreed_keys_are_there(where: Where) -> None:
-    keys = {key for action in actions_for(where) for key in action.keys}
-    assert set(AGREED[where].split()) <= keys
+def test_agreed_keys_are_bound() -> None:
+    for where, agreed in AGREED.items():
+        assert set(agreed.split()) <= {key for action in actions_for(where) for key in action.keys}
 
 
-def test_every_control_or_function_key_has_a_plain_twin() -> None:
+def test_keys_with_modifiers_have_a_plain_alternative() -> None:
     by_command: dict[tuple[Where, str], list[str]] = {}
     for action in ACTIONS:
         by_command.setdefault((action.where, action.command), []).extend(action.keys)
@@ -118,99 +138,52 @@ def test_every_control_or_function_key_has_a_plain_twin() -> None:
         assert any(is_plain(key) for key in keys), action.id
 
 
-def test_only_leaving_works_while_one_types() -> None:
-    assert [action.keys for action in ACTIONS if action.priority] == [("ctrl+q",), ("ctrl+z",)]
-
-
-def test_every_key_is_one_that_a_terminal_sends() -> None:
-    names = {key.value for key in Keys}
-    for action in ACTIONS:
-        assert action.keys, action.id
-        for key in action.keys:
-            assert len(key) == 1 or key in names, f"{action.id}: {key}"
-
-
-@pytest.mark.parametrize("where", SCREENS)
-def test_every_action_of_a_screen_can_be_run_there(where: Where) -> None:
-    for action in on_screen(where):
-        namespace, name, parameters = parse(action.command)
-        owner: type[object] = MastApp if namespace == "app" else screen_class(where)
-        method = getattr(owner, f"action_{name}", None)
-        assert method is not None, f"{action.id}: {owner.__name__} has no action_{name}"
-        inspect.signature(method).bind(None, *parameters)
-
-
-@pytest.mark.parametrize("where", SCREENS)
-def test_a_screen_binds_its_own_actions_and_those_of_everywhere(where: Where) -> None:
-    bound = {binding.id for binding in screen_class(where).BINDINGS if isinstance(binding, Binding)}
-    assert {action.id for action in on_screen(where)} <= bound
-    assert getattr(screen_class(where), "where", None) is where
-
-
-def test_hints_of_a_screen_have_an_order() -> None:
-    for where in SCREENS:
-        hints = [action.hint for action in on_screen(where) if action.hint]
-        assert hints
-        assert len(set(hints)) == len(hints), where
-
-
-def test_what_people_read_says_something() -> None:
-    for action in ACTIONS:
-        assert action.title
-        assert action.help[0].isupper()
-        assert not action.help.endswith(".")
-
-
-def test_two_actions_meet_on_one_screen_or_everywhere() -> None:
+def test_actions_share_a_screen() -> None:
     assert share_a_screen("annotate.note", "annotate.fold")
     assert share_a_screen("annotate.note", "everywhere.help")
     assert not share_a_screen("annotate.note", "library.sort")
     assert not share_a_screen("annotate.note", "annotate.note")
 
 
-def test_keys_that_a_person_has_set_replace_ours() -> None:
+def test_set_keys_replace_the_defaults_and_are_shown_as_terminals_write_them() -> None:
     action = ACTIONS[0]
-    assert keys_of(action, {}) == action.keys
-    assert keys_of(action, {action.id: ("z",)}) == ("z",)
+    assert (keys_of(action, {}), keys_of(action, {action.id: ("z",)})) == (action.keys, ("z",))
 
-
-def test_a_control_key_is_shown_as_terminals_write_it() -> None:
-    assert key_text("ctrl+q") == "^q"
-    assert key_text("Q") == "Q"
+    assert (key_text("ctrl+q"), key_text("Q")) == ("^q", "Q")
     assert len({key_text(key) for a in actions_for(Where.ANNOTATE) for key in a.keys}) == len(
         {key for a in actions_for(Where.ANNOTATE) for key in a.keys}
     )
 
 
-class Pressed(App[None]):
-    """An app that notes which of its actions was run."""
+class RecordingApp(App[None]):
+    """An app that records which actions were run."""
 
     BINDINGS = bindings_for(Where.ANNOTATE)
 
     def __init__(self) -> None:
         super().__init__()
-        self.heard: list[str] = []
+        self.actions_run: list[str] = []
 
     def action_label(self, what: str) -> None:
-        self.heard.append(what)
+        self.actions_run.append(what)
 
     def action_suggestion(self, step: int) -> None:
-        self.heard.append(f"suggestion {step}")
+        self.actions_run.append(f"suggestion {step}")
 
 
-async def test_a_key_of_ones_own_works_whatever_character_it_is() -> None:
-    app = Pressed()
+async def test_set_keys_work_for_any_character() -> None:
+    app = RecordingApp()
     async with app.run_test() as pilot:
         for key in ("ctrl+n", "&", ",", "m", "é", "f5"):
-            app.heard.clear()
+            app.actions_run.clear()
             keymap = {"annotate.note": (key,), "annotate.previous_suggestion": ("9",)}
             app.set_keymap(textual_keymap(keymap))
             await pilot.press("comma" if key == "," else "ampersand" if key == "&" else key)
             await pilot.press("9")
-            assert app.heard == ["note", "suggestion -1"], key
+            assert app.actions_run == ["note", "suggestion -1"], key
 
 
 @pytest.mark.parametrize("screen", [AgreementScreen, SignaturesScreen])
-def test_every_page_of_a_report_has_a_key_and_every_key_a_page(screen: type[ReportScreen]) -> None:
+def test_report_pages_have_one_key_each(screen: type[ReportScreen]) -> None:
     asked = [parse(action.command) for action in actions_for(screen.where)]
     assert {given[0] for _, name, given in asked if name == "show_page"} == set(screen.pages)

@@ -1,34 +1,29 @@
-"""One row for the places of a mode: what it shows, and what its keys decide."""
+"""One row for the places of a mode on the adjudicate screen."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
 
-from mast_tui.adjudication import Adjudication, conflict_groups, take_on
+from mast_tui.adjudication import Adjudication, take_on
 from mast_tui.adjudication.conflicts import take_side
 from mast_tui.labels import Target
 from mast_tui.session import Session
-from mast_tui.study.model import Study
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.ui.dialogs.dialog import NoteScreen
 from mast_tui.ui.study.guidelines import GuidelinesScreen
-from mast_tui.workspace import NewEvent, Workspace
-from mast_tui.workspace.events.types import StudySet
 from tests import waiting
-from tests.ui.office import Office, said
-from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
+from tests.ui.office import Office, adjudicate, adjudicating, said
+from tests.ui.stage import MAST, SLUGS, Stage, finding, missing, suggest
 
 CODE = "2.6"
 
 
 def mark(office: Office, who: str, *spans: int, name: str = "one", code: str = CODE) -> None:
-    """Somebody labels spans (from 1) with one mode, and finishes."""
-    with closing(Workspace.open(office.workspace)) as store:
-        trace = office.trace(name)
+    """Label spans (from 1) with one mode for somebody, and finish."""
+    trace = office.trace(name)
+    with office.store() as store:
         session = Session.open(store, trace, MAST, who, blind=False)
         for number in spans:
             key = trace.span(number - 1).key
@@ -46,56 +41,40 @@ def office(tmp_path: Path) -> Office:
     return office
 
 
-@asynccontextmanager
-async def adjudicating(office: Office, size: tuple[int, int] = (120, 40)) -> AsyncIterator[Stage]:
-    """The adjudicate screen of alice, quiet after its start."""
-    async with stage(office.folder, workspace=office.workspace, annotator="alice", size=size) as on:
-        await on.press("A")
-        yield on
-
-
-def screen(on: Stage) -> AdjudicateScreen:
-    return next(s for s in on.app.screen_stack if isinstance(s, AdjudicateScreen))
-
-
 def row(on: Stage) -> tuple[str, str]:
-    """State of the row under the cursor, and what it says."""
-    found = screen(on).queue.row
+    found = adjudicate(on).queue.row
     assert found is not None
     return str(found.state), found.summary
 
 
 def shown(on: Stage) -> list[tuple[int | None, str, list[str]]]:
-    """The sides with their numbers and places, and what is settled beside them."""
-    sides = screen(on).evidence.sides.sides
+    sides = adjudicate(on).evidence.sides.sides
     return [(one.number, one.name, [place.words for place in one.places]) for one in sides]
 
 
-def gold(office: Office, name: str = "one", code: str = CODE) -> list[tuple[int, int]]:
-    """Where a mode shows by the gold: first and last span (from 1)."""
-    trace = office.trace(name)
-    with closing(Workspace.open(office.workspace)) as store:
-        trace_id = office.trace_id(store, name)
-        work = Adjudication(store, MAST, trace_id, "alice", order=trace.index_of)
+def gold(office: Office, who: str = "alice", *, code: str = CODE) -> list[tuple[int, int]]:
+    """Return where a mode shows by the gold: first and last span (from 1)."""
+    trace = office.trace("one")
+    with office.store() as store:
+        trace_id = office.trace_id(store, "one")
+        work = Adjudication(store, MAST, trace_id, who, order=trace.index_of)
         found = [label.target for label in work.gold.labels if label.mode == SLUGS[code]]
     ends = [(trace.index_of(t.first or ""), trace.index_of(t.last or "")) for t in found]
     return [(first + 1, last + 1) for first, last in ends if first is not None and last is not None]
 
 
 def reasons(office: Office) -> list[str]:
-    with closing(Workspace.open(office.workspace)) as store:
+    with office.store() as store:
         found = store.decisions(office.trace_id(store, "one"), MAST.ref)
     return [decision.reason for decision in found]
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
-async def test_one_row_shows_where_each_annotator_sees_it(
-    office: Office, size: tuple[int, int]
-) -> None:
-    async with adjudicating(office, size) as on:
+async def test_the_row_shows_the_places_of_each_side(office: Office, size: tuple[int, int]) -> None:
+    async with adjudicating(office, size=size) as on:
         assert "1 left in 1 trace" in on.lines[0]
         assert row(on) == ("open", "at #10, #12 / #7")
-        sides = screen(on).evidence.sides
+        sides = adjudicate(on).evidence.sides
         assert shown(on) == [
             (1, "alice", ["#10", "#12"]),
             (2, "bob", ["#7"]),
@@ -103,16 +82,14 @@ async def test_one_row_shows_where_each_annotator_sees_it(
         ]
         assert "where is it?" in str(sides.border_title)
         text = on.text
-        assert "settled  #2" in text
-        assert "1 alice  #10" in text
-        assert "2 bob  #7" in text
-        marks = screen(on).evidence.timeline.marks
+        assert not missing(text, "settled  #2", "1 alice  #10", "2 bob  #7")
+        marks = adjudicate(on).evidence.timeline.marks
         assert [[m.code for m in marks.marks_on(place)] for place in (6, 9, 11, 1)] == [
             ["2"], ["1"], ["1"], [],
         ]  # fmt: skip
 
 
-async def test_one_key_decides_all_places_and_one_undo_takes_them_back(office: Office) -> None:
+async def test_one_key_decides_all_places(office: Office) -> None:
     cases = (
         ("1", [(2, 2), (10, 10), (12, 12)], "2 of 3 places taken at #10, #12, as alice"),
         ("2", [(2, 2), (7, 7)], "1 of 3 places taken at #7, as bob"),
@@ -127,14 +104,13 @@ async def test_one_key_decides_all_places_and_one_undo_takes_them_back(office: O
             assert "1 of 1 decided" in on.lines[0]
             assert row(on)[0] == "decided"
             await on.press("u")
-            assert gold(office) == [(2, 2)]
-            assert row(on) == ("open", "at #10, #12 / #7")
+            assert (gold(office), row(on)) == ([(2, 2)], ("open", "at #10, #12 / #7"))
             await on.press("U")
             assert gold(office) == expected
             await on.press("u")
 
 
-async def test_a_place_alone_a_decided_row_and_a_place_of_ones_own(office: Office) -> None:
+async def test_single_places_are_dropped_changed_and_added(office: Office) -> None:
     async with adjudicating(office) as on:
         await on.press("tab")
         assert "0 drops it alone" in said(on)
@@ -142,47 +118,40 @@ async def test_a_place_alone_a_decided_row_and_a_place_of_ones_own(office: Offic
         assert row(on) == ("open", "at #10 / #7")
         assert "its other places are open" in said(on)
         assert shown(on)[2:] == [(None, "settled", ["#2"]), (None, "dropped", ["#12"])]
-        assert screen(on).focused is screen(on).evidence.sides
+        assert adjudicate(on).focused is adjudicate(on).evidence.sides
         await on.press("e", "k", "enter")
         assert row(on) == ("open", "place: only bob")
-        assert screen(on).focused is screen(on).evidence.sides
+        assert adjudicate(on).focused is adjudicate(on).evidence.sides
         await on.press("b")
-        assert gold(office) == [(2, 2), (7, 7), (9, 10)]
-        assert row(on)[0] == "decided"
+        assert (gold(office), row(on)[0]) == ([(2, 2), (7, 7), (9, 10)], "decided")
         await on.press("u", "u", "u")
-        assert row(on) == ("open", "at #10, #12 / #7")
-        assert gold(office) == [(2, 2)]
+        assert (row(on), gold(office)) == (("open", "at #10, #12 / #7"), [(2, 2)])
         await on.press("1")
         assert row(on) == ("decided", "at #10, #12, as alice")
         assert "✓ taken" in next(line for line in on.lines if "1 alice" in line)
         await on.press("2")
-        assert row(on) == ("decided", "at #7, as bob")
-        assert gold(office) == [(2, 2), (7, 7)]
+        assert (row(on), gold(office)) == (("decided", "at #7, as bob"), [(2, 2), (7, 7)])
         await on.press("u", "u")
         await on.press("e", "j", "enter")
         assert gold(office) == [(2, 2), (7, 8)]
         assert "nothing left" in on.lines[0]
 
 
-async def test_a_settled_place_is_looked_at_and_not_decided_among_the_sides(
-    office: Office,
-) -> None:
+async def test_settled_places_are_shown_and_not_decided(office: Office) -> None:
     async with adjudicating(office) as on:
         await on.press("tab", "j", "j", "j")
-        assert screen(on).evidence.timeline.index == 1
+        assert adjudicate(on).evidence.timeline.index == 1
         for key in ("0", "e", "l"):
             await on.press(key)
             assert "not in question" in said(on)
             assert isinstance(on.app.screen, AdjudicateScreen)
-        assert gold(office) == [(2, 2)]
-        assert row(on)[0] == "open"
+        assert (gold(office), row(on)[0]) == ([(2, 2)], "open")
 
 
-async def test_another_mode_gets_all_places_or_the_one_under_the_cursor(office: Office) -> None:
+async def test_another_mode_takes_all_places_or_one(office: Office) -> None:
     async with adjudicating(office) as on:
         await on.press("tab", "j", "l", *"1.5", "enter")
-        assert gold(office, code="1.5") == [(12, 12)]
-        assert row(on)[0] == "open"
+        assert (gold(office, code="1.5"), row(on)[0]) == ([(12, 12)], "open")
         await on.press("u")
         assert gold(office, code="1.5") == []
         await on.press("escape", "l", *"1.5", "enter")
@@ -190,9 +159,15 @@ async def test_another_mode_gets_all_places_or_the_one_under_the_cursor(office: 
         assert gold(office) == [(2, 2)]
 
 
-async def test_a_reason_is_of_all_places(office: Office) -> None:
+async def test_guideline_page_and_reason_are_of_all_places(office: Office) -> None:
     async with adjudicating(office) as on:
-        await on.press("1", "m")
+        await on.press("1", "p")
+        assert isinstance(on.app.screen, GuidelinesScreen)
+        assert "Decided cases: 1" in on.text
+        assert "one.json: 2 of 3 places taken at #10, #12" in on.text
+        await on.press("tab", "enter")
+        assert row(on)[0] == "decided"
+        await on.press("m")
         assert isinstance(on.app.screen, NoteScreen)
         await on.press(*"so", "enter")
         assert reasons(office) == ["so", "so", "so"]
@@ -201,21 +176,9 @@ async def test_a_reason_is_of_all_places(office: Office) -> None:
         assert reasons(office) == ["so!", "so!", "so!"]
 
 
-async def test_the_page_of_the_mode_has_one_case_and_leads_back_to_the_row(
-    office: Office,
-) -> None:
-    async with adjudicating(office) as on:
-        await on.press("1", "p")
-        assert isinstance(on.app.screen, GuidelinesScreen)
-        assert "Decided cases: 1" in on.text
-        assert "one.json: 2 of 3 places taken at #10, #12" in on.text
-        await on.press("tab", "enter")
-        assert row(on)[0] == "decided"
-
-
-async def test_earlier_decisions_on_single_places_are_part_of_the_row(office: Office) -> None:
+async def test_earlier_decisions_on_single_places_are_kept(office: Office) -> None:
     trace = office.trace("one")
-    with closing(Workspace.open(office.workspace)) as store:
+    with office.store() as store:
         trace_id = office.trace_id(store, "one")
         work = Adjudication(store, MAST, trace_id, "alice", order=trace.index_of)
         first = work.gold.conflicts[0]
@@ -229,17 +192,17 @@ async def test_earlier_decisions_on_single_places_are_part_of_the_row(office: Of
         assert "1 of 1 decided" in on.lines[0]
 
 
-async def test_what_another_decides_of_it_meanwhile_is_said_once(office: Office) -> None:
+async def test_a_decision_of_another_person_is_announced(office: Office) -> None:
     trace = office.trace("one")
     async with adjudicating(office) as on:
         await on.press("1")
-        with closing(Workspace.open(office.workspace)) as store:
+        with office.store() as store:
             trace_id = office.trace_id(store, "one")
             take_on(store, MAST, "carol", [trace_id])
             work = Adjudication(store, MAST, trace_id, "carol", order=trace.index_of)
-            row_now = screen(on).queue.current_subject
+            row_now = adjudicate(on).queue.current_subject
             assert row_now is not None
-            again = screen(on).queue.items[trace_id].question(row_now.mode + "@")
+            again = adjudicate(on).queue.items[trace_id].question(row_now.mode + "@")
             assert again is not None
             work.decide_together(again.take_side("bob"))
         for _ in waiting.until(lambda: "carol" in said(on)):
@@ -251,7 +214,7 @@ async def test_what_another_decides_of_it_meanwhile_is_said_once(office: Office)
         assert row(on) == ("decided", "at #7, as bob")
 
 
-async def test_what_is_asked_anew_is_not_told_as_settled(office: Office) -> None:
+async def test_reopened_places_are_not_settled(office: Office) -> None:
     async with adjudicating(office) as on:
         await on.press("1")
     mark(office, "alice", 12)  # a second time: it is hers no more
@@ -270,7 +233,7 @@ async def test_what_is_asked_anew_is_not_told_as_settled(office: Office) -> None
         assert "changed since" not in on.lines[0]
 
 
-async def test_a_changed_row_is_confirmed_by_one_key(office: Office) -> None:
+async def test_a_changed_row_is_confirmed(office: Office) -> None:
     async with adjudicating(office) as on:
         await on.press("1")
     mark(office, "bob", 8)
@@ -290,53 +253,27 @@ async def test_sides_beyond_nine_are_numbered_and_taken_with_enter(tmp_path: Pat
     office = Office(tmp_path / "set")
     for number in range(1, 12):
         mark(office, f"p{number:02}", number)
-    async with stage(
-        office.folder, workspace=office.workspace, annotator="p01", size=(120, 40)
-    ) as on:
-        await on.press("A")
-        sides = screen(on).evidence.sides
-        assert [side.number for side in sides.sides] == list(range(1, 12))
-        assert "Enter takes it" in next(line for line in on.lines if "p10" in line)
-        marks = screen(on).evidence.timeline.marks
-        assert [mark.code for mark in marks.marks_on(9)] == ["10"]
-        await on.press("tab", *["j"] * 9, "enter")
-        assert gold_of(office) == [10]
-        assert "as p10" in said(on)
-
-
-async def test_a_judge_is_told_from_the_tenth_side_in_the_timeline(tmp_path: Path) -> None:
-    office = Office(tmp_path / "set")
-    for number in range(1, 11):
-        mark(office, f"p{number:02}", number)
     trace = office.trace("one")
     suggest(office.workspace, trace, [finding(trace, CODE, 10, 10)])
-    async with stage(
-        office.folder, workspace=office.workspace, annotator="p01", size=(120, 40)
-    ) as on:
-        await on.press("A")
-        await on.press("b", "J")
-        marks = screen(on).evidence.timeline.marks
-        assert [mark.code for mark in marks.marks_on(9)] == ["10", "judge"]
+    async with adjudicating(office, "p01") as on:
+        sides = adjudicate(on).evidence.sides
+        assert [side.number for side in sides.sides] == list(range(1, 12))
+        assert "Enter takes it" in next(line for line in on.lines if "p10" in line)
+        marks = adjudicate(on).evidence.timeline.marks
+        assert [mark.code for mark in marks.marks_on(9)] == ["10"]
+        await on.press("tab", *["j"] * 9, "enter")
+        assert gold(office, "p01") == [(10, 10)]
+        assert "as p10" in said(on)
+        await on.press("J")
+        assert [mark.code for mark in adjudicate(on).evidence.timeline.marks.marks_on(9)] == [
+            "10",
+            "judge",
+        ]
 
 
-def gold_of(office: Office) -> list[int]:
-    trace = office.trace("one")
-    with closing(Workspace.open(office.workspace)) as store:
-        work = Adjudication(store, MAST, office.trace_id(store, "one"), "p01", order=trace.index_of)
-        assert conflict_groups(work.gold.conflicts) == ()
-        found = [trace.index_of(label.target.first or "") for label in work.gold.labels]
-    return [index + 1 for index in found if index is not None]
-
-
-async def test_letters_stand_for_the_sides_of_places(office: Office) -> None:
-    with closing(Workspace.open(office.workspace)) as store:
-        traces = tuple(record.trace_id for record in store.traces())
-        study = Study(MAST.ref, ("alice", "bob"), ("carol",), (traces,), names_hidden=True)
-        store.append([NewEvent("alice", None, MAST.ref, None, StudySet(None, study))])
-    async with stage(
-        office.folder, workspace=office.workspace, annotator="carol", size=(120, 40)
-    ) as on:
-        await on.press("A")
+async def test_hidden_names_of_sides_are_letters(office: Office) -> None:
+    office.set_study(names_hidden=True)
+    async with adjudicating(office, "carol") as on:
         assert "1 A  #" in on.text
         assert "alice" not in on.text
         await on.press("1")

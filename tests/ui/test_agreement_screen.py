@@ -1,4 +1,4 @@
-"""The agreement screen: figures over what one may know, in words, and the pages of them."""
+"""The agreement screen: figures, their pages, and the traces behind a figure."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ import pytest
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Table
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
+from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.reports.agreement import AgreementScreen
 from mast_tui.ui.reports.agreement_traces import AgreementTracesScreen
 from mast_tui.ui.reports.lines import value_text
 from tests import waiting
 from tests.ui.office import Office, said
-from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest
-
-UNSURE = VerdictValue.UNSURE
+from tests.ui.stage import MAST, SLUGS, Stage, finding, missing, stage, suggest
 
 
 @pytest.fixture
-def two(office: Office) -> Office:
+def finished(office: Office) -> Office:
     """alice and bob have finished two traces; they differ on 1.3 in one of them."""
     office.label("alice", "one", {"1.3": (3, 8), "2.6": (9, 9)})
     office.label("bob", "one", {"2.6": (9, 9)})
@@ -35,7 +34,6 @@ def two(office: Office) -> Office:
 async def agreeing(
     office: Office, who: str = "alice", size: tuple[int, int] = (120, 40), *, blind: bool = False
 ) -> AsyncIterator[Stage]:
-    """The agreement screen with its figures."""
     async with stage(
         office.folder, workspace=office.workspace, annotator=who, size=size, blind=blind
     ) as on:
@@ -43,14 +41,10 @@ async def agreeing(
         yield on
 
 
-def screen(on: Stage) -> AgreementScreen:
-    assert isinstance(on.app.screen, AgreementScreen)
-    return on.app.screen
-
-
 def cells(on: Stage, code: str) -> Mapping[str, str]:
-    """What stands in the cells of a mode's row, in the first table that has one."""
-    tables = [part for part in screen(on).main_list.parts if isinstance(part, Table)]
+    tables = [
+        part for part in on.screen(AgreementScreen).main_list.parts if isinstance(part, Table)
+    ]
     table, row = next(
         (table, row) for table in tables for row in table.rows if row.cells.get("code") == code
     )
@@ -58,75 +52,74 @@ def cells(on: Stage, code: str) -> Mapping[str, str]:
     return {key: value_text(cell, kinds[key]) for key, cell in row.cells.items() if key in kinds}
 
 
-def heading(on: Stage) -> str:
-    """The titles over the columns of the first table, as they stand on the screen."""
+def titles_line(on: Stage) -> str:
     return next(line for line in on.lines[2:] if " n " in line)
 
 
-def words(on: Stage) -> str:
-    """What is told of the row under the cursor."""
-    return screen(on).detail.text
+def detail_of(on: Stage) -> str:
+    return on.screen(AgreementScreen).detail.text
 
 
-async def test_figures_stand_under_their_titles_on_pages_with_digits(two: Office) -> None:
-    async with agreeing(two) as on:
-        assert "alice and bob" in on.lines[0]
-        assert "2 traces by both" in on.lines[0]
+async def test_figures_and_pages(finished: Office) -> None:
+    assert finished.passes("alice", "one")[-1].revealed_at is None
+    async with agreeing(finished) as on:
+        assert not missing(on.lines[0], "alice and bob", "2 traces by both")
+        assert finished.passes("alice", "one")[-1].revealed_at is not None
         figures = cells(on, "1.3")
         assert (figures["n"], figures["raw_agreement"]) == ("2", "0.50")
         assert figures["prevalence"] == "1.00/0.50"
         row = next(line for line in on.lines if "Step repetition" in line)
         columns = {"raw": "raw_agreement", "P+": "positive_agreement", "AC1": "gwet_ac1"}
         for title, column in columns.items():
-            end = heading(on).index(title) + len(title)
+            end = titles_line(on).index(title) + len(title)
             assert row[:end].split()[-1] == figures[column]
-        pages = list(screen(on).pages)
+        pages = list(on.screen(AgreementScreen).pages)
         seen = []
         for _ in pages:
-            seen.append(screen(on).page)
+            seen.append(on.screen(AgreementScreen).page)
             await on.press("tab")
         assert seen == pages == ["modes", "categories", "pairs", "spans", "judge"]
-        assert screen(on).page == "modes"
+        assert on.screen(AgreementScreen).page == "modes"
         await on.press("2")
-        assert screen(on).page == "categories"
-        assert "1.1, 1.2, 1.3" in words(on)
-        assert screen(on).main_list.rows[0].cells["n"] == 10
+        assert on.screen(AgreementScreen).page == "categories"
+        assert "1.1, 1.2, 1.3" in detail_of(on)
+        assert on.screen(AgreementScreen).main_list.rows[0].cells["n"] == 10
         await on.press("3")
         assert "three people or more" in " ".join(on.text.split())
         await on.press("4")
         figures = cells(on, "2.6")
         assert (figures["places"], figures["f1_exact"]) == ("2", "1.00")
         await on.press("G", "k")
-        assert str(screen(on).detail.border_title).startswith("alice")
-        assert re.search(r"places marked +3", words(on))
+        assert str(on.screen(AgreementScreen).detail.border_title).startswith("alice")
+        assert re.search(r"places marked +3", detail_of(on))
         await on.press("1")
         await on.press("j", "j", "a")
         assert isinstance(on.app.screen, AdjudicateScreen)
         assert on.app.screen.queue.mode == SLUGS["1.3"]
         assert "1 left in 1 trace" in on.lines[0]
         await on.press("escape")
-        assert screen(on).main_list.row == screen(on).main_list.rows[2]
+        assert (
+            on.screen(AgreementScreen).main_list.row == on.screen(AgreementScreen).main_list.rows[2]
+        )
         await on.press("G", "a")
         assert "choose a mode" in said(on).lower()
 
 
-async def test_intervals_come_with_the_words_on_what_they_rest_on(two: Office) -> None:
-    two.label("alice", "three", {})
-    two.label("bob", "three", {"3.1": (4, 4)})
-    async with agreeing(two) as on:
+async def test_intervals_are_explained(finished: Office) -> None:
+    finished.label("alice", "three", {})
+    finished.label("bob", "three", {"3.1": (4, 4)})
+    async with agreeing(finished) as on:
         await on.press(*(["j"] * (len(MAST.modes) + 1)))
-        assert screen(on).main_list.row_key == ("modes", "pooled")
+        assert on.screen(AgreementScreen).main_list.row_key == ("modes", "pooled")
         interval = r" 0\.\d\d \[-?\d\.\d\d, \d\.\d\d\]"
         assert re.search(interval, next(line for line in on.lines if line.startswith("▌")))
-        assert re.search(rf"raw agreement *{interval}", words(on))
-        assert "the jackknife over the traces" in words(on)
-        assert "trace × mode pairs have a verdict by both" in words(on)
+        assert re.search(rf"raw agreement *{interval}", detail_of(on))
+        assert "the jackknife over the traces" in detail_of(on)
+        assert "trace × mode pairs have a verdict by both" in detail_of(on)
 
 
-async def test_what_only_others_have_finished_is_counted_as_adjudicator_and_recorded(
-    two: Office,
-) -> None:
-    async with agreeing(two, "carol") as on:
+async def test_hidden_traces_are_counted_as_adjudicator(finished: Office) -> None:
+    async with agreeing(finished, "carol") as on:
         assert "2 traces hidden from you. o = include them as adjudicator" in on.text
         await on.press("j")
         assert "o look as adjudicator" in on.lines[-1]
@@ -134,11 +127,11 @@ async def test_what_only_others_have_finished_is_counted_as_adjudicator_and_reco
         await on.press("o")
         assert "no longer label them" in on.text.replace("\n", " ") or "longer label" in on.text
         await on.press("n")
-        assert not two.passes("carol", "one")
+        assert not finished.passes("carol", "one")
         assert "Step repetition" not in on.text
         await on.press("o", "a")
-        assert two.adjudicates("carol", "one")
-        assert two.adjudicates("carol", "two")
+        assert finished.adjudicates("carol", "one")
+        assert finished.adjudicates("carol", "two")
         assert cells(on, "1.3")["n"] == "2"
         await on.press("j")
         assert "look as adjudicator" not in on.lines[-1]
@@ -146,25 +139,19 @@ async def test_what_only_others_have_finished_is_counted_as_adjudicator_and_reco
         assert "included already" in said(on)
 
 
-async def test_a_trace_that_one_has_begun_stays_left_out(two: Office) -> None:
-    two.label("carol", "one", {"1.1": (1, 1)}, finish=False)
-    async with agreeing(two, "carol") as on:
+async def test_a_trace_with_an_open_pass_is_not_counted(finished: Office) -> None:
+    finished.label("carol", "one", {"1.1": (1, 1)}, finish=False)
+    async with agreeing(finished, "carol") as on:
         await on.press("o", "a")
-        assert two.adjudicates("carol", "two")
-        assert not two.adjudicates("carol", "one")
+        assert finished.adjudicates("carol", "two")
+        assert not finished.adjudicates("carol", "one")
         assert cells(on, "1.3")["n"] == "1"
 
 
-async def test_showing_figures_makes_ones_own_finish_stand(two: Office) -> None:
-    assert two.passes("alice", "one")[-1].revealed_at is None
-    async with agreeing(two):
-        assert two.passes("alice", "one")[-1].revealed_at is not None
-
-
-async def test_p_counts_last_passes_and_back(two: Office) -> None:
+async def test_first_or_last_passes_are_counted(finished: Office) -> None:
     # After finishing, a change opens a second look, which only the last passes hold.
-    two.label("bob", "one", {"1.3": (3, 8)})
-    async with agreeing(two) as on:
+    finished.label("bob", "one", {"1.3": (3, 8)})
+    async with agreeing(finished) as on:
         assert "first pass" in on.lines[0]
         assert cells(on, "1.3")["raw_agreement"] == "0.50"
         await on.press("p")
@@ -176,115 +163,221 @@ async def test_p_counts_last_passes_and_back(two: Office) -> None:
         assert cells(on, "1.3")["raw_agreement"] == "1.00"
 
 
-async def test_without_two_finishers_it_says_what_it_needs(office: Office) -> None:
+async def test_agreement_without_two_annotators(office: Office) -> None:
     office.label("alice", "one", {})
     async with agreeing(office) as on:
-        assert "two people who have finished" in on.text
-        assert "alice has finished 1 trace." in on.text
+        assert not missing(on.text, "two people who have finished", "alice has finished 1 trace.")
         await on.press("5")
         assert "No judge has looked at a trace" in on.text
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
-async def test_what_has_to_be_read_together_fits_and_no_number_is_cut(
-    two: Office, size: tuple[int, int]
-) -> None:
-    two.label("carol", "one", {"3.1": UNSURE})
-    async with agreeing(two, size=size) as on:
+async def test_main_columns_fit_on_a_narrow_terminal(finished: Office) -> None:
+    finished.label("carol", "one", {"3.1": VerdictValue.UNSURE})
+    async with agreeing(finished, size=(80, 24)) as on:
         for title in ("n", "raw", "mean κ", "α", "AC1"):
-            assert f" {title} " in f"{heading(on)} "
+            assert f" {title} " in f"{titles_line(on)} "
         for code in ("1.3", "2.6"):
             row = next(line for line in on.lines if f" {code} " in line)
             assert cells(on, code)["cohen_kappa"] in row.split()
 
 
-async def test_a_pair_has_its_traces_and_unfolds_to_its_figures_by_mode(two: Office) -> None:
-    two.label("carol", "one", {"1.3": (3, 8)})
-    async with agreeing(two) as on:
+async def test_a_pair_unfolds_and_lists_its_traces(finished: Office) -> None:
+    finished.label("carol", "one", {"1.3": (3, 8)})
+    async with agreeing(finished) as on:
         await on.press("3", "down")
-        assert screen(on).main_list.chosen == "with alice"
+        assert on.screen(AgreementScreen).main_list.chosen == "with alice"
         await on.press("right")
-        assert screen(on).main_list.chosen == "with bob"
-        assert "14 trace × mode pairs have a verdict by both" in words(on)
+        assert on.screen(AgreementScreen).main_list.chosen == "with bob"
+        assert "14 trace × mode pairs have a verdict by both" in detail_of(on)
         await on.press("enter")
         assert isinstance(on.app.screen, AgreementTracesScreen)
         assert "bob and carol" in on.lines[0]
         assert "alice" not in on.lines[1]
         await on.press("escape")
-        assert (screen(on).main_list.row_key, screen(on).main_list.chosen) == (
-            ("pairs_kappa", "carol"),
-            "with bob",
-        )
+        assert (
+            on.screen(AgreementScreen).main_list.row_key,
+            on.screen(AgreementScreen).main_list.chosen,
+        ) == (("pairs_kappa", "carol"), "with bob")
         await on.press("3", "G", "k")
         assert "▌  ▸ alice and carol, by mode" in on.text
         await on.press("enter")
         assert "▌  ▾ alice and carol, by mode" in on.text
         await on.press("j", "j", "j")
-        assert str(screen(on).detail.border_title).startswith("1.3")
-        assert "1 trace has a verdict by both" in words(on)
+        assert str(on.screen(AgreementScreen).detail.border_title).startswith("1.3")
+        assert "1 trace has a verdict by both" in detail_of(on)
         await on.press("k", "k", "k", "enter")
         assert "▌  ▸ alice and carol, by mode" in on.text
 
 
-async def test_without_files_and_indices_places_are_not_compared(two: Office) -> None:
-    two.lose_order("one", "two")
-    two.file("three")
-    async with agreeing(two) as on:
+async def test_places_without_known_order_are_left_out(finished: Office) -> None:
+    finished.lose_order("one", "two")
+    finished.file("three")
+    async with agreeing(finished) as on:
         await on.press("4")
         assert "of 2 traces" in on.text
         await on.press("1")
         assert cells(on, "1.3")["n"] == "2"
 
 
-async def test_a_judge_is_held_against_gold_and_against_people(two: Office) -> None:
-    trace = two.trace("one")
-    suggest(two.workspace, trace, [finding(trace, "1.3", 3, 8)])
-    suggest(two.workspace, two.trace("two"), [])
-    async with agreeing(two) as on:
+async def test_a_judge_is_compared_with_gold_and_with_people(finished: Office) -> None:
+    trace = finished.trace("one")
+    suggest(finished.workspace, trace, [finding(trace, "1.3", 3, 8)])
+    suggest(finished.workspace, finished.trace("two"), [])
+    async with agreeing(finished) as on:
         await on.press("5")
         assert "against gold" in on.lines[0]
-        # In one of the two people differ, so there is no gold yet.
-        assert cells(on, "1.3")["n"] == "1"
-        assert cells(on, "1.3")["true_positive_rate"] == "0.00"
+        # In one of the finished people differ, so there is no gold yet.
+        assert (cells(on, "1.3")["n"], cells(on, "1.3")["true_positive_rate"]) == ("1", "0.00")
         await on.press("c")
         assert "against alice" in on.lines[0]
-        assert cells(on, "1.3")["n"] == "2"
-        assert cells(on, "1.3")["true_positive_rate"] == "0.50"
+        assert (cells(on, "1.3")["n"], cells(on, "1.3")["true_positive_rate"]) == ("2", "0.50")
         await on.press("j", "j")
-        assert "only alice in 1" in words(on)
-        assert "mast-tui study" in words(on)
+        assert not missing(detail_of(on), "only alice in 1", "mast-tui study")
 
 
-async def test_who_works_blind_learns_nothing_of_what_judges_say_elsewhere(two: Office) -> None:
+async def test_blind_annotators_see_no_judge_on_other_traces(finished: Office) -> None:
     for name in ("one", "three"):
-        trace = two.trace(name)
-        suggest(two.workspace, trace, [finding(trace, "1.3", 3, 8)])
-    async with agreeing(two) as on:
+        trace = finished.trace(name)
+        suggest(finished.workspace, trace, [finding(trace, "1.3", 3, 8)])
+    async with agreeing(finished) as on:
         await on.press("5")
         await on.press("j", "j")
-        assert "On 1 trace that nobody has labelled" in words(on)
-    async with agreeing(two, "bob", blind=True) as on:
+        assert "On 1 trace that nobody has labelled" in detail_of(on)
+    async with agreeing(finished, "bob", blind=True) as on:
         await on.press("5")
         await on.press("j", "j")
-        assert "1 unlabelled trace left out" in words(on)
-        assert "hidden from you" in words(on)
-        assert "that nobody has labelled the judge says" not in words(on)
+        assert not missing(detail_of(on), "1 unlabelled trace left out", "hidden from you")
+        assert "that nobody has labelled the judge says" not in detail_of(on)
 
 
-async def test_what_others_finish_meanwhile_is_told_and_counted_when_asked_for(
-    two: Office,
-) -> None:
-    async with agreeing(two) as on:
+async def test_new_finishes_are_announced_and_counted_on_request(finished: Office) -> None:
+    async with agreeing(finished) as on:
         assert cells(on, "1.3")["n"] == "2"
-        two.label("alice", "three", {})
-        two.label("bob", "three", {}, finish=False)
+        finished.label("alice", "three", {})
+        finished.label("bob", "three", {}, finish=False)
         for _ in waiting.until(lambda: "new since" in said(on)):
             await on.pilot.pause()
         assert said(on).startswith("1 new since")
-        two.label("bob", "three", {})
+        finished.label("bob", "three", {})
         for _ in waiting.until(lambda: "2 new since" in said(on)):
             await on.pilot.pause()
         assert cells(on, "1.3")["n"] == "2"
         await on.press("O")
         assert cells(on, "1.3")["n"] == "3"
         assert "new since" not in said(on)
+
+
+@pytest.fixture
+def differing(office: Office) -> Office:
+    """Both say that 1.3 is present in ``both``, bob alone in ``bobs``, nobody in ``none``."""
+    for name, alice, bob in (("none", 0, 0), ("both", 1, 1), ("bobs", 0, 1)):
+        office.label("alice", name, {"1.3": (3, 8)} if alice else {})
+        office.label("bob", name, {"1.3": (5, 8)} if bob else {})
+    return office
+
+
+def listed(on: Stage) -> list[str]:
+    return [
+        str(row.cells["trace"]).removesuffix(".json")
+        for row in on.screen(AgreementTracesScreen).main_list.rows
+    ]
+
+
+async def test_traces_behind_figures_lead_to_their_screens(differing: Office) -> None:
+    async with agreeing(differing) as on:
+        await on.press("j", "j", "enter")
+        assert listed(on) == ["bobs", "both", "none"]
+        assert "1 where the sides differ" in on.lines[0]
+        assert on.screen(AgreementTracesScreen).detail.text.splitlines()[:2] == [
+            "alice: absent",
+            "bob: present",
+        ]
+
+        await on.press("enter")
+        opened = on.screen(AdjudicateScreen)
+        assert opened.queue.row is not None
+        assert opened.queue.name_of(opened.queue.row.trace_id) == "bobs.json"
+        await on.press("escape", "j", "enter")
+        # What was agreed on is listed there, with the cursor on it.
+        opened = on.screen(AdjudicateScreen)
+        assert opened.queue.row is not None
+        assert opened.queue.name_of(opened.queue.row.trace_id) == "both.json"
+        await on.press("escape", "j", "enter")
+        assert isinstance(on.app.screen, AnnotateScreen)
+
+        await on.press("escape")
+        assert (
+            on.screen(AgreementTracesScreen).main_list.row
+            == on.screen(AgreementTracesScreen).main_list.rows[2]
+        )
+        await on.press("escape")
+        agreement = on.screen(AgreementScreen).main_list
+        assert agreement.row == agreement.rows[2]
+        await on.press("g")
+        await on.press("j", "j", "enter", "v")
+        assert listed(on) == ["bobs"]
+        await on.press("v")
+        assert len(listed(on)) == 3
+        await on.press("escape", "g", "enter", "v")
+        assert "differ in none" in on.screen(AgreementTracesScreen).hints.message
+        await on.press("escape", "g")
+        await on.press(*(["j"] * (len(MAST.modes) + 1)), "enter")
+        assert len(listed(on)) == 3 * len(MAST.modes)
+        assert on.screen(AgreementTracesScreen).main_list.rows[0].cells["code"] == "1.3"
+        await on.press("escape", "4")
+        await on.press("g", "j", "j", "enter")
+        assert listed(on) == ["both", "bobs"]
+        assert on.screen(AgreementTracesScreen).detail.text.splitlines()[:2] == [
+            "alice: #3–8",
+            "bob: #5–8",
+        ]
+
+
+async def test_annotators_open_the_trace_at_the_label_if_others_adjudicate(
+    differing: Office,
+) -> None:
+    differing.set_study("one")
+    async with agreeing(differing) as on:
+        await on.press("j", "j", "enter")
+        await on.press("enter")
+        assert isinstance(on.app.screen, AnnotateScreen)
+        assert on.number == 5
+
+
+async def test_errors_of_a_judge_open_at_its_suggestion(differing: Office) -> None:
+    for name, spans in (("none", (9, 9)), ("both", (3, 8)), ("bobs", (3, 3))):
+        trace = differing.trace(name)
+        suggest(differing.workspace, trace, [finding(trace, "1.3", *spans)])
+    async with agreeing(differing) as on:
+        await on.press("5")
+        await on.press("c")
+        await on.press("j", "j", "enter")
+        assert {row.cells["note"] for row in on.screen(AgreementTracesScreen).main_list.rows} == {
+            "false alarm",
+            "",
+        }
+        assert listed(on)[-1] == "both"
+        await on.press("v")
+        await on.press(*(["j"] * listed(on).index("none")), "enter")
+        assert isinstance(on.app.screen, AnnotateScreen)
+        assert on.number == 9
+        await on.press("escape", "escape")
+        assert isinstance(on.app.screen, AgreementScreen)
+        assert "against alice" in on.lines[0]
+
+
+async def test_figures_are_updated_on_coming_back(differing: Office) -> None:
+    for name in ("none", "both", "bobs"):
+        suggest(differing.workspace, differing.trace(name), [])
+    async with agreeing(differing) as on:
+        await on.press("5")
+        await on.press("j", "j")
+        row = on.screen(AgreementScreen).main_list.row
+        assert row is not None
+        assert row.cells["n"] == 2
+        await on.press("a")
+        await on.press("2")
+        await on.press("escape")
+        row = on.screen(AgreementScreen).main_list.row
+        assert row is not None
+        assert (row.cells["name"], row.cells["n"]) == ("Step repetition", 3)

@@ -1,18 +1,31 @@
-"""Narrowing the timeline: by kind, error, label, suggestion and match, and leaving that again."""
+"""The filter of the timeline by kind, agent, error, label, suggestion and match."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mast_tui.traces.library import read_file, read_fully
-from mast_tui.traces.model import SpanKind
-from mast_tui.ui.annotate.filter import FilterChoice, SpanFilter
+from mast_tui.labels import Target
+from mast_tui.traces.model import Span, SpanColumns, SpanKind, SpanStatus
+from mast_tui.ui.annotate.filter import (
+    EVERYTHING,
+    FilterChoice,
+    FilterScan,
+    MarkedSpans,
+    SpanFilter,
+    SpanRanges,
+)
+from mast_tui.ui.annotate.search import Hits
+from mast_tui.ui.trace_view.gutter import place_of
 from tests.traces import rollouts
-from tests.ui.settle import settle
-from tests.ui.stage import Stage, finding, read_trace, stage, suggest, write_trace
+from tests.ui.build import SmallTrace
+from tests.ui.stage import Stage, finding, missing, read_trace, stage, suggest, write_trace
 
 
 @pytest.fixture
@@ -25,7 +38,6 @@ def workspace(tmp_path: Path, small: Path) -> Path:
 
 
 def shown(on: Stage) -> list[int]:
-    """The numbers of the spans in the timeline."""
     timeline = on.annotate.timeline
     return [timeline.rows.index_at(row) + 1 for row in range(timeline.row_count)]
 
@@ -35,12 +47,11 @@ def title(on: Stage) -> str:
 
 
 def choice(on: Stage) -> str:
-    """What the dialog shows."""
-    assert isinstance(on.app.screen, FilterChoice)
+    on.screen(FilterChoice)
     return on.text
 
 
-async def test_kinds_are_chosen_by_single_keys_and_kept(small: Path) -> None:
+async def test_kinds_are_chosen_by_keys_and_ranges_follow_the_filter(small: Path) -> None:
     async with stage(small) as on:
         await on.press("j", "j", "F", "c")
         assert "tool calls · 4 of 12" in choice(on)
@@ -48,35 +59,27 @@ async def test_kinds_are_chosen_by_single_keys_and_kept(small: Path) -> None:
         await on.press("o")
         assert shown(on) == [3, 4, 5, 6, 7, 8, 10, 11]
         await on.press("o", "enter")
-        assert shown(on) == [3, 5, 7, 10]
-        assert title(on) == "Timeline · tool calls · 4 of 12"
+        assert (shown(on), title(on)) == ([3, 5, 7, 10], "Timeline · tool calls · 4 of 12")
         assert on.number == 3
         await on.press("j")
         assert on.number == 5
         await on.press("1", "3")
         assert on.labels == {("1.3", 5, 5)}
-
-
-async def test_a_range_goes_by_what_is_shown(small: Path) -> None:
-    async with stage(small) as on:
+        await on.press("u", "escape")
         await on.press("F", "c", "enter")
         await on.press("g", "v", "j", "1", "3")
         assert on.labels == {("1.3", 3, 5)}
 
 
-async def test_escape_x_and_an_empty_choice_show_everything(small: Path) -> None:
+async def test_everything_is_shown_again(small: Path) -> None:
     async with stage(small) as on:
         await on.press("j", "F", "c", "escape")
-        assert len(shown(on)) == 12
-        assert on.number == 2
-        assert title(on) == "Timeline"
+        assert (len(shown(on)), on.number, title(on)) == (12, 2, "Timeline")
         await on.press("F", "c")
         await on.press("enter")
         assert len(shown(on)) < 12
         await on.press("escape")
-        assert len(shown(on)) == 12
-        assert on.number == 3
-        assert title(on) == "Timeline"
+        assert (len(shown(on)), on.number, title(on)) == (12, 3, "Timeline")
         await on.press("F", "c", "e", "x")
         assert "all 12 spans" in choice(on)
         await on.press("enter")
@@ -91,7 +94,7 @@ async def test_escape_x_and_an_empty_choice_show_everything(small: Path) -> None
         assert on.number == 2
 
 
-async def test_escape_takes_back_first_what_was_set_last(small: Path) -> None:
+async def test_escape_undoes_filter_and_search_in_reverse_order(small: Path) -> None:
     async with stage(small) as on:
         everything = len(shown(on))
         await on.press("/", *"pod", "enter")
@@ -108,19 +111,7 @@ async def test_escape_takes_back_first_what_was_set_last(small: Path) -> None:
         assert (on.annotate.state.needle, len(shown(on))) == ("", narrowed)
         await on.press("escape")
         assert len(shown(on)) == everything
-
-
-async def test_labelled_and_suggested_spans(small: Path, workspace: Path) -> None:
-    async with stage(small, workspace=workspace) as on:
-        await on.press("j", "v", "j", "1", "1", "F", "l", "enter")
-        assert shown(on) == [2, 3]
-        await on.press("F", "l", "s", "enter")
-        assert shown(on) == [4, 9]
-        assert title(on) == "Timeline · suggested · 2 of 12"
-
-
-async def test_a_filter_and_a_search_at_once(small: Path) -> None:
-    async with stage(small) as on:
+        await on.press("g")
         await on.press("/", *"restart", "enter")
         await on.press("F", "/", "enter")
         assert shown(on) == [1, 9, 10, 11]
@@ -132,26 +123,29 @@ async def test_a_filter_and_a_search_at_once(small: Path) -> None:
         await on.press("g")
         await on.press("F", "m", "enter")
         await on.press("/", *"crashloop", "enter")
-        assert len(shown(on)) == 12
-        assert on.number == 4
+        assert (len(shown(on)), on.number) == (12, 4)
         await on.press("n")
         assert on.number == 6
 
 
-async def test_going_to_what_is_not_shown_leaves_the_filter_and_says_so(
+async def test_labelled_and_suggested_spans_and_leaving_the_filter(
     small: Path, workspace: Path
 ) -> None:
     async with stage(small, workspace=workspace) as on:
+        await on.press("j", "v", "j", "1", "1", "F", "l", "enter")
+        assert shown(on) == [2, 3]
+        await on.press("F", "l", "s", "enter")
+        assert (shown(on), title(on)) == ([4, 9], "Timeline · suggested · 2 of 12")
+        await on.press("escape", "g")
         await on.press("F", "m", "enter")
         assert 4 not in shown(on)
         await on.press("]")
-        assert on.number == 4
-        assert len(shown(on)) == 12
+        assert (on.number, len(shown(on))) == (4, 12)
         assert "Filter removed: #4 does not match" in on.message
         assert title(on) == "Timeline"
 
 
-async def test_whoever_is_blind_is_offered_no_suggestions(small: Path, workspace: Path) -> None:
+async def test_blind_annotators_are_offered_no_suggestions(small: Path, workspace: Path) -> None:
     async with stage(small, workspace=workspace, blind=True) as on:
         await on.press("F")
         assert "suggested" not in choice(on)
@@ -160,17 +154,16 @@ async def test_whoever_is_blind_is_offered_no_suggestions(small: Path, workspace
         assert on.annotate.filter.present_filter.shows_all
 
 
-async def test_another_trace_is_shown_as_a_whole(small: Path, tmp_path: Path) -> None:
+async def test_another_trace_is_not_filtered(small: Path, tmp_path: Path) -> None:
     other = write_trace(tmp_path / "z.json")
     async with stage(small, other) as on:
         await on.press("enter", "F", "c", "enter")
         assert len(shown(on)) == 4
         await on.press(">")
-        assert len(shown(on)) == 12
-        assert title(on) == "Timeline"
+        assert (len(shown(on)), title(on)) == (12, "Timeline")
 
 
-async def test_rows_are_clicked_and_one_key_leaves_out_log_records(small: Path) -> None:
+async def test_kinds_are_clicked_and_log_records_left_out(small: Path) -> None:
     async with stage(small) as on:
         await on.press("F")
         await on.pilot.click(".offer")
@@ -178,13 +171,12 @@ async def test_rows_are_clicked_and_one_key_leaves_out_log_records(small: Path) 
         assert shown(on) == [1, 2, 9, 12]
         await on.press("escape")
         await on.press("F", "n")
-        assert "no log records · 12 of 12" in choice(on)
-        assert "[x] all but log records" in choice(on)
+        assert not missing(choice(on), "no log records · 12 of 12", "[x] all but log records")
         await on.press("c", "enter")
         assert title(on) == "Timeline · tool calls, no log records · 4 of 12"
 
 
-async def test_search_and_filter_go_on_into_what_the_index_gains(tmp_path: Path) -> None:
+async def test_search_and_filter_cover_spans_that_are_read_later(tmp_path: Path) -> None:
     path = tmp_path / "rollout.jsonl"
     filler = "word " * 60
     records = [rollouts.meta()]
@@ -200,28 +192,151 @@ async def test_search_and_filter_go_on_into_what_the_index_gains(tmp_path: Path)
         assert on.annotate.timeline.row_count == 1500
 
 
-async def test_a_filter_takes_in_what_an_index_gains(tmp_path: Path) -> None:
-    path = tmp_path / "rollout.jsonl"
-    path.write_text(
-        "".join(
-            json.dumps(record) + "\n"
-            for record in [
-                rollouts.meta(),
-                *(rollouts.message("user", f"{number} " + "x" * 900) for number in range(2000)),
-            ]
-        ),
-        "utf-8",
+TRACE = SmallTrace("a", "b", "c", "d", "e")
+SPAN = TRACE.span(2)
+
+
+def keeps(chosen: SpanFilter, marks: Mapping[str, Set[int]], span: Span) -> bool:
+    return (
+        (not chosen.kinds or span.kind in chosen.kinds)
+        and (not chosen.agents or span.agent in chosen.agents)
+        and not (chosen.no_logs and span.kind is SpanKind.LOG)
+        and (not chosen.errors or span.status is SpanStatus.ERROR)
+        and (not chosen.labelled or span.index in marks["labelled"])
+        and (not chosen.suggested or span.index in marks["suggested"])
+        and (not chosen.matches or span.index in marks["matches"])
     )
-    async with stage(path) as on:
-        screen, trace = on.annotate, read_file(path, named=True).traces[0]
-        first = len(trace)
-        assert first < 2000
-        screen.state.trace = screen.timeline.trace = trace
-        screen.filter.apply(SpanFilter(kinds=frozenset({SpanKind.MESSAGE})))
-        await settle(on.pilot)
-        assert screen.timeline.row_count == first
-        read_fully(trace)
-        screen.filter.check_new_spans()
-        await settle(on.pilot)
-        assert screen.timeline.row_count == 2000
-        assert title(on) == "Timeline · messages · 2,000 of 2,000"
+
+
+def steps(kinds: Sequence[SpanKind], agents: Sequence[str], failed: Set[int]) -> list[Span]:
+    return [
+        replace(
+            SPAN,
+            index=index,
+            kind=kind,
+            agent=agents[index % len(agents)],
+            status=SpanStatus.ERROR if index in failed else SpanStatus.OK,
+        )
+        for index, kind in enumerate(kinds)
+    ]
+
+
+class Steps(SmallTrace):
+    """A trace of these steps."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        super().__init__(*(str(span.index) for span in spans))
+        self._steps = spans
+
+    def span(self, index: int, /) -> Span:
+        return self._steps[index]
+
+
+places = st.frozensets(st.integers(0, 29))
+filters = st.builds(
+    SpanFilter,
+    st.frozensets(st.sampled_from(SpanKind), max_size=2),
+    st.frozensets(st.sampled_from("ab"), max_size=1),
+    *[st.booleans()] * 5,
+)
+
+
+@given(
+    st.lists(st.sampled_from(SpanKind), max_size=30),
+    st.sampled_from(["a", "ab", "abc"]),
+    places,
+    filters,
+    st.tuples(places, places, places),
+    st.integers(1, 12),
+)
+def test_filters_keep_the_spans_that_match(
+    kinds: list[SpanKind],
+    agents: str,
+    failed: frozenset[int],
+    chosen: SpanFilter,
+    marks: tuple[frozenset[int], frozenset[int], frozenset[int]],
+    most: int,
+) -> None:
+    spans = steps(kinds, agents, failed)
+    labelled, suggested, matches = marks
+    hits = Hits(15)
+    hits.add((index, 1) for index in sorted(matches))
+    own, asked = (SpanRanges((index, index) for index in found) for found in (labelled, suggested))
+    narrowing = FilterScan(Steps(spans), chosen, MarkedSpans(own, asked, hits))
+    found: list[int] = []
+    while narrowing.seen < len(spans):
+        found += narrowing.step(most)
+    named = {"labelled": labelled, "suggested": suggested, "matches": matches}
+    assert found == [span.index for span in spans if keeps(chosen, named, span)]
+
+
+def test_a_filter_reads_columns_slice_by_slice() -> None:
+    class Columns(SmallTrace):
+        def span(self, index: int, /) -> Span:
+            raise AssertionError(f"span {index} was made")
+
+        def columns(self, first: int, end: int, /) -> SpanColumns:
+            return TRACE.columns(first, end)
+
+    chosen = replace(EVERYTHING.with_agent("agent").with_kind(SpanKind.MESSAGE), errors=False)
+    narrowing = FilterScan(Columns("a", "b", "c", "d", "e"), chosen, MarkedSpans())
+    assert list(narrowing.step(9)) == [0, 1, 2, 3, 4]
+    narrowing = FilterScan(
+        TRACE, SpanFilter(matches=True), MarkedSpans(matches=SpanRanges([(0, 0), (2, 4)]))
+    )
+    assert (list(narrowing.step(3)), narrowing.seen) == ([0, 2], 3)
+    assert (list(narrowing.step(10)), list(narrowing.step(10))) == ([3, 4], [])
+
+
+def test_choosing_twice_and_descriptions() -> None:
+    assert EVERYTHING.with_kind(SpanKind.LOG).with_kind(SpanKind.LOG).shows_all
+    assert not EVERYTHING.with_agent("a").shows_all
+    chosen = EVERYTHING.with_kind(SpanKind.TOOL_RESULT).with_kind(SpanKind.MESSAGE)
+    assert chosen.description == "messages or tool results"
+    assert replace(chosen.with_agent("bob"), errors=True).description == (
+        "messages or tool results, by bob, errors"
+    )
+    assert EVERYTHING.description == ""
+
+
+def test_places_of_targets() -> None:
+    targets = [Target("k3", "k1"), Target(None, None), Target("k9", "k9"), Target("k4", "k9")]
+    found = [place_of(target, TRACE.index_of) for target in targets]
+    assert found == [(1, 3), None, None, (4, 4)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), max_size=8))
+def test_span_ranges_hold_the_indices_of_all_ranges(spans: list[tuple[int, int]]) -> None:
+    ranges = [(first, first + more) for first, more in spans]
+    found = SpanRanges(ranges)
+    wanted = [i for i in range(40) if any(a <= i <= b for a, b in ranges)]
+    assert list(found.within(0, 40)) == wanted
+    assert list(found.within(7, 20)) == [i for i in wanted if 7 <= i < 20]
+
+
+def test_slow_steps_and_idle_times_are_found_across_slices() -> None:
+    call, result, message = SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT, SpanKind.MESSAGE
+    times = (
+        (message, 0.0, None),
+        (call, 1.0, 11.0),
+        (result, 11.5, None),
+        (call, 12.0, None),
+        (message, None, None),
+        (result, 30.0, None),
+        (message, 89.0, None),
+        (message, 149.0, None),
+        (result, 300.0, None),
+        (message, 290.0, 295.0),
+    )
+    spans = [
+        replace(SPAN, index=index, kind=kind, start=start, end=end)
+        for index, (kind, start, end) in enumerate(times)
+    ]
+    for limit in (1, 3, 20):
+        found = {}
+        for name in ("slow", "idle"):
+            scan = FilterScan(Steps(spans), EVERYTHING.toggled(name), MarkedSpans())
+            found[name] = [i for _ in range(len(spans)) for i in scan.step(limit)]
+        assert found == {"slow": [1, 5, 8], "idle": [7]}
+    both = FilterScan(Steps(spans), SpanFilter(errors=True, slow=True), MarkedSpans())
+    assert list(both.step(20)) == []

@@ -1,4 +1,4 @@
-"""Finishing a trace, taking it back, and what comes after."""
+"""Finishing a trace, undoing the finish, and second looks."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.ui.stage import (
     SLUGS,
     Stage,
     finding,
+    missing,
     read_trace,
     stage,
     suggest,
@@ -28,7 +29,7 @@ def long(tmp_path: Path) -> Path:
     return write_trace(tmp_path / "long.json", repeating(2))
 
 
-async def test_with_everything_read_open_modes_are_absent(small: Path) -> None:
+async def test_finishing_and_editing_afterwards(small: Path, tmp_path: Path) -> None:
     async with stage(small) as on:
         await on.press("1", "3", "_", "2", "6", "D")
         assert on.session.finished
@@ -40,9 +41,20 @@ async def test_with_everything_read_open_modes_are_absent(small: Path) -> None:
         assert "✓" in on.lines[0]
         await on.press("D")
         assert "finished already" in on.message
+        await on.undo_all()
+        await on.press("1", "3", "D", "j", "2", "6")
+        current = on.session.current
+        assert current is not None
+        assert (current.number, current.kind) == (2, PassKind.SECOND_LOOK)
+        assert not on.session.finished
+        assert on.labels == {("1.3", 1, 1), ("2.6", 2, 2)}
+        first = on.session.workspace.labels(annotator="alice", pass_number=1)
+        assert [label.mode for label in first] == [SLUGS["1.3"]]
+        await on.press("D")
+        assert on.session.finished
 
 
-async def test_with_spans_unread_it_is_asked_once(long: Path) -> None:
+async def test_finishing_asks_about_unread_spans(long: Path) -> None:
     async with stage(long) as on:
         await on.press("1", "3")
         for answer, finished, absent in (
@@ -52,8 +64,7 @@ async def test_with_spans_unread_it_is_asked_once(long: Path) -> None:
             ("j", True, True),
         ):
             await on.press("D")
-            assert "1 of 6 spans read" in on.text
-            assert "Not read: #2 to #6" in on.text
+            assert not missing(on.text, "1 of 6 spans read", "Not read: #2 to #6")
             await on.press(answer)
             assert on.session.finished is finished, answer
             expected = VerdictValue.ABSENT if absent else None
@@ -61,22 +72,25 @@ async def test_with_spans_unread_it_is_asked_once(long: Path) -> None:
             assert on.session.verdict(SLUGS["1.3"]) is VerdictValue.PRESENT
             if finished:
                 await on.press("u")
+        await on.undo_all()
+        await on.press("j")  # by itself: spans in a burst of moves may not be drawn
+        await on.press("D", "g")
+        assert on.number == 3
+        assert not on.session.finished
+        assert LONG[:40] in on.text
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
-async def test_the_open_modes_are_named_and_each_is_said_by_one_key(
-    long: Path, size: tuple[int, int]
-) -> None:
-    async with stage(long, size=size) as on:
+async def test_open_modes_are_answered_by_one_key_each(long: Path) -> None:
+    async with stage(long, size=(80, 24)) as on:
         await on.press("1", "3", "_", "2", "6", "D")
         assert "12 modes without a verdict" in on.text
         for mode in MAST.modes:
-            named = any(f" {mode.code} {mode.name[:10]}" in line for line in dialog(on))
+            named = any(f" {mode.code} {mode.name[:10]}" in line for line in lines_of_dialog(on))
             assert named is (mode.code not in ("1.3", "2.6"))
-        assert any("set unanswered modes absent" in line for line in dialog(on))
+        assert any("set unanswered modes absent" in line for line in lines_of_dialog(on))
         await on.press("a")
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.ABSENT
-        assert any("1.1 Disobey" in line and "absent" in line for line in dialog(on))
+        assert any("1.1 Disobey" in line and "absent" in line for line in lines_of_dialog(on))
         await on.press("a", "b", "b", "b")
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.UNSURE
         assert on.session.verdict(SLUGS["1.2"]) is None
@@ -89,7 +103,7 @@ async def test_the_open_modes_are_named_and_each_is_said_by_one_key(
         assert on.session.verdict(SLUGS["3.3"]) is VerdictValue.ABSENT
 
 
-async def test_after_the_last_trace_it_is_said_what_can_be_done_next(tmp_path: Path) -> None:
+async def test_the_last_finish_names_the_next_steps(tmp_path: Path) -> None:
     one = write_trace(tmp_path / "one.json")
     other = write_trace(tmp_path / "two.json", [{"role": "user", "content": "Another."}])
     configuration_path().parent.mkdir(parents=True, exist_ok=True)
@@ -107,25 +121,13 @@ async def test_after_the_last_trace_it_is_said_what_can_be_done_next(tmp_path: P
         assert "all your traces are finished: F4 exports · K shows agreement" in on.message
 
 
-def dialog(on: Stage) -> list[str]:
-    """The lines of the question."""
+def lines_of_dialog(on: Stage) -> list[str]:
     width = len(on.lines[0])
     inside = slice((width - 72) // 2 + 2, (width + 72) // 2 - 2)
     return [line[inside] for line in on.lines]
 
 
-async def test_the_first_unread_span_can_be_gone_to(long: Path) -> None:
-    async with stage(long) as on:
-        await on.press("j")  # by itself: a span that is passed by in a burst may not be drawn
-        await on.press("D", "g")
-        assert on.number == 3
-        assert not on.session.finished
-        assert LONG[:40] in on.text
-
-
-async def test_a_finish_is_taken_back_before_anything_was_revealed_and_not_after(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_a_finish_is_undone_until_something_is_revealed(small: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.db"
     async with stage(small, workspace=place, annotator="bob") as on:
         await on.press("1", "1", "D")
@@ -147,22 +149,7 @@ async def test_a_finish_is_taken_back_before_anything_was_revealed_and_not_after
         assert "the finish stands" in on.message
 
 
-async def test_an_edit_after_finishing_opens_a_second_look(small: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
-    async with stage(small, workspace=place) as on:
-        await on.press("1", "3", "D", "j", "2", "6")
-        current = on.session.current
-        assert current is not None
-        assert (current.number, current.kind) == (2, PassKind.SECOND_LOOK)
-        assert not on.session.finished
-        assert on.labels == {("1.3", 1, 1), ("2.6", 2, 2)}
-        first = on.session.workspace.labels(annotator="alice", pass_number=1)
-        assert [label.mode for label in first] == [SLUGS["1.3"]]
-        await on.press("D")
-        assert on.session.finished
-
-
-async def test_suggestions_without_an_answer_are_named(long: Path, tmp_path: Path) -> None:
+async def test_unanswered_suggestions_are_counted(long: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.db"
     trace = read_trace(long)
     suggest(place, trace, [finding(trace, "1.1", 2, 2), finding(trace, "1.3", 3, 3)])

@@ -1,16 +1,23 @@
-"""Labelling with keys: spans, ranges, quotes, the whole trace, and what two digits do."""
+"""Labels by keys on spans, ranges, quotes and the whole trace, and the digits of modes."""
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
-from mast_tui.labels import Severity
+import pytest
+
+from mast_tui.labels import Severity, VerdictValue
+from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.library import samples_folder
+from mast_tui.ui.annotate.labelling import DigitEntry, TypedDigit, type_digit
+from mast_tui.ui.dialogs.opening import first_keys
 from mast_tui.ui.library.screen import LibraryScreen
-from tests.ui.stage import CODES, PLAN, stage
+from tests.ui.build import taxonomy_of
+from tests.ui.stage import CODES, MAST, PLAN, missing, shown_key, stage
 
 
-async def test_two_digits_or_a_name_label_the_span_or_the_range(small: Path) -> None:
+async def test_digits_or_a_name_label_a_span_or_range(small: Path) -> None:
     async with stage(small) as on:
         await on.press("j", "1", "3")
         assert on.labels == {("1.3", 2, 2)}
@@ -22,8 +29,7 @@ async def test_two_digits_or_a_name_label_the_span_or_the_range(small: Path) -> 
         assert "1.3 ●" not in on.row(2)
         await on.press("u", "u", "u", "g")
         await on.press("1")
-        assert "1▁" in on.lines[-1]
-        assert "3 Step repetition" in on.lines[-1]
+        assert not missing(on.lines[-1], "1▁", "3 Step repetition")
         assert on.labels == set()
         await on.press("9")
         assert "no mode 19" in on.lines[-1]
@@ -54,7 +60,7 @@ async def test_two_digits_or_a_name_label_the_span_or_the_range(small: Path) -> 
         assert on.labels == {(code, 1, 1) for code in CODES.values()}
 
 
-async def test_a_range_is_labelled_whichever_end_it_began_at(small: Path) -> None:
+async def test_a_range_is_labelled_from_either_end(small: Path) -> None:
     async with stage(small) as on:
         for keys in ("jjjvjj", "jjjjjvkk"):
             await on.press("g", *keys)
@@ -71,7 +77,7 @@ async def test_a_range_is_labelled_whichever_end_it_began_at(small: Path) -> Non
             await on.press("u", "u")
 
 
-async def test_a_quote_is_marked_word_by_word(small: Path) -> None:
+async def test_quotes_and_the_whole_trace_are_labelled(small: Path) -> None:
     async with stage(small) as on:
         await on.press("j", "w", "w", "w", "v", "w", "w", "w", "b")
         await on.press("1", "1")
@@ -80,10 +86,7 @@ async def test_a_quote_is_marked_word_by_word(small: Path) -> None:
         assert target.quote == "at the pods"
         assert PLAN[target.char_start : target.char_end] == target.quote
         assert on.annotate.state.selection.is_plain
-
-
-async def test_a_quote_is_marked_with_the_mouse(small: Path) -> None:
-    async with stage(small) as on:
+        await on.undo_all()
         await on.press("j")
         view = on.annotate.span_view
         # One column is margin; the border is another. The cells are in the middle of the words.
@@ -97,10 +100,7 @@ async def test_a_quote_is_marked_with_the_mouse(small: Path) -> None:
             assert label.target.quote == "first, then at the Événements"
             assert PLAN[label.target.char_start : label.target.char_end] == label.target.quote
             await on.press("u")
-
-
-async def test_the_whole_trace_is_labelled(small: Path) -> None:
-    async with stage(small) as on:
+        await on.undo_all()
         await on.press("t")
         assert "whole trace" in on.lines[-1]
         await on.press("1", "5")
@@ -122,10 +122,12 @@ async def test_every_sample_is_labelled_at_both_ends(tmp_path: Path) -> None:
         assert isinstance(on.app.screen, LibraryScreen)
         await on.press("enter")
         seen = set()
-        for _ in on.app.catalog.traces:
-            trace = on.annotate.trace
-            assert trace is not None
+        for number in range(len(on.app.catalog.traces)):
+            trace = on.trace
             seen.add(trace.identity.trace_id)
+            if number % 3:
+                await on.press(">")
+                continue
             await on.press("1", "1", "G", "v", "k", "3", "2", "j", "w", "v", "w", "2", "6")
             last = len(trace)
             assert on.labels == {("1.1", 1, 1), ("3.2", last - 1, last), ("2.6", last, last)}
@@ -136,3 +138,83 @@ async def test_every_sample_is_labelled_at_both_ends(tmp_path: Path) -> None:
         assert seen == on.app.catalog.traces.keys()
         await on.press("<", "<", ">")
         assert {code for code, _, _ in on.labels} == {"1.1", "3.2", "2.6"}
+
+
+DIGITS = "0123456789"
+BY_PLACE = taxonomy_of("A1", "A2", "B-x", *(f"C{n}" for n in range(20)))
+
+
+def typed(
+    taxonomy: Taxonomy, keys: str, purpose: VerdictValue = VerdictValue.PRESENT
+) -> TypedDigit:
+    """Return what the last key did."""
+    done = TypedDigit(DigitEntry(purpose, None, True))
+    for key in keys:
+        done = type_digit(done.entry, key, taxonomy)
+    return done
+
+
+@pytest.mark.parametrize("purpose", list(VerdictValue))
+@pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE], ids=["MAST", "by place"])
+def test_each_pair_of_digits_is_a_mode_or_refused(
+    taxonomy: Taxonomy, purpose: VerdictValue
+) -> None:
+    by_keys = {taxonomy.keys_of(mode): mode for mode in taxonomy.modes}
+    if purpose is VerdictValue.PRESENT:
+        by_keys["00"] = taxonomy.open_mode
+    firsts = {keys[0] for keys in by_keys}
+    for first, second in product(DIGITS, DIGITS):
+        begun = typed(taxonomy, first, purpose)
+        assert begun.mode is None
+        if first not in firsts:
+            assert begun.refused
+            assert begun.entry == DigitEntry()
+            continue
+        assert begun.refused is None
+        assert begun.entry == DigitEntry(purpose, first, True)
+        done = type_digit(begun.entry, second, taxonomy)
+        assert done.mode == by_keys.get(first + second)
+        assert (done.refused is None) == (done.mode is not None)
+        assert done.entry.first is None
+        assert not done.entry.has_begun
+
+
+@pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE, taxonomy_of("A1")])
+def test_the_welcome_shows_digits_of_a_mode(taxonomy: Taxonomy) -> None:
+    keys = dict(first_keys(taxonomy, shown_key, blind=False))
+    first, second = next(key for key in keys if key[0].isdigit()).split()
+    assert taxonomy.by_digits(first, second) in taxonomy.modes
+    assert keys.keys() - dict(first_keys(taxonomy, shown_key, blind=True)).keys() == {"]"}
+
+
+def test_modes_are_typed_by_code_or_by_place() -> None:
+    for mode in MAST.modes:
+        assert typed(MAST, mode.code.replace(".", "")).mode == mode
+    assert [typed(BY_PLACE, f"{place:02d}").mode for place in range(1, 24)] == list(BY_PLACE.modes)
+    assert typed(BY_PLACE, "24").refused
+    assert typed(BY_PLACE, "00", VerdictValue.ABSENT).refused
+
+
+@pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE], ids=["MAST", "by place"])
+def test_the_footer_offers_the_next_digits(taxonomy: Taxonomy) -> None:
+    for first in DIGITS:
+        entry = typed(taxonomy, first).entry
+        offered = (
+            {digit for digit in DIGITS if type_digit(entry, digit, taxonomy).mode is not None}
+            if entry.first
+            else set()
+        )
+        assert {digit for digit, _ in entry.candidates(taxonomy)} == offered
+        if offered:
+            prompt = entry.prompt(taxonomy, 400)
+            assert all(mode.name in prompt for _, mode in entry.candidates(taxonomy))
+            narrow = entry.prompt(taxonomy, 78)
+            assert len(narrow) <= 78
+            names = [part.partition(" ")[2] for part in narrow.split("  ")[1:]]
+            assert len(set(names)) == len(entry.candidates(taxonomy))
+
+
+def test_the_prompt_names_the_purpose() -> None:
+    prompts = {DigitEntry(purpose, None, True).prompt(MAST, 78) for purpose in VerdictValue}
+    assert len(prompts) == len(VerdictValue)
+    assert all(MAST.keys_of(MAST.modes[0]) in prompt for prompt in prompts)

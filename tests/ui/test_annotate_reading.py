@@ -1,4 +1,4 @@
-"""Getting about in a trace: folds, search, places by name, the clipboard, the queue."""
+"""Navigation in a trace: folds, search, places by name, and the queue."""
 
 from __future__ import annotations
 
@@ -7,22 +7,19 @@ from pathlib import Path
 from mast_tui.traces.library import samples_folder
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.library.screen import LibraryScreen
-from tests.ui.stage import SMALL, Message, Stage, call, result, stage, write_trace
+from tests.ui.stage import Message, Stage, call, result, stage, write_runs, write_trace
 
 LONG = "a row of many words that no timeline can show whole, whatever its width " * 4
 
 
 def repeating(times: int) -> list[Message]:
-    """One message, a call and its long answer ``times`` over, and one message."""
     steps: list[Message] = [{"role": "user", "content": LONG}]
     for number in range(times):
         steps += [call(number, "look", f'{{"at": "{LONG}"}}'), result(number, LONG)]
     return [*steps, {"role": "assistant", "content": LONG}]
 
 
-async def test_a_run_of_equal_steps_is_folded_and_its_line_stands_for_all_of_it(
-    small: Path,
-) -> None:
+async def test_equal_steps_are_folded(small: Path) -> None:
     async with stage(small) as on:
         await on.press("j", "j", "space")
         assert on.annotate.timeline.row_count == 7 + 2
@@ -38,17 +35,13 @@ async def test_a_run_of_equal_steps_is_folded_and_its_line_stands_for_all_of_it(
         assert all("1.3 ●" in on.row(number) for number in range(3, 9))
         await on.press("g", "space")
         assert "no equal steps beside it" in on.message
-
-
-async def test_a_fold_opens_for_what_one_goes_to_inside_it(small: Path) -> None:
-    async with stage(small) as on:
+        await on.undo_all()
         await on.press("j", "j", "space")
         await on.press(":", "7", "enter")
-        assert on.number == 7
-        assert on.annotate.timeline.row_count == 12
+        assert (on.number, on.annotate.timeline.row_count) == (7, 12)
 
 
-async def test_one_member_that_was_read_counts_for_its_fold(tmp_path: Path) -> None:
+async def test_a_read_member_counts_for_its_fold(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "long.json", repeating(4))
     async with stage(path) as on:
         await on.press("j", "space")
@@ -62,8 +55,7 @@ async def test_one_member_that_was_read_counts_for_its_fold(tmp_path: Path) -> N
         assert "Not read: #4 to #9" in on.text
 
 
-async def found(on: Stage, *keys: str) -> list[int]:
-    """The numbers of the spans on which the cursor stands after each key."""
+async def spans_after(on: Stage, *keys: str) -> list[int]:
     seen = []
     for key in keys:
         await on.press(key)
@@ -71,7 +63,7 @@ async def found(on: Stage, *keys: str) -> list[int]:
     return seen
 
 
-async def test_search_goes_along_as_one_types_and_labels_nothing(small: Path) -> None:
+async def test_search_while_typing(small: Path) -> None:
     async with stage(small) as on:
         await on.press("/", "r")
         assert on.number == 1
@@ -79,14 +71,13 @@ async def test_search_goes_along_as_one_types_and_labels_nothing(small: Path) ->
         assert on.number == 1
         assert "1 of 4" in on.message
         await on.press("enter")
-        assert await found(on, "n", "n", "n", "n", "N", "N") == [9, 10, 11, 1, 11, 10]
+        assert await spans_after(on, "n", "n", "n", "n", "N", "N") == [9, 10, 11, 1, 11, 10]
         await on.press("escape")
         assert not on.annotate.state.hits
         assert on.number == 10
         # Escape forgets what was looked for: n asks anew.
         await on.press("n", *"crashes", "enter")
-        assert on.number == 9
-        assert on.labels == set()
+        assert (on.number, on.labels) == (9, set())
         await on.press("escape", "g")
         await on.press("/", *"The", "enter")
         assert [i + 1 for i in on.annotate.state.hits] == [9]
@@ -95,8 +86,7 @@ async def test_search_goes_along_as_one_types_and_labels_nothing(small: Path) ->
         await on.press("escape", "g")
         for burst in ("/13", "/1326a-x", '/t13v"'):
             await on.press(*burst)
-            assert on.annotate.state.needle == burst[1:]
-            assert on.labels == set()
+            assert (on.annotate.state.needle, on.labels) == (burst[1:], set())
             assert not on.session.verdicts
             await on.press("escape")
         await on.press("g", *"/13", "enter", "1", "3")
@@ -110,10 +100,9 @@ async def test_search_goes_along_as_one_types_and_labels_nothing(small: Path) ->
         assert isinstance(on.app.screen, LibraryScreen)
 
 
-async def test_one_goes_to_a_number_a_key_and_an_action(small: Path) -> None:
+async def test_going_to_numbers_keys_and_actions(small: Path) -> None:
     async with stage(small) as on:
-        trace = on.annotate.trace
-        assert trace is not None
+        trace = on.trace
         await on.press(":", "9", "enter")
         assert on.number == 9
         await on.press(":", *"#12", "enter")
@@ -128,45 +117,17 @@ async def test_one_goes_to_a_number_a_key_and_an_action(small: Path) -> None:
         assert any("99" in note.message for note in on.app._notifications)
 
 
-async def test_the_text_or_the_quote_is_copied(small: Path) -> None:
-    async with stage(small) as on:
-        await on.press("y")
-        assert on.app.clipboard == SMALL[0]["content"]
-        await on.press("w", "v", "w", "y")
-        assert on.app.clipboard == "Find out"
-
-
-async def test_the_queue_is_gone_through_both_ways_and_round(tmp_path: Path) -> None:
-    names = ["a", "b", "c"]
-    for name in names:
-        steps: list[Message] = [{"role": "user", "content": name}, *SMALL[1:]]
-        write_trace(tmp_path / "runs" / f"{name}.json", steps)
+async def test_the_queue_is_the_filtered_library_both_ways(tmp_path: Path) -> None:
+    write_runs(tmp_path / "runs", "run-a", "pear", "run-b", "run-c")
     async with stage(tmp_path / "runs") as on:
-        await on.press("enter")
+        await on.press("/", *"run-", "enter", "enter")
         seen = []
         for key in ("}", ">", "}", "{", "<"):
-            trace = on.annotate.trace
-            assert trace is not None
-            seen.append(trace.path.stem)
+            seen.append(on.trace.path.stem[-1])
             await on.press(key)
         assert seen == ["a", "b", "c", "a", "c"]
         await on.press("escape")
         assert isinstance(on.app.screen, LibraryScreen)
-
-
-async def test_the_queue_is_what_the_library_has_filtered(tmp_path: Path) -> None:
-    for name in ("apple-1", "pear", "apple-2"):
-        steps: list[Message] = [{"role": "user", "content": name}, *SMALL[1:]]
-        write_trace(tmp_path / "runs" / f"{name}.json", steps)
-    async with stage(tmp_path / "runs") as on:
-        await on.press("/", *"apple", "enter", "enter")
-        seen = []
-        for _ in range(3):
-            trace = on.annotate.trace
-            assert trace is not None
-            seen.append(trace.path.stem)
-            await on.press("}")
-        assert seen == ["apple-1", "apple-2", "apple-1"]
 
 
 async def test_escape_leaves_one_thing_at_a_time() -> None:
@@ -180,7 +141,7 @@ async def test_escape_leaves_one_thing_at_a_time() -> None:
         assert isinstance(on.app.screen, LibraryScreen)
 
 
-async def test_keys_behind_an_enter_go_to_what_is_open_then(small: Path) -> None:
+async def test_keys_after_enter_go_to_the_next_dialog(small: Path) -> None:
     async with stage(small) as on:
         await on.press(":", "9", "enter", "1", "3")
         assert on.labels == {("1.3", 9, 9)}

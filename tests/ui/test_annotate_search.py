@@ -1,4 +1,4 @@
-"""Finding text on the annotate screen: every match, in the background, by plain text or pattern."""
+"""Search on the annotate screen: matches, patterns, and their order."""
 
 from __future__ import annotations
 
@@ -25,13 +25,11 @@ def pods(tmp_path: Path) -> Path:
 
 
 def marked(on: Stage) -> list[str]:
-    """What is marked as a match in the text that is shown."""
     view = on.annotate.span_view
     return [view.text[h.start : h.end] for h in view.highlights if h.name == "match"]
 
 
 async def places(on: Stage, *keys: str) -> list[tuple[int, str]]:
-    """After each key the span under the cursor, and which match of how many is said."""
     seen = []
     for key in keys:
         await on.press(key)
@@ -39,7 +37,7 @@ async def places(on: Stage, *keys: str) -> list[tuple[int, str]]:
     return seen
 
 
-async def test_matches_are_gone_through_and_counted_until_the_search_is_left(pods: Path) -> None:
+async def test_matches_are_counted_and_gone_through(pods: Path) -> None:
     async with stage(pods) as on:
         await on.press("/", *"pod", "enter")
         assert marked(on) == ["pod", "pod"]
@@ -74,7 +72,7 @@ async def test_matches_are_gone_through_and_counted_until_the_search_is_left(pod
         assert on.number == 2
 
 
-async def test_what_a_row_shows_is_found_as_well(tmp_path: Path) -> None:
+async def test_texts_of_timeline_rows_are_found(tmp_path: Path) -> None:
     function = {"name": "get_pods", "arguments": '{"namespace": "shop"}'}
     calls = [{"id": "c", "type": "function", "function": function}]
     path = write_trace(
@@ -88,7 +86,7 @@ async def test_what_a_row_shows_is_found_as_well(tmp_path: Path) -> None:
         assert (on.number, "1 of 1" in on.message) == (2, True)
 
 
-async def test_a_regular_expression_is_found_and_marked(pods: Path) -> None:
+async def test_regular_expressions(pods: Path) -> None:
     async with stage(pods) as on:
         for keys in (("/", *"/p.d .a/"), ("ctrl+t", *"p.d .a")):
             await on.press(*keys)
@@ -98,10 +96,6 @@ async def test_a_regular_expression_is_found_and_marked(pods: Path) -> None:
             await on.press("enter", "n")
             assert "2 of 2" in on.message
             await on.press("escape", "g")
-
-
-async def test_a_pattern_may_be_unfinished_and_escape_ends_patterns(pods: Path) -> None:
-    async with stage(pods) as on:
         await on.press("ctrl+t", *"p.d", "escape", "/", *"p.d")
         assert "No span holds" in on.message
         await on.press("escape", "g")
@@ -115,7 +109,7 @@ async def test_a_pattern_may_be_unfinished_and_escape_ends_patterns(pods: Path) 
         assert "No span holds “po(d|x)”" in on.message
 
 
-async def test_another_trace_knows_nothing_of_the_search(pods: Path, tmp_path: Path) -> None:
+async def test_another_trace_has_no_search(pods: Path, tmp_path: Path) -> None:
     other = write_trace(tmp_path / "z.json", [{"role": "user", "content": "a pod"}])
     async with stage(pods, other) as on:
         await on.press("enter", "/", *"pod", "enter", ">")
@@ -124,16 +118,8 @@ async def test_another_trace_knows_nothing_of_the_search(pods: Path, tmp_path: P
         assert marked(on) == []
 
 
-async def test_a_match_is_gone_to_that_the_timeline_has_not_been_told_of(pods: Path) -> None:
-    async with stage(pods) as on:
-        on.annotate.timeline.rows.grow(2)
-        await on.press("/", *"fine", "enter")
-        assert on.number == 4
-
-
-def test_what_stands_between_slashes_is_a_pattern() -> None:
-    assert pattern_in("/a.b/", False) == "a.b"
-    assert pattern_in("a.b", True) == "a.b"
+def test_text_between_slashes_is_a_pattern() -> None:
+    assert (pattern_in("/a.b/", False), pattern_in("a.b", True)) == ("a.b", "a.b")
     assert [pattern_in(typed, False) for typed in ("a.b", "/", "//", "/etc")] == [None] * 4
     assert matcher_for("a.b", False).count("a.b axb", tuple) == 1
 
@@ -156,7 +142,7 @@ def test_hits_are_counted_in_reading_order(times: dict[int, int], start: int) ->
             assert hits.next_to(here, -1) == (before or order)[-1]
 
 
-async def test_a_pattern_that_would_go_back_without_end_is_found(tmp_path: Path) -> None:
+async def test_a_pattern_with_much_backtracking_is_found(tmp_path: Path) -> None:
     texts = ["a" * 60 + "!", "aaa", "a" * 70 + "!"]
     path = write_trace(tmp_path / "a.json", [{"role": "user", "content": t} for t in texts])
     async with stage(path) as on:
@@ -165,8 +151,11 @@ async def test_a_pattern_that_would_go_back_without_end_is_found(tmp_path: Path)
         assert "1 of 1" in on.message
 
 
-async def test_a_search_is_kept_while_one_labels(pods: Path) -> None:
+async def test_a_search_is_kept_while_labelling(pods: Path) -> None:
     async with stage(pods) as on:
         await on.press("/", *"pod", "enter", "n", "1", "3", "n", "n")
-        assert on.labels == {("1.3", 2, 2)}
-        assert (on.number, "1 of 3" in on.message) == (2, True)
+        assert (on.labels, (on.number, "1 of 3" in on.message)) == ({("1.3", 2, 2)}, (2, True))
+        await on.press("escape", "g")
+        on.annotate.timeline.rows.grow(2)
+        await on.press("/", *"fine", "enter")
+        assert on.number == 4

@@ -1,4 +1,4 @@
-"""Suggestions: going round them, and answering each with one key."""
+"""Suggestions on the annotate screen: moving between them and answering by one key."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from mast_tui.labels import Evidence, Finding, Match, Origin, ReviewAnswer
 from mast_tui.session import Suggestion
+from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.annotate.suggestions import Suggestions
 from tests.session.build import review_of
 from tests.ui.stage import (
@@ -16,6 +17,7 @@ from tests.ui.stage import (
     SLUGS,
     Stage,
     finding,
+    missing,
     read_trace,
     stage,
     suggest,
@@ -40,12 +42,13 @@ def judged(small: Path, tmp_path: Path) -> Path:
 
 
 def answers(on: Stage) -> list[ReviewAnswer | None]:
-    """What was said of the three suggestions, in the order of their evidence."""
     given = [review_of(on.session, s.id) for s in on.session.suggestions]
     return [None if review is None else review.answer for review in given]
 
 
-async def test_suggestions_are_gone_round_at_their_evidence(small: Path, judged: Path) -> None:
+async def test_moving_between_suggestions_and_keys_that_do_not_answer(
+    small: Path, judged: Path
+) -> None:
     async with stage(small, workspace=judged) as on:
         assert "3 wait for an answer" in on.text
         for forth, back in ("][", ".,"):
@@ -56,81 +59,57 @@ async def test_suggestions_are_gone_round_at_their_evidence(small: Path, judged:
                 seen.append(on.number)
             # The first one's evidence is in the last span of its range.
             assert seen == [8, 10, 12, 8]
-            assert "Suggestion 1 of 3" in on.text
-            assert "the same call thrice" in on.text
+            assert not missing(on.text, "Suggestion 1 of 3", "the same call thrice")
             seen = []
             for _ in range(3):
                 await on.press(back)
                 seen.append(on.number)
             assert seen == [12, 10, 8]
-
-
-async def test_one_key_answers_and_goes_on_to_the_next(small: Path, judged: Path) -> None:
-    async with stage(small, workspace=judged) as on:
-        await on.press("]", "a")
-        assert on.number == 10
-        assert on.labels == {("1.3", 3, 8)}
-        assert on.session.labels[0].origin is Origin.ACCEPTED
-        await on.press("x")
-        assert on.number == 12
-        assert on.labels == {("1.3", 3, 8)}
-        await on.press("a")
-        assert on.labels == {("1.3", 3, 8), ("3.2", 12, 12)}
-        assert answers(on) == [ReviewAnswer.ACCEPT, ReviewAnswer.REJECT, ReviewAnswer.ACCEPT]
-        # A rejection says nothing about the mode.
-        assert on.session.verdict(next(s for s in CODES if CODES[s] == "1.1")) is None
-        assert "all suggestions answered" in on.message
-        await on.press("]")
-        assert "All suggestions on this trace are answered" in on.message
-
-
-async def test_keys_elsewhere_and_an_edit_that_is_left_answer_nothing(
-    small: Path, judged: Path
-) -> None:
-    async with stage(small, workspace=judged) as on:
         for key in "ax":
             await on.press("g", key)
-            assert answers(on) == [None, None, None]
-            assert on.number == 8
+            assert (answers(on), on.number) == ([None, None, None], 8)
         await on.press("g")
         await on.press("]", "a", "x", "u", "u")
-        assert answers(on) == [None, None, None]
-        assert on.labels == set()
-        assert on.number == 8
+        assert (answers(on), on.labels, on.number) == ([None, None, None], set(), 8)
         await on.press("U")
         assert on.labels == {("1.3", 3, 8)}
         await on.press("u", "g")
         await on.press("]", "e", "escape")
         assert on.annotate.state.selection.is_plain
         await on.press("G", "1", "1")
-        assert answers(on) == [None, None, None]
-        assert on.session.labels[0].origin is Origin.MANUAL
+        assert (answers(on), on.session.labels[0].origin) == ([None, None, None], Origin.MANUAL)
 
 
-async def test_accepting_what_one_has_labelled_makes_no_second_label(
-    small: Path, judged: Path
-) -> None:
+async def test_one_key_answers_and_goes_on(small: Path, judged: Path) -> None:
+    async with stage(small, workspace=judged) as on:
+        await on.press("]", "a")
+        assert (on.number, on.labels) == (10, {("1.3", 3, 8)})
+        assert on.session.labels[0].origin is Origin.ACCEPTED
+        await on.press("x")
+        assert (on.number, on.labels) == (12, {("1.3", 3, 8)})
+        await on.press("a")
+        assert on.labels == {("1.3", 3, 8), ("3.2", 12, 12)}
+        assert answers(on) == [ReviewAnswer.ACCEPT, ReviewAnswer.REJECT, ReviewAnswer.ACCEPT]
+        # A rejection says nothing about the mode.
+        assert on.session.verdict(SLUGS["1.1"]) is None
+        assert "all suggestions answered" in on.message
+        await on.press("]")
+        assert "All suggestions on this trace are answered" in on.message
+
+
+async def test_suggestions_are_accepted_and_edited(small: Path, judged: Path) -> None:
     async with stage(small, workspace=judged) as on:
         await on.press("G", "3", "2", "a")
-        assert on.labels == {("3.2", 12, 12)}
-        assert on.session.labels[0].origin is Origin.MANUAL
-
-
-async def test_a_suggestion_is_edited_to_another_mode_and_range(small: Path, judged: Path) -> None:
-    async with stage(small, workspace=judged) as on:
+        assert (on.labels, on.session.labels[0].origin) == ({("3.2", 12, 12)}, Origin.MANUAL)
+        await on.undo_all()
         await on.press("]", "e")
-        assert on.number == 8
-        assert on.annotate.timeline.range == (2, 7)
+        assert (on.number, on.annotate.timeline.range) == (8, (2, 7))
         assert "edit" in on.lines[-1]
         await on.press("k", "k", "1", "5")
         assert on.labels == {("1.5", 3, 6)}
-        assert on.session.labels[0].origin is Origin.EDITED
-        assert answers(on)[0] is ReviewAnswer.EDIT
-        assert on.number == 10
-
-
-async def test_an_edit_can_take_a_quote_or_the_whole_trace(small: Path, judged: Path) -> None:
-    async with stage(small, workspace=judged) as on:
+        assert {x.origin for x in on.session.labels} == {Origin.EDITED}
+        assert (answers(on)[0], on.number) == (ReviewAnswer.EDIT, 10)
+        await on.undo_all()
         await on.press("]", "]", "e", "t", "1", "1")
         assert on.labels == {("1.1", 0, 0)}
         await on.press("e", "w", "v", "w", "3", "3")
@@ -139,7 +118,7 @@ async def test_an_edit_can_take_a_quote_or_the_whole_trace(small: Path, judged: 
         assert answers(on) == [None, ReviewAnswer.EDIT, ReviewAnswer.EDIT]
 
 
-async def test_the_rules_judge_runs_from_here(small: Path) -> None:
+async def test_the_rules_judge_runs_on_the_open_trace(small: Path) -> None:
     async with stage(small) as on:
         assert "No suggestions on this trace" in on.text
         await on.press("J")
@@ -148,9 +127,11 @@ async def test_the_rules_judge_runs_from_here(small: Path) -> None:
         assert "Suggestion 1 of" in on.text
 
 
-async def test_a_move_looks_for_the_suggestions_on_one_span_alone(
+async def test_a_move_searches_suggestions_of_one_span(
     small: Path, judged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Noting what was read would look up all suggestions, whenever its time comes.
+    monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
     async with stage(small, workspace=judged) as on:
         asked: list[str] = []
         index_of = Suggestions.index_of
@@ -174,9 +155,7 @@ NOT_THERE = Finding(
 )
 
 
-async def test_what_cannot_be_checked_comes_last_and_is_answered_like_the_others(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_suggestions_without_found_quote_come_last(small: Path, tmp_path: Path) -> None:
     trace = read_trace(small)
     place, named = tmp_path / "w.db", trace.span(1).key
     suggest(
@@ -195,20 +174,18 @@ async def test_what_cannot_be_checked_comes_last_and_is_answered_like_the_others
             await on.press("]")
             seen.append((on.number, "quote not in the trace" in on.text))
         assert seen[:2] == [(10, False), (12, False)]
-        assert sorted(seen[2:4]) == [(1, True), (2, True)]
-        assert seen[4] == (10, False)
+        assert (sorted(seen[2:4]), seen[4]) == ([(1, True), (2, True)], (10, False))
         # The last that can be checked is answered: those that cannot follow, then the first.
         await on.press("G", "a")
         assert "quote not in the trace: “never said”" in on.annotate.suggestions.panels[1].text
         await on.press("x", "a")
-        assert on.labels == {("3.2", 12, 12), ("1.2", 2, 2)}
-        assert on.number == 10
+        assert (on.labels, on.number) == ({("3.2", 12, 12), ("1.2", 2, 2)}, 10)
         await on.press("e", "1", "3")
         assert on.labels == {("3.2", 12, 12), ("1.2", 2, 2), ("1.3", 10, 10)}
         assert not on.session.pending
 
 
-async def test_a_mended_place_is_told_and_gone_to(small: Path, tmp_path: Path) -> None:
+async def test_a_moved_place_is_explained(small: Path, tmp_path: Path) -> None:
     trace = read_trace(small)
     place, named = tmp_path / "w.db", trace.span(4).key
     found = finding(trace, "3.2", 12, 12, quote="fast again")
@@ -222,13 +199,10 @@ async def test_a_mended_place_is_told_and_gone_to(small: Path, tmp_path: Path) -
         assert on.number == 12
         panel = " ".join(on.annotate.suggestions.panels[1].text.split())
         assert "the judge named #5, the quote is in #12" in panel
-        assert "quote found in other words" in panel
-        assert "decisive for the outcome" in panel
+        assert not missing(panel, "quote found in other words", "decisive for the outcome")
 
 
-async def test_an_altered_quote_comes_after_the_others_with_both_wordings(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_an_altered_quote_shows_both_wordings(small: Path, tmp_path: Path) -> None:
     trace, place = read_trace(small), tmp_path / "w.db"
     altered = finding(trace, "1.3", 8, 8, quote="checkout-2 CrashLoopBackOff")
     altered = with_words(altered, match=Match.ALTERED, wording="checkout-3 CrashLoopBackOff")

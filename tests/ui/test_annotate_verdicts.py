@@ -1,14 +1,22 @@
-"""Verdicts without a label, and what keys do to labels that are there."""
+"""Verdicts without labels, keys that change labels, and notes in the user's editor."""
 
 from __future__ import annotations
 
+import shlex
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+import pytest
+
 from mast_tui.labels import Severity, VerdictValue
-from tests.ui.stage import SLUGS, Stage, stage
+from mast_tui.ui.app import MastApp
+from mast_tui.ui.dialogs.dialog import NoteScreen
+from mast_tui.ui.services.external_programs import NoEditor, edited_text, editor_command
+from tests.ui.stage import SLUGS, missing, stage, write_trace
 
 
-async def test_a_verdict_is_typed_shown_and_withdrawn_by_a_label(small: Path) -> None:
+async def test_verdicts_are_typed_and_ask_before_they_remove_labels(small: Path) -> None:
     async with stage(small) as on:
         for key, value in (("-", VerdictValue.ABSENT), ("_", VerdictValue.UNSURE)):
             await on.press(key)
@@ -23,16 +31,12 @@ async def test_a_verdict_is_typed_shown_and_withdrawn_by_a_label(small: Path) ->
             await on.press(key, "1", "3", "1", "3")
             assert on.session.verdict(SLUGS["1.3"]) is VerdictValue.PRESENT
             await on.press("u", "u", "u", "u")
-
-
-async def test_a_verdict_where_labels_stand_asks_first(small: Path) -> None:
-    async with stage(small) as on:
+        await on.undo_all()
         await on.press("1", "3", "j", "1", "3", "2", "6", "-", "1", "3")
         assert "2 labels" in on.text
         assert len(on.labels) == 3
         await on.press("n")
-        assert len(on.labels) == 3
-        assert on.session.verdict(SLUGS["1.3"]) is VerdictValue.PRESENT
+        assert (len(on.labels), on.session.verdict(SLUGS["1.3"])) == (3, VerdictValue.PRESENT)
         await on.press("_", "1", "3", "escape")
         assert len(on.labels) == 3
         await on.press("-", "1", "3", "y")
@@ -43,7 +47,7 @@ async def test_a_verdict_where_labels_stand_asks_first(small: Path) -> None:
         assert on.labels == {("1.3", 1, 1), ("1.3", 2, 2), ("2.6", 2, 2)}
 
 
-async def test_a_note_is_written_on_a_label_and_on_a_span(small: Path) -> None:
+async def test_notes_on_labels_and_spans(small: Path) -> None:
     async with stage(small) as on:
         await on.press("1", "3", "m", *"seen twice", "enter")
         (label,) = on.session.labels
@@ -51,24 +55,18 @@ async def test_a_note_is_written_on_a_label_and_on_a_span(small: Path) -> None:
         await on.press("m", "backspace", "escape")
         assert on.session.labels[0].note == "seen twice"
         await on.press("j", "m", *"odd", "enter")
-        trace = on.annotate.trace
-        assert trace is not None
-        assert dict(on.session.span_notes) == {trace.span(1).key: "odd"}
+        assert dict(on.session.span_notes) == {on.trace.span(1).key: "odd"}
         assert "✎" in on.row(2)
         await on.press("m", "backspace", "backspace", "backspace", "enter")
         assert not on.session.span_notes
         assert "✎" not in on.row(2)
-
-
-async def test_keys_typed_into_a_note_are_text_and_no_commands(small: Path) -> None:
-    async with stage(small) as on:
+        await on.undo_all()
         await on.press("m", *"13 D Q u x? / v", "enter")
-        assert list(on.session.span_notes.values()) == ["13 D Q u x? / v"]
-        assert on.labels == set()
+        assert (list(on.session.span_notes.values()), on.labels) == (["13 D Q u x? / v"], set())
         assert not on.session.finished
 
 
-async def test_severity_and_confidence_go_round(small: Path) -> None:
+async def test_severity_and_confidence_and_their_messages(small: Path) -> None:
     async with stage(small) as on:
         await on.press("f")
         assert "No label of yours" in on.message
@@ -83,12 +81,7 @@ async def test_severity_and_confidence_go_round(small: Path) -> None:
             await on.press("c")
             values.append(on.session.labels[0].confidence)
         assert values == [1.0, 0.75, 0.5, 0.25, None]
-
-
-async def test_what_a_key_sets_is_said_and_what_holds_again_when_it_is_taken_back(
-    small: Path,
-) -> None:
-    async with stage(small) as on:
+        await on.undo_all()
         await on.press("1", "3", "c")
         assert on.message == "confidence of 1.3 on #1: sure"
         await on.press("c")
@@ -111,7 +104,7 @@ async def test_what_a_key_sets_is_said_and_what_holds_again_when_it_is_taken_bac
         assert on.message.endswith("absent · again open")
 
 
-async def test_of_several_labels_here_tab_chooses_the_one_to_remove(small: Path) -> None:
+async def test_labels_at_the_cursor_are_removed_after_a_choice(small: Path) -> None:
     async with stage(small) as on:
         await on.press("1", "3", "3", "1", "2", "6", "backspace")
         assert len(on.labels) == 3
@@ -134,10 +127,7 @@ async def test_of_several_labels_here_tab_chooses_the_one_to_remove(small: Path)
         assert len(on.labels) == 4
         await on.press("backspace")
         assert on.labels == {("1.3", 1, 1), ("3.1", 1, 1), ("1.1", 2, 2)}
-
-
-async def test_the_only_label_here_is_removed_at_once(small: Path) -> None:
-    async with stage(small) as on:
+        await on.undo_all()
         await on.press("1", "3", "v", "j", "j", "2", "6", "k")
         assert on.number == 2
         await on.press("backspace")
@@ -146,26 +136,18 @@ async def test_the_only_label_here_is_removed_at_once(small: Path) -> None:
         assert "No label of yours" in on.message
 
 
-async def _labelled(on: Stage) -> None:
-    await on.press("1", "3", "j", "j", "2", "6", "-", "3", "1", "f")
-
-
-async def test_all_is_taken_back_and_done_again_also_after_reopening(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_undo_and_redo_last_over_a_restart(small: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.db"
     async with stage(small, workspace=place) as on:
-        await _labelled(on)
+        await on.press("1", "3", "j", "j", "2", "6", "-", "3", "1", "f")
         await on.press("u", "u")
         assert on.labels == {("1.3", 1, 1), ("2.6", 3, 3)}
         assert on.session.verdict(SLUGS["3.1"]) is None
     async with stage(small, workspace=place) as on:
         await on.press("u")
-        assert on.labels == {("1.3", 1, 1)}
-        assert on.number == 3
+        assert (on.labels, on.number) == ({("1.3", 1, 1)}, 3)
         await on.press("u")
-        assert on.labels == set()
-        assert on.number == 1
+        assert (on.labels, on.number) == (set(), 1)
         await on.press("u")
         assert "Nothing to undo" in on.message
         await on.press("U", "ctrl+r", "U", "U")
@@ -174,10 +156,85 @@ async def test_all_is_taken_back_and_done_again_also_after_reopening(
         assert [label.severity for label in on.session.labels] == [None, Severity.FATAL]
         await on.press("U")
         assert "Nothing to redo" in on.message
-
-
-async def test_a_new_change_forgets_what_was_taken_back(small: Path) -> None:
-    async with stage(small) as on:
-        await on.press("1", "3", "u", "2", "6", "U")
-        assert on.labels == {("2.6", 1, 1)}
+        await on.press("u", "1", "1", "U")
         assert "Nothing to redo" in on.message
+        assert ("1.1", on.number, on.number) in on.labels
+
+
+def python(code: str) -> list[str]:
+    head = "import pathlib, sys; p = pathlib.Path(sys.argv[1]); "
+    return [sys.executable, "-c", head + code]
+
+
+ADDS = python("p.write_text(p.read_text() + 'and\\x1b[31m more\\n\\n')")
+
+
+def test_edited_text_is_returned() -> None:
+    assert edited_text("one", ADDS) == "one\nand\x1b[31m more"
+    assert edited_text("", ADDS) == "and\x1b[31m more"
+    assert edited_text("é\n\n two", python("pass")) == "é\n\n two"
+    assert edited_text("one", python("p.write_text('')")) == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["/no/such/editor"], "cannot be run"),
+        (python("sys.exit(3)"), "ended with 3"),
+        (python("p.unlink()"), "cannot be read"),
+        (python("p.write_bytes(b'\\xff')"), "cannot be read"),
+    ],
+)
+def test_failures_of_the_editor_are_reported(command: list[str], words: str) -> None:
+    with pytest.raises(NoEditor, match=words):
+        edited_text("one", command)
+
+
+def test_the_editor_is_named_by_the_environment() -> None:
+    assert editor_command({"EDITOR": "nano"}) == ["nano"]
+    assert editor_command({"EDITOR": "nano", "VISUAL": "code --wait"}) == ["code", "--wait"]
+    for wrong in ({}, {"EDITOR": " "}, {"VISUAL": "'"}):
+        with pytest.raises(NoEditor, match=r"EDITOR|VISUAL"):
+            editor_command(wrong)
+
+
+def lend_terminal(app: MastApp) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+async def test_notes_of_several_lines_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", shlex.join(ADDS))
+    monkeypatch.setattr(MastApp, "suspend", lend_terminal)
+    async with stage(write_trace(tmp_path / "t.json")) as on:
+        await on.press("1", "3", "m", *"first", "ctrl+g")
+        (label,) = on.session.labels
+        assert label.note == "first\nand\x1b[31m more"
+        # A note of several lines is not cut by being looked at on one.
+        await on.press("m")
+        assert "\x1b" not in on.text
+        await on.press("enter")
+        assert on.session.labels[0].note == label.note
+        await on.press("M")
+        assert not missing(on.text, "✎ first", "more")
+        assert "\x1b" not in on.text
+        await on.press("escape", "j", "m", "f2")
+        assert list(on.session.span_notes.values()) == ["and\x1b[31m more"]
+
+
+async def test_a_missing_editor_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+    async with stage(write_trace(tmp_path / "t.json")) as on:
+        await on.press("m", *"odd", "ctrl+g")
+        assert "cannot be lent to an editor" in on.text
+        monkeypatch.setattr(MastApp, "suspend", lend_terminal)
+        await on.press("ctrl+g")
+        assert "set EDITOR" in on.text
+        assert isinstance(on.app.screen, NoteScreen)
+        await on.press("enter")
+        assert list(on.session.span_notes.values()) == ["odd"]

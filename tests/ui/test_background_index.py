@@ -1,4 +1,4 @@
-"""What is found behind the screen: from columns as from spans, in small steps, and only once."""
+"""The index of a trace that is built in the background: in small steps, and each span once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mast_tui.traces.model import Loaded, Span, SpanKind, SpanStatus
+from mast_tui.traces.model import Loaded, Span, SpanStatus
 from mast_tui.ui.trace_view.background_index import (
     COMPARED,
     SPANS,
@@ -19,16 +19,16 @@ from tests.ui.long_trace import GlancedTrace, calling
 
 
 @pytest.mark.parametrize(("agents", "cells"), [(["main", "helper"], 6), (["編集者"], 6), ([""], 0)])
-def test_the_widest_name_is_known(agents: list[str], cells: int) -> None:
+def test_the_widest_name_is_measured(agents: list[str], cells: int) -> None:
     trace = GlancedTrace(9, lambda span: replace(span, agent=agents[span.index % len(agents)]))
-    survey = BackgroundIndex()
-    for _ in index_more(trace, survey, reads=True):
+    index = BackgroundIndex()
+    for _ in index_more(trace, index, reads=True):
         pass
-    assert survey.facts == TraceFacts(9, 0.0, 9.0, tuple(agents), cells)
+    assert index.facts == TraceFacts(9, 0.0, 9.0, tuple(agents), cells)
 
 
 class GrowingTrace(GlancedTrace):
-    """A trace that is read on, ``slice`` spans at a time."""
+    """A trace that is read in slices of spans."""
 
     def __init__(self, length: int, slices: int) -> None:
         super().__init__(0, self.as_known)
@@ -37,7 +37,7 @@ class GrowingTrace(GlancedTrace):
         self.advances = 0
 
     def as_known(self, span: Span) -> Span:
-        """How every hundredth step went is told when the trace is whole."""
+        """Make every hundredth step an error once the trace is complete."""
         if self.loaded.complete and span.index % 100 == 0:
             return replace(span, status=SpanStatus.ERROR, end=span.index + 500.0)
         return span
@@ -50,82 +50,69 @@ class GrowingTrace(GlancedTrace):
 
 
 @pytest.mark.slow
-def test_no_step_looks_at_much() -> None:
+def test_the_index_reads_in_small_steps() -> None:
     trace = GrowingTrace(10_000, 30)
-    survey = BackgroundIndex()
-    survey.search_repeats = True
+    index = BackgroundIndex()
     before = trace.advances, trace.glanced_at, trace.asked
-    for _ in index_more(trace, survey, reads=True):
+    for _ in index_more(trace, index, reads=True):
         now = trace.advances, trace.glanced_at, trace.asked
         advanced, glanced_at, asked = (b - a for a, b in zip(before, now, strict=True))
         assert advanced <= 1
         assert not (advanced and glanced_at)
         assert glanced_at <= SPANS + COMPARED
         assert asked <= COMPARED + 2
+        assert len(trace) - index.totals.seen < SPANS + 30
+        assert index.search_repeats or index.repeats.seen == 0
         before = now
+        if index.totals.seen == 10_000:
+            index.search_repeats = True
+    assert index.totals.seen == 10_000
+    assert index.complete(trace)
 
 
-@pytest.mark.slow
-def test_spans_are_looked_at_while_the_trace_is_read() -> None:
-    trace = GrowingTrace(10_000, 30)
-    survey = BackgroundIndex()
-    for _ in index_more(trace, survey, reads=True):
-        assert len(trace) - survey.totals.seen < SPANS + 30
-        assert survey.repeats.seen == 0
-    assert survey.totals.seen == 10_000
-    assert survey.complete(trace)
-
-
-def test_what_the_end_of_a_trace_tells_of_its_beginning_is_known_when_it_is_whole() -> None:
+def test_errors_known_at_the_end_are_counted() -> None:
     trace = GrowingTrace(3050, 300)
-    survey = BackgroundIndex()
-    told = 0
-    for _ in index_more(trace, survey, reads=True):
-        told = max(told, survey.totals.seen)
-        assert survey.totals.seen == survey.facts.seen == told
-    assert list(survey.totals.errors) == list(range(0, 3050, 100))
-    assert survey.facts.total == 3500.0
+    index = BackgroundIndex()
+    announced = []
+    for is_news in index_more(trace, index, reads=True):
+        assert index.totals.seen == index.facts.seen
+        if is_news:
+            announced.append(len(trace))
+    assert (announced, list(index.totals.errors)) == ([3050], list(range(0, 3050, 100)))
+    assert index.facts.total == 3500.0
 
 
-def test_a_trace_that_was_whole_from_the_beginning_is_glanced_at_once() -> None:
+def test_a_complete_trace_is_read_once() -> None:
     trace = GlancedTrace(5000)
-    survey = BackgroundIndex()
-    assert list(index_more(trace, survey, reads=True)) == [False] * -(-5000 // SPANS)
-    assert trace.glanced_at == 5000
-    assert trace.asked == 2 * -(-5000 // SPANS)
+    index = BackgroundIndex()
+    assert list(index_more(trace, index, reads=True)) == [False] * -(-5000 // SPANS)
+    assert (trace.glanced_at, trace.asked) == (5000, 2 * -(-5000 // SPANS))
 
 
-def test_a_trace_that_another_reads_is_not_read_on() -> None:
+def test_a_trace_that_another_thread_reads_is_not_advanced() -> None:
     trace = GrowingTrace(5000, 300)
     trace.advance()
-    survey = BackgroundIndex()
-    for _ in index_more(trace, survey, reads=False):
+    index = BackgroundIndex()
+    for _ in index_more(trace, index, reads=False):
         pass
-    assert (trace.advances, survey.totals.seen) == (1, 300)
-    assert survey.complete(trace)
+    assert (trace.advances, index.totals.seen) == (1, 300)
+    assert index.complete(trace)
 
 
-def test_that_the_end_is_known_is_worth_telling_at_once() -> None:
-    trace = GrowingTrace(1000, 300)
-    told = [len(trace) for worth in index_more(trace, BackgroundIndex(), reads=True) if worth]
-    assert told == [1000]
-
-
-def test_repeated_steps_are_looked_for_once_they_are_wanted_and_all_is_known() -> None:
+def test_repeats_are_searched_on_request() -> None:
     trace = GlancedTrace(100, lambda span: calling(span, "same"))
-    survey = BackgroundIndex()
-    assert all(not worth for worth in index_more(trace, survey, reads=True))
-    assert survey.repeats.run_at(50) is None
-    survey.search_repeats = True
-    assert not survey.complete(trace)
-    assert list(index_more(trace, survey, reads=True))
-    assert survey.repeats.run_at(50) == FoldedRun(0, 100, 1)
-    assert survey.complete(trace)
+    index = BackgroundIndex()
+    assert all(not worth for worth in index_more(trace, index, reads=True))
+    assert index.repeats.run_at(50) is None
+    index.search_repeats = True
+    assert not index.complete(trace)
+    assert list(index_more(trace, index, reads=True))
+    assert index.repeats.run_at(50) == FoldedRun(0, 100, 1)
+    assert index.complete(trace)
 
 
-def test_kinds_and_errors_are_told_as_far_as_was_looked() -> None:
+def test_errors_are_counted_as_far_as_the_index_goes() -> None:
     trace = GlancedTrace(600, lambda span: replace(span, status=SpanStatus.ERROR))
-    survey = BackgroundIndex()
-    assert survey.step(trace, 200)
-    assert survey.totals.errors_in(0, 600) == 200
-    assert trace.span(0).kind is SpanKind.MESSAGE
+    index = BackgroundIndex()
+    assert index.step(trace, 200)
+    assert index.totals.errors_in(0, 600) == 200

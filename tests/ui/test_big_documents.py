@@ -1,4 +1,4 @@
-"""A big document is read by another process: one sees how far it is, works on, and may leave."""
+"""Big documents that another process reads: progress, stopping, and failures."""
 
 from __future__ import annotations
 
@@ -79,7 +79,6 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Processes:
 
 
 def app_on(path: Path) -> MastApp:
-    """The app on a file or folder, for somebody who has worked here before."""
     remember_welcome()
     return MastApp(AppOptions((path,), False, None, "tester", None, False, False), MAST)
 
@@ -91,11 +90,10 @@ async def until(pilot: Pilot[None], done: Callable[[], bool]) -> None:
 
 
 def title(app: MastApp) -> str:
-    """The first line of the screen; empty before there is one."""
     return "".join(bar.render_line(0).text for bar in app.screen.query(TitleBar))
 
 
-async def test_the_title_tells_how_far_the_reading_is(tmp_path: Path, processes: Processes) -> None:
+async def test_the_title_shows_the_progress(tmp_path: Path, processes: Processes) -> None:
     app = app_on(write_trace(tmp_path / "big.json"))
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: WORDS in title(app))
@@ -110,9 +108,7 @@ async def test_the_title_tells_how_far_the_reading_is(tmp_path: Path, processes:
         assert WORDS not in title(app)
 
 
-async def test_leaving_ends_the_reading_of_the_one_file(
-    tmp_path: Path, processes: Processes
-) -> None:
+async def test_leaving_stops_the_reading_of_a_file(tmp_path: Path, processes: Processes) -> None:
     app = app_on(write_trace(tmp_path / "big.json"))
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: WORDS in title(app))
@@ -123,46 +119,36 @@ async def test_leaving_ends_the_reading_of_the_one_file(
         assert [trouble.message for trouble in app.catalog.unreadable] == [STOPPED]
 
 
-async def test_the_library_works_on_while_a_document_is_read(
+async def test_the_library_works_while_documents_are_read(
     tmp_path: Path, processes: Processes
 ) -> None:
     folder = tmp_path / "runs"
     write_trace(folder / "a.json", [{"role": "user", "content": "task of a"}, *SMALL[1:]])
     write_trace(folder / "big.json")
+    write_trace(folder / "big-2.json")
     app = app_on(folder)
     async with app.run_test(size=(120, 40)) as pilot:
+
+        def listed() -> list[str]:
+            assert isinstance(app.screen, LibraryScreen)
+            return [row.name for row in app.screen.table.rows]
+
         await until(pilot, lambda: WORDS in title(app))
-        library = app.screen
-        assert isinstance(library, LibraryScreen)
-        assert [row.name for row in library.table.rows] == ["a.json"]
+        assert listed() == ["a.json"]
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, AnnotateScreen))
         await pilot.press("L")
-        processes.begun[0].end()
+        await until(pilot, lambda: bool(processes.begun))
+        failing, *_ = processes.begun
+        failing.end("the process that was reading it was ended (SIGKILL)")
+        await until(pilot, lambda: len(processes.begun) == 2)
+        processes.begun[1].end()
         await settle(pilot)
-        library = app.screen
-        assert isinstance(library, LibraryScreen)
-        assert [row.name for row in library.table.rows] == ["a.json", "big.json"]
+        assert len(listed()) == 2
+        assert [trouble.path for trouble in app.catalog.unreadable] == [failing.path.name]
 
 
-async def test_a_process_that_fails_costs_only_its_own_file(
-    tmp_path: Path, processes: Processes
-) -> None:
-    folder = tmp_path / "runs"
-    write_trace(folder / "a.json", [{"role": "user", "content": "task of a"}, *SMALL[1:]])
-    write_trace(folder / "big.json")
-    app = app_on(folder)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: WORDS in title(app))
-        processes.begun[0].end("the process that was reading it was ended (SIGKILL)")
-        await settle(pilot)
-        assert len(app.catalog.traces) == 1
-        assert [trouble.path for trouble in app.catalog.unreadable] == ["big.json"]
-
-
-async def test_leaving_a_trace_ends_the_reading_of_its_document(
-    tmp_path: Path, processes: Processes
-) -> None:
+async def test_leaving_stops_the_reading_of_a_trace(tmp_path: Path, processes: Processes) -> None:
     path = write_trace(tmp_path / "big.json")
     trace = unread_trace(
         FileToRead(str(path), (), lambda: read_file(path, named=False)),
@@ -183,9 +169,7 @@ async def test_leaving_a_trace_ends_the_reading_of_its_document(
         assert len(trace) == len(SMALL)
 
 
-async def test_a_long_file_of_lines_is_known_at_once_the_next_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_long_file_is_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "long.jsonl"
     facts = write_long(path, BIG_LINES + 1_000_000, seed=5)
     fed: list[int] = []

@@ -1,4 +1,4 @@
-"""A trace whose file is replaced, cut or written over while it is open: told, and never quoted."""
+"""An open trace whose file is replaced, cut or overwritten."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.index import lines
+from mast_tui.traces.library import read_file, read_fully
 from tests.traces.rollouts import message, meta, write
 from tests.ui.stage import PLAN, SMALL, Stage, stage, write_trace
 
-Change = Callable[[Path], None]
+Change = Callable[[Path], object]
 
 LONG = "word " * 40_000
 """So long that no text is read ahead with the one before it."""
-
-
-def gone(path: Path) -> None:
-    path.unlink()
 
 
 def pipe(path: Path) -> None:
@@ -38,37 +35,23 @@ def replaced(path: Path) -> None:
     other.replace(path)
 
 
-def cut(path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def written_over(path: Path) -> None:
-    data = path.read_bytes().replace(b"word", b"lies")
+def overwrite(path: Path, word: bytes) -> None:
+    data = path.read_bytes().replace(b"word", word)
     with path.open("r+b") as file:
         file.write(data)
     os.utime(path, ns=(1, 1))
 
 
-def rewritten_longer(path: Path) -> None:
-    data = path.read_bytes().replace(b"word", b"other")
-    with path.open("r+b") as file:
-        file.write(data)
-
-
-def appended(path: Path) -> None:
-    with path.open("ab") as file:
-        file.write(b'{"type": "x"}\n')
-
-
-CHANGES: dict[Change, str] = {
-    gone: "the file has gone",
-    pipe: "it is not a regular file any more",
-    device: "it is not a regular file any more",
-    replaced: "another file is in its place",
-    cut: "the file has been cut",
-    written_over: "the file has changed",
-    rewritten_longer: "the file has changed",
+CHANGES: dict[str, tuple[Change, str]] = {
+    "gone": (Path.unlink, "the file has gone"),
+    "pipe": (pipe, "it is not a regular file any more"),
+    "device": (device, "it is not a regular file any more"),
+    "replaced": (replaced, "another file is in its place"),
+    "cut": (lambda path: os.truncate(path, path.stat().st_size // 2), "the file has been cut"),
+    "overwritten": (lambda path: overwrite(path, b"lies"), "the file has changed"),
+    "longer": (lambda path: overwrite(path, b"other"), "the file has changed"),
 }
+"""Changes of a file, and the reason that a reader gives."""
 
 
 @pytest.fixture
@@ -80,27 +63,38 @@ def rollout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write(tmp_path / "traces", meta(), message("user", "go"), *said, name="run.jsonl")
 
 
-def told(on: Stage) -> list[str]:
-    """What was said in the corner of the screen."""
+def notices(on: Stage) -> list[str]:
+    """Return the notices in the corner of the screen."""
     return [notice.message for notice in on.app._notifications]
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_nothing_is_quoted_or_copied_of_a_file_that_has_changed(
-    change: Change, rollout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_changed_file_is_not_read(change: str, rollout: Path) -> None:
+    do, reason = CHANGES[change]
+    trace = read_file(rollout, named=True).traces[0]
+    read_fully(trace)
+    assert trace.text(1).startswith("0 word")
+    do(rollout)
+    with pytest.raises(OSError, match=reason):
+        trace.text(2)
+
+
+async def test_nothing_is_quoted_or_copied_of_a_changed_file(
+    rollout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with stage(rollout, workspace=tmp_path / "w.db") as on:
         copied: list[str] = []
         monkeypatch.setattr(on.app, "copy_to_clipboard", copied.append)
-        await on.press("j", "j")
+        await on.press("j", "j", "w", "1", "3")
+        assert [label.target.quote for label in on.session.labels] == ["1"]
         assert "1 word word" in on.text
-        assert not told(on)
-        change(rollout)
+        assert not notices(on)
+        rollout.unlink()
         await on.press("j")
         assert on.number == 4
-        reason = CHANGES[change]
+        reason = "the file has gone"
         assert f"[cannot be read: {reason}]" in on.text
-        (words,) = told(on)
+        (words,) = notices(on)
         assert words.startswith(f"run.jsonl has changed: {reason}.")
         await on.press("w")
         assert on.message == "This span cannot be read any more"
@@ -108,18 +102,14 @@ async def test_nothing_is_quoted_or_copied_of_a_file_that_has_changed(
         await on.press("y")
         assert copied == []
         await on.press("1", "3")
-        assert on.labels == {("1.3", 4, 4)}
-        assert [label.target.quote for label in on.session.labels] == [None]
+        assert on.labels == {("1.3", 3, 3), ("1.3", 4, 4)}
         await on.press("j", "k")
-        assert len(told(on)) == 1
+        assert len(notices(on)) == 1
 
 
-async def test_a_label_with_a_quote_is_shown_where_its_text_cannot_be_read(
-    rollout: Path, tmp_path: Path
-) -> None:
+async def test_a_quote_in_a_text_that_cannot_be_read(rollout: Path, tmp_path: Path) -> None:
     async with stage(rollout, workspace=tmp_path / "w.db") as on:
         await on.press("j", "w", "1", "3")
-        assert [label.target.quote for label in on.session.labels] == ["0"]
         await on.press("j")
         rollout.unlink()
         await on.press("k")
@@ -128,31 +118,17 @@ async def test_a_label_with_a_quote_is_shown_where_its_text_cannot_be_read(
         assert on.annotate.state.has_spans
 
 
-async def test_a_file_that_only_grows_is_no_news(rollout: Path, tmp_path: Path) -> None:
-    async with stage(rollout, workspace=tmp_path / "w.db") as on:
-        await on.press("j")
-        appended(rollout)
-        await on.press("j")
-        assert "1 word word" in on.text
-        assert not told(on)
-
-
-@pytest.mark.parametrize("change", [gone, pipe])
-async def test_what_is_still_in_memory_is_shown_and_the_change_told(
-    change: Change, tmp_path: Path
-) -> None:
+async def test_text_in_memory_is_shown_and_the_change_announced(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "traces" / "chat.json", SMALL)
     async with stage(path, workspace=tmp_path / "w.db") as on:
-        change(path)
+        pipe(path)
         await on.press("j")
         assert PLAN in on.text
-        (words,) = told(on)
-        assert words.startswith(f"chat.json has changed: {CHANGES[change]}.")
+        (words,) = notices(on)
+        assert words.startswith(f"chat.json has changed: {CHANGES['pipe'][1]}.")
 
 
-async def test_a_trace_that_is_opened_again_is_read_as_it_is_now(
-    rollout: Path, tmp_path: Path
-) -> None:
+async def test_a_replaced_file_is_read_again_on_opening(rollout: Path, tmp_path: Path) -> None:
     write_trace(rollout.parent / "chat.json", SMALL)
     async with stage(rollout.parent, workspace=tmp_path / "w.db") as on:
         trace = next(t for t in on.app.catalog.traces.values() if t.path == rollout)

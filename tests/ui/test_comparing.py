@@ -1,11 +1,21 @@
-"""In what two texts differ."""
+"""The differences of two texts, and their dialog on the annotate screen."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from threading import Event
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.ui.annotate import text_screen
+from mast_tui.ui.annotate.text_screen import CompareScreen
 from mast_tui.ui.text.differences import CONTEXT, MOST_LINES, TextComparison, compare
+from mast_tui.ui.trace_view.span_view import SpanView
+from tests.ui.settle import settle
+from tests.ui.stage import Stage, stage, write_trace
+from tests.waiting import PATIENCE
 
 texts = st.text("ab \n", max_size=60)
 
@@ -14,14 +24,14 @@ def parts(found: TextComparison) -> list[str]:
     return [found.text[first:end] for first, end in found.changed]
 
 
-def test_a_line_that_was_changed_is_shown_twice_with_its_words_that_differ() -> None:
+def test_a_changed_line_is_shown_twice() -> None:
     found = compare('{"page": 1, "of": "logs"}', '{"page": 2, "of": "logs"}')
     assert found.text == '- {"page": 1, "of": "logs"}\n+ {"page": 2, "of": "logs"}'
     assert parts(found) == ["1", "2"]
     assert not found.equal
 
 
-def test_json_is_compared_as_it_is_set_out_for_reading() -> None:
+def test_json_is_compared_as_laid_out() -> None:
     one, other = (
         f'{{"file": "a.log", "offset": {n}, "limit": 50, "mode": "text", "follow": false}}'
         for n in (50, 100)
@@ -32,7 +42,7 @@ def test_json_is_compared_as_it_is_set_out_for_reading() -> None:
     assert "follow" not in found.text
 
 
-def test_only_lines_near_a_difference_are_shown() -> None:
+def test_lines_near_a_difference_are_shown() -> None:
     lines = [f"line {n}" for n in range(100)]
     found = compare("\n".join(lines), "\n".join([*lines[:50], "new", *lines[50:]]))
     shown = found.text.split("\n")
@@ -40,15 +50,9 @@ def test_only_lines_near_a_difference_are_shown() -> None:
     assert len(shown) == 1 + 1 + 2 * CONTEXT
 
 
-@given(texts)
-def test_equal_texts_differ_in_nothing(text: str) -> None:
-    assert compare(text, text) == TextComparison("", (), True, False)
-
-
 @given(texts, texts)
-def test_what_is_gone_is_of_the_earlier_text_and_what_has_come_of_the_later(
-    one: str, other: str
-) -> None:
+def test_lines_are_of_the_earlier_or_the_later_text(one: str, other: str) -> None:
+    assert compare(one, one) == TextComparison("", (), True, False)
     found = compare(one, other)
     assert found.equal == (one == other)
     for line in found.text.split("\n") if found.text else []:
@@ -61,7 +65,7 @@ def test_what_is_gone_is_of_the_earlier_text_and_what_has_come_of_the_later(
         assert "\n" not in found.text[first:end]
 
 
-def test_a_difference_is_found_however_far_down_it_is() -> None:
+def test_a_difference_far_down_is_found() -> None:
     lines = [f"line {n}" for n in range(30 * MOST_LINES)]
     changed = [*lines[:50_000], "another", *lines[50_001:]]
     found = compare("\n".join(lines), "\n".join(changed))
@@ -77,15 +81,12 @@ def test_a_difference_is_found_however_far_down_it_is() -> None:
     ]
 
 
-def test_of_a_very_long_line_only_what_is_near_the_difference_is_shown() -> None:
+def test_long_and_different_texts_are_cut() -> None:
     one = "a" * 3_000_000 + " old " + "b" * 3_000_000
     found = compare(one, one.replace("old", "new"))
     assert parts(found) == ["old", "new"]
     assert len(found.text) < 2_000
     assert "- …aaa" in found.text
-
-
-def test_of_long_texts_that_differ_all_over_only_the_beginning_is_compared() -> None:
     numbers = range(3 * MOST_LINES)
     found = compare("\n".join(f"a{n}" for n in numbers), "\n".join(f"b{n}" for n in numbers))
     assert found.cut
@@ -96,9 +97,7 @@ def test_of_long_texts_that_differ_all_over_only_the_beginning_is_compared() -> 
 
 
 @given(texts, texts, texts, texts)
-def test_what_long_texts_have_in_common_is_passed_over(
-    head: str, one: str, other: str, tail: str
-) -> None:
+def test_common_parts_of_long_texts_are_skipped(head: str, one: str, other: str, tail: str) -> None:
     around = "same\n" * 70_000
     before, after = f"{around}{head}{one}{tail}{around}", f"{around}{head}{other}{tail}{around}"
     found = compare(before, after)
@@ -107,3 +106,53 @@ def test_what_long_texts_have_in_common_is_passed_over(
     assert len(found.text) < 1_000
     if one != other:
         assert any(line[:1] in ("-", "+") for line in found.text.split("\n"))
+
+
+def trace_of(path: Path, *texts: str) -> Path:
+    return write_trace(path, [{"role": "assistant", "content": text} for text in texts])
+
+
+def differences_on(on: Stage) -> str:
+    """Return what the dialog shows."""
+    return on.screen(CompareScreen).query_one(SpanView).text
+
+
+async def test_a_repeated_step_is_compared_with_the_earlier_one(tmp_path: Path) -> None:
+    texts = ("Look.", "Other.", "Look.", "Read page 1 of it.", "Read page 2 of it.")
+    async with stage(trace_of(tmp_path / "near.json", *texts)) as on:
+        await on.press("=")
+        assert "#1 repeats no step before it" in on.message
+        await on.press("j", "j", "=")
+        assert "#3 is identical to #1" in on.message
+        assert not isinstance(on.app.screen, CompareScreen)
+        await on.press("G", "=")
+        assert differences_on(on) == "- Read page 1 of it.\n+ Read page 2 of it."
+        assert "#4 and then #5" in on.text
+        await on.press("escape")
+        assert on.number == 5
+
+
+async def test_long_texts_are_compared_in_the_background(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on = Event()
+
+    def compared(earlier: str, later: str) -> TextComparison:
+        assert may_go_on.wait(PATIENCE)
+        return compare(earlier, later)
+
+    monkeypatch.setattr(text_screen, "AT_ONCE_CHARS", 1000)
+    monkeypatch.setattr(text_screen, "compare", compared)
+    lead = "The same words again and again. " * 60
+    path = trace_of(tmp_path / "long.json", f"{lead}one", f"{lead}two", "Done.")
+    async with stage(path) as on:
+        await on.send("j", "=")
+        assert "Comparing #1 with #2 …" in on.message
+        # Whoever has gone on is not differences_on it.
+        await on.send("j")
+        may_go_on.set()
+        await settle(on.pilot)
+        assert not isinstance(on.app.screen, CompareScreen)
+        assert on.number == 3
+        await on.press("k", "=")
+        assert differences_on(on).endswith("+ " + lead + "two")

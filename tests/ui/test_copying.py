@@ -1,4 +1,4 @@
-"""Copying: what is copied, by which tool, and that it is said."""
+"""Copying: texts, tools for the clipboard, and messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.ui.stage import PLAN, Stage, read_trace, stage, write_trace
 
 @pytest.fixture
 def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of tools that stands before all others."""
+    """Put a folder of tools before all others."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
@@ -25,7 +25,7 @@ def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def put_tool(folder: Path, name: str, *, fails: bool = False) -> Path:
-    """A tool that keeps what it is given beside itself; where that is."""
+    """Write a tool that stores its input beside itself, and return the path of that file."""
     kept = folder / f"{name}.kept"
     body = "exit 1" if fails else f"cat > {kept}"
     tool = folder / name
@@ -38,17 +38,15 @@ def names(environment: dict[str, str], platform: str = "linux") -> list[str]:
     return [command[0] for command in tools(environment, platform)]
 
 
-def test_a_tool_is_used_where_its_clipboard_is_that_of_whoever_sits_there(
+def test_tools_are_chosen_by_the_environment(
     bin_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(bin_folder))  # whatever else is installed
     for name in ("pbcopy", "wl-copy", "xclip", "xsel", "tmux"):
         put_tool(bin_folder, name)
-    assert names({}) == []
-    assert names({"DISPLAY": ":0"}) == ["xclip"]
+    assert (names({}), names({"DISPLAY": ":0"})) == ([], ["xclip"])
     assert names({"DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}) == ["wl-copy"]
-    assert names({}, "darwin") == ["pbcopy"]
-    assert names({"TMUX": "/tmp/t,1,0"}) == ["tmux"]
+    assert (names({}, "darwin"), names({"TMUX": "/tmp/t,1,0"})) == (["pbcopy"], ["tmux"])
     assert names({"TMUX": "/tmp/t,1,0", "DISPLAY": ":0"}) == ["xclip", "tmux"]
     remote = {"SSH_CONNECTION": "a b"}
     assert names({**remote, "WAYLAND_DISPLAY": "wayland-0"}) == []
@@ -59,34 +57,36 @@ def test_a_tool_is_used_where_its_clipboard_is_that_of_whoever_sits_there(
 
 
 async def copied_by(on: Stage, monkeypatch: pytest.MonkeyPatch, *keys: str) -> list[str]:
-    """What goes to the terminal by these keys."""
+    """Return the texts that these keys send to the terminal."""
     copied: list[str] = []
     monkeypatch.setattr(on.app, "copy_to_clipboard", copied.append)
     await on.press(*keys)
     return copied
 
 
-async def test_without_a_tool_the_terminal_takes_it(
-    small: Path, monkeypatch: pytest.MonkeyPatch
+async def test_texts_are_copied_by_a_tool_or_the_terminal(
+    small: Path, bin_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with stage(small) as on:
         assert await copied_by(on, monkeypatch, "j", "y") == [PLAN]
         assert on.message.startswith(f"Copied the text of #2, {len(PLAN)} characters, through")
         assert "OSC 52" in on.message
-
-
-async def test_the_systems_tool_takes_it_and_is_named(
-    small: Path, bin_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = put_tool(bin_folder, "xclip")
-    monkeypatch.setenv("DISPLAY", ":0")
-    async with stage(small) as on:
-        assert await copied_by(on, monkeypatch, "j", "w", "v", "w", "y") == []
+        copied = await copied_by(on, monkeypatch, "C", *"place", "enter")
+        assert copied == [f"{small}#/messages/1"]
+        await on.press("C", *"whole", "enter")
+        assert copied[1] == whole_text(read_trace(small))
+        await on.press("C", "escape")
+        assert len(copied) == 2
+        kept = put_tool(bin_folder, "xclip")
+        monkeypatch.setenv("DISPLAY", ":0")
+        assert await copied_by(on, monkeypatch, "w", "v", "w", "y") == []
         assert kept.read_text("utf-8") == "I look"
         assert on.message == "Copied the quote, 6 characters, by xclip"
+        put_tool(bin_folder, "xclip", fails=True)
+        assert await copied_by(on, monkeypatch, "y") == ["I look"]
 
 
-async def test_the_answer_key_goes_the_same_way(
+async def test_the_answer_key_is_copied(
     tmp_path: Path, bin_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = put_tool(bin_folder, "xclip")
@@ -99,28 +99,7 @@ async def test_the_answer_key_goes_the_same_way(
         assert on.message.endswith("by xclip")
 
 
-async def test_where_the_tool_fails_the_terminal_takes_it(
-    small: Path, bin_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put_tool(bin_folder, "xclip", fails=True)
-    monkeypatch.setenv("DISPLAY", ":0")
-    async with stage(small) as on:
-        assert await copied_by(on, monkeypatch, "j", "y") == [PLAN]
-
-
-async def test_the_place_and_the_whole_trace_are_chosen(
-    small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with stage(small) as on:
-        copied = await copied_by(on, monkeypatch, "j", "C", *"place", "enter")
-        assert copied == [f"{small}#/messages/1"]
-        await on.press("C", *"whole", "enter")
-        assert copied[1] == whole_text(read_trace(small))
-        await on.press("C", "escape")
-        assert len(copied) == 2
-
-
-def test_the_whole_trace_has_every_text_under_its_number(small: Path) -> None:
+def test_the_copied_trace_has_all_texts(small: Path) -> None:
     trace = read_trace(small)
     text = whole_text(trace)
     assert text.startswith("#1 message · user\nFind out why")
@@ -130,7 +109,7 @@ def test_the_whole_trace_has_every_text_under_its_number(small: Path) -> None:
         at = text.index(trace.text(index), at)
 
 
-def test_a_place_in_a_file_of_lines_is_file_and_line(tmp_path: Path) -> None:
+def test_a_place_in_a_file_of_lines(tmp_path: Path) -> None:
     path = rollouts.write(
         tmp_path, rollouts.meta(), rollouts.message("user", "go"), name="run.jsonl"
     )
@@ -138,6 +117,6 @@ def test_a_place_in_a_file_of_lines_is_file_and_line(tmp_path: Path) -> None:
     assert location_of(trace, trace.span(0)) == f"{path}:2"
 
 
-def test_what_is_too_long_for_a_terminal_is_said_to_be_cut() -> None:
+def test_long_texts_are_cut_for_terminals() -> None:
     assert "the first 100,000 of 100,001" in copied_words("it", TERMINAL_CHARS + 1, [])
     assert "first" not in copied_words("it", TERMINAL_CHARS + 1, ["xsel", "tmux"])

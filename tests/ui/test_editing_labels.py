@@ -1,4 +1,4 @@
-"""Giving a label of one's own another place or mode; and the same mode inside a range of it."""
+"""Editing labels: their boundaries, modes and quotes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 
 from mast_tui.labels import Label, Origin, Severity
 from mast_tui.workspace.events.types import LabelChanged
-from tests.ui.stage import PLAN, Stage, finding, read_trace, stage, suggest
+from tests.ui.stage import PLAN, Stage, finding, missing, read_trace, stage, suggest
 
 
-async def described(on: Stage) -> Label:
-    """A range on #3 to #6 with a note, a severity and a confidence; the cursor on #6."""
+async def labelled_range(on: Stage) -> Label:
+    """Label #3 to #6 with a note, a severity and a confidence, and leave the cursor on #6."""
     await on.press("j", "j", "v", "j", "j", "j", "2", "3")
     await on.press("m", *"well", "enter", "f", "c")
     (label,) = on.session.labels
@@ -31,9 +31,9 @@ MOVES: Final = (
 """The span under the cursor, keys, and the first and last span of the label afterwards."""
 
 
-async def test_a_boundary_is_moved_and_all_else_stays(small: Path) -> None:
+async def test_boundaries_are_moved(small: Path) -> None:
     async with stage(small) as on:
-        before = await described(on)
+        before = await labelled_range(on)
         for at, keys, ends in MOVES:
             await on.press("g", *"j" * (at - 1), *keys)
             assert on.labels == {("2.3", *ends)}, (at, keys)
@@ -47,7 +47,7 @@ async def test_a_boundary_is_moved_and_all_else_stays(small: Path) -> None:
             assert on.annotate.timeline.range is None
 
 
-async def test_one_span_becomes_a_range_and_another_span_in_few_keys(small: Path) -> None:
+async def test_ranges_quotes_and_modes_are_edited(small: Path) -> None:
     async with stage(small) as on:
         await on.press("j", "j", "1", "3", "e", "shift+down", "enter")
         assert on.labels == {("1.3", 3, 4)}
@@ -55,23 +55,7 @@ async def test_one_span_becomes_a_range_and_another_span_in_few_keys(small: Path
         assert on.labels == {("1.3", 3, 4), ("2.6", 11, 11)}
         await on.press("g", "shift+down", "shift+down", "1", "1")
         assert ("1.1", 1, 3) in on.labels
-
-
-async def test_the_mode_is_changed_and_the_place_stays(small: Path) -> None:
-    async with stage(small) as on:
-        before = await described(on)
-        await on.press("e", "1", "3")
-        assert on.labels == {("1.3", 3, 6)}
-        assert on.session.labels[0].note == "well"
-        assert on.message == "2.3 is 1.3 Step repetition now, on #3 to #6"
-        await on.press("e", "l", *"conversation reset", "enter")
-        assert on.labels == {("2.1", 3, 6)}
-        await on.press("u", "u")
-        assert on.session.labels == (before,)
-
-
-async def test_a_quote_is_stretched_by_words(small: Path) -> None:
-    async with stage(small) as on:
+        await on.undo_all()
         await on.press("j", "w", "v", "w", "1", "1", "e")
         quote = on.annotate.state.selection.quote
         assert quote is not None
@@ -79,24 +63,29 @@ async def test_a_quote_is_stretched_by_words(small: Path) -> None:
         await on.press("w", "enter")
         (label,) = on.session.labels
         assert label.target.quote == "I look at"
-
-
-async def test_what_stands_already_is_not_made_twice(small: Path) -> None:
-    async with stage(small) as on:
+        await on.undo_all()
         await on.press("1", "3", "j", "1", "3", "e", "k", "enter")
         assert on.labels == {("1.3", 1, 1), ("1.3", 2, 2)}
         assert "you have 1.3 Step repetition on #1 already" in on.message
+        await on.undo_all()
+        before = await labelled_range(on)
+        await on.press("e", "1", "3")
+        assert (on.labels, on.session.labels[0].note) == ({("1.3", 3, 6)}, "well")
+        assert on.message == "2.3 is 1.3 Step repetition now, on #3 to #6"
+        await on.press("e", "l", *"conversation reset", "enter")
+        assert on.labels == {("2.1", 3, 6)}
+        await on.press("u", "u")
+        assert on.session.labels == (before,)
 
 
-async def test_an_edit_that_is_left_changes_nothing(small: Path) -> None:
+async def test_a_cancelled_edit_changes_nothing(small: Path) -> None:
     async with stage(small, size=(80, 24)) as on:
-        before = await described(on)
+        before = await labelled_range(on)
         await on.press("e")
         assert "Enter keeps 2.3, two digits change it" in on.lines[-1]
         await on.press("j")
         assert "Enter keeps 2.3, two digits change it" in on.lines[-1]
-        assert "range #3 to #7" in on.message
-        assert "Enter keeps 2.3, two digits change it" in on.message
+        assert not missing(on.message, "range #3 to #7", "Enter keeps 2.3, two digits change it")
         await on.press("escape", "v", "j")
         assert "two digits label it" in on.message
         await on.press("k", "escape", "1", "1")
@@ -104,9 +93,9 @@ async def test_an_edit_that_is_left_changes_nothing(small: Path) -> None:
         assert on.labels == {("2.3", 3, 6), ("1.1", 7, 7)}
 
 
-async def test_a_label_is_edited_from_the_list_of_them(small: Path) -> None:
+async def test_a_label_is_edited_from_the_list(small: Path) -> None:
     async with stage(small) as on:
-        await described(on)
+        await labelled_range(on)
         await on.press("k")
         assert "e edit" in on.lines[-1]
         await on.press("G")
@@ -117,7 +106,7 @@ async def test_a_label_is_edited_from_the_list_of_them(small: Path) -> None:
         assert on.labels == {("2.3", 3, 7)}
 
 
-async def test_a_suggestion_comes_before_ones_own_label_and_enter_keeps_its_mode(
+async def test_suggestions_are_edited_before_labels_and_counted_as_edited(
     small: Path, tmp_path: Path
 ) -> None:
     trace, place = read_trace(small), tmp_path / "w.db"
@@ -128,23 +117,16 @@ async def test_a_suggestion_comes_before_ones_own_label_and_enter_keeps_its_mode
         assert {label.origin for label in on.session.labels} == {Origin.MANUAL, Origin.EDITED}
         await on.press("g", "j", "j", "e", "tab", "enter", "2", "2")
         assert ("2.2", 3, 3) in on.labels
-
-
-async def test_an_accepted_label_counts_as_edited_and_the_event_replaces_the_one_before(
-    small: Path, tmp_path: Path
-) -> None:
-    trace, place = read_trace(small), tmp_path / "w.db"
-    suggest(place, trace, [finding(trace, "1.3", 3, 4)])
-    async with stage(small, workspace=place) as on:
+        await on.undo_all()
         await on.press("]", "a", "e", "j", "enter")
         assert on.session.labels[0].origin is Origin.EDITED
         events = list(on.session.workspace.events(annotator="alice"))
-        (changed,) = [event for event in events if isinstance(event.fact, LabelChanged)]
-        (added,) = [event for event in events if event.kind == "label_added"]
+        *_, changed = [event for event in events if isinstance(event.fact, LabelChanged)]
+        *_, added = [event for event in events if event.kind == "label_added"]
         assert changed.replaces == (added.id,)
 
 
-async def test_the_same_mode_inside_its_range_asks_what_is_meant(small: Path) -> None:
+async def test_the_same_mode_inside_its_range_asks(small: Path) -> None:
     outer = ("2.3", 3, 6)
     answers: dict[str, set[tuple[str, int, int]]] = {
         "x": set(),
@@ -154,7 +136,7 @@ async def test_the_same_mode_inside_its_range_asks_what_is_meant(small: Path) ->
         "2": {outer},
     }
     async with stage(small) as on:
-        await described(on)
+        await labelled_range(on)
         for answer, labels in answers.items():
             await on.press("g", *"jjjj", "2", "3")
             assert "#5 is inside your 2.3 on #3 to #6" in on.text

@@ -1,5 +1,4 @@
-"""What keys do everywhere: leave one thing at a time, move by half pages, say that they do nothing,
-find actions by name, and choose a theme."""
+"""Keys that work everywhere: leaving, the palette, unknown keys, and themes."""
 
 from __future__ import annotations
 
@@ -14,9 +13,7 @@ from mast_tui.ui.library.screen import LibraryScreen
 from tests.ui.stage import stage
 
 
-async def test_q_leaves_one_thing_at_a_time_and_asks_at_the_last(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_q_leaves_one_thing_at_a_time(small: Path, tmp_path: Path) -> None:
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("tab", "q")
         assert on.annotate.timeline.has_focus
@@ -49,19 +46,13 @@ async def test_half_pages_and_panes(small: Path, tmp_path: Path) -> None:
         assert on.annotate.timeline.has_focus
 
 
-async def test_a_key_that_does_nothing_says_so_and_where_the_keys_are(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_unknown_keys_and_the_palette(small: Path, tmp_path: Path) -> None:
     async with stage(small, workspace=tmp_path / "w.db") as on:
-        for key, shown in (("&", "&"), ("ctrl+x", "^x"), ("f7", "F7")):
-            await on.press(key)
-            assert on.message == f"{shown} does nothing here · ? shows the keys"
-        await on.press("escape", "L", "&")
-        assert "does nothing here" in on.lines[-1]
-
-
-async def test_the_palette_has_the_keys_beside_what_they_do(small: Path, tmp_path: Path) -> None:
-    async with stage(small, workspace=tmp_path / "w.db") as on:
+        await on.press(":", "#", "5", "enter")
+        assert on.number == 5
+        await on.press(":", *"#99999", "enter")
+        (note,) = on.app._notifications
+        assert "There is no place and no action '#99999' here" in note.message
         for key in (":", "ctrl+p"):
             await on.press(key)
             assert isinstance(on.app.screen, Palette), key
@@ -72,22 +63,18 @@ async def test_the_palette_has_the_keys_beside_what_they_do(small: Path, tmp_pat
             await on.press("enter")
             assert isinstance(on.app.screen, ThemeChoice)
             await on.press("escape")
+        for key, shown in (("&", "&"), ("ctrl+x", "^x"), ("f7", "F7")):
+            await on.press(key)
+            assert on.message == f"{shown} does nothing here · ? shows the keys"
+        await on.press("escape", "L", "&")
+        assert "does nothing here" in on.lines[-1]
 
 
-async def test_a_number_in_the_palette_goes_to_that_span(small: Path, tmp_path: Path) -> None:
-    async with stage(small, workspace=tmp_path / "w.db") as on:
-        await on.press(":", "#", "5", "enter")
-        assert on.number == 5
-        await on.press(":", *"#99999", "enter")
-        (note,) = on.app._notifications
-        assert "There is no place and no action '#99999' here" in note.message
-
-
-async def test_a_theme_is_shown_while_one_looks_and_kept_when_taken(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_themes_are_previewed_and_saved(small: Path, tmp_path: Path) -> None:
     path = configuration_path()
-    path.parent.mkdir(parents=True)
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        await on.press("f9", *"nord", "enter")
+    assert path.read_text() == 'theme = "nord"\n'
     path.write_text('# mine\nannotator = "alice"\n\n[keys]\npreset = "vim"\n')
     async with stage(small, workspace=tmp_path / "w.db") as on:
         before = on.app.theme
@@ -110,15 +97,7 @@ async def test_a_theme_is_shown_while_one_looks_and_kept_when_taken(
         assert on.app.theme == "nord"
 
 
-async def test_a_theme_is_kept_where_nothing_was_ever_set(small: Path, tmp_path: Path) -> None:
-    async with stage(small, workspace=tmp_path / "w.db") as on:
-        await on.press("f9", *"nord", "enter")
-    assert configuration_path().read_text() == 'theme = "nord"\n'
-
-
-async def test_a_broken_configuration_stays_as_it_is_and_that_is_said(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_a_broken_configuration_is_not_written(small: Path, tmp_path: Path) -> None:
     path = configuration_path()
     path.parent.mkdir(parents=True)
     path.write_text("theme = \n")
@@ -128,8 +107,8 @@ async def test_a_broken_configuration_stays_as_it_is_and_that_is_said(
     assert path.read_text() == "theme = \n"
 
 
-@pytest.mark.parametrize("size", [(60, 15), (60, 12), (120, 15)])
-async def test_the_cursors_row_and_some_text_are_in_sight_on_few_lines(
+@pytest.mark.parametrize("size", [(60, 12), (120, 15)])
+async def test_cursor_and_text_are_visible_on_low_screens(
     small: Path, tmp_path: Path, size: tuple[int, int]
 ) -> None:
     async with stage(small, workspace=tmp_path / "w.db", size=size) as on:
@@ -141,20 +120,18 @@ async def test_the_cursors_row_and_some_text_are_in_sight_on_few_lines(
         assert on.annotate.span_view.lines_area.height >= 2
 
 
-@pytest.mark.parametrize("key", ["V", ":", "f9"], ids=["export", "palette", "themes"])
-async def test_a_list_of_choices_cuts_nothing_where_columns_are_free(
-    small: Path, tmp_path: Path, key: str
-) -> None:
+async def test_lists_of_choices_use_free_columns(small: Path, tmp_path: Path) -> None:
     async with stage(small, workspace=tmp_path / "w.db", size=(140, 40)) as on:
-        await on.press(key)
-        dialog = on.app.screen
-        assert isinstance(dialog, FinderDialog)
-        lines = dialog.query_one(ChoiceList)
-        assert lines.row_count
-        for row, choice in enumerate(lines.choices):
-            shown = lines.render_row(row, lines.lines_area.width).text
-            assert choice.name in shown
-            assert choice.detail in shown
-    async with stage(small, workspace=tmp_path / "w.db", size=(60, 24)) as on:
-        await on.press(key)
-        assert on.app.screen.query_one(".dialog").outer_size.width <= 60
+        for key in ("V", ":", "f9"):
+            await on.pilot.resize_terminal(140, 40)
+            await on.press(key)
+            lines = on.screen(FinderDialog).query_one(ChoiceList)
+            assert lines.row_count
+            for row, choice in enumerate(lines.choices):
+                shown = lines.render_row(row, lines.lines_area.width).text
+                assert choice.name in shown
+                assert choice.detail in shown
+            await on.pilot.resize_terminal(60, 24)
+            await on.press()
+            assert on.app.screen.query_one(".dialog").outer_size.width <= 60
+            await on.press("escape")

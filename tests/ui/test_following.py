@@ -1,4 +1,4 @@
-"""The file of the open trace goes on: what comes is shown, nothing that was there moves."""
+"""An open trace whose file grows."""
 
 from __future__ import annotations
 
@@ -38,9 +38,8 @@ def append(path: Path, *texts: str) -> None:
 
 
 def known(on: Stage) -> int:
-    trace = on.annotate.trace
-    assert trace is not None
-    return len(trace)
+    """Return the number of spans that are known."""
+    return len(on.trace)
 
 
 async def until(on: Stage, arrived: Callable[[], bool]) -> None:
@@ -50,11 +49,11 @@ async def until(on: Stage, arrived: Callable[[], bool]) -> None:
     await settle(on.pilot)
 
 
-def told(on: Stage) -> list[str]:
+def notices(on: Stage) -> list[str]:
     return [notice.message for notice in on.app._notifications]
 
 
-async def test_what_comes_is_shown_and_nothing_moves(tmp_path: Path) -> None:
+async def test_new_spans_are_shown_and_nothing_moves(tmp_path: Path) -> None:
     path = rollout(tmp_path, 60)
     async with stage(path, workspace=tmp_path / "w.db") as on:
         await on.press("j", "j", "1", "3")
@@ -62,29 +61,26 @@ async def test_what_comes_is_shown_and_nothing_moves(tmp_path: Path) -> None:
         before = on.annotate.state.hits.total
         append(path, "step 1 again", "and more")
         await until(on, lambda: known(on) == 62)
-        assert on.number == 4
-        assert on.labels == {("1.3", 3, 3)}
+        assert (on.number, on.labels) == (4, {("1.3", 3, 3)})
         assert on.annotate.timeline.row_count == 62
         await until(on, lambda: on.annotate.state.hits.total == before + 1)
         await on.press("G")
         assert "and more" in on.text
 
 
-@pytest.mark.parametrize("key", ["f5", "O"])
-async def test_a_key_reads_on_at_once_and_says_how_much_has_come(tmp_path: Path, key: str) -> None:
+async def test_keys_read_new_spans_at_once(tmp_path: Path) -> None:
     path = rollout(tmp_path, 5)
     async with stage(path, workspace=tmp_path / "w.db") as on:
         on.annotate.following.check = lambda: None  # type: ignore[method-assign]
-        await on.press(key)
-        assert on.message == "The file has not grown: 5 spans"
-        append(path, "six", "seven")
-        await on.press(key)
-        assert on.message == "2 more spans"
-        assert known(on) == 7
-        assert on.number == 1
+        for spans, key in ((5, "f5"), (7, "O")):
+            await on.press(key)
+            assert on.message == f"The file has not grown: {spans} spans"
+            append(path, "more", "and more")
+            await on.press(key)
+            assert (on.message, known(on), on.number) == ("2 more spans", spans + 2, 1)
 
 
-async def test_whoever_is_at_the_end_goes_on_to_the_newest(tmp_path: Path) -> None:
+async def test_the_end_and_a_filter_take_in_new_spans(tmp_path: Path) -> None:
     path = rollout(tmp_path, 5)
     async with stage(path, workspace=tmp_path / "w.db") as on:
         await on.press("G")
@@ -96,21 +92,17 @@ async def test_whoever_is_at_the_end_goes_on_to_the_newest(tmp_path: Path) -> No
         await until(on, lambda: known(on) == 9)
         assert on.number == 7
 
-
-async def test_a_filter_takes_in_what_has_come(tmp_path: Path) -> None:
-    path = rollout(tmp_path, 5)
-    async with stage(path, workspace=tmp_path / "w.db") as on:
         await on.press("j")
         on.annotate.filter.apply(EVERYTHING.with_agent("user"))
         await settle(on.pilot)
         rows = on.annotate.timeline.row_count
         with path.open("ab") as file:
             file.write(lines_of(message("user", "hurry"), message("assistant", "I do")))
-        await until(on, lambda: known(on) == 7)
+        await until(on, lambda: known(on) == 11)
         assert on.annotate.timeline.row_count == rows + 1
 
 
-async def test_a_session_that_is_read_anew_keeps_its_labels_in_place(tmp_path: Path) -> None:
+async def test_a_text_file_that_grows_keeps_labels(tmp_path: Path) -> None:
     path = tmp_path / "traces" / "run.log"
     path.parent.mkdir()
     path.write_text("one\n\ntwo\n\nthree begins\n")
@@ -142,23 +134,22 @@ def cut(path: Path) -> None:
         (cut, "the file has been cut", 3, set()),  # its labels are those of the content it had
     ],
 )
-async def test_a_file_that_is_another_is_told_from_one_that_grew_and_read_anew_on_a_key(
+async def test_a_replaced_or_cut_file_is_read_again_on_a_key(
     tmp_path: Path, change: Callable[[Path], None], reason: str, left: int, labels: Shown
 ) -> None:
     path = rollout(tmp_path, 5)
     async with stage(path, workspace=tmp_path / "w.db") as on:
         await on.press("j", "1", "3")
         change(path)
-        await until(on, lambda: bool(told(on)))
-        assert told(on) == [f"run.jsonl has changed: {reason}. Press O to read it again"]
+        await until(on, lambda: bool(notices(on)))
+        assert notices(on) == [f"run.jsonl has changed: {reason}. Press O to read it again"]
         assert known(on) == 5
         await on.press("f5")
         await until(on, lambda: on.message == f"Read again, because {reason}: {left} spans")
-        assert known(on) == left
-        assert (on.number, on.labels) == (2, labels)
+        assert (known(on), (on.number, on.labels)) == (left, (2, labels))
 
 
-async def test_a_document_that_is_written_anew_is_read_on_a_key(tmp_path: Path) -> None:
+async def test_a_rewritten_document_is_read_on_a_key(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "traces" / "chat.json", SMALL[:4])
     async with stage(path, workspace=tmp_path / "w.db") as on:
         await on.press("j", "j")
@@ -168,7 +159,7 @@ async def test_a_document_that_is_written_anew_is_read_on_a_key(tmp_path: Path) 
         assert (known(on), on.number) == (12, 3)
 
 
-async def test_a_file_that_is_away_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
+async def test_a_missing_file_is_reported_and_nothing_lost(tmp_path: Path) -> None:
     path = rollout(tmp_path, 5)
     away = path.with_name("away")
     async with stage(path, workspace=tmp_path / "w.db") as on:
@@ -180,8 +171,7 @@ async def test_a_file_that_is_away_is_said_and_nothing_is_lost(tmp_path: Path) -
         append(away, "six")
         away.rename(path)
         await on.press("f5")
-        assert on.message == "1 more span"
-        assert on.labels == {("1.3", 2, 2)}
+        assert (on.message, on.labels) == ("1 more span", {("1.3", 2, 2)})
 
 
 SPANS = 10_000
@@ -189,7 +179,6 @@ SPANS = 10_000
 
 @contextmanager
 def written_in_pieces(path: Path, data: bytes) -> Iterator[Thread]:
-    """Somebody writes to the file, a piece at a time that ends anywhere."""
     sizes = cycle((1, 70_001, 3_000, 40_000, 777))
 
     def write() -> None:
@@ -206,7 +195,7 @@ def written_in_pieces(path: Path, data: bytes) -> Iterator[Thread]:
         writer.join()
 
 
-async def test_ten_thousand_spans_come_while_keys_are_pressed(
+async def test_ten_thousand_spans_arrive_while_keys_are_pressed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mast_tui.traces.library.LOOK_PAUSE_FACTOR", 0)
@@ -234,8 +223,7 @@ async def test_ten_thousand_spans_come_while_keys_are_pressed(
         for _ in waiting.until(lambda: known(on) == SPANS):
             await on.press("f5")
         assert (on.labels, on.number) == (labelled, here)
-        trace = on.annotate.trace
-        assert trace is not None
+        trace = on.trace
         (whole,) = read_file(path, named=True).traces
         read_fully(whole)
         assert [trace.span(i).key for i in range(SPANS)] == [

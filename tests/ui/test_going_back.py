@@ -1,18 +1,21 @@
-"""Going back to where one was before a jump, and forth again; where keys and Escape lead."""
+"""Jumps back and forth, saved positions, and the title and hints of a trace."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.trace_view.timeline import Trail
-from tests.ui.stage import finding, read_trace, stage, suggest, write_trace
+from tests.ui.settle import settle
+from tests.ui.stage import SMALL, finding, missing, read_trace, stage, suggest, write_trace
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=30))
-def test_all_the_way_back_and_forth_again(jumps: list[int]) -> None:
+def test_the_trail_goes_back_and_forth(jumps: list[int]) -> None:
     trail, here, way = Trail(), 0, [0]
     for there in jumps:
         trail.record_jump(here, there)
@@ -33,7 +36,7 @@ def test_all_the_way_back_and_forth_again(jumps: list[int]) -> None:
     assert here == end or not back
 
 
-async def test_each_jump_can_be_gone_back_and_forth(small: Path, tmp_path: Path) -> None:
+async def test_jumps_are_gone_back_and_forth(small: Path, tmp_path: Path) -> None:
     trace, place = read_trace(small), tmp_path / "w.db"
     suggest(place, trace, [finding(trace, "1.3", 8, 8)])
     async with stage(small, workspace=place) as on:
@@ -47,30 +50,23 @@ async def test_each_jump_can_be_gone_back_and_forth(small: Path, tmp_path: Path)
         for _ in range(6):
             await on.press("h")
             seen.append(on.number)
-        assert seen == [1, 11, 3, 8, 1, 1]
-        assert on.message == "No earlier position"
+        assert (seen, on.message) == ([1, 11, 3, 8, 1, 1], "No earlier position")
         await on.press("I", "I", "ctrl+o", "I")
         assert on.number == 3
         # A new jump forgets what was ahead; single steps are no jumps.
         await on.press("j", "j", "G", "I")
-        assert on.number == 12
-        assert on.message == "No later position"
+        assert (on.number, on.message) == (12, "No later position")
         await on.press("h")
         assert on.number == 5
 
 
-async def test_from_the_list_of_labels_one_comes_back(small: Path) -> None:
+async def test_labels_from_the_list_and_from_any_pane(small: Path) -> None:
     async with stage(small) as on:
         await on.press("1", "3", "j", "j", "j", "j", "M", "enter")
         assert on.number == 1
         await on.press("h")
         assert on.number == 5
-
-
-async def test_a_range_is_marked_from_any_pane_and_escape_comes_back_to_the_timeline(
-    small: Path,
-) -> None:
-    async with stage(small) as on:
+        await on.undo_all()
         for panes in (1, 2):
             await on.press("g", *["tab"] * panes, "v", "j", "j", "1", "3")
             assert on.annotate.focused is on.annotate.timeline
@@ -79,16 +75,13 @@ async def test_a_range_is_marked_from_any_pane_and_escape_comes_back_to_the_time
             assert on.annotate.focused is on.annotate.timeline
 
 
-async def test_the_header_keeps_what_a_long_title_would_drive_out(tmp_path: Path) -> None:
+async def test_a_long_title_is_cut_before_the_number_of_spans(tmp_path: Path) -> None:
     path = write_trace(tmp_path / f"{'replay__marshmallow-code__' * 4}.json")
-    for size in ((120, 40), (80, 24)):
-        async with stage(path, size=size) as on:
-            assert "12 spans" in on.lines[0]
-            assert "replay__marsh" in on.lines[0]
-            assert "…" in on.lines[0]
+    async with stage(path, size=(80, 24)) as on:
+        assert not missing(on.lines[0], "12 spans", "replay__marsh", "…")
 
 
-async def test_the_count_of_finished_follows_whatever_a_key_does(tmp_path: Path) -> None:
+async def test_the_count_of_finished_traces_follows_undo(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_trace(tmp_path / "set" / f"{name}.json", task=name)
     async with stage(tmp_path / "set", workspace=tmp_path / "w.db") as on:
@@ -106,7 +99,7 @@ async def test_the_count_of_finished_follows_whatever_a_key_does(tmp_path: Path)
         assert on.lines[0] == counted
 
 
-async def test_the_blind_are_taught_no_key_that_does_nothing(tmp_path: Path) -> None:
+async def test_blind_annotators_see_no_keys_of_suggestions(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "t.json")
     trace = read_trace(path)
     suggest(tmp_path / "w.db", trace, [finding(trace, "1.3", 5, 5)])
@@ -121,7 +114,7 @@ async def test_the_blind_are_taught_no_key_that_does_nothing(tmp_path: Path) -> 
         assert "accept" in on.lines[-1]
 
 
-async def test_keys_that_answer_are_offered_while_a_suggestion_waits(tmp_path: Path) -> None:
+async def test_keys_for_suggestions_are_shown_while_one_waits(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "t.json")
     trace = read_trace(path)
     suggest(tmp_path / "w.db", trace, [finding(trace, "1.3", 5, 5)])
@@ -131,3 +124,48 @@ async def test_keys_that_answer_are_offered_while_a_suggestion_waits(tmp_path: P
         assert "suggestion" not in on.lines[-1]
         await on.press("u", "j")
         assert "a accept" in on.lines[-1]
+
+
+async def test_a_trace_opens_at_the_saved_position(small: Path, tmp_path: Path) -> None:
+    place = tmp_path / "w.db"
+    async with stage(small, workspace=place) as on:
+        assert on.number == 1
+        await on.press(":", *"9", "enter")
+        on.annotate.arrival.save_position()
+    async with stage(small, workspace=place) as on:
+        assert on.number == 9
+    async with stage(small, workspace=place, annotator="bob") as on:
+        assert on.number == 1
+
+
+async def test_the_position_is_saved_when_another_trace_opens(tmp_path: Path) -> None:
+    write_trace(tmp_path / "runs" / "a.json")
+    write_trace(tmp_path / "runs" / "b.json", SMALL[:3])
+    async with stage(tmp_path / "runs", workspace=tmp_path / "w.db") as on:
+        await on.press("enter", "G")
+        last = on.number
+        assert last > 1
+        await on.press("}")
+        assert on.number == 1
+        await on.press("{")
+        assert on.number == last
+
+
+async def test_the_saved_position_is_not_gone_to_after_a_move(small: Path, tmp_path: Path) -> None:
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        await on.press("G")
+        arrival = on.annotate.arrival
+        opened = on.app.opened
+        assert opened is not None
+        arrival.save_position()
+        await on.press("g", "j")
+        arrival.begin()
+        on.app.writes.do(partial(arrival.go_to_saved_position, opened))
+        await settle(on.pilot)
+        assert on.number == 2
+        arrival.go_to(TraceLocation("a", key="/messages/9/later", position=40))
+        assert on.number == 2
+        write_trace(small, [*SMALL, *SMALL, *SMALL, *SMALL])
+        on.annotate.show_trace(read_trace(small))
+        arrival.go_to(TraceLocation("a", key="/messages/9/later", position=40))
+        assert on.number == 41

@@ -1,4 +1,4 @@
-"""The help screen: all keys of a screen in sections, those that a person has set, and its signs."""
+"""The help screen: keys in sections, set keys, signs, search, and scrolling."""
 
 from __future__ import annotations
 
@@ -26,38 +26,26 @@ def entries_of(where: Where) -> list[Entry]:
 
 
 @pytest.mark.parametrize("where", list(Where))
-def test_every_action_of_the_screen_and_of_everywhere_is_explained_once(where: Where) -> None:
+def test_every_action_of_a_screen_is_explained_once(where: Where) -> None:
     found = entries_of(where)
     for place in {where, Where.EVERYWHERE}:
         for action in actions_for(place):
-            if action.name.startswith(("digit_", "side_")):
-                continue
-            keys = "  ".join(key_text(key) for key in action.keys)
-            assert found.count((keys, action.help)) == 1
+            if not action.name.startswith(("digit_", "side_")):
+                keys = "  ".join(key_text(key) for key in action.keys)
+                assert found.count((keys, action.help)) == 1
+    titles = [section.title for section in sections_of(where, {})]
+    assert len(set(titles)) == len(titles)
+    for place, digits in ((Where.ANNOTATE, "0…9"), (Where.ADJUDICATE, "1…9")):
+        assert sum(digits in key for key, _ in found) == (where is place)
 
 
-def test_every_sign_of_a_row_and_of_the_overview_is_explained() -> None:
+def test_all_signs_are_explained() -> None:
     keys = " ".join(key for key, _ in entries_of(Where.ANNOTATE))
     for sign in (*GLYPHS.values(), *STRIP.values(), FIRST, BETWEEN, LAST, CURSOR, "⋮", "┃"):
         assert sign.strip() in keys
 
 
-@pytest.mark.parametrize("where", list(Where))
-def test_each_section_stands_once(where: Where) -> None:
-    titles = [section.title for section in sections_of(where, {})]
-    assert len(set(titles)) == len(titles)
-
-
-@pytest.mark.parametrize(("where", "keys"), [(Where.ANNOTATE, "0…9"), (Where.ADJUDICATE, "1…9")])
-def test_digits_take_one_line(where: Where, keys: str) -> None:
-    assert sum(keys in key for key, _ in entries_of(where)) == 1
-
-
-def test_other_screens_are_left_out() -> None:
-    assert "Adjudicate" not in [section.title for section in sections_of(Where.LIBRARY, {})]
-
-
-def test_keys_of_ones_own_stand_in_place_of_ours() -> None:
+def test_set_keys_replace_the_defaults() -> None:
     sections = sections_of(Where.ANNOTATE, {"annotate.note": ("ctrl+n", "i")})
     (keys,) = [
         key for s in sections for key, words in s.entries if words.startswith("Write a note")
@@ -65,7 +53,7 @@ def test_keys_of_ones_own_stand_in_place_of_ours() -> None:
     assert keys.split() == ["^n", "i"]
 
 
-def test_what_is_looked_for_is_found_in_keys_words_and_headings() -> None:
+def test_keys_texts_and_headings_are_searched() -> None:
     sections = [
         HelpSection("Move", [("j", "One line down"), ("k", "One line up")]),
         HelpSection("Label", [("t", "Label the whole trace")]),
@@ -73,15 +61,14 @@ def test_what_is_looked_for_is_found_in_keys_words_and_headings() -> None:
     assert [*matching(sections, "DOWN")] == [HelpSection("Move", [("j", "One line down")])]
     assert [*matching(sections, " move ")] == sections[:1]
     assert [*matching(sections, "k ")] == [HelpSection("Move", [("k", "One line up")])]
-    assert [*matching(sections, "")] == sections
-    assert [*matching(sections, "nowhere")] == []
+    assert ([*matching(sections, "")], [*matching(sections, "nowhere")]) == (sections, [])
 
 
 def lines_of(on: Stage) -> HelpLines:
     return on.app.screen.query_one(HelpLines)
 
 
-async def test_it_scrolls_by_lines_pages_and_to_its_ends(small: Path, tmp_path: Path) -> None:
+async def test_the_help_scrolls_and_is_searched(small: Path, tmp_path: Path) -> None:
     async with stage(small, workspace=tmp_path / "w.db", size=(80, 24)) as on:
         await on.press("?")
         lines = lines_of(on)
@@ -97,25 +84,6 @@ async def test_it_scrolls_by_lines_pages_and_to_its_ends(small: Path, tmp_path: 
         ):
             await on.press(key)
             assert lines.scroll_y == place, key
-
-
-async def test_a_line_that_is_wrapped_goes_on_under_its_beginning(
-    small: Path, tmp_path: Path
-) -> None:
-    async with stage(small, workspace=tmp_path / "w.db", size=(60, 24)) as on:
-        await on.press("?")
-        lines = lines_of(on)
-        rows = [lines.render_row(row, 60).text for row in range(lines.row_count)]
-        (place,) = [n for n, row in enumerate(rows) if "To the last line" in row]
-        first = rows[place].index("To the last line")
-        wrapped = [row for row in rows if row.strip() and row[:first].isspace()]
-        assert wrapped
-        assert all(row[first] != " " for row in wrapped)
-
-
-async def test_slash_narrows_it_and_escape_shows_all_again(small: Path, tmp_path: Path) -> None:
-    async with stage(small, workspace=tmp_path / "w.db") as on:
-        await on.press("?")
         whole = lines_of(on).row_count
         await on.press("/", *"wrap long", "enter")
         assert "Wrap long lines" in on.text
@@ -126,3 +94,15 @@ async def test_slash_narrows_it_and_escape_shows_all_again(small: Path, tmp_path
         assert "No match for “zzz”" in on.text
         await on.press("escape", "escape")
         assert not isinstance(on.app.screen, HelpScreen)
+
+
+async def test_wrapped_lines_are_indented(small: Path, tmp_path: Path) -> None:
+    async with stage(small, workspace=tmp_path / "w.db", size=(60, 24)) as on:
+        await on.press("?")
+        lines = lines_of(on)
+        rows = [lines.render_row(row, 60).text for row in range(lines.row_count)]
+        (place,) = [n for n, row in enumerate(rows) if "To the last line" in row]
+        first = rows[place].index("To the last line")
+        wrapped = [row for row in rows if row.strip() and row[:first].isspace()]
+        assert wrapped
+        assert all(row[first] != " " for row in wrapped)

@@ -1,4 +1,4 @@
-"""The last line: what fits, help always, and every hint under the mouse."""
+"""The last line of a screen: hints, messages, and clicks on them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mast_tui.ui.widgets.bars import shorten_parts
 from tests.ui.stage import stage, write_trace
 
 
-@pytest.mark.parametrize("width", [30, 80, 200])
-async def test_the_way_to_help_is_always_there(small: Path, width: int) -> None:
+@pytest.mark.parametrize("width", [30, 200])
+async def test_the_key_of_the_help_is_always_shown(small: Path, width: int) -> None:
     async with stage(small, size=(width, 24)) as on:
         assert on.lines[-1].rstrip().endswith("? help")
         await on.press("1", "3")
@@ -27,7 +27,7 @@ async def test_the_way_to_help_is_always_there(small: Path, width: int) -> None:
         assert isinstance(on.app.screen, HelpScreen)
 
 
-async def test_a_hint_is_done_by_a_click(small: Path) -> None:
+async def test_hints_are_clicked_and_follow_the_state(small: Path) -> None:
     async with stage(small) as on:
         at = on.lines[-1].index("v range")
         await on.pilot.click(on.annotate.hints, offset=(at + 3, 0))
@@ -37,21 +37,15 @@ async def test_a_hint_is_done_by_a_click(small: Path) -> None:
         await on.pilot.click(on.annotate.hints, offset=(3, 0))
         await on.press("2", "6")
         assert ("2.6", 2, 2) in on.labels
+        await on.press("D", "j")
+        assert on.session.finished
+        assert on.lines[-1].startswith(" 1 3 label")
 
 
-async def test_a_first_digit_is_answered_by_all_that_may_follow(small: Path) -> None:
-    async with stage(small, size=(80, 24)) as on:
-        await on.press("2")
-        for digit in "123456":
-            assert f"  {digit} " in on.lines[-1]
-        assert len(on.lines[-1].rstrip()) <= 80
-
-
-@pytest.mark.parametrize("width", [60, 200])
-async def test_on_a_finished_trace_the_next_one_stands_first(tmp_path: Path, width: int) -> None:
+async def test_a_finished_trace_offers_the_next_one_first(tmp_path: Path) -> None:
     one = write_trace(tmp_path / "one.json")
     other = write_trace(tmp_path / "two.json", [{"role": "user", "content": "Another."}])
-    async with stage(one, other, size=(width, 24)) as on:
+    async with stage(one, other, size=(60, 24)) as on:
         await on.press("enter")
         assert on.lines[-1].startswith(" 1 3 label")
         await on.press("D", "j")
@@ -70,17 +64,11 @@ async def test_on_a_finished_trace_the_next_one_stands_first(tmp_path: Path, wid
         assert on.lines[-1].startswith(" 1 3 label")
 
 
-async def test_without_another_trace_a_finished_one_tells_of_labels(small: Path) -> None:
-    async with stage(small) as on:
-        await on.press("D", "j")
-        assert on.session.finished
-        assert on.lines[-1].startswith(" 1 3 label")
-
-
-@pytest.mark.parametrize("width", [80, 120])
-async def test_an_open_dialog_has_its_own_keys_there(small: Path, width: int) -> None:
-    async with stage(small, size=(width, 24)) as on:
-        await on.press("1", "3")
+async def test_dialogs_show_their_own_keys(small: Path) -> None:
+    async with stage(small, size=(80, 24)) as on:
+        await on.press("2")
+        assert all(f"  {digit} " in on.lines[-1] for digit in "123456")
+        await on.press("escape", "1", "3")
         for key, shown in (
             ("i", "j k scroll  / finds  n N next, previous match  y copies  Esc closes"),
             ("question_mark", "/ searches  j k scroll  d b pages  g G ends  Esc closes"),
@@ -103,11 +91,11 @@ async def test_an_open_dialog_has_its_own_keys_there(small: Path, width: int) ->
         (8, "1.3 on …"),
     ],
 )
-def test_a_message_loses_its_last_parts_before_it_is_cut_within_one(cells: int, shown: str) -> None:
+def test_messages_lose_their_last_parts_first(cells: int, shown: str) -> None:
     assert shorten_parts("1.3 on #5 · 12 to go · u takes back", cells) == shown
 
 
-def test_every_dialog_says_what_its_keys_do() -> None:
+def test_every_dialog_declares_its_keys() -> None:
     for found in walk_packages(ui.__path__, "mast_tui.ui."):
         import_module(found.name)
     kinds = [*ModalScreen.__subclasses__()]

@@ -1,4 +1,4 @@
-"""The order of keys, clicks and pastes, whatever arrives between them."""
+"""The order of keys, clicks and pastes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,6 @@ from tests.ui.settle import settle
 from tests.ui.stage import SMALL, Stage, stage, write_trace
 
 
-@pytest.fixture
-def trace(tmp_path: Path) -> Path:
-    """A trace of twelve spans."""
-    return write_trace(tmp_path / "a.json")
-
-
 class Question(ModalScreen[str]):
     """A dialog with a text field."""
 
@@ -28,43 +22,29 @@ class Question(ModalScreen[str]):
         yield Input(id="text")
 
 
-@pytest.mark.parametrize("report", [events.AppBlur, events.AppFocus])
-async def test_digits_keep_their_order_when_the_terminal_changes_focus(
-    report: type[events.Event], trace: Path, tmp_path: Path
+async def test_keys_clicks_pastes_and_changes_of_focus_keep_their_order(
+    small: Path, tmp_path: Path
 ) -> None:
-    async with stage(trace, workspace=tmp_path / "w.db") as on:
-        on.app.post_message(report())
-        await on.press("1", "3")
-        assert on.labels == {("1.3", 1, 1)}
-
-
-async def test_a_dialog_that_opens_in_a_window_without_focus_gets_the_keys(
-    trace: Path, tmp_path: Path
-) -> None:
-    async with stage(trace, workspace=tmp_path / "w.db") as on:
-        on.app.post_message(events.AppBlur())
-        await on.app.push_screen(Question())
-        await settle(on.pilot)
-        await on.press("a", "d", "a")
-        assert on.app.screen.query_one(Input).value == "ada"
-
-
-async def test_a_paste_goes_where_the_key_before_it_has_led(trace: Path, tmp_path: Path) -> None:
-    async with stage(trace, workspace=tmp_path / "w.db") as on:
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        for report, digits in ((events.AppBlur, "13"), (events.AppFocus, "26")):
+            on.app.post_message(report())
+            await on.press(*digits)
+        assert on.labels == {("1.3", 1, 1), ("2.6", 1, 1)}
+        await on.undo_all()
         on.app.post_message(events.Key("slash", "/"))
         on.app.post_message(events.Paste("13"))
         await on.press("4")
         assert on.annotate.search.line.value == "134"
         assert not on.labels
-
-
-async def test_keys_behind_a_click_act_on_the_row_that_was_clicked(
-    trace: Path, tmp_path: Path
-) -> None:
-    async with stage(trace, workspace=tmp_path / "w.db") as on:
+        await on.press("escape")
         _post_click(on, row=4)
         await on.press("1", "3")
         assert on.labels == {("1.3", 5, 5)}
+        on.app.post_message(events.AppBlur())
+        await on.app.push_screen(Question())
+        await settle(on.pilot)
+        await on.press("a", "d", "a")
+        assert on.app.screen.query_one(Input).value == "ada"
 
 
 def _post_click(on: Stage, row: int) -> None:
@@ -75,7 +55,7 @@ def _post_click(on: Stage, row: int) -> None:
         on.app.post_message(kind(None, x, y, 0, 0, 1, False, False, False, screen_x=x, screen_y=y))
 
 
-async def test_keys_wait_for_the_place_at_which_a_trace_is_opened_again(tmp_path: Path) -> None:
+async def test_keys_wait_for_the_saved_position(tmp_path: Path) -> None:
     write_trace(tmp_path / "runs" / "a.json")
     write_trace(tmp_path / "runs" / "b.json", SMALL[:3])
     async with stage(tmp_path / "runs", workspace=tmp_path / "w.db") as on:
@@ -84,7 +64,7 @@ async def test_keys_wait_for_the_place_at_which_a_trace_is_opened_again(tmp_path
         assert on.labels == {("1.3", 5, 5)}
 
 
-async def test_enter_in_the_library_waits_for_the_first_trace(
+async def test_enter_in_the_library_waits_for_a_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_trace(tmp_path / "runs" / "a.json")
@@ -99,39 +79,40 @@ async def test_enter_in_the_library_waits_for_the_first_trace(
         assert on.number == 1
 
 
-class TestKeysWhileATraceIsRead:
-    """A trace that is shown later than the screen it is shown on."""
+@pytest.fixture
+def slow_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the first screen open without the trace."""
+    monkeypatch.setattr(TraceService, "begin", lambda _self: None)
+    monkeypatch.setattr("mast_tui.ui.services.traces.Prefetch.first_spans", lambda *_: None)
 
-    @pytest.fixture(autouse=True)
-    def _slow_reading(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Have the first screen open without the trace."""
-        monkeypatch.setattr(TraceService, "begin", lambda _self: None)
-        monkeypatch.setattr("mast_tui.ui.services.traces.Prefetch.first_spans", lambda *_: None)
 
-    async def test_they_wait_for_it(self, trace: Path, tmp_path: Path) -> None:
-        async with stage(trace, workspace=tmp_path / "w.db") as on:
-            for key in ("j", "1", "3"):
-                on.app.post_message(events.Key(key, key))
-            on.app.post_message(
-                events.MouseMove(None, 5, 5, 1, 1, 0, False, False, False, screen_x=5, screen_y=5)
-            )
-            await on.pilot.pause()
-            assert on.app.input_queue.blocked
-            self._read(on)
-            await on.press()
-            assert on.labels == {("1.3", 2, 2)}
+@pytest.mark.usefixtures("slow_reading")
+async def test_keys_wait_for_the_trace(small: Path, tmp_path: Path) -> None:
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        for key in ("j", "1", "3"):
+            on.app.post_message(events.Key(key, key))
+        on.app.post_message(
+            events.MouseMove(None, 5, 5, 1, 1, 0, False, False, False, screen_x=5, screen_y=5)
+        )
+        await on.pilot.pause()
+        assert on.app.input_queue.blocked
+        show_trace(on)
+        await on.press()
+        assert on.labels == {("1.3", 2, 2)}
 
-    async def test_leaving_gives_them_up(self, trace: Path, tmp_path: Path) -> None:
-        async with stage(trace, workspace=tmp_path / "w.db") as on:
-            for key in ("j", "1", "3"):
-                on.app.post_message(events.Key(key, key))
-            await on.press("L")
-            assert isinstance(on.app.screen, LibraryScreen)
-            assert on.app.input_queue.idle
 
-    @staticmethod
-    def _read(on: Stage) -> None:
-        report = on.app.traces.prefetch.report()
-        assert report is not None
-        on.app.catalog.add(report)
-        on.app.show_new_traces()
+@pytest.mark.usefixtures("slow_reading")
+async def test_leaving_drops_the_waiting_keys(small: Path, tmp_path: Path) -> None:
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        for key in ("j", "1", "3"):
+            on.app.post_message(events.Key(key, key))
+        await on.press("L")
+        assert isinstance(on.app.screen, LibraryScreen)
+        assert on.app.input_queue.idle
+
+
+def show_trace(on: Stage) -> None:
+    report = on.app.traces.prefetch.report()
+    assert report is not None
+    on.app.catalog.add(report)
+    on.app.show_new_traces()

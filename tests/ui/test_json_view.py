@@ -1,4 +1,4 @@
-"""JSON set out in lines: the same values, and every character leads to its source and back."""
+"""JSON laid out in lines, and the mapping of each character to its source."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CALL = json.dumps({"command": 'cd /x\nfor i in 1 2; do\n\techo "$i"\ndone', "pat
 
 
 @given(documents, spacings, st.booleans())
-def test_each_character_of_the_source_is_shown_once_and_in_order(
+def test_characters_are_shown_once_and_in_order(
     value: object, separators: tuple[str, str], ascii_only: bool
 ) -> None:
     text = json.dumps(value, separators=separators, ensure_ascii=ascii_only) + " " * 61
@@ -38,6 +38,8 @@ def test_each_character_of_the_source_is_shown_once_and_in_order(
     assert pretty is not None
     places = [pretty.to_shown(offset) for offset in range(len(text))]
     assert places == sorted(places)
+    if not any(f'"{name}"' in text for name in UNFOLDED):
+        assert json.loads(pretty.whole()) == value
     for offset, place in enumerate(places):
         char = text[offset]
         if pretty.to_source(place) == offset and pretty.whole()[place : place + 1] == char:
@@ -46,18 +48,9 @@ def test_each_character_of_the_source_is_shown_once_and_in_order(
         assert char.isspace() or "\\" in text[offset - 1 : offset + 1]
 
 
-@given(documents)
-def test_what_is_shown_holds_the_same_values(value: object) -> None:
-    text = json.dumps(value) + " " * 61
-    pretty = pretty_json(text)
-    assert pretty is not None
-    if not any(f'"{name}"' in text for name in UNFOLDED):
-        assert json.loads(pretty.whole()) == json.loads(text)
-
-
 @given(documents, st.data())
 @example({"command": "a\nb"}, None)
-def test_a_range_shows_what_its_ends_show(value: object, data: st.DataObject | None) -> None:
+def test_ranges_are_mapped(value: object, data: st.DataObject | None) -> None:
     text = json.dumps(value) + " " * 61
     pretty = pretty_json(text)
     assert pretty is not None
@@ -71,46 +64,21 @@ def test_a_range_shows_what_its_ends_show(value: object, data: st.DataObject | N
         )
 
 
-def test_a_command_is_shown_with_its_line_breaks() -> None:
-    pretty = pretty_json(CALL)
+def test_commands_and_lists_are_laid_out() -> None:
+    call = CALL.removesuffix("}") + ', "to": [["bash", "make\\nmake install"], [1, 2], []]}'
+    pretty = pretty_json(call)
     assert pretty is not None
     assert pretty.whole().split("\n") == [
-        "{",
-        '  "command": "cd /x',
-        "  for i in 1 2; do",
-        '  \techo "$i"',
-        '  done",',
-        r'  "path": "/tmp/a\nb"',
-        "}",
+        *("{", '  "command": "cd /x', "  for i in 1 2; do", '  \techo "$i"', '  done",'),
+        *(r'  "path": "/tmp/a\nb",', '  "to": [', r'    ["bash", "make\nmake install"],'),
+        *("    [1, 2],", "    []", "  ]", "}"),
     ]
-
-
-def test_a_list_of_plain_values_stays_on_its_line() -> None:
-    text = json.dumps({"command": ["bash", "-lc", "make\nmake install"], "to": [[1, 2], []]})
-    pretty = pretty_json(text)
-    assert pretty is not None
-    assert pretty.whole().split("\n") == [
-        "{",
-        '  "command": ["bash", "-lc", "make',
-        '    make install"],',
-        '  "to": [',
-        "    [1, 2],",
-        "    []",
-        "  ]",
-        "}",
-    ]
-
-
-@pytest.mark.parametrize("words", ["cd /x", "for i in 1 2; do", "echo", "$i", "done", "/tmp/a"])
-def test_words_are_found_at_their_source(words: str) -> None:
-    pretty = pretty_json(CALL)
-    assert pretty is not None
-    start = CALL.index(words)
-    first, stop = pretty.range_to_shown(start, start + len(words))
-    assert pretty.whole()[first:stop] == words
-    assert [pretty.to_source(i) for i in range(first, stop)] == list(
-        range(start, start + len(words))
-    )
+    for words in ("cd /x", "for i in 1 2; do", "echo", "$i", "done", "/tmp/a"):
+        start = call.index(words)
+        first, stop = pretty.range_to_shown(start, start + len(words))
+        assert pretty.whole()[first:stop] == words
+        places = range(start, start + len(words))
+        assert [pretty.to_source(i) for i in range(first, stop)] == list(places)
 
 
 @pytest.mark.parametrize(
@@ -126,11 +94,11 @@ def test_words_are_found_at_their_source(words: str) -> None:
         "[" * 40_000 + "]" * 9,
     ],
 )
-def test_other_texts_stay_as_they_are(text: str) -> None:
+def test_other_texts_are_not_laid_out(text: str) -> None:
     assert pretty_json(text) is None
 
 
-def test_deep_nesting_is_set_out_without_running_off_to_the_right() -> None:
+def test_deep_nesting_stays_narrow() -> None:
     depth = 500
     pretty = pretty_json("[" * depth + "1" + "]" * depth)
     assert pretty is not None
@@ -138,7 +106,7 @@ def test_deep_nesting_is_set_out_without_running_off_to_the_right() -> None:
 
 
 @given(documents, spacings, st.lists(st.integers(1, 30), min_size=1, max_size=5), st.data())
-def test_setting_out_slice_by_slice_ends_with_the_same(
+def test_layout_by_slices_is_the_same(
     value: object, separators: tuple[str, str], steps: list[int], data: st.DataObject
 ) -> None:
     text = json.dumps(value, separators=separators) + " " * 61
@@ -167,7 +135,7 @@ def test_setting_out_slice_by_slice_ends_with_the_same(
     ]
 
 
-def test_of_a_huge_text_only_the_beginning_is_set_out() -> None:
+def test_of_a_huge_text_only_the_beginning_is_laid_out() -> None:
     text = json.dumps([{"step": n, "output": "line\n" * 9} for n in range(60_000)])
     assert len(text) > 3_000_000
     pretty = pretty_json(text)
@@ -176,9 +144,6 @@ def test_of_a_huge_text_only_the_beginning_is_set_out() -> None:
     assert pretty[:20].startswith("[\n  {\n    ")
     assert pretty[len(pretty) - 50 :] == text[-50:]
     assert pretty.to_source(pretty.to_shown(2_500_000)) == 2_500_000
-
-
-def test_one_huge_string_is_unfolded_piece_by_piece() -> None:
     text = json.dumps({"output": "a line\n" * 200_000})
     pretty = pretty_json(text)
     assert pretty is not None
@@ -187,7 +152,7 @@ def test_one_huge_string_is_unfolded_piece_by_piece() -> None:
 
 
 @pytest.mark.parametrize("rest", ['"open', "1 2", "}", "nothing", '{"a" 1}', "{1: 2}", "[1,]", ","])
-def test_where_it_is_no_json_any_more_the_rest_stays_as_it_is(rest: str) -> None:
+def test_text_after_invalid_json_is_unchanged(rest: str) -> None:
     text = f'["{"x" * CHECKED_CHARS}", {rest}, 2]'
     pretty = pretty_json(text)
     assert pretty is not None

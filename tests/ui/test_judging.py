@@ -1,4 +1,4 @@
-"""J: which judge, what it may take and send, how far it is, cancelling it."""
+"""The choice of a judge by J, its limits, its progress, and cancelling it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from mast_tui.ui.services import model_judge
 from mast_tui.ui.services.judging import JudgeDialog, tokens_of
 from mast_tui.ui.services.model_judge import Plan
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.workspace import Workspace, WorkspaceError
+from mast_tui.workspace import Workspace
 from tests import waiting
 from tests.cli.test_judge_twins import write_trials
 from tests.judges.llm.made_answers import decisive, notes, said
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
 from tests.ui.office import Office
-from tests.ui.stage import SMALL, Stage, stage, write_trace
+from tests.ui.stage import SMALL, Stage, missing, stage, write_trace
 from tests.waiting import PATIENCE
 
 KEY = "sk-made-up-for-this-test"
@@ -52,23 +52,21 @@ def long(tmp_path: Path) -> Path:
     return write_trace(tmp_path / "long.json", tuple(steps))
 
 
-def right(body: dict[str, object], place: int = -1) -> Action:
-    """A right answer; as many tokens are counted as were sent, at least."""
+def right_answer(body: dict[str, object], place: int = -1) -> Action:
+    """Return a right answer with the number of tokens that were sent."""
     return answer(said(body, place=place), tokens_in=len(str(body)) // 3, tokens_out=400)
 
 
 def first_window() -> Callable[[dict[str, object], int], Action]:
-    """A model that answers about the first window alone; of the run it tells the story."""
     windows = itertools.count()
 
     def script(body: dict[str, object], _: int) -> Action:
-        return right(body) if notes(body) or next(windows) == 0 else hang()
+        return right_answer(body) if notes(body) or next(windows) == 0 else hang()
 
     return script
 
 
 def configure(base_url: str, more: str = "") -> None:
-    """A model is named in the configuration."""
     path = configuration_path()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f'[judge]\nmodel = "{MODEL}"\nbase_url = "{base_url}"\n{more}')
@@ -78,8 +76,7 @@ def configure(base_url: str, more: str = "") -> None:
 def model(
     script: Callable[[dict[str, object], int], Action] | None = None,
 ) -> Iterator[ModelServer]:
-    """A server on this machine that is configured."""
-    with ModelServer(script or (lambda body, _: right(body))) as server:
+    with ModelServer(script or (lambda body, _: right_answer(body))) as server:
         configure(server.base_url)
         yield server
 
@@ -103,22 +100,20 @@ class FakeRun:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> FakeRun:
+def model_run(monkeypatch: pytest.MonkeyPatch) -> FakeRun:
     """What would be asked, where nothing is."""
     fake = FakeRun()
     monkeypatch.setattr("mast_tui.ui.services.judging.run_model", fake)
     return fake
 
 
-async def reached(on: Stage, wanted: Callable[[], object]) -> None:
+async def wait_for(on: Stage, wanted: Callable[[], object]) -> None:
     """Wait until something holds, while a judge is at work."""
     for _ in waiting.until(wanted):
         await on.pilot.pause(0.01)
 
 
-async def test_without_a_model_the_rules_run_at_once_and_say_how_to_have_one(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_the_rules_run_without_a_model(small: Path, tmp_path: Path) -> None:
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("J")
         assert on.session.pending
@@ -130,22 +125,18 @@ async def test_without_a_model_the_rules_run_at_once_and_say_how_to_have_one(
     assert "A model as judge" not in [one.title for one in sections_of(Where.ADJUDICATE, {})]
 
 
-async def test_a_model_is_asked_after_its_estimate_and_is_the_first_choice_then(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_a_model_is_asked_after_its_estimate(small: Path, tmp_path: Path) -> None:
     with model() as server:
         async with stage(small, workspace=tmp_path / "w.db") as on:
             await on.press("J")
             assert isinstance(on.app.screen, JudgeDialog)
-            assert f"{MODEL} at 127.0.0.1" in on.text
-            assert "1 request, about" in on.text
+            assert not missing(on.text, f"{MODEL} at 127.0.0.1", "1 request, about")
             assert not server.chats
             await on.press("m")
             assert len(server.chats) == 1
             assert f"{MODEL} has judged 1 trace · 1 found" in on.message
             await on.press("]")
-            assert f"{MODEL}@" in on.text
-            assert "decisive for the outcome" in on.text
+            assert not missing(on.text, f"{MODEL}@", "decisive for the outcome")
             await on.press("a")
             assert on.labels == {("1.3", 12, 12)}
             # What was judged is not paid for twice, and it was the choice made last.
@@ -155,7 +146,7 @@ async def test_a_model_is_asked_after_its_estimate_and_is_the_first_choice_then(
 
 
 @pytest.mark.parametrize(("key", "steps"), [("d", False), ("s", True)])
-async def test_the_decisive_step_is_asked_for_and_is_the_first_choice_then(
+async def test_a_model_is_asked_for_the_decisive_step(
     small: Path, tmp_path: Path, key: str, steps: bool
 ) -> None:
     def script(body: dict[str, object], n: int) -> Action:
@@ -170,18 +161,17 @@ async def test_the_decisive_step_is_asked_for_and_is_the_first_choice_then(
             asked = len(server.chats)
             assert asked == 1 or steps
             await on.press("]")
-            assert "decisive step: its correction" in on.text
-            assert "instead: Ask first." in on.text
+            assert not missing(on.text, "decisive step: its correction", "instead: Ask first.")
             await on.press("J", "enter")
             assert len(server.chats) == asked
             # All modes are another question.
-            server.script = lambda body, n: right(body)
+            server.script = lambda body, n: right_answer(body)
             await on.press("J", "m")
             assert len(server.chats) == asked + 1
             assert len({one.judge for one in on.session.suggestions}) == 2
 
 
-async def test_it_is_told_how_long_no_answer_has_come(
+async def test_waiting_for_an_answer_is_shown(
     long: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(model_judge, "REPORT_WAIT_AFTER", 0.0)
@@ -189,23 +179,22 @@ async def test_it_is_told_how_long_no_answer_has_come(
         async with stage(long, workspace=tmp_path / "w.db") as on:
             await on.press("J")
             await on.send("m")
-            await reached(on, lambda: server.chats and "no answer yet · waiting" in on.text)
+            await wait_for(on, lambda: server.chats and "no answer yet · waiting" in on.text)
             assert len(server.chats) == 1
             await on.send("J", "y")
-            await reached(on, lambda: on.app.judge_at_work is None)
+            await wait_for(on, lambda: on.app.judge_at_work is None)
 
 
-async def test_what_is_found_comes_as_it_is_found_and_cancelling_keeps_it(
+async def test_suggestions_appear_at_once_and_cancelling_keeps_them(
     long: Path, tmp_path: Path
 ) -> None:
     with model(first_window()) as server:
         async with stage(long, workspace=tmp_path / "w.db") as on:
             await on.press("J")
             await on.send("m")
-            await reached(on, lambda: on.session.pending)
+            await wait_for(on, lambda: on.session.pending)
             assert len(on.session.pending) == 1
-            assert "window 2 of" in on.text
-            assert "1 found" in on.text
+            assert not missing(on.text, "window 2 of", "1 found")
             # Keys go on meanwhile, and J asks before anything is stopped.
             await on.send("j", "1")
             assert on.number == 2
@@ -214,12 +203,11 @@ async def test_what_is_found_comes_as_it_is_found_and_cancelling_keeps_it(
             await on.send("n")
             assert on.app.judge_at_work is not None
             await on.send("R")
-            await reached(on, lambda: "still at work" in on.text)
+            await wait_for(on, lambda: "still at work" in on.text)
             await on.send("escape", "J", "y")
-            await reached(on, lambda: on.app.judge_at_work is None)
+            await wait_for(on, lambda: on.app.judge_at_work is None)
             assert "was cancelled. What it answered is kept" in on.message
-            assert len(on.session.pending) == 1
-            assert on.session.workspace.judgements() == ()
+            assert (len(on.session.pending), on.session.workspace.judgements()) == (1, ())
     with model() as server:
         async with stage(long, workspace=tmp_path / "w.db") as on:
             await on.press("J", "enter")
@@ -230,13 +218,11 @@ async def test_what_is_found_comes_as_it_is_found_and_cancelling_keeps_it(
             assert windows < on.session.workspace.runs()[-1].traces[0].windows
 
 
-async def test_what_comes_does_not_disturb_a_key_that_is_waited_for(
-    long: Path, tmp_path: Path
-) -> None:
+async def test_suggestions_do_not_disturb_a_pending_digit(long: Path, tmp_path: Path) -> None:
     go_on = threading.Event()
 
     def script(body: dict[str, object], n: int) -> Action:
-        return right(body, 0) if go_on.wait(PATIENCE) else hang()
+        return right_answer(body, 0) if go_on.wait(PATIENCE) else hang()
 
     with model(script):
         async with stage(long, workspace=tmp_path / "w.db") as on:
@@ -245,7 +231,7 @@ async def test_what_comes_does_not_disturb_a_key_that_is_waited_for(
             await on.send("j", "1")
             assert on.annotate.labelling.entry.has_begun
             go_on.set()
-            await reached(on, lambda: on.app.judge_at_work is None)
+            await wait_for(on, lambda: on.app.judge_at_work is None)
             assert on.annotate.labelling.entry.has_begun
             assert on.number == 2
             assert on.session.pending
@@ -253,19 +239,18 @@ async def test_what_comes_does_not_disturb_a_key_that_is_waited_for(
             assert on.labels == {("1.3", 2, 2)}
 
 
-async def test_leaving_while_a_model_is_asked_waits_for_nothing(long: Path, tmp_path: Path) -> None:
+async def test_leaving_does_not_wait_for_a_model(long: Path, tmp_path: Path) -> None:
     with model(first_window()):
         async with stage(long, workspace=tmp_path / "w.db") as on:
             await on.press("J")
             await on.send("m")
-            await reached(on, lambda: on.session.pending)
+            await wait_for(on, lambda: on.session.pending)
     store = Workspace.open(tmp_path / "w.db")
-    assert [run.finished_at for run in store.runs()] == [None]
-    assert len(store.labels()) == 1
+    assert ([run.finished_at for run in store.runs()], len(store.labels())) == ([None], 1)
     store.close()
 
 
-async def test_what_goes_wrong_is_one_sentence_without_the_key(small: Path, tmp_path: Path) -> None:
+async def test_errors_of_a_model_are_shown_without_the_api_key(small: Path, tmp_path: Path) -> None:
     with model(lambda *_: status(401, f"no {KEY}\x1b[2J")):
         async with stage(small, workspace=tmp_path / "w.db") as on:
             await on.press("J", "m")
@@ -275,8 +260,8 @@ async def test_what_goes_wrong_is_one_sentence_without_the_key(small: Path, tmp_
             assert not on.session.suggestions
 
 
-async def test_another_machine_is_asked_only_after_a_yes_which_is_remembered(
-    small: Path, tmp_path: Path, asked: FakeRun
+async def test_another_machine_is_asked_after_consent(
+    small: Path, tmp_path: Path, model_run: FakeRun
 ) -> None:
     configure("https://models.example/v1")
     async with stage(small, workspace=tmp_path / "w.db") as on:
@@ -285,16 +270,16 @@ async def test_another_machine_is_asked_only_after_a_yes_which_is_remembered(
         assert "Send this trace to models.example?" in on.text
         assert "The texts of the traces" in on.text
         await on.press("enter")
-        assert asked.plans == []
+        assert model_run.plans == []
         await on.press("J", "m")
         await on.press("y")
-        assert len(asked.plans) == 1
-        assert asked.plans[0].setup.allowance.tokens == asked.plans[0].default_allowance()
+        assert len(model_run.plans) == 1
+        assert model_run.plans[0].setup.allowance.tokens == model_run.plans[0].default_allowance()
         await on.press("J", "enter")
-        assert len(asked.plans) == 2
+        assert len(model_run.plans) == 2
 
 
-async def test_many_traces_want_an_allowance(tmp_path: Path, asked: FakeRun) -> None:
+async def test_many_traces_need_an_allowance(tmp_path: Path, model_run: FakeRun) -> None:
     office = Office(tmp_path / "set")
     for name in ("one", "two", "three"):
         office.file(name)
@@ -304,15 +289,15 @@ async def test_many_traces_want_an_allowance(tmp_path: Path, asked: FakeRun) -> 
             assert isinstance(on.app.screen, NoteScreen)
             assert f"Ask {MODEL} about 3 traces?" in on.text
             await on.press("escape")
-            assert asked.plans == []
+            assert model_run.plans == []
             await on.press("J", "enter")
             await on.press("x", "enter")
             assert "is not a number of tokens" in on.text
             await on.press(*["backspace"] * 9, *"50k", "enter")
-            assert [plan.setup.allowance.tokens for plan in asked.plans] == [50_000]
+            assert [plan.setup.allowance.tokens for plan in model_run.plans] == [50_000]
 
 
-async def test_working_blind_nothing_found_is_counted(small: Path, tmp_path: Path) -> None:
+async def test_blind_annotators_see_no_number_of_suggestions(small: Path, tmp_path: Path) -> None:
     with model():
         async with stage(small, workspace=tmp_path / "w.db", blind=True) as on:
             await on.press("J", "m")
@@ -320,9 +305,7 @@ async def test_working_blind_nothing_found_is_counted(small: Path, tmp_path: Pat
             assert "found" not in on.message
 
 
-async def test_the_rules_can_be_chosen_and_a_wrong_configuration_leaves_them(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_the_rules_can_be_chosen(small: Path, tmp_path: Path) -> None:
     with model() as server:
         async with stage(small, workspace=tmp_path / "w.db") as on:
             await on.press("J", "r")
@@ -334,7 +317,7 @@ async def test_the_rules_can_be_chosen_and_a_wrong_configuration_leaves_them(
             assert "The rules judge" in on.message
 
 
-async def test_one_judge_at_a_time_also_from_the_library(long: Path, tmp_path: Path) -> None:
+async def test_one_judge_runs_at_a_time(long: Path, tmp_path: Path) -> None:
     write_trace(tmp_path / "set" / "small.json", SMALL)
     long.rename(tmp_path / "set" / "long.json")
     with model(lambda *_: hang()):
@@ -342,17 +325,15 @@ async def test_one_judge_at_a_time_also_from_the_library(long: Path, tmp_path: P
             await on.press("J")
             await on.press("m")
             await on.send("enter")
-            await reached(on, lambda: on.app.judge_at_work is not None)
+            await wait_for(on, lambda: on.app.judge_at_work is not None)
             await on.send("R", "J")
             assert isinstance(on.app.screen, Ask)
             await on.send("y")
-            await reached(on, lambda: on.app.judge_at_work is None)
+            await wait_for(on, lambda: on.app.judge_at_work is None)
             assert "was cancelled" in on.text
 
 
-async def test_the_twins_are_offered_where_runs_of_the_task_have_failed_and_succeeded(
-    tmp_path: Path,
-) -> None:
+async def test_the_twins_judge_is_offered(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
     write_trials(runs)
@@ -367,20 +348,14 @@ async def test_the_twins_are_offered_where_runs_of_the_task_have_failed_and_succ
 
 
 @given(st.integers(1, 10**9))
-def test_tokens_are_read_as_they_are_written(number: int) -> None:
-    assert tokens_of(f"{number:,}") == str(number)
-    assert tokens_of(f" {number} ") == str(number)
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"), [("310k", "310000"), ("1.5M", "1500000"), ("0.5k", "500")]
-)
-def test_tokens_have_units(text: str, tokens: str) -> None:
-    assert tokens_of(text) == tokens
+def test_numbers_of_tokens_are_read(number: int) -> None:
+    assert (tokens_of(f"{number:,}"), tokens_of(f" {number} ")) == (str(number), str(number))
+    for text, tokens in (("310k", "310000"), ("1.5M", "1500000"), ("0.5k", "500")):
+        assert tokens_of(text) == tokens
 
 
 @given(st.text(max_size=8))
-def test_any_text_is_a_number_of_tokens_or_refused_in_words(text: str) -> None:
+def test_other_texts_are_refused_as_numbers_of_tokens(text: str) -> None:
     try:
         read = tokens_of(text)
     except MastError as error:
@@ -388,39 +363,24 @@ def test_any_text_is_a_number_of_tokens_or_refused_in_words(text: str) -> None:
     assert read.isdecimal() or "token" in read
 
 
-async def test_a_run_that_was_cancelled_goes_on_whatever_it_has_spent(
-    long: Path, tmp_path: Path
-) -> None:
+async def test_a_cancelled_run_is_continued(long: Path, tmp_path: Path) -> None:
     windows = itertools.count()
     cancelled = threading.Event()
 
-    def dear(body: dict[str, object], _: int) -> Action:
+    def expensive(body: dict[str, object], _: int) -> Action:
         number = -1 if notes(body) else next(windows)
         if number == 0:
             return answer(said(body), tokens_in=8 * len(str(body)) // 3, tokens_out=1)
-        return hang() if number > 0 and not cancelled.is_set() else right(body)
+        return hang() if number > 0 and not cancelled.is_set() else right_answer(body)
 
-    with model(dear):
+    with model(expensive):
         async with stage(long, workspace=tmp_path / "w.db") as on:
             await on.press("J")
             await on.send("m")
-            await reached(on, lambda: on.session.pending)
+            await wait_for(on, lambda: on.session.pending)
             await on.send("J", "y")
-            await reached(on, lambda: on.app.judge_at_work is None)
+            await wait_for(on, lambda: on.app.judge_at_work is None)
             cancelled.set()
             await on.press("J", "enter")
             assert "has judged 1 trace" in on.message
             assert len(on.session.workspace.runs()) == 1
-
-
-async def test_without_a_workspace_no_judge_runs_and_that_is_said(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_: object, taxonomy: str) -> None:
-        raise WorkspaceError("w.db is no workspace")
-
-    monkeypatch.setattr("mast_tui.ui.services.open_workspace.Opening.open", refuse)
-    async with stage(small, workspace=tmp_path / "w.db") as on:
-        await on.press("r", "L", "J")
-        assert any("no judge can store" in note.message for note in on.app._notifications)
-        assert on.app.judge_at_work is None

@@ -1,4 +1,4 @@
-"""The keys that messages, hints and empty screens name are those that the user has set."""
+"""The keys in messages, hints and empty screens: those that the user has set."""
 
 from __future__ import annotations
 
@@ -123,7 +123,15 @@ def source_files() -> Iterator[Path]:
         yield from (path for path in found if path.parent.name != "actions")
 
 
-def test_no_message_names_a_key_that_the_user_may_have_set() -> None:
+def test_no_message_names_a_key_that_can_be_set() -> None:
+    for text in (
+        "finish it (D)",
+        "J runs a judge",
+        "none · u undoes it",
+        "press x",
+        "Esc goes back",
+    ):
+        assert LETTER.search(text) or NAMED.search(text)
     wrong = []
     for path in source_files():
         dialogs = path.parent.name == "dialogs"
@@ -135,23 +143,10 @@ def test_no_message_names_a_key_that_the_user_may_have_set() -> None:
             if letter or named:
                 wrong.append(f"{path.relative_to(PACKAGE)}:{line}: {text!r}")
     assert not wrong, "take the key from key_of():\n" + "\n".join(wrong)
+    assert not [one.id for one in ACTIONS if NAMED.search(one.help) or LETTER.search(one.help)]
 
 
-@pytest.mark.parametrize(
-    "text", ["finish it (D)", "J runs a judge", "none · u undoes it", "press x", "Esc goes back"]
-)
-def test_a_key_in_a_message_is_found(text: str) -> None:
-    assert LETTER.search(text) or NAMED.search(text)
-
-
-def test_the_help_of_an_action_names_no_key() -> None:
-    wrong = [
-        action.id for action in ACTIONS if NAMED.search(action.help) or LETTER.search(action.help)
-    ]
-    assert not wrong
-
-
-def test_every_action_whose_key_is_asked_for_is_there() -> None:
+def test_keys_are_looked_up_for_known_actions() -> None:
     asked = set()
     for path in source_files():
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -167,31 +162,22 @@ def test_every_action_whose_key_is_asked_for_is_there() -> None:
     assert not {name for name in asked if find_action(name) is None}
 
 
-def test_a_plain_key_is_named_before_one_that_a_terminal_may_keep() -> None:
-    assert shown_key("annotate.follow") == "O"
-    assert shown_key("everywhere.redo") == "U"
-    assert shown_key("everywhere.quit") == "^q"
+def test_plain_keys_are_named_first() -> None:
+    shown = {"annotate.follow": "O", "everywhere.redo": "U", "everywhere.quit": "^q"}
+    assert {name: shown_key(name) for name in shown} == shown
     assert shown_key("everywhere.theme") == "F9"
     assert key_of("annotate.follow", {"annotate.follow": ("f6",)}) == "F6"
-    with pytest.raises(ValueError, match=r"annotate\.fly"):
-        shown_key("annotate.fly")
-
-
-def test_on_a_line_of_text_only_a_key_that_types_nothing_is_named() -> None:
     assert key_while_typing("library.contents", {}) == "Tab"
     assert key_while_typing("library.contents", {"library.contents": ("F",)}) == ""
-
-
-def unused_keys() -> dict[str, str]:
-    """Return a key of its own for each action, none of which any action has by itself."""
-    letters = filter(str.isalpha, map(chr, (*range(0x0400, 0x0530), *range(0x0100, 0x0250))))
-    return {action.id: letter for action, letter in zip(ACTIONS, letters, strict=False)}
+    with pytest.raises(ValueError, match=r"annotate\.fly"):
+        shown_key("annotate.fly")
 
 
 @pytest.fixture
 def keys() -> dict[str, str]:
     """Set every key of every action to an unused one; return them by the ids of the actions."""
-    chosen = unused_keys()
+    letters = filter(str.isalpha, map(chr, (*range(0x0400, 0x0530), *range(0x0100, 0x0250))))
+    chosen = {action.id: letter for action, letter in zip(ACTIONS, letters, strict=False)}
     assert len(chosen) == len(ACTIONS)
     path = configuration_path()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -200,7 +186,7 @@ def keys() -> dict[str, str]:
     return chosen
 
 
-def words_on(screen: Screen[object]) -> Iterator[str]:
+def texts_on(screen: Screen[object]) -> Iterator[str]:
     """Yield the messages, hints and titles of a screen that is no dialog."""
     for bar in screen.query(HintBar):
         yield bar.message
@@ -231,7 +217,7 @@ async def check(on: Stage, keys: dict[str, str], *names: str) -> str:
         screen = on.app.screen
         if screen.is_modal:
             continue
-        for words in words_on(screen):
+        for words in texts_on(screen):
             words = NOT_SET.sub("", words)
             found = LETTER.search(words) or NAMED.search(words)
             assert not found, f"after {name}: {words!r}"
@@ -282,7 +268,7 @@ async def test_a_blind_trace_names_the_keys_that_are_set(
         await check(on, keys, "annotate.finish", "j", "annotate.next_suggestion")
 
 
-ROOMS: Final[Sequence[tuple[str, ...]]] = (
+SCREENS: Final[Sequence[tuple[str, ...]]] = (
     ("everywhere.library", "everywhere.undo", "library.filter", *"zzz", "enter"),
     ("everywhere.back", "library.contents", *"zzz", "enter", "everywhere.back"),
     ("library.queue", "escape", "library.sort", "everywhere.back", "everywhere.back"),
@@ -300,8 +286,7 @@ ROOMS: Final[Sequence[tuple[str, ...]]] = (
     ("everywhere.study", "study.add", "everywhere.undo"),
     ("everywhere.open_codes", "open_codes.mark", "open_codes.search", *"note", "enter"),
 )
-"""Screens with what is done there, in an order in which each can be reached."""
-
+"""Actions on screens, in an order in which each can be reached."""
 
 NAMED_ON_EMPTY: Final = {
     "adjudicate": "annotate.finish",
@@ -328,7 +313,7 @@ async def test_the_other_screens_name_the_keys_that_are_set(
         office.label("carol", "two", {})
         suggest(office.workspace, office.trace("one"), [finding(office.trace("one"), "1.3", 3, 5)])
     async with stage(office.folder, workspace=office.workspace) as on:
-        for steps in ROOMS:
+        for steps in SCREENS if labelled else ():
             await check(on, keys, *steps)
         text = await check(on, keys, "everywhere.adjudicate")
         assert not labelled or f"{keys['adjudicate.side_1']} " in text

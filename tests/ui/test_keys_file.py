@@ -1,4 +1,4 @@
-"""A person's configuration: what it may say, and what is said of the rest."""
+"""The keys in a user's configuration, and the problems found in it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,9 @@ def read(tmp_path: Path, text: str | bytes) -> Configuration:
     return checked(read_configuration(path))
 
 
-def test_no_file_is_no_configuration(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_empty_configuration(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     assert checked(read_configuration(path)) == Configuration(path)
-
-
-def test_the_file_lies_in_the_users_configuration_folder(tmp_path: Path) -> None:
     assert configuration_path() == tmp_path / "home" / "config" / "mast-tui" / "config.toml"
 
 
@@ -34,7 +31,7 @@ def test_the_file_lies_in_the_users_configuration_folder(tmp_path: Path) -> None
     ],
     ids=["quoted", "dotted", "a table a screen"],
 )
-def test_keys_are_read_however_toml_writes_a_name_with_a_dot(text: str, tmp_path: Path) -> None:
+def test_keys_are_read_in_all_notations(text: str, tmp_path: Path) -> None:
     found = read(tmp_path, f'annotator = "alice"\n{text}')
     assert found.problem is None
     assert found.annotator == "alice"
@@ -58,9 +55,7 @@ def test_keys_are_read_however_toml_writes_a_name_with_a_dot(text: str, tmp_path
         ('[keys]\n"annotate.note" = "Control N"', "annotate.note"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_file_and_the_place(
-    text: str | bytes, said: str, tmp_path: Path
-) -> None:
+def test_problems_name_the_file_and_the_key(text: str | bytes, said: str, tmp_path: Path) -> None:
     found = read(tmp_path, text)
     assert found.problem is not None
     assert found.problem.startswith(str(tmp_path / "config.toml"))
@@ -69,12 +64,11 @@ def test_what_is_wrong_is_said_with_the_file_and_the_place(
     assert found.annotator is None
 
 
-def test_one_slip_costs_nothing_else(tmp_path: Path) -> None:
+def test_other_keys_are_read_beside_a_problem(tmp_path: Path) -> None:
     found = read(
         tmp_path, 'annotator = "bob"\n[keys]\n"annotate.nite" = "z"\n"annotate.note" = "ctrl+l"\n'
     )
-    assert found.annotator == "bob"
-    assert found.keys == {"annotate.note": ("ctrl+l",)}
+    assert (found.annotator, found.keys) == ("bob", {"annotate.note": ("ctrl+l",)})
     assert found.problem is not None
 
 
@@ -89,9 +83,7 @@ def test_one_slip_costs_nothing_else(tmp_path: Path) -> None:
     ],
     ids=["covers one", "covers one of everywhere", "both set", "moved away", "other screen"],
 )
-def test_a_key_that_now_means_two_things_is_told(
-    keys: str, told: list[str], tmp_path: Path
-) -> None:
+def test_keys_with_two_meanings_are_reported(keys: str, told: list[str], tmp_path: Path) -> None:
     problem = read(tmp_path, f"[keys]\n{keys}\n").problem
     assert (problem is None) == (not told)
     assert all(name in (problem or "") for name in told)
@@ -107,7 +99,7 @@ def test_a_key_that_now_means_two_things_is_told(
         ('[keys.annotate]\nnote = "f"\n', 2, "annotate.severity"),
     ],
 )
-def test_what_only_the_screens_know_is_told_with_its_line(
+def test_problems_have_lines_and_suggestions(
     text: str, line: int, said: str, tmp_path: Path
 ) -> None:
     (problem,) = read(tmp_path, text).problems
@@ -115,28 +107,25 @@ def test_what_only_the_screens_know_is_told_with_its_line(
     assert said in problem.text
 
 
-@pytest.mark.parametrize("key", ["pageup", "f8", "ctrl+n", "?", "question_mark", "alt+shift+left"])
-def test_keys_are_what_textual_knows(key: str, tmp_path: Path) -> None:
-    assert read(tmp_path, f'[keys]\n"library.open" = "{key}"\n').keys == {"library.open": (key,)}
+def test_keys_are_named_as_in_textual(tmp_path: Path) -> None:
+    for key in ("pageup", "f8", "ctrl+n", "?", "question_mark", "alt+shift+left"):
+        found = read(tmp_path, f'[keys]\n"library.open" = "{key}"\n')
+        assert found.keys == {"library.open": (key,)}
 
 
 @pytest.mark.parametrize("text", ['keys = "plain"', '[keys]\npreset = "plain"'])
-def test_the_plain_keys_move_by_no_letter_and_cover_nothing(text: str, tmp_path: Path) -> None:
+def test_the_plain_preset_moves_by_no_letters(text: str, tmp_path: Path) -> None:
     found = read(tmp_path, text)
     assert found.problem is None
-    assert found.keys["annotate.down"] == ("down",)
-    assert found.keys["library.bottom"] == ("end",)
+    assert (found.keys["annotate.down"], found.keys["library.bottom"]) == (("down",), ("end",))
     assert all(len(key) > 1 for keys in found.keys.values() for key in keys)
     assert all(found.keys.values()), "everything can still be reached"
     moves = {a.id for a in ACTIONS if a.command.startswith(("move", "text(", "across("))}
     assert moves <= found.keys.keys()
 
 
-def test_the_keys_of_vim_are_those_of_the_table_and_own_keys_come_before_a_preset(
-    tmp_path: Path,
-) -> None:
+def test_presets_and_own_keys(tmp_path: Path) -> None:
     found = read(tmp_path, 'keys = "vim"')
     assert (found.problem, found.keys) == (None, {})
     found = read(tmp_path, '[keys]\npreset = "plain"\n"annotate.down" = ["down", "j"]\n')
-    assert found.keys["annotate.down"] == ("down", "j")
-    assert found.keys["annotate.up"] == ("up",)
+    assert (found.keys["annotate.down"], found.keys["annotate.up"]) == (("down", "j"), ("up",))

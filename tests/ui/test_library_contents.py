@@ -1,4 +1,4 @@
-"""Finding text in all traces from the library: hits as rows, and the way there and back."""
+"""The search in the texts of all traces from the library."""
 
 from __future__ import annotations
 
@@ -23,34 +23,31 @@ def runs(tmp_path: Path) -> Path:
 
 
 def library(on: Stage) -> LibraryScreen:
-    screen = on.app.screen_stack[1] if len(on.app.screen_stack) > 1 else on.app.screen
-    assert isinstance(screen, LibraryScreen)
-    return screen
+    return on.below(LibraryScreen)
 
 
-async def look_for(on: Stage, *keys: str) -> LibraryScreen:
-    """Type what to look for, and wait until all of it was found."""
+async def search_for(on: Stage, *keys: str) -> LibraryScreen:
+    """Type a text to search, and wait for all hits."""
     await on.press(*keys)
     screen = library(on)
-    await found(on.pilot, screen)
+    await search_ended(on.pilot, screen)
     return screen
 
 
-async def found(pilot: Pilot[None], screen: LibraryScreen) -> None:
+async def search_ended(pilot: Pilot[None], screen: LibraryScreen) -> None:
     for _ in waiting.until(lambda: screen.contents.done):
         await pilot.pause()
     await pilot.pause()
 
 
 def rows(screen: LibraryScreen) -> list[tuple[str, int]]:
-    """The names of the traces and the numbers of the spans that are listed."""
     return [(row.name, row.hit.span + 1) for row in screen.contents.list.rows]
 
 
-async def test_hits_replace_the_traces_until_escape_or_tab(runs: Path, tmp_path: Path) -> None:
+async def test_hits_replace_the_traces(runs: Path, tmp_path: Path) -> None:
     async with stage(runs, workspace=tmp_path / "w.db") as on:
         await on.press("j")
-        screen = await look_for(on, "F", *"second", "space", *"pod", "enter")
+        screen = await search_for(on, "F", *"second", "space", *"pod", "enter")
         assert rows(screen) == [("a.json", 9), ("c.json", 9)]
         assert screen.contents.list.display
         assert not screen.table.display
@@ -65,25 +62,23 @@ async def test_hits_replace_the_traces_until_escape_or_tab(runs: Path, tmp_path:
         assert [row.name for row in screen.table.rows] == ["b.json"]
         await on.press("tab")
         assert screen.contents.line.has_focus
-        assert screen.contents.line.value == "b.js"
-        assert len(screen.table.rows) == 3
+        assert (screen.contents.line.value, len(screen.table.rows)) == ("b.js", 3)
         await on.press("tab")
         assert [row.name for row in screen.table.rows] == ["b.json"]
         assert not screen.contents.line.display
         await on.press("escape")
-        screen = await look_for(on, "F", *"zebra", "enter")
+        screen = await search_for(on, "F", *"zebra", "enter")
         assert screen.contents.empty_text().startswith("No span holds “zebra”.")
         await on.press("enter")
         assert on.app.screen is screen
 
 
-async def test_enter_opens_the_span_with_the_search_set(runs: Path, tmp_path: Path) -> None:
+async def test_enter_opens_the_span_of_a_hit(runs: Path, tmp_path: Path) -> None:
     async with stage(runs, workspace=tmp_path / "w.db") as on:
-        screen = await look_for(on, "F", *"second", "enter")
+        screen = await search_for(on, "F", *"second", "enter")
         await on.press("j", "enter")
         assert on.annotate.trace is not None
-        assert on.annotate.trace.path.name == "c.json"
-        assert on.number == 9
+        assert (on.annotate.trace.path.name, on.number) == ("c.json", 9)
         assert on.annotate.state.needle == "second"
         await on.press("escape", "escape")
         assert on.app.screen is screen
@@ -91,20 +86,17 @@ async def test_enter_opens_the_span_with_the_search_set(runs: Path, tmp_path: Pa
         assert screen.contents.list.cursor == 1
 
 
-async def test_what_stands_between_slashes_is_an_expression(runs: Path, tmp_path: Path) -> None:
+async def test_patterns_and_unread_files(runs: Path, tmp_path: Path) -> None:
+    (runs / "d.json").write_text('{"pod": nothing,,}')
     async with stage(runs, workspace=tmp_path / "w.db") as on:
-        screen = await look_for(on, "F", "/", *"crash[a-z]+", "/", "enter")
+        screen = await search_for(on, "F", "/", *"crash[a-z]+", "/", "enter")
         assert [number for _, number in rows(screen)] == [4, 6, 8, 9, 4, 6, 8, 9]
         await on.press("F")
         screen.contents.line.value = "/(/"
         await on.press("enter")
         assert "No regular expression" in screen.hints.message
-
-
-async def test_what_could_not_be_searched_is_said(runs: Path, tmp_path: Path) -> None:
-    (runs / "d.json").write_text('{"pod": nothing,,}')
-    async with stage(runs, workspace=tmp_path / "w.db") as on:
-        screen = await look_for(on, "F", *"pod", "enter")
+        await on.press("escape")
+        screen = await search_for(on, "F", *"pod", "enter")
         assert screen.hints.message.startswith("Not searched: d.json: not JSON")
         assert "1 not searched" in screen.contents.title()
 
@@ -114,6 +106,6 @@ async def test_a_search_ends_at_many_hits(
 ) -> None:
     monkeypatch.setattr(contents_module, "MOST_HITS", 3)
     async with stage(runs, workspace=tmp_path / "w.db") as on:
-        screen = await look_for(on, "F", *"pod", "enter")
+        screen = await search_for(on, "F", *"pod", "enter")
         assert len(rows(screen)) == 3
         assert "no more are listed" in screen.contents.title()

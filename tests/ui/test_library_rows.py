@@ -1,15 +1,21 @@
-"""The rows of the library as a queue: filtered and sorted."""
+"""The rows of the library: filters, orders, and names."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mast_tui.ui.library import trace_list as library_rows
 from mast_tui.ui.library.trace_list import GLYPHS, LibraryRow, Sort, TraceListing, WorkState
+from mast_tui.ui.wording import distinct_name, names_under, natural
+from tests.ui.build import SmallTrace
 
 words = st.text(st.sampled_from("abcAB7-"), max_size=5)
 rows = st.builds(
@@ -29,23 +35,16 @@ sorts = st.sampled_from(Sort)
 
 
 def arrange(given_rows: list[LibraryRow], needle: str, sort: Sort) -> list[LibraryRow]:
-    """What a listing of these rows shows."""
     listing = TraceListing()
     listing.put(given_rows)
     return listing.arranged(needle, sort)
 
 
-@given(listings, sorts)
-def test_nothing_is_left_out_where_nothing_is_looked_for(
-    given_rows: list[LibraryRow], sort: Sort
-) -> None:
-    assert Counter(arrange(given_rows, "  ", sort)) == Counter(given_rows)
-
-
 @given(listings, st.lists(words.filter(bool), min_size=1, max_size=2), sorts)
-def test_rows_that_hold_every_word_are_listed_and_only_they_where_there_are_any(
+def test_rows_with_every_word_are_listed(
     given_rows: list[LibraryRow], needles: list[str], sort: Sort
 ) -> None:
+    assert Counter(arrange(given_rows, "  ", sort)) == Counter(given_rows)
     found = arrange(given_rows, " ".join(needles), sort)
     holding = [
         row for row in given_rows if all(word.casefold() in row.haystack for word in needles)
@@ -66,7 +65,7 @@ def names(given_rows: list[LibraryRow], needle: str = "", sort: Sort = Sort.QUEU
     return [found.name for found in arrange(given_rows, needle, sort)]
 
 
-def test_the_queue_begins_with_what_was_begun_and_ends_with_what_is_finished() -> None:
+def test_the_queue_is_ordered_by_state() -> None:
     given_rows = [
         row("d", state=WorkState.FINISHED),
         row("c", state=WorkState.UNTOUCHED),
@@ -74,50 +73,34 @@ def test_the_queue_begins_with_what_was_begun_and_ends_with_what_is_finished() -
         row("A", state=WorkState.UNTOUCHED),
     ]
     assert names(given_rows) == ["b", "A", "c", "d"]
+    assert len(set(GLYPHS.values())) == len(WorkState)
 
 
-def test_letters_in_order_are_enough_where_no_row_holds_the_words() -> None:
-    given_rows = [row("checkout-latency"), row("cart-valkey")]
-    assert names(given_rows, "ckltn") == ["checkout-latency"]
-    assert names(given_rows, "zzz") == []
-
-
-def test_orders_put_what_matters_first() -> None:
+def test_rows_are_sorted() -> None:
     given_rows = [
         row("a", spans=3, waiting=0, model="m2", outcome=""),
         row("b", spans=9, waiting=5, model="m1", outcome="failed"),
         row("c", spans=5, waiting=1, model="m1", outcome="succeeded"),
     ]
-    assert names(given_rows, sort=Sort.SPANS) == ["b", "c", "a"]
-    assert names(given_rows, sort=Sort.WAITING) == ["b", "c", "a"]
-    assert names(given_rows, sort=Sort.MODEL) == ["b", "c", "a"]
-    assert names(given_rows, sort=Sort.OUTCOME) == ["b", "c", "a"]
+    for sort in (Sort.SPANS, Sort.WAITING, Sort.MODEL, Sort.OUTCOME):
+        assert names(given_rows, sort=sort) == ["b", "c", "a"]
     assert names(given_rows, sort=Sort.NAME) == ["a", "b", "c"]
-
-
-def test_every_order_is_reached_by_one_key() -> None:
+    tasks = (("10", "0"), ("9", "10"), ("", ""), ("9", "2"))
+    rows = [row(f"{task}/{trial}", task_id=task, trial=trial) for task, trial in tasks]
+    assert names(rows, sort=Sort.TASK) == ["9/2", "9/10", "10/0", "/"]
     sort, seen = Sort.QUEUE, []
     for _ in Sort:
         seen.append(sort)
         sort = sort.following()
-    assert sort is Sort.QUEUE
-    assert set(seen) == set(Sort)
+    assert (sort, set(seen)) == (Sort.QUEUE, set(Sort))
 
 
-def test_states_differ_by_more_than_colour() -> None:
-    assert len(set(GLYPHS.values())) == len(WorkState)
-
-
-def test_a_filter_knows_what_is_unread_or_has_suggestions() -> None:
+def test_states_labels_and_tasks_are_filtered() -> None:
     rows = [
-        LibraryRow(trace_id="a", name="a.json", waiting=2, state=WorkState.OPEN),
-        LibraryRow(trace_id="b", name="b.json"),
-        LibraryRow(
-            trace_id="c", name="c.json", state=WorkState.FINISHED, labels=1, same_as=("b.json",)
-        ),
-        LibraryRow(
-            trace_id="d", name="d.json", state=WorkState.OPEN, task_id="airline-7", trial="2"
-        ),
+        row("a", waiting=2, state=WorkState.OPEN),
+        row("b"),
+        row("c", state=WorkState.FINISHED, labels=1, same_as=("b.json",)),
+        row("d", state=WorkState.OPEN, task_id="airline-7", trial="2"),
     ]
     for needle, found in (
         ("unread", "b"),
@@ -126,32 +109,126 @@ def test_a_filter_knows_what_is_unread_or_has_suggestions() -> None:
         ("same run", "c"),
         ("airline-7 trial 2", "d"),
     ):
-        assert [row.trace_id for row in arrange(rows, needle, Sort.NAME)] == [found]
+        assert names(rows, needle, Sort.NAME) == [found]
 
 
-def test_tasks_are_sorted_by_their_numbers_and_trials() -> None:
-    rows = [
-        LibraryRow(trace_id=f"{task}/{trial}", name="x", task_id=task, trial=trial)
-        for task, trial in (("10", "0"), ("9", "10"), ("", ""), ("9", "2"))
-    ]
-    assert [row.trace_id for row in arrange(rows, "", Sort.TASK)] == ["9/2", "9/10", "10/0", "/"]
-
-
-def test_where_a_row_holds_the_text_only_such_rows_are_listed() -> None:
+def test_similar_names_are_listed_if_no_name_contains_the_text() -> None:
     listing = TraceListing()
-    listing.put(
-        [
-            LibraryRow(trace_id="a", name="4ebbc1d.json"),
-            LibraryRow(trace_id="b", name="e0b1b2c31.json"),
-        ]
-    )
-    assert [one.trace_id for one in listing.arranged("ebbc1", Sort.NAME)] == ["a"]
+    listing.put([row("4ebbc1d.json"), row("e0b1b2c31.json")])
+    assert listing.arranged("ebbc1", Sort.NAME) == [row("4ebbc1d.json")]
     assert not listing.similar_only
-    listing.narrow(("b",), in_order=False)
-    assert listing.arranged("ebbc1", Sort.NAME) == []
-    assert listing.matches_elsewhere == 1
-    assert [one.trace_id for one in listing.arranged("ebbc31", Sort.NAME)] == ["b"]
+    listing.narrow(("e0b1b2c31.json",), in_order=False)
+    assert (listing.arranged("ebbc1", Sort.NAME), listing.matches_elsewhere) == ([], 1)
+    assert listing.arranged("ebbc31", Sort.NAME) == [row("e0b1b2c31.json")]
     assert listing.similar_only
     assert listing.matches_elsewhere == 0
     listing.arranged("", Sort.NAME)
     assert not listing.similar_only
+
+
+@pytest.fixture
+def lookups(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts how often a filter looks at rows, and how often sorting keys are made."""
+    counts: Counter[str] = Counter()
+    haystack, key = LibraryRow.haystack, natural
+
+    def counted_haystack(self: LibraryRow) -> str:
+        counts["looked at"] += 1
+        assert isinstance(haystack, cached_property)
+        return str(haystack.func(self))
+
+    def counted_key(name: str) -> str:
+        counts["keys made"] += 1
+        return key(name)
+
+    monkeypatch.setattr(LibraryRow, "haystack", property(counted_haystack))
+    monkeypatch.setattr(library_rows, "natural", counted_key)
+    return counts
+
+
+def test_a_longer_filter_searches_the_matches_of_the_shorter(lookups: Counter[str]) -> None:
+    listing = TraceListing()
+    listing.put(row(f"run-{number}") for number in range(1000))
+    for needle, found, searched in (
+        ("run-9", 111, 1000),
+        ("run-99", 11, 111),
+        ("run-99 ", 11, 11),
+        ("run-99 7", 1, 22),
+        ("run-98", 11, 1000),
+        # Letters in order match where no row contains the text.
+        ("rn99", 19 + 9, 2000),
+        ("rn997", 1, 28),
+    ):
+        lookups.clear()
+        assert len(listing.arranged(needle, Sort.NAME)) == found
+        assert lookups["looked at"] == searched
+
+
+@pytest.mark.parametrize("sort", Sort)
+def test_a_longer_filter_finds_the_same_as_a_new_one(sort: Sort) -> None:
+    given_rows = [row(f"a{n}b{n % 7}", model=f"m{n % 3}", spans=n % 5) for n in range(60)]
+    listing = TraceListing()
+    listing.put(given_rows)
+    for needle in ("a", "a1", "a1b", "a1b3", "ab3", "ab3 m", "ab3 m1", "m1 a1", "", "zz", "z"):
+        assert listing.arranged(needle, sort) == arrange(given_rows, needle, sort)
+
+
+def test_sort_keys_are_computed_once(lookups: Counter[str]) -> None:
+    listing = TraceListing()
+    listing.put(row(f"run-{number}") for number in range(100))
+    for sort in (*Sort, *Sort):
+        listing.arranged("", sort)
+    listing.put([row("run-7", state=WorkState.OPEN)])
+    assert (listing.arranged("", Sort.QUEUE)[0].name, lookups["keys made"]) == ("run-7", 101)
+
+
+def test_rows_are_replaced_and_dropped() -> None:
+    listing = TraceListing()
+    listing.put([row("a"), row("b", state=WorkState.FINISHED)])
+    listing.put([row("a", state=WorkState.FINISHED)])
+    assert len(listing) == 2
+    listing.drop(["b", "no such trace"])
+    assert ([one.name for one in listing.arranged("", Sort.NAME)], len(listing)) == (["a"], 1)
+
+
+@pytest.mark.parametrize(
+    ("roots", "path", "name"),
+    [
+        (["runs"], "runs/a/b.json", "a/b.json"),
+        (["runs", "runs/a"], "runs/a/b.json", "b.json"),
+        (["."], "a/b.json", "a/b.json"),
+        (["."], "/a/b.json", "b.json"),
+        (["runs"], "runs-2/b.json", "b.json"),
+        (["/"], "/a/b.json", "a/b.json"),
+        (["a/b.json"], "a/b.json", "b.json"),
+    ],
+)
+def test_names_are_relative_to_the_opened_folder(roots: list[str], path: str, name: str) -> None:
+    trace = SmallTrace("x")
+    trace.file = path
+    name_of = names_under([Path(root) for root in roots])
+    assert name_of(trace) == name
+    trace.record = 3
+    assert name_of(trace) == f"{name}#3"
+
+
+@pytest.mark.parametrize(
+    ("path", "others", "name"),
+    [
+        ("runs/q1/run.json", [], "run"),
+        ("runs/q1/run.json", ["runs/q2/other.json", "runs/q2/a-run.json"], "run"),
+        ("runs/q1/run.json", ["runs/q1/run.json", "runs/q2/run.json"], "q1/run"),
+        ("runs/q1/a/run.json", ["runs/q2/a/run.json", "runs/q1/b/run.json"], "q1/a/run"),
+        ("run.json", ["q1/run.json"], "run"),
+    ],
+)
+def test_titles_distinguish_files_of_one_name(path: str, others: list[str], name: str) -> None:
+    def trace_in(file: str) -> SmallTrace:
+        trace = SmallTrace("x")
+        trace.file = file
+        return trace
+
+    trace = trace_in(path)
+    assert distinct_name(trace, map(trace_in, others)) == name
+    trace.record = 3
+    assert distinct_name(trace, map(trace_in, others)) == f"{name}#3"

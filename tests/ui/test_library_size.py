@@ -1,4 +1,4 @@
-"""The library of many traces: how much is made and drawn, counted, for what is shown."""
+"""The cost of many traces in the library, counted in rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.model import FileReport, Trace
+from mast_tui.traces.scan import scanning
 from mast_tui.ui.library import screen as library
 from mast_tui.ui.library import trace_list as library_rows
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.library.trace_list import LibraryRow
+from mast_tui.ui.services import trace_catalog as catalog
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_scan import CachedTraces, FilesRead
 from tests import waiting
@@ -44,20 +46,16 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def the_library(on: Stage) -> LibraryScreen:
-    assert isinstance(on.app.screen, LibraryScreen)
-    return on.app.screen
+    return on.screen(LibraryScreen)
 
 
 def listed(on: Stage) -> list[str]:
     return [one.name.removesuffix(".json") for one in the_library(on).table.rows]
 
 
-async def test_rows_are_made_once_and_the_workspace_is_asked_when_it_may_have_changed(
-    runs: Path, made: Counter[str]
-) -> None:
+async def test_rows_are_made_once(runs: Path, made: Counter[str]) -> None:
     async with stage(runs) as on:
-        assert len(listed(on)) == 11
-        assert made["rows"] == 11
+        assert (len(listed(on)), made["rows"]) == (11, 11)
         asked = made["asked"]
         made.clear()
         await on.press("j", "o", "/", *"run", "escape", "j")
@@ -67,7 +65,7 @@ async def test_rows_are_made_once_and_the_workspace_is_asked_when_it_may_have_ch
         assert made["rows"] <= 2
 
 
-async def test_the_first_frame_shows_the_last_look_and_what_is_gone_goes(
+async def test_the_first_frame_shows_cached_traces(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with stage(runs):
@@ -75,8 +73,6 @@ async def test_the_first_frame_shows_the_last_look_and_what_is_gone_goes(
     (runs / "run-2.json").unlink()
     write_runs(runs, "run-20")
     gate = threading.Event()
-    from mast_tui.traces.scan import scanning
-
     walk = scanning.Scan.__iter__
 
     def wait_and_walk(self: scanning.Scan) -> Iterator[FileReport]:
@@ -95,35 +91,32 @@ async def test_the_first_frame_shows_the_last_look_and_what_is_gone_goes(
         assert "checking" not in on.lines[0]
 
 
-async def found(on: Stage, folder: Path, *names_found: str, gone: str | None = None) -> None:
-    """More files are read while the library is open."""
-    from mast_tui.traces.scan.scanning import Scan
-
+async def add_files(on: Stage, folder: Path, *names_found: str, gone: str | None = None) -> None:
     reports = [
-        report for report in Scan([folder], keep_spans=False) if report.path.stem in names_found
+        report
+        for report in scanning.Scan([folder], keep_spans=False)
+        if report.path.stem in names_found
     ]
     ids = [i for i, one in on.app.catalog.traces.items() if one.path.stem == gone]
     on.app.call_later(on.app.traces.take, FilesRead(reports, False, 9999, gone=ids))
     await on.pilot.pause()
 
 
-async def test_the_trace_under_the_cursor_stays_on_its_line_while_others_come(
+async def test_the_cursor_keeps_its_line_while_traces_arrive(
     tmp_path: Path, made: Counter[str]
 ) -> None:
     folder = tmp_path / "runs"
     write_runs(folder, *(f"run-{number}" for number in range(100, 160)))
     async with stage(folder) as on:
         table = the_library(on).table
-        await on.press(*"jjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj")
+        await on.press(*"j" * 44)
         assert table.row is not None
         assert table.row.name == "run-144.json"
         line = next(place for place, text in enumerate(on.lines) if "run-144" in text)
         write_runs(folder, "run-1", "run-2", "run-150b", "run-3")
         made.clear()
-        await found(on, folder, "run-1", "run-2", "run-150b", "run-3", gone="run-105")
-        assert made["rows"] == 4
-        assert len(table.rows) == 63
-        assert table.row.name == "run-144.json"
+        await add_files(on, folder, "run-1", "run-2", "run-150b", "run-3", gone="run-105")
+        assert (made["rows"], len(table.rows), table.row.name) == (4, 63, "run-144.json")
         assert "run-144" in on.lines[line]
         # Where the cursor is out of sight, what is on screen stays.
         table.scroll_to(y=0, animate=False, immediate=True)
@@ -131,14 +124,12 @@ async def test_the_trace_under_the_cursor_stays_on_its_line_while_others_come(
         await on.pilot.pause()
         first = table.rows[5].name
         write_runs(folder, "run-4", "run-5")
-        await found(on, folder, "run-4", "run-5")
+        await add_files(on, folder, "run-4", "run-5")
         assert table.rows[round(table.scroll_y)].name == first
         assert table.row.name == "run-144.json"
 
 
-async def test_the_cursor_stays_where_it_is_among_unreadable_files_and_where_its_trace_goes(
-    tmp_path: Path,
-) -> None:
+async def test_the_cursor_among_unreadable_and_missing_files(tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     write_runs(folder, *(f"run-{number}" for number in range(100, 160)))
     for number in range(50):
@@ -149,43 +140,18 @@ async def test_the_cursor_stays_where_it_is_among_unreadable_files_and_where_its
         assert table.trouble is not None
         path, line = table.trouble.path, table.cursor - round(table.scroll_y)
         write_runs(folder, "run-1", "run-2")
-        await found(on, folder, "run-1", "run-2", gone="run-105")
+        await add_files(on, folder, "run-1", "run-2", gone="run-105")
         assert table.trouble is not None
-        assert table.trouble.path == path
-        assert table.cursor - round(table.scroll_y) == line
+        assert (table.trouble.path, table.cursor - round(table.scroll_y)) == (path, line)
         await on.press("g", "j", "j", "j")
-        await found(on, folder, gone="run-101")
+        await add_files(on, folder, gone="run-101")
         assert table.row is not None
         assert table.row.name == "run-102.json"
 
 
-async def test_a_key_draws_few_rows_of_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "runs"
-    write_runs(folder, *(f"run-{number}" for number in range(200)))
-    async with stage(folder, size=(80, 24)) as on:
-        table = the_library(on).table
-        drawn: list[int] = []
-        original = table.render_row
-
-        def counted(place: int, width: int) -> object:
-            drawn.append(place)
-            return original(place, width)
-
-        monkeypatch.setattr(table, "render_row", counted)
-        await on.press("j")
-        assert len(drawn) <= 2
-        drawn.clear()
-        await on.press("G")
-        assert len(drawn) <= 2 * table.size.height
-
-
-async def test_thousands_of_unreadable_files_are_listed_without_drawing_them(
+async def test_unreadable_files_are_listed_without_drawing_all(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mast_tui.ui.services import trace_catalog as catalog
-
     told = 0
     words: Callable[[catalog.FileProblem], str] = catalog.FileProblem.text.fget  # type: ignore[attr-defined]
 
@@ -199,7 +165,20 @@ async def test_thousands_of_unreadable_files_are_listed_without_drawing_them(
     async with stage(runs) as on:
         on.app.call_later(on.app.traces.take, FilesRead(broken, True, 5011))
         await on.pilot.pause()
+        drawn: list[int] = []
+        table = the_library(on).table
+        render_row = table.render_row
+
+        def recorded(place: int, width: int) -> object:
+            drawn.append(place)
+            return render_row(place, width)
+
+        monkeypatch.setattr(table, "render_row", recorded)
+        await on.press("j")
+        assert len(drawn) <= 2
+        drawn.clear()
         await on.press("G")
+        assert len(drawn) <= 2 * table.size.height
         assert "b4999.json" in on.text
         assert the_library(on).table.row_count == 11 + 1 + 5000
         on.app.catalog.remove(list(on.app.catalog.traces))
@@ -208,7 +187,7 @@ async def test_thousands_of_unreadable_files_are_listed_without_drawing_them(
         assert told <= library.MOST_PROBLEMS
 
 
-async def test_leaving_while_a_file_is_being_read_waits_for_nothing(
+async def test_leaving_does_not_wait_for_a_file(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate, begun = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""The spans that probably contain the decisive step: marked, gone through, and hidden if blind."""
+"""Spans that probably contain the decisive step: marks, navigation, and blind annotators."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def test_blind_annotators_see_no_places(small: Path, tmp_path: Path) -> No
             assert view[trace_id].look_here == size
 
 
-async def test_without_places_the_key_says_where_they_come_from(small: Path) -> None:
+async def test_without_places_the_key_names_the_command(small: Path) -> None:
     async with stage(small) as on:
         await on.press("*")
         assert "mast-tui exam --coverage --keep" in on.text
@@ -82,8 +82,7 @@ async def test_the_library_sorts_by_the_number_of_spans(tmp_path: Path) -> None:
     files = [write_trace(tmp_path / "runs" / f"{name}.json", id=name) for name in ("a", "b", "c")]
     keep(tmp_path / "w.db", files[0], files[2], sizes=(4, 1))
     async with stage(tmp_path / "runs", workspace=tmp_path / "w.db") as on:
-        screen = on.app.screen
-        assert isinstance(screen, LibraryScreen)
+        screen = on.screen(LibraryScreen)
         assert "┊4" in on.text
         while screen.sort != "spans to look at":
             await on.press("o")

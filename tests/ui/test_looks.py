@@ -1,28 +1,44 @@
-"""Pictures of the screens; ``pytest --snapshot-update`` takes them anew, and one looks at them."""
+"""Pictures of the screens (``pytest --snapshot-update`` retakes them) and narrow screens."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
+from mast_tui.configuration import configuration_path
+from mast_tui.judges.llm.run.estimate import RunEstimate
+from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.judges.runner import run_judge
-from mast_tui.session import set_study
-from mast_tui.study import Study
+from mast_tui.labels import Evidence, Finding, Match, QuoteCounts
 from mast_tui.traces.library import samples_folder
+from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
-from mast_tui.workspace import Workspace, WorkspaceError
+from mast_tui.workspace import RunTrace, TraceRecord, Workspace, store_judgement
+from tests.ui.office import Office
 from tests.ui.settle import settle
-from tests.ui.stage import MAST, Stage, call, read_trace, result, stage, write_trace
+from tests.ui.stage import (
+    MAST,
+    SLUGS,
+    Stage,
+    call,
+    finding,
+    read_trace,
+    result,
+    stage,
+    suggest,
+    write_trace,
+)
 
 Compare = Callable[..., bool]
 
@@ -31,9 +47,10 @@ WIDE, NARROW = (120, 40), (80, 24)
 
 
 @pytest.fixture(autouse=True)
-def _bursts_end_with_their_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_waits_and_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep a burst of keys whole, however long the machine takes between two of them."""
     monkeypatch.setattr(annotate, "SPAN_WAIT", 3600.0)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
 @pytest.fixture(autouse=True)
@@ -43,13 +60,11 @@ def _no_settings_of_git(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def app(*paths: Path, workspace: Path, annotator: str | None = "alice") -> MastApp:
-    """The app with these files, as the command line starts it."""
     options = AppOptions(paths, False, str(workspace), annotator, None, False, False)
     return MastApp(options, MAST)
 
 
 def pressing(*batches: Iterable[str]) -> Callable[[Pilot[None]], Awaitable[None]]:
-    """Presses keys, and waits after each batch."""
 
     async def press(pilot: Pilot[None]) -> None:
         assert isinstance(pilot.app, MastApp)
@@ -117,10 +132,7 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
     (("j1",), (" label 1▁  1 task spec…  2 role spec…  3 Step repe…",)),
     ((["escape"], "jvjjj"), ("│┃  3  0:00", "│▌  6  0:13", " range #3 to #6: move its end · two")),
     ((["escape"], "kkkwwv", "www"), (" quote: two digits label it · w b ← → ↑ ↓ stretch it",)),
-    (
-        (["escape"], "1323e"),
-        ("│▌  3  0:00", " Edit 2.3 Task derailment on #3? (1 of 2)"),
-    ),
+    ((["escape"], "1323e"), ("│▌  3  0:00", " Edit 2.3 Task derailment on #3? (1 of 2)")),
     (
         (["escape"], "26", ["backspace"]),
         ("1.3 ● 2.3 ● +1", "Remove 2.6 Reasoning-action mi… on #3? (1 of 3) · ⌫ = this one …"),
@@ -161,7 +173,7 @@ async def test_the_annotate_screen_on_a_narrow_terminal(judged: Path) -> None:
             assert not missing, f"after {batches} on screen:\n{on.text}"
 
 
-MEANT = """# Why it is slow
+MARKDOWN = """# Why it is slow
 
 The **checkout** asks `inventory` *twice*; see [the dashboard](http://grafana/d/1).
 
@@ -177,7 +189,7 @@ def ask(pods: list[str]) -> int:
     return len(pods)  # one for each
 ```
 """
-PRINTED = """\x1b[1;31mFAILED\x1b[0m tests/test_pods.py \x1b[33m(1 warning)\x1b[0m \x1b[2J
+OUTPUT = """\x1b[1;31mFAILED\x1b[0m tests/test_pods.py \x1b[33m(1 warning)\x1b[0m \x1b[2J
 --- a/pods.py
 +++ b/pods.py
 @@ -1,2 +1,2 @@
@@ -194,9 +206,9 @@ ZeroDivisionError: division by zero
 def test_highlighted_texts(snap_compare: Compare, tmp_path: Path, judged: Path, step: int) -> None:
     inner = json.dumps({"code": "import pods\n\nprint(pods.ask(['a']))", "timeout": 3})
     steps = [
-        {"role": "user", "content": MEANT},
+        {"role": "user", "content": MARKDOWN},
         call(1, "run", json.dumps({"name": "python", "arguments": inner, "path": "a\\b.py"})),
-        result(1, PRINTED),
+        result(1, OUTPUT),
     ]
     path = write_trace(tmp_path / "meant.json", steps)
     run = pressing("z", [")"] * (step - 1))
@@ -236,31 +248,29 @@ async def test_the_library_on_a_narrow_terminal(tmp_path: Path) -> None:
 
 CONTENTS = {
     "empty": (
-        "no traces",
         b"",
         (),
-        ("Library · 0 traces ", "No traces in empty.", "mast-tui without a path opens the sample"),
+        ("Library · 0 traces ", "No traces in empty.", "mast-tui without a path opens"),
     ),
     "picture.bin": (
-        "a file that holds no trace",
         bytes(range(256)) * 9,
         (),
         ("Library · 0 traces · 1 not read", "No traces in picture.bin.", "no trace: binary file;"),
     ),
     "cut.jsonl": (
-        "a file with a broken end",
         b"\n".join([*SAMPLE.read_bytes().splitlines()[:12], b'{"timestamp": "2026']),
         ("escape",),
         ("Library · 1 trace", "line 13: the last line is cut off; everything before it was read"),
     ),
 }
+"""By the name of a file: its content, keys, and texts on the screen; ``empty`` is a folder."""
 
 
 @pytest.mark.parametrize("name", CONTENTS)
 async def test_the_library_of_unreadable_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    _, content, keys, texts = CONTENTS[name]
+    content, keys, texts = CONTENTS[name]
     path = tmp_path / name
     if content:
         path.write_bytes(content)
@@ -272,30 +282,102 @@ async def test_the_library_of_unreadable_files(
         assert [text for text in texts if text not in on.text] == []
 
 
-async def test_the_question_for_a_name_in_a_study(tmp_path: Path) -> None:
-    path = tmp_path / "w.db"
-    with closing(Workspace.open(path)) as workspace:
-        workspace.add_taxonomy(MAST)
-        set_study(workspace, "dee", Study(MAST.ref, ("ada", "ben", "cho"), ("dee",)))
-    async with stage(SAMPLE, workspace=path, annotator=None, size=NARROW) as on:
-        await on.press("j", "j")
-        texts = ("Who is labelling?", "│   ben  ", "In this study:", "│   dee  adjudicator ")
-        assert [text for text in texts if text not in on.text] == []
+def test_adjudication_with_hidden_names(snap_compare: Compare, office: Office) -> None:
+    remember_welcome()
+    office.label("alice", "one", {"1.3": (3, 8), "2.6": (10, 10)}, note="the same call thrice")
+    office.label("bob", "one", {"3.1": "Done: the checkout", "2.6": (2, 2)})
+    office.set_study("one")
+    opened = app(office.folder, workspace=office.workspace)
+    keys = ("A", "1", "k", "v", "m", *"thrice is a loop", "enter")
+    run = pressing(*([key] for key in keys))
+    assert snap_compare(opened, terminal_size=WIDE, run_before=run)
 
 
-async def test_a_workspace_that_does_not_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_pages_of_agreement(snap_compare: Compare, office: Office) -> None:
+    remember_welcome()
+    for name, spans in (("one", (3, 8)), ("two", (5, 5))):
+        trace = office.trace(name)
+        found = replace(finding(trace, "1.3", *spans), confidence=0.75)
+        suggest(office.workspace, trace, [found])
+        for who in ("alice", "bob", "carol"):
+            office.label(who, name, {"1.3": (3, 8)} if who != "carol" or name == "one" else {})
+    opened = app(office.folder, workspace=office.workspace)
+    run = pressing(*([key] for key in ("K", "3", "down", *("j",) * 5, "enter", "j")))
+    assert snap_compare(opened, terminal_size=WIDE, run_before=run)
+
+
+@pytest.fixture
+def judged_by_models(tmp_path: Path) -> Path:
+    """Two judges have looked at the sample; of one not all the words stand in it."""
+    remember_welcome()
+    trace = read_trace(SAMPLE)
+    mended = finding(trace, "3.2", 88, 90, why="It says that all is well and has not looked.")
+    key = trace.span(86).key
+    words = trace.text(86)[:30]
+    by_judge: dict[str, list[Finding]] = {
+        "judge:gpt-oss-120b@ab12cd34": [
+            replace(
+                mended,
+                decisive=True,
+                evidence=Evidence(
+                    key=key,
+                    quote=words,
+                    char_start=0,
+                    char_end=len(words),
+                    match=Match.REWORDED,
+                    named=(trace.span(87).key, trace.span(89).key),
+                    wording=f"[the agent] {words}",
+                ),
+            ),
+            replace(
+                finding(trace, "2.6", 40, 40), evidence=Evidence(key=None, quote="I will leave it")
+            ),
+            finding(trace, "1.3", 64, 70, why="The same restart again."),
+        ],
+        "judge:other@1": [finding(trace, "1.3", 60, 66), finding(trace, "1.5", 44, 90)],
+    }
+    place = tmp_path / "w.db"
+    with closing(Workspace.open(place)) as store:
+        store.add_taxonomy(MAST)
+        trace_id = store.register_trace(TraceRecord.from_trace(trace))
+        for judge, found in by_judge.items():
+            run = store.start_run(judge, MAST.ref)
+            store_judgement(
+                store,
+                judge=judge,
+                taxonomy=MAST.ref,
+                trace_id=trace_id,
+                looks_at=tuple(SLUGS.values()),
+                findings=found,
+                run_id=run,
+                trace=RunTrace(trace_id, len(found), quotes=QuoteCounts(spacing=1, not_found=1)),
+            )
+            store.finish_run(run)
+    return place
+
+
+def test_what_judges_found(snap_compare: Compare, judged_by_models: Path) -> None:
+    run = pressing("R", "vj=")
+    assert snap_compare(
+        app(SAMPLE, workspace=judged_by_models), terminal_size=NARROW, run_before=run
+    )
+
+
+def test_the_choice_of_a_judge(
+    snap_compare: Compare, judged_by_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_: object, taxonomy: str) -> None:
-        raise WorkspaceError("w.db is no workspace; name another file")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-for-this-test")
+    path = configuration_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        '[judge]\nmodel = "gpt-oss-120b"\nbase_url = "https://models.example/v1"\n'
+        '[judge.prices."gpt-oss-120b"]\ninput = 0.25\noutput = 2\n'
+    )
+    monkeypatch.setattr("mast_tui.ui.dialogs.judge_choice.estimate_run", estimated)
+    opened = app(SAMPLE, workspace=judged_by_models)
+    assert snap_compare(opened, terminal_size=NARROW, run_before=pressing("J", "m"))
 
-    monkeypatch.setattr("mast_tui.ui.services.open_workspace.Opening.open", refuse)
-    async with stage(SAMPLE, workspace=tmp_path / "w.db", size=NARROW) as on:
-        texts = (
-            "reading only · no workspace",
-            "w.db is no workspace; name another file",
-            "You can read traces, but nothing can be labelled.",
-            "r  read without labelling  ↵",
-            "No suggestions without a workspace",
-        )
-        assert [text for text in texts if text not in on.text] == []
+
+def estimated(setup: Setup, traces: Iterable[Trace], *_: object, **options: object) -> RunEstimate:
+    count = sum(1 for _ in traces)
+    return RunEstimate(count, windows=2, requests=2, tokens_in=31_000, tokens_out=900)

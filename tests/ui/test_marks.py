@@ -34,8 +34,8 @@ def ordered(marks: tuple[GutterMark, ...]) -> bool:
     return order == sorted(order)
 
 
-@given(given_marks)
-def test_each_span_of_a_target_is_marked_with_its_part_and_no_other(given: Given) -> None:
+@given(given_marks, keys, keys)
+def test_spans_and_rows_have_the_marks_of_their_targets(given: Given, one: int, other: int) -> None:
     targets = [(Target(str(a), str(b)), GutterMark(code, kind)) for a, b, code, kind in given]
     found = marks_by_span(targets, index_of)
     for index in range(21):
@@ -48,18 +48,6 @@ def test_each_span_of_a_target_is_marked_with_its_part_and_no_other(given: Given
         assert {(mark.code, mark.kind, mark.part): mark.count for mark in marks} == expected
         assert len(marks) == len(expected)
         assert ordered(marks)
-
-
-def part(first: int, last: int, index: int) -> str:
-    if first == last:
-        return ""
-    return "┌" if index == first else "└" if index == last else "│"
-
-
-@given(given_marks, keys, keys)
-def test_a_stretch_has_the_marks_of_its_spans(given: Given, one: int, other: int) -> None:
-    targets = [(Target(str(a), str(b)), GutterMark(code, kind)) for a, b, code, kind in given]
-    found = marks_by_span(targets, index_of)
     first, last = min(one, other), max(one, other)
     marks = found.marks_within(first, last + 1)
     spans = [mark for index in range(first, last + 1) for mark in found.marks_on(index)]
@@ -69,7 +57,13 @@ def test_a_stretch_has_the_marks_of_its_spans(given: Given, one: int, other: int
     assert ordered(marks)
 
 
-def test_a_range_is_told_from_as_many_labels_and_what_is_nested_in_it_from_it() -> None:
+def part(first: int, last: int, index: int) -> str:
+    if first == last:
+        return ""
+    return "┌" if index == first else "└" if index == last else "│"
+
+
+def test_nested_ranges_have_their_own_marks() -> None:
     targets = [(Target("2", "5"), OWN), (Target("3", "4"), OWN), (Target("4", "4"), OWN)]
     found = marks_by_span([*targets, (Target("4", "4"), OWN)], index_of)
     rows = [" ".join(mark.text for mark in found.marks_on(index)) for index in range(2, 6)]
@@ -79,38 +73,29 @@ def test_a_range_is_told_from_as_many_labels_and_what_is_nested_in_it_from_it() 
     assert [mark.text for mark in found.marks_within(3, 5)] == ["1.3 ●3", "│1.3 ●"]
 
 
-def test_marks_of_one_kind_stay_in_the_order_in_which_they_were_given() -> None:
+def test_marks_keep_their_order_and_have_distinct_signs() -> None:
     codes = ["2.1", "1.3", "3.3"]
     targets = [
         (Target("4", "4") if code == "1.3" else Target("2", "6"), GutterMark(code, MarkKind.OWN))
         for code in codes
     ]
     assert [mark.code for mark in marks_by_span(targets, index_of).marks_on(4)] == codes
+    assert len(set(GLYPHS.values())) == len(MarkKind)
+    assert GutterMark("1.3", MarkKind.OWN).text != GutterMark("1.3", MarkKind.SUGGESTION).text
+    assert GutterMark("", MarkKind.NOTE).text == GLYPHS[MarkKind.NOTE]
 
 
-def test_a_label_on_the_whole_trace_stands_in_no_row() -> None:
+def test_ranges_of_whole_missing_and_huge_targets() -> None:
     assert marks_by_span([(WHOLE_TRACE, OWN)], index_of).marks_within(0, 100) == ()
-
-
-def test_a_range_of_which_one_end_is_gone_is_marked_at_the_other() -> None:
     for target in (Target("4", "gone"), Target("gone", "4")):
         found = marks_by_span([(target, OWN)], index_of)
         assert [index for index in range(9) if found.marks_on(index)] == [4]
     assert marks_by_span([(Target("gone", "gone"), OWN)], index_of).marks_within(0, 100) == ()
-
-
-def test_a_huge_range_is_kept_as_its_two_ends() -> None:
     found = marks_by_span([(Target("0", "1000000"), OWN)], index_of)
     assert [mark.text for mark in found.marks_on(500_000)] == ["│1.3 ●"]
     assert found.marks_on(1_000_001) == ()
     kept = [value for value in vars(found).values() if hasattr(value, "__len__")]
     assert all(len(value) <= 1 for value in kept)
-
-
-def test_marks_differ_by_more_than_colour() -> None:
-    assert len(set(GLYPHS.values())) == len(MarkKind)
-    assert GutterMark("1.3", MarkKind.OWN).text != GutterMark("1.3", MarkKind.SUGGESTION).text
-    assert GutterMark("", MarkKind.NOTE).text == GLYPHS[MarkKind.NOTE]
 
 
 @dataclass(frozen=True)
@@ -155,7 +140,7 @@ changes = st.lists(st.tuples(st.sampled_from(MarkKind), st.sampled_from("pqrs"),
     when=1,
 )
 @given(changes, st.integers(5, 21), st.integers(0, 10))
-def test_marks_that_are_kept_up_are_those_that_would_be_made_anew(
+def test_updated_marks_equal_new_ones(
     steps: list[tuple[MarkKind, str, Thing | None]], later: int, when: int
 ) -> None:
     spans, shown = Spans(5), dict[MarkKind, dict[str, Pointing]]()
@@ -185,7 +170,7 @@ def test_marks_that_are_kept_up_are_those_that_would_be_made_anew(
 
 
 @given(given_marks, given_marks)
-def test_what_is_taken_away_leaves_what_was_there_before(given: Given, more: Given) -> None:
+def test_removed_marks_leave_the_others(given: Given, more: Given) -> None:
     def places(what: Given) -> list[tuple[int, int, GutterMark]]:
         return [(min(a, b), max(a, b), GutterMark(code, kind)) for a, b, code, kind in what]
 
@@ -197,7 +182,7 @@ def test_what_is_taken_away_leaves_what_was_there_before(given: Given, more: Giv
     assert [set(after.marks_on(index)) for index in range(21)] == seen
 
 
-def test_one_new_label_among_many_is_placed_alone() -> None:
+def test_one_new_label_is_placed_alone() -> None:
     spans = Spans(1_000_000)
     keeper = MarkKeeper(mark_of, spans.index_of)
     many: dict[str, Pointing] = {
@@ -219,7 +204,7 @@ def test_one_new_label_among_many_is_placed_alone() -> None:
     st.integers(0, 31),
     st.integers(0, 31),
 )
-def test_marks_are_found_where_they_begin(
+def test_marks_are_found_by_their_first_span(
     ranges: list[tuple[int, int]], first: int, end: int
 ) -> None:
     marks = [GutterMark(str(number), MarkKind.OWN) for number in range(len(ranges))]

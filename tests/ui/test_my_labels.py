@@ -1,21 +1,15 @@
-"""The list of what one has said of a trace."""
+"""The list of one's own labels, verdicts and notes on a trace."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from mast_tui.labels import ReviewAnswer, VerdictValue
 from tests.session.build import review_of
 from tests.ui.stage import JUDGE, SLUGS, Stage, finding, read_trace, stage, suggest
 
-WIDE = (120, 40)
-NARROW = (80, 24)
-
 
 def listed(on: Stage) -> str:
-    """What the list says, its lines joined."""
     mine = on.annotate.my_labels
     assert mine is not None
     rows = [mine.render_row(row, 60).text.strip() for row in range(mine.row_count)]
@@ -28,13 +22,10 @@ def at_cursor(on: Stage) -> str:
     return mine.render_row(mine.cursor, 60).text
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_everything_that_was_said_is_listed_with_all_its_values(
-    small: Path, tmp_path: Path, size: tuple[int, int]
-) -> None:
+async def test_labels_verdicts_and_notes_are_listed(small: Path, tmp_path: Path) -> None:
     trace, place = read_trace(small), tmp_path / "w.db"
     suggest(place, trace, [finding(trace, "1.5", 1, 1), finding(trace, "3.1", 3, 4)])
-    async with stage(small, workspace=place, size=size) as on:
+    async with stage(small, workspace=place) as on:
         await on.press("a", "e", "3", "3", "g", "m", *"too early", "enter", "j")
         await on.press("2", "6", "c", "c", "f", "m", *"the same twice", "enter")
         await on.press("w", "v", "w", "1", "1", "t", "1", "2", "j", "v", "j", "2", "3")
@@ -60,7 +51,7 @@ async def test_everything_that_was_said_is_listed_with_all_its_values(
             assert words in on.text
 
 
-async def test_it_follows_what_is_labelled_and_the_cursor_stays_on_its_label(small: Path) -> None:
+async def test_the_list_follows_new_labels(small: Path) -> None:
     async with stage(small) as on:
         await on.press("M")
         assert "No labels on this trace" in on.text
@@ -77,11 +68,8 @@ async def test_it_follows_what_is_labelled_and_the_cursor_stays_on_its_label(sma
         assert len(on.labels) == 3
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_enter_goes_to_the_place_and_escape_to_the_timeline(
-    small: Path, size: tuple[int, int]
-) -> None:
-    async with stage(small, size=size) as on:
+async def test_enter_goes_to_the_place_and_escape_to_the_timeline(small: Path) -> None:
+    async with stage(small, size=(80, 24)) as on:
         await on.press("1", "3", "G", "2", "6", "m", *"x", "enter", "k", "m", *"y", "enter")
         await on.press("-", "1", "1", "M", "g", "enter")
         assert (on.number, on.annotate.focused) == (1, on.annotate.timeline)
@@ -97,7 +85,7 @@ async def test_enter_goes_to_the_place_and_escape_to_the_timeline(
         assert on.annotate.focused is on.annotate.timeline
 
 
-async def test_the_keys_for_labels_work_on_the_one_under_its_cursor(small: Path) -> None:
+async def test_keys_act_on_the_label_at_the_cursor(small: Path) -> None:
     async with stage(small) as on:
         await on.press(
             "1", "3", "2", "6", "G", "3", "1", "m", *"y", "enter", "k", "m", *"z", "enter"
@@ -122,9 +110,7 @@ async def test_the_keys_for_labels_work_on_the_one_under_its_cursor(small: Path)
         assert list(on.session.span_notes.values()) == ["z"]
 
 
-async def test_a_label_taken_off_there_leaves_its_suggestion_waiting(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_accepted_labels_in_the_list(small: Path, tmp_path: Path) -> None:
     trace, place = read_trace(small), tmp_path / "w.db"
     suggest(place, trace, [finding(trace, "1.5", 1, 1)])
     async with stage(small, workspace=place) as on:
@@ -134,13 +120,7 @@ async def test_a_label_taken_off_there_leaves_its_suggestion_waiting(
         assert review.answer is ReviewAnswer.ACCEPT
         await on.press("M", "backspace")
         assert len(on.session.pending) == 1
-
-
-async def test_who_works_blind_reads_no_judge_in_it(small: Path, tmp_path: Path) -> None:
-    trace, place = read_trace(small), tmp_path / "w.db"
-    suggest(place, trace, [finding(trace, "1.5", 1, 1)])
-    async with stage(small, workspace=place) as on:
-        await on.press("]", "a")
+        await on.press("u")
     async with stage(small, workspace=place, blind=True) as on:
         await on.press("M")
         assert "#1 · accepted" in listed(on)

@@ -1,4 +1,4 @@
-"""Without colours everything that matters is still told apart, by signs and shapes."""
+"""Signs and shapes of an app without colours."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ def judged(small: Path, tmp_path: Path) -> Path:
 
 
 def underlined(on: Stage) -> str:
-    """What is underlined in the text of the span."""
     view = on.annotate.span_view
     strip = view.render_row(0, view.scrollable_content_region.width)
     return "".join(text for text, style, _ in strip if style and style.underline)
 
 
-async def test_marks_the_cursor_and_a_range_have_signs(small: Path, judged: Path) -> None:
+async def test_marks_cursor_and_range_have_signs(small: Path, judged: Path) -> None:
     async with stage(small, workspace=judged, annotator="bob") as on:
         await on.press("j", "j", "2", "1", "D", "o")
     async with stage(small, workspace=judged) as on:
@@ -44,7 +43,7 @@ async def test_marks_the_cursor_and_a_range_have_signs(small: Path, judged: Path
         assert on.row(3).rstrip().endswith("2.1 ○")
 
 
-async def test_evidence_a_quote_and_the_focus_have_shapes(small: Path, judged: Path) -> None:
+async def test_evidence_quotes_and_focus_have_shapes(small: Path, judged: Path) -> None:
     async with stage(small, workspace=judged) as on:
         await on.press("]")
         assert underlined(on) == "pods"
@@ -55,7 +54,7 @@ async def test_evidence_a_quote_and_the_focus_have_shapes(small: Path, judged: P
         assert [line[0] for line in on.lines if line[0] in "┏╭"] == corners[::-1] == ["╭", "┏"]
 
 
-async def test_the_modes_that_a_digit_leaves_open_have_a_shape(small: Path) -> None:
+async def test_modes_of_a_first_digit_are_underlined(small: Path) -> None:
     async with stage(small) as on:
         await on.press("3")
         modes = on.annotate.modes

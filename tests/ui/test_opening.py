@@ -1,4 +1,4 @@
-"""The way in: the name, the welcome, keys that come early, and workspaces that do not open."""
+"""Opening: the name, the welcome, early keys, and workspaces that cannot be opened."""
 
 from __future__ import annotations
 
@@ -22,23 +22,14 @@ from mast_tui.workspace import Workspace
 from tests import waiting
 from tests.taxonomy.rewording import reworded
 from tests.ui.settle import settle
-from tests.ui.stage import (
-    CODES,
-    MAST,
-    SMALL,
-    Message,
-    Stage,
-    key_event,
-    stage,
-    write_trace,
-)
+from tests.ui.stage import CODES, MAST, SMALL, Message, Stage, key_event, stage, write_trace
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("every_frame")
 
 
 @pytest.fixture
-def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+def workspace_gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """The workspace opens when this is set, and not before."""
     event = threading.Event()
     opening = Opening.open
@@ -52,12 +43,14 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     event.set()
 
 
-async def test_keys_that_come_before_the_workspace_wait_in_order(
-    small: Path, gate: threading.Event
+async def test_keys_before_the_workspace_wait_in_order(
+    small: Path, workspace_gate: threading.Event
 ) -> None:
     async with stage(small, settled=False) as on:
         await on.trace_shown()
-        await on.send("j", "j", "k")
+        await on.send("j", "j", "space", "G")
+        assert (on.number, on.annotate.timeline.row_count) == (12, 9)
+        await on.send("g", "j", "j", "space", "k")
         assert on.annotate.session is None
         assert "workspace not open yet" in on.lines[0]
         # What moves does so at once, but not behind a label.
@@ -66,7 +59,7 @@ async def test_keys_that_come_before_the_workspace_wait_in_order(
         for _ in waiting.until(lambda: on.app.input_queue.blocked):
             await on.pilot.pause(0)
         assert on.number == 2
-        gate.set()
+        workspace_gate.set()
         await settle(on.pilot)
         # The labels are where the cursor stood, the undo came after the second of them.
         assert on.labels == {("1.3", 2, 2), ("1.1", 1, 2)}
@@ -76,23 +69,19 @@ async def test_keys_that_come_before_the_workspace_wait_in_order(
 @pytest.mark.parametrize(
     ("keys", "labels"),
     [
-        (["m", *"13 24", "enter", *"j25"], {("2.5", "/1", "")}),
         ([*"11mabc", "enter", *"j13"], {("1.1", "/0", "abc"), ("1.3", "/1", "")}),
         ([*"00none here", "enter", *"j13"], {("0.0", "/0", "none here"), ("1.3", "/1", "")}),
     ],
 )
-async def test_early_words_go_into_the_note_that_an_early_key_asks_for(
-    small: Path,
-    gate: threading.Event,
-    keys: list[str],
-    labels: set[tuple[str, str, str]],
+async def test_early_text_goes_into_an_early_note(
+    small: Path, workspace_gate: threading.Event, keys: list[str], labels: set[tuple[str, str, str]]
 ) -> None:
     async with stage(small, settled=False) as on:
         await on.trace_shown()
         post(on, *keys)
         for _ in waiting.until(lambda: on.app.input_queue.blocked):
             await on.pilot.pause(0)
-        gate.set()
+        workspace_gate.set()
         await settle(on.pilot)
         await on.press()
         assert labels == {
@@ -107,8 +96,8 @@ def post(on: Stage, *keys: str) -> None:
         on.app.post_message(key_event(key))
 
 
-async def test_early_keys_stay_with_the_trace_on_which_they_were_pressed(
-    tmp_path: Path, gate: threading.Event
+async def test_early_keys_stay_with_their_trace(
+    tmp_path: Path, workspace_gate: threading.Event
 ) -> None:
     for name in "ab":
         steps: list[Message] = [{"role": "user", "content": name}, *SMALL[1:]]
@@ -119,7 +108,7 @@ async def test_early_keys_stay_with_the_trace_on_which_they_were_pressed(
         post(on, "enter", *"j1326u26>jj31")
         for _ in waiting.until(lambda: on.app.input_queue.blocked):
             await on.pilot.pause(0)
-        gate.set()
+        workspace_gate.set()
         await settle(on.pilot)
         await on.press()
         assert on.labels == {("3.1", 3, 3)}
@@ -127,7 +116,7 @@ async def test_early_keys_stay_with_the_trace_on_which_they_were_pressed(
         assert on.labels == {("1.3", 2, 2), ("2.6", 2, 2)}
 
 
-async def test_keys_before_there_is_a_trace_do_no_harm(tmp_path: Path) -> None:
+async def test_keys_without_a_trace_do_nothing(tmp_path: Path) -> None:
     path = tmp_path / "nothing.bin"
     path.write_bytes(bytes(range(256)))
     async with stage(path, settled=False) as on:
@@ -141,24 +130,13 @@ async def test_keys_before_there_is_a_trace_do_no_harm(tmp_path: Path) -> None:
         assert not on.app._exit
 
 
-async def test_one_can_read_search_and_fold_before_the_workspace_is_open(
-    small: Path, gate: threading.Event
-) -> None:
-    async with stage(small, settled=False) as on:
-        await on.trace_shown()
-        await on.send("j", "j", "space", "G")
-        assert on.number == 12
-        assert on.annotate.timeline.row_count == 9
-        gate.set()
-
-
 def configure(text: str) -> None:
     """Write the user's configuration."""
     configuration_path().parent.mkdir(parents=True, exist_ok=True)
     configuration_path().write_text(text, "utf-8")
 
 
-async def test_a_persons_keys_take_the_place_of_ours(small: Path) -> None:
+async def test_set_keys_replace_the_defaults(small: Path) -> None:
     configure(
         '[keys]\n"annotate.finish" = "z"\n"annotate.range" = "V"\n'
         '[keys.annotate]\ndown = ["s", "ctrl+n"]\n'
@@ -175,9 +153,7 @@ async def test_a_persons_keys_take_the_place_of_ours(small: Path) -> None:
         assert on.session.finished
 
 
-async def test_a_configuration_that_cannot_be_read_is_told_of_and_harms_nothing(
-    small: Path,
-) -> None:
+async def test_a_broken_configuration_is_reported(small: Path) -> None:
     configure("[keys\n")
     async with stage(small) as on:
         assert any("config.toml" in note.message for note in on.app._notifications)
@@ -196,8 +172,7 @@ async def test_the_welcome_is_shown_once(small: Path) -> None:
         assert on.app.screen_stack[-1] is on.annotate
 
 
-async def test_an_enter_that_came_before_the_welcome_opens_the_trace(small: Path) -> None:
-    """The name is written while somebody presses Enter again, who has seen no welcome yet."""
+async def test_an_early_enter_skips_the_welcome(small: Path) -> None:
     async with stage(small.parent, annotator=None, welcomed=False) as on:
         assert isinstance(on.app.screen, NameScreen)
         await on.press("enter", "enter", "down")
@@ -211,11 +186,14 @@ async def test_an_enter_that_came_before_the_welcome_opens_the_trace(small: Path
         assert isinstance(on.app.screen, AnnotateScreen)
 
 
-async def test_the_name_is_asked_once_and_may_not_be_a_judges(
+async def test_the_name_is_asked_once(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     place = tmp_path / "w.db"
+    async with stage(small, workspace=place, annotator=None) as on:
+        await on.press("escape")
+        assert on.app._exit
     async with stage(small, workspace=place, annotator=None) as on:
         assert isinstance(on.app.screen, NameScreen)
         line = on.app.screen.query_one(Input)
@@ -238,9 +216,7 @@ async def test_the_name_is_asked_once_and_may_not_be_a_judges(
         assert [info.name for info in kept.annotators()] == ["ann"]
 
 
-async def test_a_name_that_looks_like_another_is_asked_for_again(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_a_similar_name_is_refused(small: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.db"
     with closing(Workspace.open(place)) as kept:
         kept.add_annotator("tomas", AnnotatorKind.HUMAN)
@@ -256,12 +232,6 @@ async def test_a_name_that_looks_like_another_is_asked_for_again(
         line.value = "tomas"
         await on.press("enter")
         assert "tomas · suggestions shown" in on.lines[0]
-
-
-async def test_leaving_the_question_for_the_name_leaves_the_app(small: Path) -> None:
-    async with stage(small, annotator=None) as on:
-        await on.press("escape")
-        assert on.app._exit
 
 
 def newer(place: Path) -> None:
@@ -288,7 +258,7 @@ def read_only(place: Path) -> None:
     ("spoil", "words"),
     [(newer, "newer"), (no_database, "no workspace"), (a_folder, "folder"), (read_only, "w.db")],
 )
-async def test_a_workspace_that_does_not_open_is_told_of_and_one_reads_on(
+async def test_traces_are_read_without_a_workspace(
     small: Path, tmp_path: Path, spoil: object, words: str
 ) -> None:
     place = tmp_path / "place" / "w.db"
@@ -311,16 +281,7 @@ async def test_a_workspace_that_does_not_open_is_told_of_and_one_reads_on(
     assert before is None or place.read_bytes() == before
 
 
-async def test_after_a_refusal_one_may_quit_at_once(small: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
-    no_database(place)
-    async with stage(small, workspace=place) as on:
-        await on.press("q")
-        assert on.app._exit
-        assert on.app.return_code == 1
-
-
-async def test_every_room_opens_without_a_workspace(small: Path, tmp_path: Path) -> None:
+async def test_screens_open_without_a_workspace(small: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.db"
     no_database(place)
     async with stage(small, workspace=place) as on:
@@ -331,11 +292,16 @@ async def test_every_room_opens_without_a_workspace(small: Path, tmp_path: Path)
             if on.app.screen is not reading:
                 await on.press("escape")
             assert not on.app._exit, key
+        await on.press("L", "J")
+        assert any("no judge can store" in note.message for note in on.app._notifications)
+        assert on.app.judge_at_work is None
+    async with stage(small, workspace=place) as on:
+        await on.press("q")
+        assert on.app._exit
+        assert on.app.return_code == 1
 
 
-async def test_the_words_of_a_taxonomy_are_those_of_the_workspace(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_the_taxonomy_of_the_workspace_is_used(small: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.db"
     with closing(Workspace.open(place)) as kept:
         kept.add_taxonomy(MAST)
@@ -349,12 +315,11 @@ async def test_the_words_of_a_taxonomy_are_those_of_the_workspace(
         assert [label.mode for label in kept.labels()] == [MAST.modes[0].slug]
 
 
-async def test_other_words_in_the_program_are_taken_once(small: Path, tmp_path: Path) -> None:
+async def test_a_new_wording_is_stored_once(small: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.db"
     with closing(Workspace.open(place)) as kept:
         kept.add_taxonomy(reworded(MAST, "As an earlier program had it."))
     async with stage(small, workspace=place) as on:
         await on.press("t")
     with closing(Workspace.open(place)) as kept:
-        assert kept.taxonomies() == (MAST,)
-        assert len(kept.revisions()) == 2
+        assert (kept.taxonomies(), len(kept.revisions())) == ((MAST,), 2)

@@ -1,10 +1,9 @@
-"""The whole run beside the timeline: it goes along, leads to places, and looks at little."""
+"""The overview of a trace beside the timeline."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from textual.app import App, ComposeResult
 from textual.strip import Strip
 
@@ -26,8 +25,7 @@ from tests.ui.stage import (
 )
 
 
-def failed(number: int) -> Message:
-    """What a tool has answered that failed."""
+def failed_result(number: int) -> Message:
     return {
         "role": "tool",
         "tool_call_id": f"call_{number}",
@@ -37,26 +35,24 @@ def failed(number: int) -> Message:
 
 
 def column(on: Stage) -> list[str]:
-    """What the overview shows, a string a cell."""
     view = on.annotate.overview
     return [view.render_line(y).text for y in range(len(view.cells))]
 
 
-def test_each_matter_has_a_shape_of_its_own() -> None:
-    assert len(set(GLYPHS.values())) == len(CellContent) == len(GLYPHS)
-
-
-async def test_labels_suggestions_and_matches_show_and_go_again(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_labels_suggestions_and_matches_are_shown(small: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.db"
     trace = read_trace(small)
     suggest(place, trace, [finding(trace, "1.3", 7, 8)])
     async with stage(small, workspace=place) as on:
+        assert len(set(GLYPHS.values())) == len(CellContent) == len(GLYPHS)
+        assert on.annotate.overview.size.width == 2
+        assert len(on.annotate.overview.cells) == len(SMALL)
+        await on.press("E")
+        assert "No step of this trace is known to have failed" in on.message
+        assert on.number == 1
         plain = [GLYPHS[m] for m in (CellContent.USER, CellContent.AGENT, *[CellContent.TOOL] * 6)]
         shown = [text[1] for text in column(on)]
-        assert shown[:6] == plain[:6]
-        assert shown[6:8] == [GLYPHS[CellContent.SUGGESTION]] * 2
+        assert (shown[:6], shown[6:8]) == (plain[:6], [GLYPHS[CellContent.SUGGESTION]] * 2)
         await on.press(*"jj13")
         assert column(on)[2] == "▶●"
         await on.press("u")
@@ -67,7 +63,7 @@ async def test_labels_suggestions_and_matches_show_and_go_again(
         assert "◆" not in "".join(column(on))
 
 
-async def test_the_cursor_and_what_is_on_screen_are_marked(tmp_path: Path) -> None:
+async def test_cursor_screen_and_clicks_in_a_long_trace(tmp_path: Path) -> None:
     steps: list[Message] = [{"role": "user", "content": f"step {i}"} for i in range(2000)]
     async with stage(write_trace(tmp_path / "long.json", steps)) as on:
         height = on.annotate.overview.size.height
@@ -81,11 +77,14 @@ async def test_the_cursor_and_what_is_on_screen_are_marked(tmp_path: Path) -> No
         on.annotate.timeline.scroll_to(y=0, animate=False, force=True)
         await on.press()
         assert column(on)[0].startswith("▏")
+        for y in (30, 3):
+            await on.pilot.click(Overview, offset=(1, y))
+            await on.press()
+            assert on.number - 1 == on.annotate.overview.cells[y].first
+            assert f"#{on.number} message" in on.text
 
 
-async def test_what_is_on_screen_is_marked_anew_where_the_timeline_has_less_room(
-    tmp_path: Path,
-) -> None:
+async def test_visible_rows_follow_the_height_of_the_timeline(tmp_path: Path) -> None:
     steps: list[Message] = [{"role": "user", "content": f"step {i}"} for i in range(40)]
     async with stage(write_trace(tmp_path / "long.json", steps)) as on:
         before = [text[0] for text in column(on)]
@@ -95,22 +94,15 @@ async def test_what_is_on_screen_is_marked_anew_where_the_timeline_has_less_room
         after = [text[0] for text in column(on)]
         assert on_screen < 8
         assert after.count("▏") + 1 <= on_screen < before.count("▏")
+        await on.pilot.resize_terminal(80, 24)
+        await on.press()
+        assert on.annotate.overview.size.width == 1
 
 
-async def test_a_click_goes_there(tmp_path: Path) -> None:
-    steps: list[Message] = [{"role": "user", "content": f"step {i}"} for i in range(2000)]
-    async with stage(write_trace(tmp_path / "long.json", steps)) as on:
-        for y in (30, 3):
-            await on.pilot.click(Overview, offset=(1, y))
-            await on.press()
-            assert on.number - 1 == on.annotate.overview.cells[y].first
-            assert f"#{on.number} message" in on.text
-
-
-async def test_one_goes_from_error_to_error(tmp_path: Path) -> None:
+async def test_keys_go_to_errors(tmp_path: Path) -> None:
     steps: list[Message] = [{"role": "user", "content": "go"}]
     for number in range(6):
-        steps += [call(number, "run", "{}"), failed(number)]
+        steps += [call(number, "run", "{}"), failed_result(number)]
     async with stage(write_trace(tmp_path / "failing.json", steps)) as on:
         errors = [index + 1 for index in on.annotate.overview.totals.errors]
         assert len(errors) == 6
@@ -122,24 +114,7 @@ async def test_one_goes_from_error_to_error(tmp_path: Path) -> None:
         await on.press("E")
         assert "No failed step after this one" in on.message
         await on.press("B")
-        assert on.number == errors[-2]
-        assert on.message == ""
-
-
-async def test_it_is_said_where_nothing_failed(small: Path) -> None:
-    async with stage(small) as on:
-        await on.press("E")
-        assert "No step of this trace is known to have failed" in on.message
-        assert on.number == 1
-
-
-@pytest.mark.parametrize(("size", "cells"), [((120, 40), 2), ((80, 24), 1)])
-async def test_it_is_narrow_where_there_is_little_room(
-    small: Path, size: tuple[int, int], cells: int
-) -> None:
-    async with stage(small, size=size) as on:
-        assert on.annotate.overview.size.width == cells
-        assert len(on.annotate.overview.cells) == len(SMALL)
+        assert (on.number, on.message) == (errors[-2], "")
 
 
 class HugeTrace(SmallTrace):
@@ -156,75 +131,8 @@ class HugeTrace(SmallTrace):
         return super().span(0)
 
 
-class Alone(App[None]):
-    """Nothing but an overview."""
-
-    def compose(self) -> ComposeResult:
-        """One overview."""
-        yield Overview()
-
-
-def looked(trace: HugeTrace) -> BackgroundIndex:
-    """All that is found of a trace."""
-    survey = BackgroundIndex()
-    while survey.step(trace):
-        pass
-    return survey
-
-
-async def test_labels_marks_and_moves_look_at_no_span() -> None:
-    trace = HugeTrace("step")
-    trace.known = 20_000
-    survey = looked(trace)
-    trace.asked = 0
-    async with Alone().run_test(size=(2, 30)) as pilot:
-        view = pilot.app.query_one(Overview)
-        view.show_trace(trace, survey)
-        view.show_marks(GutterMarks([(10_000, 10_000, GutterMark("1.3", MarkKind.OWN))]))
-        view.show_matches([5])
-        view.show_position(12_345, 12_340, 12_360)
-        matters = [cell.content for cell in view.cells]
-        assert matters.count(CellContent.OWN) == 1
-        assert matters[0] is CellContent.MATCH
-        await pilot.click(Overview, offset=(1, 12))
-        assert trace.asked == 0
-
-
-async def test_a_run_that_grows_fills_the_column() -> None:
-    trace, survey = HugeTrace("step"), BackgroundIndex()
-    trace.known = 0
-    async with Alone().run_test(size=(2, 30)) as pilot:
-        view = pilot.app.query_one(Overview)
-        view.show_trace(trace, survey)
-        assert list(view.cells) == []
-        for known in (3, 40, 5000):
-            trace.known = known
-            view.show_new_spans()
-            assert view.cells[-1].content is CellContent.UNSEEN
-            assert not view.complete
-            while survey.step(trace):
-                pass
-            view.show_new_spans()
-            assert view.complete
-            assert len(view.cells) == min(30, known)
-            assert view.cells[-1].end == known
-            assert all(cell.content is CellContent.AGENT for cell in view.cells)
-
-
-async def test_the_column_stands_for_all_spans_that_an_earlier_look_has_found() -> None:
-    trace, survey = HugeTrace("step"), BackgroundIndex()
-    trace.known = 300
-    trace.loaded = Loaded(1, 2, False, 3000, True)
-    survey.step(trace, 300)
-    async with Alone().run_test(size=(2, 30)) as pilot:
-        view = pilot.app.query_one(Overview)
-        view.show_trace(trace, survey)
-        matters = [cell.content for cell in view.cells]
-        assert matters == [CellContent.AGENT] * 3 + [CellContent.UNSEEN] * 27
-
-
 class CountedOverview(Overview):
-    """Counts the lines that it draws."""
+    """An overview that counts the lines it draws."""
 
     drawn = 0
 
@@ -233,20 +141,82 @@ class CountedOverview(Overview):
         return super().render_line(y)
 
 
-class CountedAlone(App[None]):
-    """Nothing but an overview whose lines are counted."""
+class AppWithOverview(App[None]):
+    """An app with an overview alone."""
 
     def compose(self) -> ComposeResult:
-        """One overview."""
         yield CountedOverview()
 
 
-async def test_a_move_draws_the_cells_that_it_changes() -> None:
+def indexed(trace: HugeTrace) -> BackgroundIndex:
+    index = BackgroundIndex()
+    while index.step(trace):
+        pass
+    return index
+
+
+async def test_marks_and_moves_read_no_spans() -> None:
+    trace = HugeTrace("step")
+    trace.known = 20_000
+    index = indexed(trace)
+    trace.asked = 0
+    async with AppWithOverview().run_test(size=(2, 30)) as pilot:
+        view = pilot.app.query_one(Overview)
+        view.show_trace(trace, index)
+        view.show_marks(GutterMarks([(10_000, 10_000, GutterMark("1.3", MarkKind.OWN))]))
+        view.show_matches([5])
+        view.show_position(12_345, 12_340, 12_360)
+        contents = [cell.content for cell in view.cells]
+        assert (contents.count(CellContent.OWN), contents[0]) == (1, CellContent.MATCH)
+        await pilot.click(Overview, offset=(1, 12))
+        assert trace.asked == 0
+
+
+async def test_a_growing_trace_fills_the_column() -> None:
+    trace, index = HugeTrace("step"), BackgroundIndex()
+    trace.known = 0
+    async with AppWithOverview().run_test(size=(2, 30)) as pilot:
+        view = pilot.app.query_one(Overview)
+        view.show_trace(trace, index)
+        assert list(view.cells) == []
+        for known in (3, 40, 5000):
+            trace.known = known
+            view.show_new_spans()
+            assert view.cells[-1].content is CellContent.UNSEEN
+            assert not view.complete
+            while index.step(trace):
+                pass
+            view.show_new_spans()
+            assert view.complete
+            assert (len(view.cells), view.cells[-1].end) == (min(30, known), known)
+            assert all(cell.content is CellContent.AGENT for cell in view.cells)
+
+
+async def test_known_lengths_and_growth_draw_changed_cells() -> None:
+    trace, index = HugeTrace("step"), BackgroundIndex()
+    trace.known = 300
+    trace.loaded = Loaded(1, 2, False, 3000, True)
+    index.step(trace, 300)
+    async with AppWithOverview().run_test(size=(2, 30)) as pilot:
+        view = pilot.app.query_one(CountedOverview)
+        view.show_trace(trace, index)
+        contents = [cell.content for cell in view.cells]
+        assert contents == [CellContent.AGENT] * 3 + [CellContent.UNSEEN] * 27
+        await pilot.pause()
+        view.drawn = 0
+        trace.known = 500
+        index.step(trace, 200)
+        view.show_new_spans()
+        await pilot.pause()
+        assert view.drawn == 2
+
+
+async def test_moves_draw_changed_cells() -> None:
     trace = HugeTrace("step")
     trace.known = 30_000
-    async with CountedAlone().run_test(size=(2, 30)) as pilot:
+    async with AppWithOverview().run_test(size=(2, 30)) as pilot:
         view = pilot.app.query_one(CountedOverview)
-        view.show_trace(trace, looked(trace))
+        view.show_trace(trace, indexed(trace))
         for place, drawn in (
             ((0, 0, 20), 0),
             ((5, 0, 20), 0),
@@ -260,27 +230,10 @@ async def test_a_move_draws_the_cells_that_it_changes() -> None:
             assert view.drawn == drawn, place
 
 
-async def test_growth_draws_the_cells_that_look_different() -> None:
-    trace, survey = HugeTrace("step"), BackgroundIndex()
-    trace.known = 300
-    trace.loaded = Loaded(1, 2, False, 3000, True)
-    survey.step(trace, 300)
-    async with CountedAlone().run_test(size=(2, 30)) as pilot:
-        view = pilot.app.query_one(CountedOverview)
-        view.show_trace(trace, survey)
-        await pilot.pause()
-        view.drawn = 0
-        trace.known = 500
-        survey.step(trace, 200)
-        view.show_new_spans()
-        await pilot.pause()
-        assert view.drawn == 2
-
-
-async def test_errors_that_are_everywhere_show_in_the_kinds_shapes(tmp_path: Path) -> None:
+async def test_many_errors_are_underlined(tmp_path: Path) -> None:
     steps: list[Message] = []
     for number in range(200):
-        steps += [call(number, "run", "{}"), failed(number)]
+        steps += [call(number, "run", "{}"), failed_result(number)]
     async with stage(write_trace(tmp_path / "failing.json", steps)) as on:
         view = on.annotate.overview
         assert {text[1] for text in column(on)} == {GLYPHS[CellContent.TOOL]}

@@ -1,4 +1,4 @@
-"""A run in a column of cells: every span is in one, what matters shows, cost stays small."""
+"""The cells of an overview: their spans, contents and cost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ heights = st.integers(1, 80)
 
 
 def counted(spans: Sequence[Span], slices: int = 1_000_000) -> SpanTotals:
-    """The spans, counted so many at a time."""
     counts, columns = SpanTotals(), ColumnsOfSteps()
     for first in range(0, len(spans), slices):
         counts.take(columns.columns(first, spans[first : first + slices]))
@@ -42,7 +41,6 @@ def cells(spans: Sequence[Span], height: int, marks: GutterMarks = NO_MARKS) -> 
 
 
 def failing(total: int, *errors: int) -> list[Span]:
-    """So many spans, of which these are errors."""
     spans = [PLAIN] * total
     for index in errors:
         spans[index] = ERROR
@@ -50,30 +48,21 @@ def failing(total: int, *errors: int) -> list[Span]:
 
 
 @given(heights, st.integers(0, 5000))
-def test_every_span_is_in_one_cell_and_no_cell_above_the_last_is_empty(
-    height: int, total: int
-) -> None:
+def test_spans_and_cells_are_mapped(height: int, total: int) -> None:
     stretches = [spans_of_cell(cell, height, total) for cell in range(height)]
     filled = [pair for pair in stretches if pair[0] < pair[1]]
     assert [i for first, end in filled for i in range(first, end)] == list(range(total))
-    assert stretches[: len(filled)] == filled
-    assert len(filled) == min(height, total)
+    assert (stretches[: len(filled)], len(filled)) == (filled, min(height, total))
+    for cell, (first, end) in enumerate(filled):
+        assert cell_of(first, height, total) == cell_of(end - 1, height, total) == cell
 
 
-@given(heights, st.integers(1, 10**7), st.data())
-def test_a_span_is_found_in_its_cell(height: int, total: int, data: st.DataObject) -> None:
-    index = data.draw(st.integers(0, total - 1))
-    first, end = spans_of_cell(cell_of(index, height, total), height, total)
-    assert first <= index < end
-
-
-def test_an_empty_run_has_no_cell() -> None:
+def test_empty_tiny_and_partly_read_traces() -> None:
     assert cells([], 20) == []
-
-
-def test_a_tiny_run_has_a_cell_a_span() -> None:
     spans = [*KINDS.values(), ERROR]
     assert [cell.content for cell in cells(spans, 20)] == [*KINDS, CellContent.ERROR]
+    found = Cells(counted([PLAIN] * 25), NO_MARKS).compute(10, 100)
+    assert [cell.content for cell in found] == [CellContent.AGENT] * 3 + [CellContent.UNSEEN] * 7
 
 
 MARKS = GutterMarks(
@@ -86,7 +75,7 @@ MARKS = GutterMarks(
 )
 
 
-def test_a_match_and_where_a_mark_begins_outweigh_an_error() -> None:
+def test_matches_and_marks_come_before_errors() -> None:
     found = Cells(counted(failing(10, 1, 4, 8, 9)), MARKS, [3, 4, 6]).compute(10, 10)
     assert [cell.content.name for cell in found] == [
         *("OWN", "ERROR", "SUGGESTION", "MATCH", "MATCH", "SUGGESTION"),
@@ -95,7 +84,7 @@ def test_a_match_and_where_a_mark_begins_outweigh_an_error() -> None:
     assert [number for number, cell in enumerate(found) if cell.errors] == [1, 4, 8, 9]
 
 
-def test_within_a_long_range_errors_show_and_its_beginning() -> None:
+def test_errors_show_within_a_long_range() -> None:
     marks = GutterMarks(
         [
             (20, 89, GutterMark("1.3", MarkKind.SUGGESTION)),
@@ -115,30 +104,24 @@ def test_within_a_long_range_errors_show_and_its_beginning() -> None:
     st.lists(st.sampled_from([*KINDS.values(), ERROR]), min_size=1, max_size=300),
     st.integers(1, 70),
 )
-def test_a_cell_knows_of_errors_exactly_where_its_stretch_has_one(
-    spans: list[Span], height: int
-) -> None:
+def test_cells_know_whether_they_have_errors(spans: list[Span], height: int) -> None:
     for cell in cells(spans, height):
         has_error = any(s.status is SpanStatus.ERROR for s in spans[cell.first : cell.end])
         assert cell.errors is has_error
         assert has_error or cell.content is not CellContent.ERROR
 
 
-@given(st.sets(st.integers(0, 999), max_size=10))
-def test_few_errors_are_all_shown(errors: set[int]) -> None:
+@given(st.sets(st.integers(0, 999), max_size=10), st.sets(st.integers(0, 29)))
+def test_few_errors_and_those_with_own_cells_are_shown(errors: set[int], others: set[int]) -> None:
+    found = cells(failing(30, *others), 40)
+    assert {cell.first for cell in found if cell.content is CellContent.ERROR} == others
     found = cells(failing(1000, *errors), 40)
     assert {cell.first for cell in found if cell.content is CellContent.ERROR} == {
         cell.first for cell in found if errors & set(range(cell.first, cell.end))
     }
 
 
-@given(st.sets(st.integers(0, 29)), st.integers(30, 60))
-def test_where_each_span_has_a_cell_each_error_is_shown(errors: set[int], height: int) -> None:
-    found = cells(failing(30, *errors), height)
-    assert {cell.first for cell in found if cell.content is CellContent.ERROR} == errors
-
-
-def test_errors_that_are_everywhere_hide_nothing_else_and_show_where_they_are_denser() -> None:
+def test_many_errors_show_where_they_are_dense() -> None:
     every_tenth = range(0, 100_000, 10)
     found = cells(failing(100_000, *every_tenth), 40)
     assert all(cell.errors and cell.content is CellContent.AGENT for cell in found)
@@ -150,7 +133,7 @@ def test_errors_that_are_everywhere_hide_nothing_else_and_show_where_they_are_de
 
 
 @given(st.lists(st.booleans(), min_size=41, max_size=400), st.integers(1, 40))
-def test_of_many_errors_those_are_shown_that_stand_out(failed: list[bool], height: int) -> None:
+def test_of_many_errors_the_frequent_ones_are_shown(failed: list[bool], height: int) -> None:
     total = len(failed)
     found = cells(failing(total, *(i for i in range(total) if failed[i])), height)
     if sum(cell.errors for cell in found) <= FEW * len(found):
@@ -162,13 +145,13 @@ def test_of_many_errors_those_are_shown_that_stand_out(failed: list[bool], heigh
 
 
 @given(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=300), st.integers(1, 70))
-def test_the_most_frequent_kind_shows(kinds: list[CellContent], height: int) -> None:
+def test_the_most_frequent_kind_is_shown(kinds: list[CellContent], height: int) -> None:
     for cell in cells([KINDS[kind] for kind in kinds], height):
         part = kinds[cell.first : cell.end]
         assert part.count(cell.content) == max(map(part.count, part))
 
 
-def test_a_click_leads_to_what_the_cell_shows() -> None:
+def test_clicks_lead_to_the_content_of_a_cell() -> None:
     marks = GutterMarks(
         [
             (570, 590, GutterMark("1.3", MarkKind.OWN)),
@@ -178,11 +161,6 @@ def test_a_click_leads_to_what_the_cell_shows() -> None:
     run = Cells(counted(failing(1000, 333, 340)), marks, [44, 46, 888])
     places = [run.span_to_show(cell) for cell in run.compute(10, 1000)]
     assert places == [44, 100, 200, 333, 400, 570, 600, 731, 888, 900]
-
-
-def test_what_was_not_looked_at_yet_is_blank() -> None:
-    found = Cells(counted([PLAIN] * 25), NO_MARKS).compute(10, 100)
-    assert [cell.content for cell in found] == [CellContent.AGENT] * 3 + [CellContent.UNSEEN] * 7
 
 
 class CountedMarks(GutterMarks):
@@ -196,7 +174,7 @@ class CountedMarks(GutterMarks):
 
 
 @pytest.mark.slow
-def test_a_million_spans_cost_no_more_to_show_than_a_thousand() -> None:
+def test_a_million_spans_cost_as_much_as_a_thousand() -> None:
     counts, columns = SpanTotals(), ColumnsOfSteps()
     part = [KINDS[CellContent.USER]] * 20_000, [PLAIN] * 20_000
     for number in range(50):

@@ -1,4 +1,4 @@
-"""Pictures in spans: their type and size, how they are drawn, and the system's viewer."""
+"""Pictures in spans: their size, their drawing, and the system's viewer."""
 
 from __future__ import annotations
 
@@ -32,11 +32,10 @@ def path(tmp_path: Path) -> Path:
 
 def picture_title(on: Stage) -> str:
     """Return the title of the open picture."""
-    assert isinstance(on.app.screen, PictureScreen)
-    return str(on.app.screen.query_one(".picture").border_title)
+    return str(on.screen(PictureScreen).query_one(".picture").border_title)
 
 
-async def test_a_step_that_is_a_picture_is_drawn_at_once(path: Path) -> None:
+async def test_pictures_are_drawn(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage(path) as on:
         assert "PNG, 64 × 48, " in str(on.annotate.span_view.border_subtitle)
         await on.press("z")
@@ -45,10 +44,6 @@ async def test_a_step_that_is_a_picture_is_drawn_at_once(path: Path) -> None:
         await on.press("escape")
         assert on.app.screen is on.annotate
         assert not on.annotate.panes.is_reading
-
-
-async def test_a_step_with_text_shows_its_text_first_and_then_its_picture(path: Path) -> None:
-    async with stage(path) as on:
         await on.press("j")
         await on.press("z")
         assert on.annotate.panes.is_reading
@@ -62,10 +57,7 @@ async def test_a_step_with_text_shows_its_text_first_and_then_its_picture(path: 
         assert "z goes back" in on.message
         await on.press("z")
         assert on.app.screen is on.annotate
-
-
-async def test_several_pictures_are_shown_one_after_another(path: Path) -> None:
-    async with stage(path) as on:
+        await on.press("g")
         await on.press("j", "j")
         assert "2 pictures" in str(on.annotate.span_view.border_subtitle)
         await on.press("z", "z")
@@ -74,12 +66,7 @@ async def test_several_pictures_are_shown_one_after_another(path: Path) -> None:
         assert "picture 2 of 2 · PNG, 32 × 16" in picture_title(on)
         await on.press("right_square_bracket")
         assert "picture 1 of 2 · PNG, 64 × 48" in picture_title(on)
-
-
-async def test_a_damaged_picture_and_a_missing_library_are_explained(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with stage(path) as on:
+        await on.press("escape", "g")
         await on.press("j", "j", "j", "z")
         assert "cannot be drawn" in on.text
         await on.press("escape", "g")
@@ -88,7 +75,7 @@ async def test_a_damaged_picture_and_a_missing_library_are_explained(
         assert "pip install 'mast-tui[pictures]'" in on.text
 
 
-async def test_z_opens_the_picture_in_the_viewer(
+async def test_a_picture_opens_in_the_viewer(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = tmp_path / "opened"
@@ -111,7 +98,7 @@ async def test_z_opens_the_picture_in_the_viewer(
     assert opened.read_bytes() == png(64, 48, 200)
 
 
-def test_a_picture_of_very_many_pixels_is_not_decoded() -> None:
+def test_pictures_of_too_many_pixels_are_refused() -> None:
     for side in (8_000, 100_000):
         head = png(1, 1, 0)
         large = head[:16] + side.to_bytes(4) * 2 + head[24:29]
@@ -120,7 +107,7 @@ def test_a_picture_of_very_many_pixels_is_not_decoded() -> None:
             decoded(data)
 
 
-def test_the_viewer_is_that_of_the_system(tmp_path: Path) -> None:
+def test_the_viewer_is_chosen_by_the_system(tmp_path: Path) -> None:
     for name in ("open", "xdg-open"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)

@@ -1,4 +1,4 @@
-"""A question takes every key: what it does not know does nothing, whatever it does elsewhere."""
+"""Questions and half-typed commands, which take every key."""
 
 from __future__ import annotations
 
@@ -29,27 +29,12 @@ EVERY_KEY: Final = tuple(
     )
 )
 
-SOME_KEYS: Final = (
-    "a",
-    "x",
-    "u",
-    "t",
-    "v",
-    "m",
-    "c",
-    "D",
-    "J",
-    "M",
-    "L",
-    "/",
-    ":",
-    "question_mark",
-)
-"""Keys that label, move, take back, finish, or open something."""
+SOME_KEYS: Final = (*"axutvmcDJML/:", "question_mark")
+"""Keys that label, move, undo, finish, or open something."""
 
 
 def state(on: Stage) -> tuple[object, ...]:
-    """What keys could have changed."""
+    """Return all that keys could change."""
     session = on.session
     return (
         on.app.screen,
@@ -65,14 +50,13 @@ def state(on: Stage) -> tuple[object, ...]:
     )
 
 
-async def test_a_note_typed_too_early_undoes_nothing(small: Path) -> None:
+async def test_a_note_typed_too_early_changes_nothing(small: Path) -> None:
     async with stage(small) as on:
         await on.press("1", "1", "2", "2", "m")
         asked = on.message
         assert "2.2 Fail to ask" in asked  # the one that was made last
         await on.press(*"just a guess xDa u")
-        assert on.message == asked
-        assert on.labels == {("1.1", 1, 1), ("2.2", 1, 1)}
+        assert (on.message, on.labels) == (asked, {("1.1", 1, 1), ("2.2", 1, 1)})
         # The key that asked takes what is offered, and what is typed from there on is the note.
         await on.press(*"submits the same flag")
         assert isinstance(on.app.screen, NoteScreen)
@@ -81,8 +65,18 @@ async def test_a_note_typed_too_early_undoes_nothing(small: Path) -> None:
         assert [label.note for label in on.session.labels] == ["", "its the same flag"]
 
 
-async def test_which_label_is_all_that_is_answered(small: Path) -> None:
+async def test_the_choice_of_a_label_takes_all_keys(small: Path) -> None:
     async with stage(small) as on:
+        await on.press("1", "1", "2", "2", "f", "tab", "enter")
+        assert [label.severity for label in on.session.labels] == [Severity.FATAL, None]
+        # Nothing is asked any more: the key goes round on the same label, and others do their work.
+        await on.press("f")
+        assert [label.severity for label in on.session.labels] == [Severity.BENIGN, None]
+        await on.press("j")
+        assert on.number == 2
+        await on.press("k", "backspace", "enter")
+        assert on.labels == {("1.1", 1, 1)}
+        await on.undo_all()
         await on.press("j", "1", "1", "2", "2", "k")
         for own in ("m", "f", "c", "backspace", "e"):
             await on.press("j", own)
@@ -94,26 +88,21 @@ async def test_which_label_is_all_that_is_answered(small: Path) -> None:
             await on.press("tab")
             assert "1.1" in on.message
             await on.press("escape", "k")
-            assert on.number == 1
-            assert len(on.labels) == 2
+            assert (on.number, len(on.labels)) == (1, 2)
 
 
-async def test_enter_and_the_same_key_take_what_is_offered(small: Path) -> None:
-    async with stage(small) as on:
-        await on.press("1", "1", "2", "2", "f", "tab", "enter")
-        assert [label.severity for label in on.session.labels] == [Severity.FATAL, None]
-        # Nothing is asked any more: the key goes round on the same label, and others do their work.
-        await on.press("f")
-        assert [label.severity for label in on.session.labels] == [Severity.BENIGN, None]
-        await on.press("j")
-        assert on.number == 2
-        await on.press("k", "backspace", "enter")
-        assert on.labels == {("1.1", 1, 1)}
-
-
-async def test_half_a_mode_is_no_command_for_what_follows(small: Path) -> None:
+async def test_half_typed_modes_take_all_keys(small: Path) -> None:
     moves = {key for move in moves_of(Where.ANNOTATE) for key in move.keys}
     async with stage(small) as on:
+        await on.press("2", "2", "1", "backspace")
+        assert on.message == ""
+        await on.press("1", "3")
+        assert on.labels == {("2.2", 1, 1), ("1.3", 1, 1)}
+        await on.press("-", "3", "backspace")
+        assert on.message.startswith("absent: two digits")
+        await on.press("backspace", "1", "1")
+        assert ("1.1", 1, 1) in on.labels
+        await on.undo_all()
         await on.press("2", "2")
         for begun in ("1", "-", "_", "-1"):
             await on.press(*begun)
@@ -126,26 +115,11 @@ async def test_half_a_mode_is_no_command_for_what_follows(small: Path) -> None:
             assert state(on) == asked
             # The place may still be looked for, with the digit waiting.
             await on.press("j")
-            assert on.number == 2
-            assert on.message == asked[-1]
+            assert (on.number, on.message) == (2, asked[-1])
             await on.press("escape", "g")
 
 
-async def test_backspace_takes_back_a_digit_and_no_label(small: Path) -> None:
-    async with stage(small) as on:
-        await on.press("2", "2", "1", "backspace")
-        assert on.message == ""
-        await on.press("1", "3")
-        assert on.labels == {("2.2", 1, 1), ("1.3", 1, 1)}
-        await on.press("-", "3", "backspace")
-        assert on.message.startswith("absent: two digits")
-        await on.press("backspace", "1", "1")
-        assert ("1.1", 1, 1) in on.labels
-
-
-async def test_while_a_suggestion_is_edited_keys_only_find_its_place(
-    small: Path, tmp_path: Path
-) -> None:
+async def test_editing_a_suggestion_takes_all_keys(small: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.db"
     trace = read_trace(small)
     suggest(place, trace, [finding(trace, "1.3", 3, 5), finding(trace, "2.6", 9, 9)])
@@ -157,8 +131,7 @@ async def test_while_a_suggestion_is_edited_keys_only_find_its_place(
             await on.send(key)
             assert state(on) == asked, key
         await on.press("j", "2", "backspace", "2", "1")
-        assert on.labels == {("2.1", 3, 6)}
-        assert len(on.session.pending) == 1
+        assert (on.labels, len(on.session.pending)) == ({("2.1", 3, 6)}, 1)
 
 
 DIALOGS: Final[dict[str, Callable[[], ModalScreen[Any]]]] = {
@@ -169,8 +142,8 @@ DIALOGS: Final[dict[str, Callable[[], ModalScreen[Any]]]] = {
 }
 
 
-async def test_no_key_goes_past_a_dialog(small: Path) -> None:
-    leaves = {"note": {"enter"}, "finder": {"enter"}, "help": {"?", "f1", "q", "Q", "enter", "/"}}
+async def test_dialogs_take_all_keys(small: Path) -> None:
+    leaves = {"note": {"enter"}, "finder": {"enter"}, "help": {"question_mark", "/"}}
     async with stage(small) as on:
         await on.press("1", "1")
         stack = [*on.app.screen_stack]
@@ -178,7 +151,7 @@ async def test_no_key_goes_past_a_dialog(small: Path) -> None:
             dialog = make()
             on.app.push_screen(dialog)
             await on.pilot.pause()
-            for key in EVERY_KEY:
+            for key in EVERY_KEY if name == "ask" else SOME_KEYS:
                 if key not in leaves.get(name, set()):
                     await on.send(key)
                     assert on.app.screen_stack == [*stack, dialog], (name, key)

@@ -1,12 +1,21 @@
-"""The queues of the library: what they hold, and in which order one goes on."""
+"""The queues of the library: their traces, order, and texts."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.errors import MastError
+from mast_tui.exchange.migration.mapping import CodebookMap
+from mast_tui.exchange.migration.migrate import migrate
+from mast_tui.labels import AnnotatorKind, Target
+from mast_tui.session import Session
+from mast_tui.taxonomy.model import Mode
+from mast_tui.traces.library import read_file
 from mast_tui.ui.library.queues import (
     QueueName,
     QueueRequest,
@@ -18,132 +27,122 @@ from mast_tui.ui.library.queues import (
     read_queue,
     sample_from,
 )
+from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.library.trace_list import LibraryRow, Sort, TraceListing, WorkState
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace.events.types import Revealed
 from tests.session.build import put, span
 from tests.session.studies import Class
-from tests.ui.stage import shown_key
-from tests.workspace.build import MAST, MODES
+from tests.taxonomy.rewording import changed as changed_taxonomy
+from tests.ui.office import Office
+from tests.ui.stage import MAST, Stage, missing, shown_key, stage
+from tests.workspace.build import MAST as TESTED
+from tests.workspace.build import MODES
 
 IDS = st.lists(st.sampled_from("abcdefgh"), unique=True)
 
 
 def opened_by(room: Class, who: str = "alice") -> OpenWorkspace:
-    return OpenWorkspace(room.workspace, MAST, who, False)
+    return OpenWorkspace(room.workspace, TESTED, who, False)
 
 
-class TestGoingOn:
-    def test_what_comes_behind_comes_behind_still_and_what_was_passed_by_comes_last(self) -> None:
-        assert continued_queue("abcde", "abde", "c") == list("cdeab")
-
-    def test_what_is_to_be_done_anew_comes_at_once(self) -> None:
-        assert continued_queue("abcde", "ade", "c", retests="a") == list("cade")
-
-    def test_what_is_new_comes_before_what_was_passed_by(self) -> None:
-        assert continued_queue("abc", "acx", "b") == list("bcxa")
-
-    @given(IDS, IDS, st.sampled_from("abcdefgh"))
-    def test_nothing_is_lost_doubled_or_added(
-        self, before: list[str], now: list[str], here: str
-    ) -> None:
-        found = continued_queue(before, now, here, retests=now[:1])
-        assert len(set(found)) == len(found)
-        assert set(found) - {here} == set(now) - {here}
-        if here in before:
-            assert found[0] == here
-        else:
-            assert found == now
+def test_a_queue_goes_on_from_the_open_trace() -> None:
+    assert continued_queue("abcde", "abde", "c") == list("cdeab")
+    assert continued_queue("abcde", "ade", "c", retests="a") == list("cade")
+    assert continued_queue("abc", "acx", "b") == list("bcxa")
 
 
-class TestReading:
-    def test_a_studys_annotator_begins_with_what_is_theirs_and_others_with_everything(self) -> None:
-        room = Class(6, overlap=0.0)
-        read = read_queue(opened_by(room), None, list(room.traces))
-        assert read.request.name is QueueName.MINE
-        assert read.trace_ids == room.order()
-        assert 0 < len(room.order()) < 6
-        assert read_queue(opened_by(room, "carol"), None, list(room.traces)).trace_ids is None
-
-    def test_without_a_study_what_is_not_finished_is_to_do_whether_it_was_opened_or_not(
-        self,
-    ) -> None:
-        room = Class(3)
-        opened = OpenWorkspace(room.workspace, MAST, "alice", False)
-        room.finish("t01")
-        room.workspace.study = lambda taxonomy: None  # type: ignore[method-assign]
-        read = read_queue(opened, QueueRequest(QueueName.MINE), ["t00", "t01", "never opened"])
-        assert read.trace_ids == ("t00", "never opened")
-        sample = read_queue(opened, QueueRequest(QueueName.SAMPLE, 2, 5), ["x", "y", "z"])
-        assert sample == read_queue(opened, QueueRequest(QueueName.SAMPLE, 2, 5), ["z", "y", "x"])
-        assert len(sample.trace_ids or ()) == 2
-
-    def test_what_comes_back_is_known_to_the_machinery(self) -> None:
-        room = Class(14, retests=0.2)
-        room.finish(*room.order()[:12])
-        read = read_queue(opened_by(room), None, ())
-        assert read.retests
-        assert read.retests < set(read.trace_ids or ())
-
-    def test_counting_records_nothing_and_choosing_a_disagreement_does(self) -> None:
-        room = Class(3)
-        room.finish("t00", "t01", mode=MODES[0])
-        room.finish("t00", annotator="bob")
-        put(room.open("t02"), MODES[1], span(0))
-        counts = count_queues(opened_by(room), list(room.traces))
-        assert counts == {
-            QueueName.ALL: 3,
-            QueueName.MINE: 1,
-            QueueName.UNSURE: 0,
-            QueueName.CHANGED: 0,
-            QueueName.WORTH: 0,
-            QueueName.DISAGREEMENTS: 2,
-            QueueName.JUDGE: 2,
-        }
-
-        def reveals() -> int:
-            return sum(isinstance(event.fact, Revealed) for event in room.workspace.events())
-
-        assert reveals() == 0
-        read = read_queue(opened_by(room), QueueRequest(QueueName.DISAGREEMENTS), list(room.traces))
-        assert read.trace_ids == ("t00",)
-        assert read.modes == {"t00": (MODES[0],)}
-        assert reveals() == 2
+@given(IDS, IDS, st.sampled_from("abcdefgh"))
+def test_continued_queues_keep_all_traces(before: list[str], now: list[str], here: str) -> None:
+    found = continued_queue(before, now, here, retests=now[:1])
+    assert (len(set(found)), set(found) - {here}) == (len(found), set(now) - {here})
+    if here in before:
+        assert found[0] == here
+    else:
+        assert found == now
 
 
-class TestWords:
-    def test_what_would_tell_of_others_is_counted_once_it_was_looked_at(self) -> None:
-        counts = {QueueName.ALL: 9, QueueName.MINE: 4, QueueName.DISAGREEMENTS: 3}
-        assert count_text(QueueName.MINE, counts, {}) == "4"
-        assert "3 finished" in count_text(QueueName.DISAGREEMENTS, counts, {})
-        assert count_text(QueueName.DISAGREEMENTS, counts, {QueueName.DISAGREEMENTS: 2}) == "2"
-        assert count_text(QueueName.UNSURE, {}, {}) == "…"
+def test_annotators_begin_with_their_own_traces() -> None:
+    room = Class(6, overlap=0.0)
+    read = read_queue(opened_by(room), None, list(room.traces))
+    assert (read.request.name, read.trace_ids) == (QueueName.MINE, room.order())
+    assert 0 < len(room.order()) < 6
+    assert read_queue(opened_by(room, "carol"), None, list(room.traces)).trace_ids is None
 
-    def test_an_empty_queue_says_why(self) -> None:
-        mine = QueueRequest(QueueName.MINE)
-        nothing = empty_queue_text(QueueTraces(mine, ()), shown_key)
-        assert "Nothing is left" in nothing
-        assert "K shows agreement, Y the progress of the study, V exports labels" in nothing
-        other = empty_queue_text(QueueTraces(mine, (), is_outsider=True), shown_key)
-        assert "no annotator of this study" in other
-        assert "not under the open paths" in empty_queue_text(
-            QueueTraces(mine, ("t1", "t2")), shown_key
-        )
 
-    @given(st.integers(1, 1_000_000), st.none() | st.integers(0, 10**17))
-    def test_a_sample_is_written_with_or_without_a_seed(self, n: int, seed: int | None) -> None:
-        text = f" {n} " if seed is None else f"{n}, {seed}"
-        assert sample_from(text) == QueueRequest(QueueName.SAMPLE, n, seed)
+def test_queues_without_a_study() -> None:
+    room = Class(3)
+    opened = OpenWorkspace(room.workspace, TESTED, "alice", False)
+    room.finish("t01")
+    room.workspace.study = lambda taxonomy: None  # type: ignore[method-assign]
+    read = read_queue(opened, QueueRequest(QueueName.MINE), ["t00", "t01", "never opened"])
+    assert read.trace_ids == ("t00", "never opened")
+    sample = read_queue(opened, QueueRequest(QueueName.SAMPLE, 2, 5), ["x", "y", "z"])
+    assert sample == read_queue(opened, QueueRequest(QueueName.SAMPLE, 2, 5), ["z", "y", "x"])
+    assert len(sample.trace_ids or ()) == 2
 
-    @pytest.mark.parametrize("text", ["", "0", "-3", "many", "2 x", "1 2 3", "9999999"])
-    def test_anything_else_is_refused_in_words(self, text: str) -> None:
+
+def test_retests_are_part_of_the_queue() -> None:
+    room = Class(14, retests=0.2)
+    room.finish(*room.order()[:12])
+    read = read_queue(opened_by(room), None, ())
+    assert read.retests
+    assert read.retests < set(read.trace_ids or ())
+
+
+def test_reveals_are_recorded_on_choosing_disagreements() -> None:
+    room = Class(3)
+    room.finish("t00", "t01", mode=MODES[0])
+    room.finish("t00", annotator="bob")
+    put(room.open("t02"), MODES[1], span(0))
+    counts = count_queues(opened_by(room), list(room.traces))
+    assert counts == {
+        QueueName.ALL: 3,
+        QueueName.MINE: 1,
+        QueueName.UNSURE: 0,
+        QueueName.CHANGED: 0,
+        QueueName.WORTH: 0,
+        QueueName.DISAGREEMENTS: 2,
+        QueueName.JUDGE: 2,
+    }
+
+    def reveals() -> int:
+        return sum(isinstance(event.fact, Revealed) for event in room.workspace.events())
+
+    assert reveals() == 0
+    read = read_queue(opened_by(room), QueueRequest(QueueName.DISAGREEMENTS), list(room.traces))
+    assert (read.trace_ids, read.modes, reveals()) == (("t00",), {"t00": (MODES[0],)}, 2)
+
+
+def test_counts_of_disagreements_are_hidden_until_chosen() -> None:
+    counts = {QueueName.ALL: 9, QueueName.MINE: 4, QueueName.DISAGREEMENTS: 3}
+    assert count_text(QueueName.MINE, counts, {}) == "4"
+    assert "3 finished" in count_text(QueueName.DISAGREEMENTS, counts, {})
+    assert count_text(QueueName.DISAGREEMENTS, counts, {QueueName.DISAGREEMENTS: 2}) == "2"
+    assert count_text(QueueName.UNSURE, {}, {}) == "…"
+
+
+def test_an_empty_queue_says_why() -> None:
+    mine = QueueRequest(QueueName.MINE)
+    nothing = empty_queue_text(QueueTraces(mine, ()), shown_key)
+    assert "Nothing is left" in nothing
+    assert "K shows agreement, Y the progress of the study, V exports labels" in nothing
+    other = empty_queue_text(QueueTraces(mine, (), is_outsider=True), shown_key)
+    assert "no annotator of this study" in other
+    assert "not under the open paths" in empty_queue_text(
+        QueueTraces(mine, ("t1", "t2")), shown_key
+    )
+
+
+def test_samples_are_read_with_or_without_a_seed() -> None:
+    assert sample_from(" 20 ") == QueueRequest(QueueName.SAMPLE, 20, None)
+    assert sample_from("20, 7") == QueueRequest(QueueName.SAMPLE, 20, 7)
+    for text in ("", "0", "-3", "many", "2 x", "1 2 3", "9999999"):
         with pytest.raises(MastError, match="is no number of traces"):
             sample_from(text)
 
 
-def test_a_narrowed_listing_keeps_the_order_of_the_queue_until_something_else_is_sorted_by() -> (
-    None
-):
+def test_listings_keep_the_order_of_the_queue() -> None:
     listing = TraceListing()
     listing.put(LibraryRow(trace_id=name, name=name, state=WorkState.UNTOUCHED) for name in "abcd")
     listing.narrow(["c", "gone", "a"], in_order=True)
@@ -154,3 +153,91 @@ def test_a_narrowed_listing_keeps_the_order_of_the_queue_until_something_else_is
     assert [row.name for row in listing.arranged("", Sort.QUEUE)] == ["a", "c"]
     listing.narrow(None, in_order=True)
     assert len(listing.arranged("", Sort.QUEUE)) == 4
+
+
+def listed(on: Stage) -> list[str]:
+    return [row.name for row in on.below(LibraryScreen).table.rows]
+
+
+def reveals(office: Office) -> int:
+    with office.store() as store:
+        return sum(isinstance(event.fact, Revealed) for event in store.events())
+
+
+async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
+    office = Office(tmp_path / "set")
+    for name in ("a", "b", "c", "d", "e"):
+        office.file(name)
+    office.label("alice", "b", {"1.3": (3, 8)})
+    office.label("bob", "b", {})
+    office.label("alice", "d", {"1.3": (3, 8)})
+    async with stage(office.folder, workspace=office.workspace) as on:
+        assert len(listed(on)) == 5
+        await on.press("f")
+        assert not missing(on.text, "mine to do", "in your 2 finished")
+        await on.press("escape")
+        assert len(listed(on)) == 5
+        await on.press("f", "m")
+        assert listed(on) == ["a.json", "c.json", "e.json"]
+        assert "mine to do · 3 of 5 traces" in on.lines[0]
+        await on.press("/", *"b.json", "enter")
+        assert "No trace of this queue matches “b.json”: 1 match outside of it." in on.text
+        assert "f chooses another queue" in on.text
+        await on.press("escape")
+        await on.press("enter", "}")
+        assert on.lines[0].startswith(" c ·")
+        await on.press("1", "3", "D", "j", "}")
+        assert on.lines[0].startswith(" e ·")
+        await on.press("}")
+        assert on.lines[0].startswith(" a ·")
+        await on.press("escape")
+        # What is begun comes first, by whatever it was begun.
+        assert (sorted(listed(on)), reveals(office)) == (["a.json", "e.json"], 0)
+        await on.press("f", "d")
+        assert listed(on) == ["b.json"]
+        assert "1.3" in on.text
+        assert reveals(office) > 0
+        await on.press("f", "s", "backspace", "backspace", *"2 7", "enter")
+        drawn = listed(on)
+        assert len(drawn) == 2
+        assert "random sample, seed 7" in on.lines[0]
+        await on.press("f", "u")
+        assert "You have marked no mode as unsure" in on.text
+        await on.press("f", "a", "f", "s", "backspace", "backspace", *"2 7", "enter")
+        assert listed(on) == drawn
+
+
+def two_in_one(modes: list[Mode]) -> list[Mode]:
+    bare = [replace(mode, confusable=()) for mode in modes]
+    return [*bare[:2], replace(bare[2], slug="both", name="Both"), *bare[4:]]
+
+
+async def test_the_queue_of_a_changed_codebook(tmp_path: Path) -> None:
+    office = Office(tmp_path / "set")
+    old = changed_taxonomy(MAST, two_in_one, version="2")
+    parts = ("step_repetition", "loss_of_conversation_history")
+    targets = {mode.slug: (mode.slug,) for mode in old.modes} | {"both": parts}
+    with office.store() as store:
+        store.add_taxonomy(old)
+        store.add_annotator("alice", AnnotatorKind.HUMAN)
+        for name in ("a", "b"):
+            (trace,) = read_file(office.file(name), named=True).traces
+            session = Session.open(store, trace, old, "alice", blind=False)
+            mode = "both" if name == "a" else "task_derailment"
+            key = trace.span(3).key
+            session.toggle_label(mode, Target(key, key), suggestions_on_screen=False)
+            session.finish(open_modes="absent")
+        migrate(store, CodebookMap(old, MAST, targets), "alice")
+    async with stage(office.folder, workspace=office.workspace) as on:
+        await on.press("f")
+        assert "codebook changed" in on.text
+        await on.press("c")
+        assert listed(on) == ["a.json"]
+        assert "codebook changed · 1 of 2 traces" in on.lines[0]
+        assert "On: 1.3 Step repetition, 1.4 Loss of conversation history" in on.text
+        await on.press("enter")
+        await on.press("D")
+        assert "1.3, 1.4 open, as the codebook has changed" in on.text
+        await on.press("u", "1", "4", "-", "1", "3", "escape")
+        assert listed(on) == []
+        assert "No change of the codebook asks you to look again" in on.text

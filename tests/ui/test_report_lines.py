@@ -1,4 +1,4 @@
-"""The tables of a report on the screen: what fits, where the cursor stands, and a row in words."""
+"""Tables of a report on the screen: columns, cells, the cursor, and details of a row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
@@ -33,6 +32,7 @@ from mast_tui.ui.reports.lines import (
     row_title,
     value_text,
 )
+from tests.ui.stage import missing
 
 COLUMNS = (
     Column("code", "", Kind.TEXT, keeps=101),
@@ -46,7 +46,6 @@ EMPTY = Column("nowhere", "nowhere", Kind.COUNT)
 
 
 def row(place: int, **more: Cell) -> Row:
-    """A row with all its cells, and traces behind it."""
     cells: dict[str, Cell] = {
         "code": f"1.{place}",
         "name": f"Step repetition of the {place}th kind",
@@ -59,7 +58,6 @@ def row(place: int, **more: Cell) -> Row:
 
 
 def table(id: str = "modes", rows: int = 3, **more: object) -> Table:
-    """Modes, and their total after a rule."""
     modes = tuple(row(place) for place in range(rows))
     total = Row("pooled", {"name": "all modes pooled", "n": 99, "kappa": Estimate(0.45)})
     made = Table(id, "Agreement by mode", (*COLUMNS, EMPTY), (modes, (total,)))
@@ -84,7 +82,6 @@ class Shown(App[None]):
         return self.query_one(ReportLines)
 
     def text(self, line: int) -> str:
-        """A line as it is drawn."""
         return self.lines.render_line(line).text.rstrip()
 
 
@@ -97,24 +94,17 @@ async def shown(*parts: Part, size: tuple[int, int] = (100, 30)) -> AsyncIterato
         await pilot.pause()
 
 
-# Columns
-
-
-@pytest.mark.parametrize("width", [200, 110, 80, 60, 40, 30])
-def test_no_line_is_wider_than_the_screen_and_no_number_is_cut(width: int) -> None:
-    layout = fit_columns(table(), width, pending=False)
-    assert layout.width <= width
-    for one in layout.columns:
-        if not one.is_text:
-            assert one.value_cells >= len(value_text(row(0).cells[one.column.key], one.column.kind))
-
-
-def test_intervals_go_first_then_names_are_cut_then_the_columns_that_keep_least() -> None:
+def test_columns_are_left_out_by_width() -> None:
     told = []
     for width in range(120, 30, -1):
         layout = fit_columns(table(), width, pending=False)
         keys = [one.column.key for one in layout.columns]
         intervals = [one.column.key for one in layout.columns if one.interval]
+        assert layout.width <= width
+        for one in layout.columns:
+            if not one.is_text:
+                value = value_text(row(0).cells[one.column.key], one.column.kind)
+                assert one.value_cells >= len(value)
         names = next(one.value_cells for one in layout.columns if one.column.key == "name")
         told.append((len(intervals), len(keys), names))
         if intervals:
@@ -126,15 +116,11 @@ def test_intervals_go_first_then_names_are_cut_then_the_columns_that_keep_least(
     assert {count for count, _, _ in told} == {0, 1, 2}
     few = [one.column.key for one in fit_columns(table(), 32, pending=False).columns]
     assert few == ["code", "name", "n", "kappa"]
+    every = [one.column.key for one in fit_columns(table(), 300, pending=False).columns]
+    assert "nowhere" not in every
 
 
-def test_a_column_that_is_empty_everywhere_is_not_shown() -> None:
-    assert "nowhere" not in [
-        one.column.key for one in fit_columns(table(), 300, pending=False).columns
-    ]
-
-
-def test_of_many_columns_to_choose_from_those_near_the_chosen_one_stay() -> None:
+def test_columns_near_the_chosen_one_are_shown() -> None:
     keys = [f"c{place}" for place in range(30)]
     leads = {key: Sources(key) for key in keys}
     cells: dict[str, Cell] = {"name": "one", **dict.fromkeys(keys, 7)}
@@ -146,13 +132,8 @@ def test_of_many_columns_to_choose_from_those_near_the_chosen_one_stay() -> None
     assert "c0" not in there
 
 
-# Cells
-
-
 @given(st.integers(0, 200), st.integers(0, 200), st.integers(8, 40))
-def test_a_bar_shows_share_and_interval_by_its_signs_alone(
-    count: int, more: int, width: int
-) -> None:
+def test_bars_show_share_and_interval(count: int, more: int, width: int) -> None:
     if not count + more:
         assert not bar(Estimate(None, undefined="no_traces"), width)
         return
@@ -165,9 +146,8 @@ def test_a_bar_shows_share_and_interval_by_its_signs_alone(
     assert abs(seen - width * share) <= 1
 
 
-@pytest.mark.parametrize(
-    ("cell", "kind", "words"),
-    [
+def test_values_and_intervals_of_cells() -> None:
+    cells: list[tuple[Cell, Kind, str]] = [
         (Estimate(0.456), Kind.NUMBER, "0.46"),
         (Estimate(0.456), Kind.SHARE, "46%"),
         (Estimate(-0.12), Kind.POINTS, "-12"),
@@ -176,13 +156,9 @@ def test_a_bar_shows_share_and_interval_by_its_signs_alone(
         (7, Kind.COUNT, "7"),
         ("a\x1bb", Kind.TEXT, "a␛b"),
         (None, Kind.NUMBER, ""),
-    ],
-)
-def test_every_kind_of_cell(cell: Estimate | int | str | None, kind: Kind, words: str) -> None:
-    assert value_text(cell, kind) == words
-
-
-def test_an_interval_is_there_withheld_or_still_being_counted() -> None:
+    ]
+    for cell, kind, text in cells:
+        assert value_text(cell, kind) == text
     assert interval_text(Estimate(0.4, (0.1, 0.7)), Kind.NUMBER, pending=False) == "[0.10, 0.70]"
     assert interval_text(Estimate(0.4, withheld="few"), Kind.NUMBER, pending=True) == "–"
     assert interval_text(Estimate(0.4), Kind.NUMBER, pending=True) == "…"
@@ -190,22 +166,18 @@ def test_an_interval_is_there_withheld_or_still_being_counted() -> None:
     assert interval_text(Estimate(None), Kind.NUMBER, pending=True) == ""
 
 
-# Lines and cursor
-
-
-async def test_figures_stand_under_their_titles_and_totals_after_a_rule() -> None:
+async def test_figures_stand_under_their_titles() -> None:
     async with shown(table()) as app:
         heading, first, rule, total = (app.text(line) for line in (0, 1, 4, 5))
         for title, figure in (("n", "10"), ("κ", "0.40"), ("AC1", "0.50")):
             end = heading.index(f" {title} ") + 1 + len(title)
             assert first[:end].split()[-1] == figure
-        assert "0.40 [0.10, 0.70]" in first
-        assert "█▓" in first
+        assert not missing(first, "0.40 [0.10, 0.70]", "█▓")
         assert set(rule.strip()) == {"─"}
         assert "all modes pooled" in total
 
 
-async def test_the_cursor_stands_on_rows_only_and_stays_on_its_row_when_counted_anew() -> None:
+async def test_the_cursor_stays_on_its_row() -> None:
     async with shown(table("first"), table("second")) as app:
         lines = app.lines
         assert lines.row_key == ("first", "m0")
@@ -228,7 +200,7 @@ async def test_the_cursor_stands_on_rows_only_and_stays_on_its_row_when_counted_
         assert lines.row_key == ("other", "m7")
 
 
-async def test_the_titles_of_columns_stay_in_sight() -> None:
+async def test_titles_of_columns_stay_visible() -> None:
     async with shown(table("first", rows=40), table("second", rows=40), size=(100, 20)) as app:
         assert app.text(0).strip() == "Agreement by mode"
         titles = app.text(1)
@@ -240,7 +212,7 @@ async def test_the_titles_of_columns_stay_in_sight() -> None:
         assert app.lines.scroll_y == 0
 
 
-async def test_what_is_folded_opens_on_its_title() -> None:
+async def test_folded_parts_open_at_their_title() -> None:
     folded = table("second", title="By pair", folded=True)
     helps = Text("helps", "What helps", ("Say who is to decide.",), folded=True)
     async with shown(table("first"), folded, helps) as app:
@@ -262,15 +234,14 @@ async def test_what_is_folded_opens_on_its_title() -> None:
         assert not lines.toggle_fold()
 
 
-async def test_a_cell_is_chosen_where_cells_have_traces_of_their_own() -> None:
+async def test_cells_with_own_sources_are_chosen() -> None:
     leads = {"kappa": Sources("κ of it"), "ac1": Sources("AC1 of it")}
     cells = replace(row(0), cell_sources=leads)
     plain, one = row(1), replace(row(2), cell_sources={"kappa": Sources("κ of 2")})
     both = replace(table(), groups=((cells, plain, one),))
     async with shown(both) as app:
         lines = app.lines
-        assert lines.chosen == "kappa"
-        assert lines.sources == Sources("κ of it")
+        assert (lines.chosen, lines.sources) == ("kappa", Sources("κ of it"))
         assert lines.move_across(1)
         assert lines.move_across(1)
         assert lines.sources == Sources("AC1 of it")
@@ -283,10 +254,7 @@ async def test_a_cell_is_chosen_where_cells_have_traces_of_their_own() -> None:
         assert app.lines.sources == Sources("1.0")
 
 
-# A row in words
-
-
-def test_a_row_in_words_has_each_value_its_own_sentences_and_what_it_rests_on() -> None:
+def test_details_of_a_row() -> None:
     notes = (Note("Nothing was left out.", "left_out"), Note("Look out.", "copied", warning=True))
     made = table(notes=notes, caption="Seed 0.")
     one = replace(
@@ -312,15 +280,9 @@ def test_a_row_in_words_has_each_value_its_own_sentences_and_what_it_rests_on() 
         "All of it.",
     ]
     assert words[-1] == "Seed 0."
-
-
-def test_a_cell_that_is_chosen_has_sentences_of_its_own() -> None:
     one = replace(row(0), detail=("Of the row.",), detail_cells={"kappa": ("Of κ alone.",)})
     assert "Of κ alone.\nOf the row." in row_text(table(), one, chosen="kappa")
     assert "Of κ alone." not in row_text(table(), one, chosen="ac1")
-
-
-def test_what_is_still_being_counted_is_said() -> None:
     one = row(0, kappa=Estimate(0.4))
     assert "0.40 its interval is being computed" in row_text(table(), one, pending=True)
     assert "counted" not in row_text(table(), one)

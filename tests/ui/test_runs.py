@@ -1,64 +1,54 @@
-"""The screen of judge runs: what was run, one's own answers, and nothing while working blind."""
+"""Judge runs: their list, their traces, comparisons, and what is hidden from blind annotators."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.importers.labelled_sets import read_agentrx
+from mast_tui.labels import Finding, QuoteCounts, VerdictValue
 from mast_tui.session import Session
-from mast_tui.ui.judge_runs.runs import RunsScreen
-from mast_tui.workspace import (
-    Asked,
-    RunSettings,
-    RunTrace,
-    TraceRecord,
-    Workspace,
-    store_judgement,
-)
+from mast_tui.ui.judge_runs.comparison import ComparisonScreen
+from mast_tui.ui.judge_runs.runs import RunScreen, RunsScreen
+from mast_tui.ui.widgets.virtual_lines import ColumnTable
+from mast_tui.workspace import Asked, RunSettings, RunTrace, TraceRecord, Workspace, store_judgement
 from tests.exchange.corpus import corpus
 from tests.ui.office import Office, said
-from tests.ui.stage import JUDGE, MAST, SLUGS, Stage, finding, stage
+from tests.ui.stage import JUDGE, MAST, SLUGS, Stage, finding, missing, stage
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Office:
-    """One trace, which a judge has run on with two findings; bob has accepted one."""
-    office = Office(tmp_path / "set")
+def judged(office: Office) -> Office:
+    """One trace with a run of two findings, of which bob has accepted one."""
     trace = office.trace("one")
-    store = Workspace.open(office.workspace)
-    store.add_taxonomy(MAST)
-    run = store.start_run(JUDGE, MAST.ref)
-    store_judgement(
-        store,
-        judge=JUDGE,
-        taxonomy=MAST.ref,
-        trace_id=store.register_trace(TraceRecord.from_trace(trace)),
-        looks_at=tuple(SLUGS.values()),
-        findings=[finding(trace, "1.3", 3, 8), finding(trace, "3.1", 12, 12)],
-        run_id=run,
-    )
-    store.finish_run(run)
-    session = Session.open(store, trace, MAST, "bob", blind=False)
-    session.accept(session.suggestions[0].id)
-    store.close()
+    with office.store() as store:
+        store.add_taxonomy(MAST)
+        run = store.start_run(JUDGE, MAST.ref)
+        store_judgement(
+            store,
+            judge=JUDGE,
+            taxonomy=MAST.ref,
+            trace_id=store.register_trace(TraceRecord.from_trace(trace)),
+            looks_at=tuple(SLUGS.values()),
+            findings=[finding(trace, "1.3", 3, 8), finding(trace, "3.1", 12, 12)],
+            run_id=run,
+        )
+        store.finish_run(run)
+        session = Session.open(store, trace, MAST, "bob", blind=False)
+        session.accept(session.suggestions[0].id)
     return office
 
 
 @asynccontextmanager
-async def looking(
-    office: Office,
-    who: str = "alice",
-    *,
-    blind: bool = False,
-    size: tuple[int, int] = (120, 40),
+async def runs_screen(
+    office: Office, who: str = "alice", *, blind: bool = False, size: tuple[int, int] = (120, 40)
 ) -> AsyncIterator[Stage]:
-    """The screen of runs, read."""
     async with stage(
         office.folder, workspace=office.workspace, annotator=who, blind=blind, size=size
     ) as on:
@@ -68,33 +58,30 @@ async def looking(
 
 
 def figures(on: Stage) -> list[str]:
-    """What stands in the first row after the time."""
     row = next(line for line in on.lines if "rules@" in line)
     return row.split(":", 1)[1].split()[1:]
 
 
-async def test_only_ones_own_answers_are_counted(office: Office) -> None:
-    async with looking(office, "bob") as on:
+async def test_own_answers_are_counted_and_hidden_from_blind_annotators(judged: Office) -> None:
+    async with runs_screen(judged, "bob") as on:
         assert on.lines[1].split() == ["judge", "when", "traces", "found", "accepted", "waiting"]
         assert figures(on) == ["1", "2", "100%", "1"]
         mode = next(line for line in on.lines if "Step repetition" in line)
         assert mode.split("repetition")[1].split()[:5] == ["1", "1", "0", "0", "100%"]
-    async with looking(office, "alice") as on:
+    async with runs_screen(judged, "alice") as on:
         assert figures(on) == ["1", "2", "—", "2"]
-
-
-async def test_working_blind_nothing_found_is_told(office: Office) -> None:
-    async with looking(office, blind=True) as on:
+        await on.press("enter", "a")
+        assert "This workspace has no answer about this trace" in on.text
+    async with runs_screen(judged, blind=True) as on:
         assert figures(on) == ["1", "hidden", "hidden", "hidden"]
         assert "hidden while you work blind" in on.text
         assert "2 found" not in on.text
 
 
-async def test_j_runs_the_rules_on_the_librarys_traces(tmp_path: Path) -> None:
-    office = Office(tmp_path / "set")
+async def test_the_rules_run_on_the_traces_of_the_library(office: Office) -> None:
     for name in ("one", "two"):
         office.file(name)
-    async with looking(office) as on:
+    async with runs_screen(office) as on:
         assert "No judge has run" in on.text
         await on.press("J")
         assert "has looked at 2 traces" in said(on)
@@ -106,23 +93,22 @@ async def test_j_runs_the_rules_on_the_librarys_traces(tmp_path: Path) -> None:
         assert sum("rules@" in line for line in on.lines) >= 2
 
 
-async def test_a_run_that_failed_or_was_broken_off_says_so(office: Office) -> None:
-    store = Workspace.open(office.workspace)
+async def test_failed_and_unfinished_runs_are_marked(judged: Office) -> None:
+    store = Workspace.open(judged.workspace)
     run = store.start_run("judge:some-model@abc", MAST.ref)
     trace_id = store.traces()[0].trace_id
     store.note_run_trace(run, RunTrace(trace_id, 0, "the answer was no JSON"))
     store.close()
-    async with looking(office) as on:
+    async with runs_screen(judged) as on:
         row = next(line for line in on.lines if "some-model" in line)
         assert "!" in row.split("some-model")[0]
-        assert "the answer was no JSON" in on.text
-        assert "not finished" in on.text
+        assert not missing(on.text, "the answer was no JSON", "not finished")
 
 
-async def test_a_judge_that_was_imported_is_listed_and_compared_with_gold(office: Office) -> None:
-    trace = office.trace("one")
-    office.label("alice", "one", {"1.3": (3, 8)})
-    store = Workspace.open(office.workspace)
+async def test_imported_judgements_are_compared_with_gold(judged: Office) -> None:
+    trace = judged.trace("one")
+    judged.label("alice", "one", {"1.3": (3, 8)})
+    store = Workspace.open(judged.workspace)
     store_judgement(
         store,
         judge="judge:other@1",
@@ -132,7 +118,7 @@ async def test_a_judge_that_was_imported_is_listed_and_compared_with_gold(office
         findings=[finding(trace, "1.3", 3, 8, why="it says so")],
     )
     store.close()
-    async with looking(office) as on:
+    async with runs_screen(judged) as on:
         row = next(line for line in on.lines if "other@1" in line)
         assert row.split()[-3:] == ["1", "—", "1"]
         if "▌" not in row:
@@ -144,16 +130,13 @@ async def test_a_judge_that_was_imported_is_listed_and_compared_with_gold(office
         assert "it says so" in on.text
 
 
-async def test_the_recorded_answers_of_a_model_are_beside_the_planted_truth(tmp_path: Path) -> None:
+async def test_recorded_answers_are_compared_with_planted_errors(tmp_path: Path) -> None:
     folder = corpus("agentrx-recorded")
     files = sorted((folder / "runs" / "agentrx").glob("*/rep1/*.json"))
     runs = [file for file in files if file.name == "trajectory_ir.json"]
     answers = [file for file in files if file.name == "run1.json"]
     with closing(Workspace.open(tmp_path / "w.db")) as store:
-        for name, paths in (
-            ("planted", [folder / "ground_truth"]),
-            ("judge:gpt-5.5", answers),
-        ):
+        for name, paths in (("planted", [folder / "ground_truth"]), ("judge:gpt-5.5", answers)):
             incoming = read_agentrx([*paths, *runs], name)
             apply_incoming(incoming, store, source="agentrx")
     truth = {}
@@ -173,19 +156,11 @@ async def test_the_recorded_answers_of_a_model_are_beside_the_planted_truth(tmp_
         row = next(line for line in on.lines if "all modes" in line)
         assert f"{right} of {len(runs)}" in row
         await on.press("tab")
-        assert "judge: present: " in on.text
-        assert "planted: present: Fault injected" in on.text
+        assert not missing(on.text, "judge: present: ", "planted: present: Fault injected")
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
-async def test_all_columns_fit(office: Office, size: tuple[int, int]) -> None:
-    async with looking(office, size=size) as on:
-        assert on.lines[1].rstrip().endswith("waiting")
-        assert len(figures(on)) == 4
-
-
-async def test_what_a_model_answered_can_be_read_word_for_word(office: Office) -> None:
-    store = Workspace.open(office.workspace)
+async def test_answers_of_a_model_are_shown(judged: Office) -> None:
+    store = Workspace.open(judged.workspace)
     (run,) = store.runs()
     for answer, usable in (("not even [JSON", False), ('{"modes": {"1.3": {}}}', True)):
         store.record_asked(
@@ -202,35 +177,257 @@ async def test_what_a_model_answered_can_be_read_word_for_word(office: Office) -
             )
         )
     store.close()
-    async with looking(office) as on:
+    async with runs_screen(judged) as on:
         await on.press("enter", "a")
-        assert "2 answers" in on.text
-        assert "1 of 2" in on.text
+        assert not missing(on.text, "2 answers", "1 of 2")
         assert "json_schema · 3,000 tokens in, 500 out · not usable" in on.text
-        assert "not even [JSON" in on.text
-        assert '{"modes": {"1.3": {}}}' in on.text
+        assert not missing(on.text, "not even [JSON", '{"modes": {"1.3": {}}}')
         await on.press("a")
         assert "not even" not in on.text
-    async with looking(office, blind=True) as on:
+    async with runs_screen(judged, blind=True) as on:
         await on.press("enter", "a")
         assert "not even" not in on.text
         assert "You work blind" in on.text
 
 
-async def test_a_run_without_kept_answers_says_so(office: Office) -> None:
-    async with looking(office) as on:
-        await on.press("enter", "a")
-        assert "This workspace has no answer about this trace" in on.text
-
-
-async def test_what_a_model_was_asked_for_stands_first(office: Office) -> None:
+async def test_the_question_to_a_model_is_shown(judged: Office) -> None:
     ways: tuple[tuple[str, str], ...] = (("decisive", "step by step"), ("verify", "each finding"))
     for way in ways:
-        store = Workspace.open(office.workspace)
+        store = Workspace.open(judged.workspace)
         settings = RunSettings("m", "0123abcd", "here", (way,), price_in=1.0, price_out=2.0)
         store.finish_run(store.start_run("judge:m@0123abcd", MAST.ref, settings=settings))
         store.close()
-        async with looking(office) as on:
+        async with runs_screen(judged) as on:
             told = "asked for the decisive step (step by step)"
             assert (told in on.text) == (way[0] == "decisive")
             assert ("each finding verified" in on.text) == (way[0] == "verify")
+
+
+NAMES = ("one", "two", "three")
+MODEL = "judge:gpt@ab12cd34"
+OTHER = "judge:other@1"
+
+
+@pytest.fixture
+def compared_runs(office: Office) -> Office:
+    """Three traces with runs of two judges, the model later and with a failure."""
+    traces = {name: office.trace(name) for name in NAMES}
+    one, two = traces["one"], traces["two"]
+    found = {
+        OTHER: {"one": [finding(one, "1.3", 5, 6)], "two": [finding(two, "1.1", 10, 10)]},
+        MODEL: {
+            "one": [finding(one, "1.3", 3, 8), finding(one, "3.1", 12, 12)],
+            "two": [finding(two, "1.3", 3, 4, quote="CrashLoopBackOff")],
+        },
+    }
+    for judge, by_name in found.items():
+        run_judge(office, judge, by_name, fails=["three"] if judge == MODEL else [])
+    return office
+
+
+def run_judge(
+    office: Office,
+    judge: str,
+    found: dict[str, list[Finding]],
+    *,
+    fails: Sequence[str] = (),
+    examples: Iterable[str] = (),
+) -> None:
+    """Let a judge run over the three traces."""
+    with office.store() as store:
+        store.add_taxonomy(MAST)
+        records = {name: TraceRecord.from_trace(office.trace(name)) for name in NAMES}
+        ids = {name: store.register_trace(record) for name, record in records.items()}
+        settings = None
+        if judge == MODEL:
+            prompts = tuple(ids[name] for name in examples)
+            place = ("gpt", "ab12cd34", "models.example", (("samples", "1"),))
+            settings = RunSettings(*place, prompts, 1.0, 2.0, form="json_schema")
+        run = store.start_run(judge, MAST.ref, settings=settings)
+        for name, trace_id in ids.items():
+            if name in fails:
+                store.note_run_trace(run, RunTrace(trace_id, 0, "the answer was\x1b cut twice"))
+                continue
+            findings = found.get(name, [])
+            quotes = QuoteCounts(reworded=1, altered=1)
+            store_judgement(
+                store,
+                judge=judge,
+                taxonomy=MAST.ref,
+                trace_id=trace_id,
+                looks_at=tuple(SLUGS.values()),
+                findings=findings,
+                run_id=run,
+                trace=RunTrace(trace_id, len(findings), quotes=quotes, remarks=("#3 cut",)),
+            )
+        store.finish_run(run)
+
+
+def table_cells(table: ColumnTable[Any]) -> list[list[str]]:
+    return [[column.cell(row) for column in table.columns] for row in table.rows]
+
+
+def counts(on: Stage) -> dict[str, str]:
+    assert isinstance(on.app.screen, ComparisonScreen)
+    table = on.app.screen.main_list
+    titles = [column.title for column in table.columns]
+    return dict(zip(titles, table_cells(table)[0], strict=True))
+
+
+def listed_cases(on: Stage) -> list[tuple[str, str, str, str]]:
+    assert isinstance(on.app.screen, ComparisonScreen)
+    return [
+        (trace, outcome, first, second)
+        for _, trace, _, outcome, first, second in table_cells(on.app.screen.cases)
+    ]
+
+
+async def test_a_run_shows_its_quotes_failures_and_traces(compared_runs: Office) -> None:
+    async with stage(compared_runs.folder, workspace=compared_runs.workspace) as on:
+        await on.press("R")
+        assert isinstance(on.app.screen, RunsScreen)
+        row = next(line for line in on.lines if " gpt " in line)
+        assert row.split()[:3] == ["▌!", "gpt", "ab12cd34"]
+        assert row.split()[5:] == ["3", "1", "3", "50%", "—", "3", "0", "0.00"]
+        text = on.app.screen.detail.text
+        assert "It failed on 1 of 3 traces" in text
+        assert "three.json: the answer was␛ cut twice" in text
+        assert "2 of 4 quotes are in the traces (50%)" in text
+        assert not missing(text, "Quotes: 2 reworded, 2 altered.", "0 requests to models.example")
+        assert "two.json: #3 cut" in text
+        await on.press("enter")
+        screen = on.screen(RunScreen)
+        names = [row[1] for row in table_cells(screen.main_list)]
+        assert names == ["three.json", "one.json", "two.json"]
+        assert "failed: the answer was␛ cut twice" in on.text
+        await on.press("j", "enter")
+        assert on.annotate.is_current
+        # The other judge's suggestion comes before, the run's own is gone to.
+        assert on.number == 3
+        suggestion = on.annotate.suggestions.current()
+        assert suggestion is not None
+        assert suggestion.judge == MODEL
+        await on.press("a", "escape")
+        assert screen.is_current
+        assert screen.main_list.row is not None
+        rows = table_cells(screen.main_list)
+        assert rows[screen.main_list.cursor][1] in ("one.json", "two.json")
+        waiting = {name: count for _, name, _, count, *_ in rows}
+        assert waiting == {"three.json": "", "one.json": "1", "two.json": "1"}
+        await on.press("escape")
+        assert isinstance(on.app.screen, RunsScreen)
+        assert "100%" in next(line for line in on.lines if " gpt " in line)
+
+
+async def test_two_runs_side_by_side(compared_runs: Office) -> None:
+    async with stage(compared_runs.folder, workspace=compared_runs.workspace) as on:
+        await on.press("R")
+        await on.press("=")
+        assert "v marks a run" in said(on)
+        await on.press("v", "=")
+        assert "This run is the marked one" in said(on)
+        await on.press("j", "=")
+        screen = on.app.screen
+        assert isinstance(screen, ComparisonScreen)
+        assert "2 traces compared" in on.text
+        total = counts(on)
+        assert [total[name] for name in ("both", "only A", "only B", "same place")] == [
+            "1",
+            "2",
+            "1",
+            "1 of 1",
+        ]
+        assert listed_cases(on)[0] == ("two.json", "only B", "—", "#10")
+        await on.press(*"jjj")
+        assert listed_cases(on) == [
+            ("two.json", "only A", "#3 to #4", "—"),
+            ("one.json", "both, same place", "#3 to #8", "#5 to #6"),
+        ]
+        await on.press("enter", "enter")
+        assert on.annotate.is_current
+        assert on.number == 4
+        await on.press("escape")
+        assert screen.is_current
+        assert screen.focused is screen.cases
+        assert screen.main_list.cursor == 3
+        await on.press("escape", "escape")
+        assert isinstance(on.app.screen, RunsScreen)
+
+
+async def test_a_run_beside_the_gold(compared_runs: Office) -> None:
+    compared_runs.label("alice", "one", {"1.3": (7, 8), "2.3": (10, 10)})
+    compared_runs.label("bob", "two", {"1.3": (3, 4)})
+    async with stage(compared_runs.folder, workspace=compared_runs.workspace) as on:
+        await on.press("R")
+        await on.press("c")
+        assert not missing(on.text, "1 trace compared", "1 hidden until you have finished them")
+        total = counts(on)
+        assert (total["in gold"], total["not in gold"], total["missed"]) == ("1", "1", "1")
+        assert total["precision"] == "0.50"
+        assert (total["TPR"][:4], total["TNR"][:4]) == ("0.50", "0.92")
+        assert {(outcome, place) for _, outcome, place, _ in listed_cases(on)} == {
+            ("both, same place", "#3 to #8"),
+            ("not in gold", "#12"),
+            ("missed", "—"),
+        }
+        place = [outcome for _, outcome, *_ in listed_cases(on)].index("missed")
+        await on.press("tab", *"j" * place, "enter")
+        # What the judge missed stands where the gold has it.
+        assert on.number == 10
+    assert passes_revealed(compared_runs, "alice") == [False]
+
+
+def passes_revealed(office: Office, who: str) -> list[bool]:
+    return [one.revealed_at is not None for one in office.passes(who, "one")]
+
+
+async def test_seeing_a_judge_is_recorded_for_blind_annotators(compared_runs: Office) -> None:
+    compared_runs.label("alice", "one", {"1.3": (7, 8)})
+    async with stage(compared_runs.folder, workspace=compared_runs.workspace, blind=True) as on:
+        await on.press("R")
+        await on.press("v", "j", "=")
+        assert "judged no trace in common that you may see" in on.text
+        await on.press("escape", "k", "c")
+        assert "1 trace compared" in on.text
+    assert passes_revealed(compared_runs, "alice") == [True]
+
+
+async def test_verdicts_made_with_a_judge_count_on_request(compared_runs: Office) -> None:
+    trace = compared_runs.trace("one")
+    with compared_runs.store() as store:
+        session = Session.open(store, trace, MAST, "alice", blind=False)
+        session.accept(next(s.id for s in session.suggestions if s.judge == MODEL))
+        session.set_verdict(SLUGS["1.1"], VerdictValue.ABSENT)
+        session.finish(open_modes="leave")
+    async with stage(compared_runs.folder, workspace=compared_runs.workspace) as on:
+        await on.press("R")
+        await on.press("c")
+        assert "2 verdicts settled with a judge on screen left out" in on.text
+        assert counts(on)["in gold"] == "0"
+        await on.press("o")
+        assert "counted too" in on.text
+        assert counts(on)["in gold"] == "1"
+
+
+async def test_examples_in_a_prompt_are_left_out(compared_runs: Office) -> None:
+    run_judge(compared_runs, MODEL, {}, examples=["two"])
+    async with stage(compared_runs.folder, workspace=compared_runs.workspace) as on:
+        await on.press("R")
+        assert isinstance(on.app.screen, RunsScreen)
+        assert "1 trace is an example in the prompt" in on.app.screen.detail.text
+        await on.press("v", "j", "j", "=")
+        assert "2 traces compared · 1 left out, an example in a prompt" in on.text
+
+
+async def test_columns_fit_a_narrow_terminal(compared_runs: Office) -> None:
+    compared_runs.label("alice", "one", {"1.3": (7, 8)})
+    place = compared_runs.workspace
+    async with stage(compared_runs.folder, workspace=place, size=(70, 20)) as on:
+        for keys in ("R", ["enter"], ["escape", "v", "j", "="], ["escape", "c"]):
+            await on.press(*keys)
+            for table in on.app.screen.query(ColumnTable):
+                assert table.row_count
+                width = table.lines_area.width
+                assert len(table.heading()) <= width
+                for row in range(table.row_count):
+                    assert table.render_row(row, width).cell_length == width

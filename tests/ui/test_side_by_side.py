@@ -1,4 +1,4 @@
-"""Two runs side by side: the way there from the library, moving, and the way into each."""
+"""Two runs side by side."""
 
 from __future__ import annotations
 
@@ -46,17 +46,14 @@ async def side_by_side(on: Stage, *keys: str) -> SideBySideScreen:
     await on.press(*keys, "=")
     assert isinstance(on.app.screen, FinderDialog)
     await on.press("enter")
-    screen = on.app.screen
-    assert isinstance(screen, SideBySideScreen)
+    screen = on.screen(SideBySideScreen)
     for _ in waiting.until(lambda: not screen.has_class("-empty")):
         await on.pilot.pause()
     await on.pilot.pause()
     return screen
 
 
-async def test_a_failed_run_stands_beside_the_one_of_its_task_that_succeeded(
-    runs: Path, tmp_path: Path
-) -> None:
+async def test_runs_of_one_task_are_aligned(runs: Path, tmp_path: Path) -> None:
     async with stage(runs, workspace=tmp_path / "w.db") as on:
         await on.press("j", "=")
         offered = [choice.name for choice in on.app.screen.query_one(ChoiceList).choices]
@@ -80,24 +77,20 @@ async def test_a_failed_run_stands_beside_the_one_of_its_task_that_succeeded(
         assert screen.main_list.cursor == 8
 
 
-async def test_either_run_opens_at_the_step_and_leads_back(runs: Path, tmp_path: Path) -> None:
+async def test_either_run_opens_at_its_step(runs: Path, tmp_path: Path) -> None:
     async with stage(runs, workspace=tmp_path / "w.db") as on:
         await on.press("j")
         screen = await side_by_side(on)
         for key, name in (("enter", "failed.json"), ("o", "right.json")):
             await on.press(key)
-            assert on.annotate.trace is not None
-            assert on.annotate.trace.path.name == name
-            assert on.number == 9
+            assert (on.trace.path.name, on.number) == (name, 9)
             await on.press("escape")
             assert on.app.screen is screen
         await on.press("escape")
         assert isinstance(on.app.screen, LibraryScreen)
 
 
-async def test_a_step_that_one_run_lacks_is_told_and_shown_alone(
-    runs: Path, tmp_path: Path
-) -> None:
+async def test_a_step_of_one_run_alone(runs: Path, tmp_path: Path) -> None:
     write_trace(runs / "right.json", OTHERWISE[:10])
     async with stage(runs, workspace=tmp_path / "w.db") as on:
         await on.press("j")
@@ -112,7 +105,7 @@ async def test_a_step_that_one_run_lacks_is_told_and_shown_alone(
         assert "B has no step here" in on.app.screen.query_one(HintBar).message
 
 
-async def test_outcomes_stay_hidden_from_the_blind(runs: Path, tmp_path: Path) -> None:
+async def test_outcomes_are_hidden_from_blind_annotators(runs: Path, tmp_path: Path) -> None:
     async with stage(runs, workspace=tmp_path / "w.db", blind=True) as on:
         await on.press("j")
         screen = await side_by_side(on)
@@ -122,7 +115,7 @@ async def test_outcomes_stay_hidden_from_the_blind(runs: Path, tmp_path: Path) -
         assert "· failed" not in shown
 
 
-async def test_one_run_alone_has_nothing_to_stand_beside(tmp_path: Path) -> None:
+async def test_one_run_alone_has_no_other(tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     write_trace(folder / "one.json")
     async with stage(folder, workspace=tmp_path / "w.db") as on:

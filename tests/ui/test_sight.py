@@ -1,4 +1,4 @@
-"""What an annotator may not see is on none of the screens, and shows through nothing."""
+"""What blind and assisted annotators see, on all screens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from mast_tui.ui.library.screen import LibraryScreen
-from tests.ui.stage import SMALL, Message, Stage, finding, read_trace, stage, suggest, write_trace
+from tests.ui.stage import (
+    SMALL,
+    Message,
+    Stage,
+    finding,
+    missing,
+    read_trace,
+    stage,
+    suggest,
+    write_trace,
+)
 
 OUTCOMES: Mapping[str, float] = {"anna": 1.0, "bert": 0.0, "carl": 1.0, "dora": 0.0}
 """Four traces; by name they come in another order than by outcome."""
@@ -39,17 +49,13 @@ async def place(runs: Path, tmp_path: Path) -> Path:
 
 
 def names(on: Stage) -> list[str]:
-    """The traces that the library lists, in order."""
-    assert isinstance(on.app.screen, LibraryScreen)
-    return [row.name.removesuffix(".json") for row in on.app.screen.table.rows]
+    return [row.name.removesuffix(".json") for row in on.screen(LibraryScreen).table.rows]
 
 
 HIDDEN = re.compile(r"failed|succeeded|◌|○|reward|truth|bobsnote|aha|suggestions? wait|[1-9] wait")
 
 
-async def test_blind_the_library_and_the_trace_show_nothing_that_is_hidden(
-    runs: Path, place: Path
-) -> None:
+async def test_blind_annotators_see_nothing_hidden(runs: Path, place: Path) -> None:
     async with stage(runs, workspace=place, blind=True) as on:
         assert "alice · blind" in on.text
         text = on.text.replace("○ ", "")  # a trace that is not begun
@@ -81,12 +87,9 @@ async def test_blind_the_library_and_the_trace_show_nothing_that_is_hidden(
         assert not current.judge_seen
 
 
-async def test_assisted_outcomes_are_shown_and_others_after_finishing(
-    runs: Path, place: Path
-) -> None:
+async def test_assisted_annotators_see_others_after_finishing(runs: Path, place: Path) -> None:
     async with stage(runs, workspace=place) as on:
-        assert "failed" in on.text
-        assert "succeeded" in on.text
+        assert not missing(on.text, "failed", "succeeded")
         assert on.text.count("◌2") == len(OUTCOMES)
         await on.press("/", *"failed", "enter")
         assert names(on) == ["bert", "dora"]
@@ -105,7 +108,7 @@ async def test_assisted_outcomes_are_shown_and_others_after_finishing(
         assert "bob" in on.message
 
 
-async def test_nothing_is_told_while_the_workspace_is_not_open(runs: Path, tmp_path: Path) -> None:
+async def test_nothing_is_shown_without_a_workspace(runs: Path, tmp_path: Path) -> None:
     # Who works here, and how, is not known yet; it may be somebody blind.
     place = tmp_path / "w.db"
     place.write_text("no database")
@@ -116,7 +119,7 @@ async def test_nothing_is_told_while_the_workspace_is_not_open(runs: Path, tmp_p
         assert not HIDDEN.search(on.text)
 
 
-async def test_blind_finishing_alone_reveals_nothing_and_r_does(runs: Path, place: Path) -> None:
+async def test_finishing_reveals_nothing_before_r(runs: Path, place: Path) -> None:
     async with stage(runs, workspace=place, blind=True) as on:
         await on.press("enter")
         await on.press("D")
@@ -136,7 +139,7 @@ async def test_blind_finishing_alone_reveals_nothing_and_r_does(runs: Path, plac
         assert names(on) == ["anna"]
 
 
-async def test_blind_is_remembered_and_left_by_assisted_alone(runs: Path, place: Path) -> None:
+async def test_blind_work_is_remembered(runs: Path, place: Path) -> None:
     for blind, assisted, sight in (
         (True, False, "blind"),
         (False, False, "blind"),
@@ -147,17 +150,7 @@ async def test_blind_is_remembered_and_left_by_assisted_alone(runs: Path, place:
             assert f"alice · {sight}" in on.text
 
 
-@pytest.mark.parametrize(
-    ("annotator", "words"),
-    [
-        ("margaret of the lab", "margaret of the lab · suggestions shown · 0 of 4 finished"),
-        ("m" * 30, "m" * 30 + " · sugg. shown · 0 of 4"),
-    ],
-)
-async def test_at_80_columns_suggestions_are_told_in_words(
-    runs: Path, tmp_path: Path, annotator: str, words: str
-) -> None:
-    async with stage(
-        runs, workspace=tmp_path / "w.db", annotator=annotator, assisted=True, size=(80, 24)
-    ) as on:
-        assert on.lines[0].endswith(f" {words} ")
+async def test_a_long_name_shortens_the_title(runs: Path, tmp_path: Path) -> None:
+    name, place = "m" * 30, tmp_path / "w.db"
+    async with stage(runs, workspace=place, annotator=name, assisted=True, size=(80, 24)) as on:
+        assert on.lines[0].endswith(f" {name} · sugg. shown · 0 of 4 ")

@@ -1,20 +1,38 @@
-"""The signatures screen: within one's Sight, from each figure to its spans and back."""
+"""The signatures screen, and the traces behind its figures."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mast_tui.exchange.importers.sample_content import fill_samples_workspace
+from mast_tui.figures.record import Sources
+from mast_tui.figures.signatures.model import ABSENT, PRESENT, ModeInfo, Places, SignatureInput
+from mast_tui.figures.signatures.report import signature_report
+from mast_tui.reports.model import Estimate, Row
+from mast_tui.reports.signatures import group_report
 from mast_tui.traces.library import samples_folder
-from mast_tui.ui.reports.signature_traces import SignatureTracesScreen
-from mast_tui.ui.reports.signatures import SignaturesScreen
+from mast_tui.ui.reports.signature_traces import (
+    SignatureTracesScreen,
+    TraceFilter,
+    chain_text,
+    failing_traces,
+)
+from mast_tui.ui.reports.signatures import (
+    SignatureChoice,
+    Signatures,
+    SignaturesScreen,
+    no_signatures_text,
+)
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
-from tests.ui.stage import JUDGE, MAST, Stage, finding, stage, suggest
+from tests.ui.stage import JUDGE, MAST, Stage, finding, missing, shown_key, stage, suggest
 from tests.ui.test_looks import WIDE, Compare, app, pressing
 
 
@@ -60,19 +78,16 @@ def outcome_file(office: Office, *rows: str) -> None:
 
 
 def screen(on: Stage) -> SignaturesScreen:
-    assert isinstance(on.app.screen, SignaturesScreen)
-    return on.app.screen
+    return on.screen(SignaturesScreen)
 
 
 def under_cursor(on: Stage) -> str:
-    """The row under the cursor as it is drawn."""
     return next(line for line in on.lines if line.startswith("▌"))
 
 
-async def test_from_a_bar_to_a_span_and_back_to_the_same_place(ended: Office) -> None:
-    async with stage(ended.folder, workspace=ended.workspace, size=(80, 24)) as on:
+async def test_figures_lead_to_spans_and_are_updated(ended: Office) -> None:
+    async with stage(ended.folder, workspace=ended.workspace, size=(110, 24)) as on:
         await on.press("S")
-        assert on.lines[0].rstrip().endswith("alice · sugg. shown")
         assert "all traces" in on.lines[0]
         heading = next(line for line in on.lines if " code " in line)
         assert {"all", "traces", "of"} <= set(heading.split())
@@ -81,8 +96,7 @@ async def test_from_a_bar_to_a_span_and_back_to_the_same_place(ended: Office) ->
         # On to the same mode in the table of failed and successful traces.
         await on.press(*["j"] * len(MAST.modes), "right")
         row = under_cursor(on)
-        assert "Step repetition" in row
-        assert "unclear" in row
+        assert not missing(row, "Step repetition", "unclear")
         await on.press("enter")
         assert isinstance(on.app.screen, SignatureTracesScreen)
         assert "1.3 Step repetition, successful traces · 1 trace" in on.lines[0]
@@ -92,25 +106,14 @@ async def test_from_a_bar_to_a_span_and_back_to_the_same_place(ended: Office) ->
         assert on.number == 7
         await on.press("escape")
         assert "1.3 Step repetition, successful traces" in on.lines[0]
-        await on.press("escape")
-        assert under_cursor(on) == row
-        assert screen(on).main_list.chosen == "rate:succeeded"
-
-
-async def test_what_is_settled_while_one_is_elsewhere_is_counted_on_the_way_back(
-    ended: Office,
-) -> None:
-    async with stage(ended.folder, workspace=ended.workspace, size=(110, 30)) as on:
-        await on.press("S")
-        await on.press("j", "j", "enter")
-        assert isinstance(on.app.screen, SignatureTracesScreen)
         ended.label("alice", "four", {"1.3": (5, 6)})
         await on.press("escape")
         assert "Step repetition" in under_cursor(on)
         assert "2 failed, 8 succeeded, 1 unknown" in on.lines[0]
+        assert screen(on).main_list.chosen == "rate:succeeded"
 
 
-async def test_pages_groups_and_labels_are_chosen_by_keys(ended: Office) -> None:
+async def test_pages_groups_and_labels_are_chosen(ended: Office) -> None:
     async with stage(ended.folder, workspace=ended.workspace) as on:
         await on.press("S")
         await on.press("2")
@@ -120,21 +123,19 @@ async def test_pages_groups_and_labels_are_chosen_by_keys(ended: Office) -> None
         assert "1.3 and 2.6: both in 1 of 2 failed traces judged on both" in words
         assert "how many show the one" in words
         await on.press("tab")
-        assert "[4 traces]" in on.text
-        assert "isolated" in on.text
+        assert not missing(on.text, "[4 traces]", "isolated")
         await on.press("v", "v", "v", "v")
         assert "all traces by reader" in on.lines[0]
         await on.press("w", *"alice", "enter")
         assert "labels of alice" in on.lines[0]
         await on.press("f", "0", ".", "5", "enter")
-        assert "1 failed, 9 succeeded" in on.lines[0]
-        assert "failed below 0.5" in on.lines[0]
+        assert not missing(on.lines[0], "1 failed, 9 succeeded", "failed below 0.5")
         await on.press("f", *"nan", "enter")
         assert "nan is no score" in said(on)
         assert "1 failed, 9 succeeded" in on.lines[0]
 
 
-async def test_groups_are_arms_of_an_experiment_over_the_same_tasks(tmp_path: Path) -> None:
+async def test_groups_are_arms_of_an_experiment(tmp_path: Path) -> None:
     office = Office(tmp_path / "arms")
     names = [f"{arm}{task}" for arm in "ab" for task in range(6)]
     rows = [f"{name},{'failed' if name[0] == 'a' else 'succeeded'}" for name in names]
@@ -145,12 +146,9 @@ async def test_groups_are_arms_of_an_experiment_over_the_same_tasks(tmp_path: Pa
         office.label("alice", name, {"1.3": (3, 8)} if name[0] == "a" else {})
     async with stage(office.folder, workspace=office.workspace) as on:
         await on.press("S", "x")
-        assert "[x experiment]" in on.text
-        assert "Success of each arm" in on.text
+        assert not missing(on.text, "[x experiment]", "Success of each arm")
         text = " ".join(on.text.split())
-        assert "model-b 6 6" in text
-        assert "+100 – 0.031" in text
-        assert "-100 – 0.031 0.438" in text
+        assert not missing(text, "model-b 6 6", "+100 – 0.031", "-100 – 0.031 0.438")
         await on.press("end")
         assert "Power for 20 points" in on.text
         await on.press("home")
@@ -163,7 +161,7 @@ async def test_groups_are_arms_of_an_experiment_over_the_same_tasks(tmp_path: Pa
         assert "An experiment has two arms or more" in on.text
 
 
-async def test_without_outcomes_the_screen_tells_how_to_give_them(office: Office) -> None:
+async def test_signatures_without_outcomes(office: Office) -> None:
     async with stage(office.folder, workspace=office.workspace, size=(80, 24)) as on:
         await on.press("S")
         assert "0 of 1 outcome known · failed and successful ones compared from 10 on" in on.text
@@ -175,9 +173,7 @@ async def test_without_outcomes_the_screen_tells_how_to_give_them(office: Office
         assert "1.3 → 2.6" in on.text
 
 
-async def test_nobody_sees_what_others_said_of_traces_that_they_have_not_finished(
-    office: Office,
-) -> None:
+async def test_labels_of_others_are_hidden(office: Office) -> None:
     async with stage(office.folder, workspace=office.workspace) as on:
         await on.press("S")
         given = screen(on).signatures
@@ -198,9 +194,7 @@ async def test_nobody_sees_what_others_said_of_traces_that_they_have_not_finishe
         assert office.adjudicates("alice", "two")
 
 
-async def test_who_works_blind_sees_no_outcome_of_their_own_and_nothing_of_a_judge(
-    tmp_path: Path,
-) -> None:
+async def test_blind_annotators_see_no_outcomes(tmp_path: Path) -> None:
     office = Office(tmp_path / "set")
     outcome_file(office, "one,failed,")
     office.label("carol", "one", {"1.3": (3, 8)})
@@ -222,7 +216,7 @@ async def test_who_works_blind_sees_no_outcome_of_their_own_and_nothing_of_a_jud
         assert "1 failed" in on.lines[0]
 
 
-async def test_a_judges_share_is_corrected_by_how_it_errs_beside_the_gold(office: Office) -> None:
+async def test_shares_of_a_judge_are_corrected(office: Office) -> None:
     office.label("alice", "three", {})
     for name, codes in {"one": ["1.3"], "three": [], "four": ["1.3"], "five": []}.items():
         trace = office.trace(name)
@@ -244,7 +238,7 @@ def test_the_signatures_screen(snap_compare: Compare, samples: Path) -> None:
     assert snap_compare(opened, terminal_size=WIDE, run_before=run)
 
 
-async def test_all_traces_come_first_then_the_groups_of_five_or_more(tmp_path: Path) -> None:
+async def test_groups_of_five_or_more_are_shown(tmp_path: Path) -> None:
     office = Office(tmp_path / "set")
     models = ["small"] * 2 + ["large"] * 7
     rows = [f"n{place},{'' if place else 'failed'},,{name}" for place, name in enumerate(models)]
@@ -265,3 +259,119 @@ async def test_all_traces_come_first_then_the_groups_of_five_or_more(tmp_path: P
         assert "model small · " in on.lines[0]
         await on.press("right_square_bracket")
         assert "model large" in on.lines[0]
+
+
+NOT_COUNTED = ("stratified", "helps")
+"""Tables whose counts are of fewer traces than those behind their rows."""
+
+CODES = ("1.1", "1.3", "2.6", "3.3")
+
+
+def random_signatures(seed: int, *, outcomes: bool = True) -> Signatures:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 14))
+    verdicts = rng.choice([0, PRESENT, ABSENT, 4], size=(n, len(CODES)), p=[0.1, 0.5, 0.3, 0.1])
+    spans = np.where(rng.random(n) < 0.2, -1, rng.integers(1, 30, size=n))
+    rows, modes = (verdicts == PRESENT).nonzero()
+    kept = rng.random(len(rows)) < 0.8
+    rows, modes = np.repeat(rows[kept], 2), np.repeat(modes[kept], 2)
+    first = (rng.random(len(rows)) * np.maximum(spans[rows], 1)).astype(np.int64)
+    given = SignatureInput(
+        taxonomy_ref="mast@3",
+        modes=tuple(ModeInfo(f"m{code}", code, f"mode {code}", "one") for code in CODES),
+        categories=(("one", "One"),),
+        by="model",
+        labels="gold",
+        labels_kind="gold",
+        traces=tuple(f"t{i}" for i in range(n)),
+        group_names=("a", "b"),
+        group=rng.integers(0, 2, size=n),
+        outcome=rng.integers(0, 3, size=n).astype(np.int8) * outcomes,
+        score=np.full(n, np.nan),
+        verdicts=verdicts.astype(np.uint8),
+        spans=spans,
+        places=Places(rows, modes, first, first, np.zeros(len(rows), dtype=bool)),
+    )
+    return Signatures(SignatureChoice(), report=signature_report(given, rounds=0), inputs=given)
+
+
+def count_in(column: str | None, row: Row) -> int | None:
+    """Return the number of traces in a cell or a row, None if it has no such number."""
+    cell = row.cells.get(column or "")
+    if isinstance(cell, Estimate):
+        return None if cell.value is None or cell.n is None else round(cell.value * cell.n)
+    if isinstance(cell, int):
+        return cell
+    for key in ("traces", "both", "count"):
+        count = row.cells.get(key)
+        if isinstance(count, int):
+            return count
+    return None
+
+
+@given(st.integers(0, 10_000), st.booleans())
+@settings(max_examples=20)
+def test_each_figure_counts_its_traces(seed: int, every: bool) -> None:
+    found = random_signatures(seed)
+    assert found.report is not None
+    assert found.inputs is not None
+    for group in found.groups:
+        report = group_report(found.report, group, over_all_traces=every)
+        for table in report.tables:
+            for row in table.rows:
+                cells: dict[str | None, Sources | None] = dict(row.cell_sources.items())
+                if row.sources is not None and not row.cell_sources:
+                    cells[None] = row.sources
+                for column, sources in cells.items():
+                    count = count_in(column, row)
+                    if count is not None and not table.id.startswith(NOT_COUNTED):
+                        assert sources is not None
+                        trace_filter = TraceFilter.for_sources(sources, found.inputs)
+                        listed = failing_traces(found.inputs, group, trace_filter)
+                        assert listed.total == count
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=20)
+def test_traces_are_shown_with_their_chains(seed: int) -> None:
+    found = random_signatures(seed)
+    assert found.inputs is not None
+    for group in found.groups:
+        listed = failing_traces(found.inputs, group, TraceFilter(outcome="failed"))
+        shapes = [one.shape for one in listed.traces]
+        counted = found.groups[group].values("shape")
+        assert {name: shapes.count(name) for name in counted} == counted
+        for one in listed.traces:
+            placed = [code for step in one.chain for code in step]
+            assert len(set(placed)) == len(placed)
+            assert set(placed) <= set(one.modes)
+            assert all(code in chain_text(one) for code in one.modes)
+            assert (one.first is None) == (not placed)
+
+
+def test_a_trace_opens_at_its_mode() -> None:
+    found = next(
+        found
+        for found in map(random_signatures, range(99))
+        if found.inputs and len(found.inputs.places.trace)
+    )
+    assert found.inputs is not None
+    places = found.inputs.places
+    row, mode = int(places.trace[-1]), int(places.mode[-1])
+    group = found.inputs.group_names[int(found.inputs.group[row])]
+    listed = failing_traces(found.inputs, group, TraceFilter(modes=(CODES[mode],)))
+    one = next(one for one in listed.traces if one.trace_id == f"t{row}")
+    assert one.opens_at == places.first[(places.trace == row) & (places.mode == mode)].min()
+
+
+def test_empty_signatures_say_why() -> None:
+    assert "D finishes" in no_signatures_text(Signatures(SignatureChoice()), shown_key)
+    hidden = no_signatures_text(Signatures(SignatureChoice(), hidden=("t1", "t2")), shown_key)
+    assert "o = include them as adjudicator" in hidden
+    judge = no_signatures_text(
+        Signatures(SignatureChoice(labels="judge:rules@1"), hidden=("t1",)), shown_key
+    )
+    assert "hidden from you" in judge
+    assert "o = include" not in judge
+    broken = Signatures(SignatureChoice(), problem="no such\x1b file")
+    assert "no such\x1b" not in no_signatures_text(broken, shown_key)

@@ -1,9 +1,11 @@
-"""The text of a span on screen: any length, wrapped or not, and only what changed is drawn."""
+"""The text of a span: scrolling, wrapping, JSON, and what is drawn."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from textual.app import App, ComposeResult
@@ -11,29 +13,29 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 
 from mast_tui.ui.text.highlighting import TextPart
+from mast_tui.ui.text.json_view import SLICE_CHARS
 from mast_tui.ui.text.layout import CHUNK_CHARS
 from mast_tui.ui.trace_view.span_view import COUNTED_CHARS, SpanView
 from mast_tui.ui.wording import plain_title
 from tests import waiting
 from tests.ui.counting_text import CountingText
+from tests.ui.stage import Message, Stage, call, result, stage, write_trace
 
 HEIGHT = 20
 
 
-class Alone(App[None]):
+class AppWithText(App[None]):
     """Nothing but a text."""
 
     CSS = "SpanView { height: 1fr; } .span-view--match { text-style: underline; }"
 
     def compose(self) -> ComposeResult:
-        """One text."""
         yield SpanView()
 
 
 @asynccontextmanager
 async def view_of(text: str) -> AsyncIterator[tuple[SpanView, Pilot[None]]]:
-    """A view with this text, drawn."""
-    async with Alone().run_test(size=(60, HEIGHT)) as pilot:
+    async with AppWithText().run_test(size=(60, HEIGHT)) as pilot:
         view = pilot.app.query_one(SpanView)
         view.show_text(text)
         await pilot.pause()
@@ -51,8 +53,8 @@ def numbers(view: SpanView) -> list[int]:
 LOG = "".join(f"line {i} \n" for i in range(40_000)).rstrip("\n")
 
 
-async def test_one_scrolls_through_line_by_line_page_by_page_and_to_both_ends() -> None:
-    async with view_of(LOG) as (view, _):
+async def test_texts_are_scrolled_by_keys_and_wheel() -> None:
+    async with view_of(LOG) as (view, pilot):
         assert numbers(view) == list(range(HEIGHT))
         view.move_by(3)
         assert numbers(view)[0] == 3
@@ -67,12 +69,25 @@ async def test_one_scrolls_through_line_by_line_page_by_page_and_to_both_ends() 
         view.move_to(0)
         view.move_by(-1)
         assert numbers(view)[0] == 0
+        view.scroll_to(y=5, animate=False, force=True)
+        await pilot.pause()
+        assert numbers(view)[0] == 5
+        view.scroll_to(y=view.max_scroll_y, animate=False, force=True)
+        await pilot.pause()
+        assert numbers(view)[-1] == 39_999
+        view.scroll_relative(y=-2, animate=False, force=True)
+        await pilot.pause()
+        assert numbers(view)[-1] == 39_997
+        place = LOG.index("line 20000 ")
+        view.reveal(place, place + 4)
+        first = numbers(view)[0]
+        await pilot.resize_terminal(40, HEIGHT)
+        await pilot.pause()
+        assert numbers(view)[0] == first
 
 
 @pytest.mark.parametrize("way", [1, -1])
-async def test_no_line_is_left_out_where_the_rows_above_or_below_were_only_estimated(
-    way: int,
-) -> None:
+async def test_no_line_is_skipped_beside_estimated_rows(way: int) -> None:
     # The first chunk has far more rows than the others, so that every estimate is wrong.
     text = "\n" * CHUNK_CHARS + "".join(f"line {i} {'x ' * 300}\n" for i in range(2500))
     assert len(text) > COUNTED_CHARS
@@ -86,10 +101,10 @@ async def test_no_line_is_left_out_where_the_rows_above_or_below_were_only_estim
         assert max(seen) - min(seen) > 100
 
 
-async def test_counting_the_rows_on_moves_nothing_on_screen() -> None:
+async def test_counting_rows_moves_nothing() -> None:
     text = "\n" * CHUNK_CHARS + "".join(f"line {i} {'x ' * 300}\n" for i in range(1200))
     assert len(text) < COUNTED_CHARS
-    async with Alone().run_test(size=(60, HEIGHT)) as pilot:
+    async with AppWithText().run_test(size=(60, HEIGHT)) as pilot:
         view = pilot.app.query_one(SpanView)
         view.show_text(text)
         place = text.index("line 900 ")
@@ -102,28 +117,9 @@ async def test_counting_the_rows_on_moves_nothing_on_screen() -> None:
         assert "line 900" in "".join(before)
 
 
-async def test_the_wheel_and_the_scroll_bar_go_through_the_text() -> None:
-    async with view_of(LOG) as (view, pilot):
-        view.scroll_to(y=5, animate=False, force=True)
-        await pilot.pause()
-        assert numbers(view)[0] == 5
-        view.scroll_to(y=view.max_scroll_y, animate=False, force=True)
-        await pilot.pause()
-        assert numbers(view)[-1] == 39_999
-        view.scroll_relative(y=-2, animate=False, force=True)
-        await pilot.pause()
-        assert numbers(view)[-1] == 39_997
-
-
-HUGE = {
-    "one line": lambda: "x" * 100_000_000,
-    "short lines": lambda: "a line of a log\n" * 6_250_000,
-}
-
-
-@pytest.mark.parametrize("name", HUGE)
-async def test_a_key_on_a_huge_text_looks_at_a_few_chunks(name: str) -> None:
-    text = CountingText(HUGE[name]())
+@pytest.mark.parametrize("line", ["x" * 100, "a line of a log\n"])
+async def test_keys_read_few_chunks_of_a_huge_text(line: str) -> None:
+    text = CountingText(line * (100_000_000 // len(line)))
     few = 24 * CHUNK_CHARS
     async with view_of(text) as (view, pilot):
         assert text.looked < few
@@ -149,7 +145,7 @@ async def test_a_key_on_a_huge_text_looks_at_a_few_chunks(name: str) -> None:
 
 
 @pytest.mark.parametrize("wrapped", [True, False])
-async def test_a_place_is_brought_on_screen_wherever_it_is(wrapped: bool) -> None:
+async def test_offsets_are_revealed(wrapped: bool) -> None:
     text = LOG + "\n" + "y" * 3000 + "needle" + "y" * 3000 + "\n" + LOG
     start = text.index("needle")
     async with view_of(text) as (view, _):
@@ -166,7 +162,7 @@ async def test_a_place_is_brought_on_screen_wherever_it_is(wrapped: bool) -> Non
         assert view.offset_at(x, y) == start
 
 
-async def test_lines_run_on_to_the_side_and_are_scrolled_there() -> None:
+async def test_unwrapped_lines_are_scrolled_sideways() -> None:
     line = "".join(f"{i:>10}" for i in range(200))
     async with view_of(f"short\n{line}\nshort") as (view, _):
         assert not view.move_sideways(1)
@@ -186,24 +182,13 @@ async def test_lines_run_on_to_the_side_and_are_scrolled_there() -> None:
         assert len([text for text in shown(view) if text]) > 10
 
 
-async def test_another_width_keeps_the_first_line_on_screen() -> None:
-    async with view_of(LOG) as (view, pilot):
-        place = LOG.index("line 20000 ")
-        view.reveal(place, place + 4)
-        first = numbers(view)[0]
-        await pilot.resize_terminal(40, HEIGHT)
-        await pilot.pause()
-        assert numbers(view)[0] == first
-
-
 async def drawn_by(view: SpanView, pilot: Pilot[None]) -> list[Region]:
-    """What was asked to be drawn since the last picture."""
     regions = list(view._repaint_regions)
     await pilot.pause()
     return regions
 
 
-async def test_only_lines_that_look_different_are_drawn() -> None:
+async def test_changed_lines_are_drawn_alone() -> None:
     async with view_of("one\ntwo\nthree") as (view, pilot):
         view.show_text("one\n2\nthree")
         assert [(r.y, r.height) for r in await drawn_by(view, pilot)] == [(1, 1)]
@@ -213,7 +198,7 @@ async def test_only_lines_that_look_different_are_drawn() -> None:
         assert [(r.y, r.height) for r in await drawn_by(view, pilot)] == [(0, 1)]
 
 
-async def test_a_title_draws_its_own_line_of_the_border() -> None:
+async def test_titles_draw_their_own_line() -> None:
     async with view_of("one") as (view, pilot):
         view.styles.border = ("round", "white")
         await pilot.pause()
@@ -225,3 +210,137 @@ async def test_a_title_draws_its_own_line_of_the_border() -> None:
         assert regions[0].width < 20
         view.show_titles(plain_title("#2 message"), plain_title("line 22"))
         assert [(r.y, r.height) for r in await drawn_by(view, pilot)] == [(HEIGHT - 1, 1)]
+
+
+ARGUMENTS = json.dumps({"command": "cd /srv\nmake all\nmake install", "why": "to see if it builds"})
+ANSWER = json.dumps([{"step": number, "fine": True} for number in range(9)])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A call whose arguments hold a script, and an answer in JSON."""
+    steps: list[Message] = [
+        {"role": "user", "content": "Build it."},
+        call(1, "run", ARGUMENTS),
+        result(1, ANSWER),
+    ]
+    return write_trace(tmp_path / "json.json", steps)
+
+
+def lines_on(on: Stage) -> list[str]:
+    view = on.annotate.span_view
+    lines = [view.render_line(y).text.rstrip() for y in range(view.size.height)]
+    return [line[1:] for line in lines if line]
+
+
+async def test_json_is_laid_out_and_leads_to_its_source(path: Path) -> None:
+    async with stage(path) as on:
+        await on.press("j")
+        assert lines_on(on)[:5] == [
+            "{",
+            '  "command": "cd /srv',
+            "  make all",
+            '  make install",',
+            '  "why": "to see if it builds"',
+        ]
+        await on.press("p")
+        assert lines_on(on)[0].startswith(ARGUMENTS[:40])
+        assert "as they are" in on.message
+        await on.press("j")
+        assert lines_on(on)[0].startswith(ANSWER[:40])
+        await on.press("p")
+        assert lines_on(on)[:3] == ["[", "  {", '    "step": 0,']
+        await on.press("k")
+        assert lines_on(on)[2] == "  make all"
+        view = on.annotate.span_view
+        y = next(y for y, line in enumerate(lines_on(on)) if "make all" in line)
+        x = view.render_line(y).text.index("all")
+        assert view.offset_at(x, y) == ARGUMENTS.index("all")
+        assert view.offset_at(0, y) in range(
+            ARGUMENTS.index(r"\nmake all"), ARGUMENTS.index("make all") + 1
+        )
+        below = view.vertical_neighbour(ARGUMENTS.index("make all"), 1)
+        assert ARGUMENTS[below:].startswith("make install")
+
+
+async def test_long_json_is_laid_out_as_far_as_read(tmp_path: Path) -> None:
+    long = json.dumps([{"step": number, "note": "x" * 50} for number in range(20_000)])
+    steps: list[Message] = [{"role": "user", "content": "Go."}, call(1, "f", "{}"), result(1, long)]
+    async with stage(write_trace(tmp_path / "long.json", steps)) as on:
+        await on.press("G")
+        view = on.annotate.span_view
+        assert lines_on(on)[1:3] == ["  {", '    "step": 0,']
+        pretty = view._displayed.pretty
+        assert pretty is not None
+        assert pretty.source_end < 10_000
+        await on.press("tab")
+        lines = [*lines_on(on)]
+        read = pretty.source_end
+        for _page in range(40):
+            await on.press("pagedown")
+            assert pretty.source_end - read <= 2 * SLICE_CHARS
+            read = pretty.source_end
+            lines += lines_on(on)
+        assert read >= 2 * SLICE_CHARS
+        whole = json.dumps(json.loads(long), indent=2).split("\n")
+        assert set(lines) <= set(whole)
+        # Far behind that the text stands as it is, and going back it is set out.
+        await on.press("G")
+        assert lines_on(on)[-1].endswith(f'{"x" * 9}"}}]')
+        assert pretty.source_end == read
+        await on.press("g")
+        assert lines_on(on)[1:3] == ["  {", '    "step": 0,']
+
+
+async def test_matches_behind_the_layout_are_laid_out(tmp_path: Path) -> None:
+    long = json.dumps([{"step": number} for number in range(200_000)])
+    steps: list[Message] = [{"role": "user", "content": "Go."}, call(1, "f", "{}"), result(1, long)]
+    async with stage(write_trace(tmp_path / "long.json", steps)) as on:
+        await on.press("/", *"2000}", "enter")
+        assert '    "step": 2000' in lines_on(on)
+        await on.press("/", *"x", "backspace", *"190000}", "enter")
+        assert any('"step": 190000}' in line for line in lines_on(on))
+
+
+MARKED_UP = """# Plan
+- *first* the **pods**, which are many and have to be looked at one after the other, all of them
+\x1b[31mred\x1b[0m \x1b]0;title\x07
+"""
+
+
+async def test_raw_texts_are_shown_by_a_key(tmp_path: Path) -> None:
+    steps: list[Message] = [{"role": "user", "content": MARKED_UP}]
+    async with stage(write_trace(tmp_path / "meant.json", steps)) as on:
+        plain = MARKED_UP.split("\n")[1]
+        assert (lines_on(on)[0], lines_on(on)[1]) == ("# Plan", plain[: len(lines_on(on)[1])])
+        assert lines_on(on)[2].startswith("  ")
+        assert lines_on(on)[3] == "red ␛]0;title␇"
+        await on.press("p")
+        assert not lines_on(on)[2].startswith(" ")
+        assert lines_on(on)[3] == "␛[31mred␛[0m ␛]0;title␇"
+
+
+async def test_quotes_are_words_of_the_source(tmp_path: Path) -> None:
+    words = (
+        (ARGUMENTS, "install"),
+        (MARKED_UP, "red"),
+        (MARKED_UP, "first"),
+        (json.dumps([ARGUMENTS]), "cd"),
+    )
+    steps: list[Message] = [{"role": "tool", "content": text} for text, _ in words]
+    async with stage(write_trace(tmp_path / "words.json", steps)) as on:
+        for raw in (False, True):
+            for text, word in words[: 1 if raw else None]:
+                await on.press("w")
+                for _ in range(80):
+                    quote = on.annotate.state.selection.quote
+                    assert quote is not None
+                    if text[quote.start : quote.end] == word:
+                        break
+                    await on.press("w")
+                await on.press("v", *"13")
+                label = max(on.session.labels, key=lambda label: label.created_at)
+                assert (label.target.quote, label.target.char_start) == (word, text.index(word))
+                await on.press("j")
+            await on.undo_all()
+            await on.press("p")

@@ -1,4 +1,4 @@
-"""The text of a span may wait while the cursor goes on; what keys act on does not."""
+"""Texts that wait while the cursor moves, and spans that count as read."""
 
 from __future__ import annotations
 
@@ -32,40 +32,41 @@ def _never_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_view(on: Stage) -> int:
-    """The number of the span whose text is shown, from 1."""
     return int(on.annotate.span_view.text.removeprefix("Step number ").partition(":")[0])
 
 
 @pytest.mark.usefixtures("_never_at_rest")
-async def test_the_first_move_shows_at_once_and_further_ones_wait(long: Path) -> None:
+async def test_texts_wait_while_the_cursor_moves(long: Path) -> None:
     async with stage(long) as on:
         await on.send("j")
         assert (on.number, in_view(on)) == (2, 2)
         await on.send(*"jjjj")
         assert (on.number, in_view(on)) == (6, 2)
         assert on.annotate.text_waits
+        await on.send("1", "3")
+        assert (in_view(on), on.labels) == (2, {("1.3", 6, 6)})
+        await on.send("d")
+        assert in_view(on) == 6
+        await on.send("j", "j", "w")
+        assert in_view(on) == 8
 
 
-async def test_once_the_cursor_rests_its_span_is_shown(long: Path) -> None:
+async def test_a_resting_cursor_shows_and_reads_its_span(long: Path) -> None:
     async with stage(long) as on:
         await on.press(*"jjjjj")
         assert (on.number, in_view(on)) == (6, 6)
         assert not on.annotate.text_waits
         assert "#6 message" in on.text
+        await on.press("g")
+        for _ in LONG:
+            await on.press("j")
+        on.annotate.drawn_spans.write()
+        await settle(on.pilot)
+        assert on.session.unread() == ()
 
 
 @pytest.mark.usefixtures("_never_at_rest")
-async def test_labels_go_where_the_cursor_is_not_where_the_text_is(long: Path) -> None:
-    async with stage(long) as on:
-        await on.send(*"jjjj13")
-        assert in_view(on) == 2
-        assert on.labels == {("1.3", 5, 5)}
-
-
-@pytest.mark.usefixtures("_never_at_rest")
-async def test_an_answer_goes_to_the_suggestion_under_the_cursor(
-    long: Path, tmp_path: Path
-) -> None:
+async def test_answers_go_to_the_suggestion_at_the_cursor(long: Path, tmp_path: Path) -> None:
     trace = read_trace(long)
     place = tmp_path / "w.db"
     suggest(place, trace, [finding(trace, "1.3", 2, 2), finding(trace, "2.6", 4, 4, why="stuck")])
@@ -77,16 +78,8 @@ async def test_an_answer_goes_to_the_suggestion_under_the_cursor(
         assert on.labels == {("2.6", 4, 4)}
 
 
-@pytest.mark.parametrize("key", ["w", "d"])
 @pytest.mark.usefixtures("_never_at_rest")
-async def test_what_needs_the_text_of_the_cursors_span_brings_it(long: Path, key: str) -> None:
-    async with stage(long) as on:
-        await on.send(*"jjj", key)
-        assert in_view(on) == 4
-
-
-@pytest.mark.usefixtures("_never_at_rest")
-async def test_only_what_was_drawn_counts_as_read(long: Path) -> None:
+async def test_drawn_spans_count_as_read(long: Path) -> None:
     async with stage(long) as on:
         await on.send(*"jjj")
         on.annotate.drawn_spans.write()
@@ -99,18 +92,7 @@ async def test_only_what_was_drawn_counts_as_read(long: Path) -> None:
         assert [index + 1 for run in on.session.unread() for index in run] == [3, *range(5, 13)]
 
 
-async def test_a_span_on_which_the_cursor_rested_was_read(long: Path) -> None:
-    async with stage(long) as on:
-        for _ in LONG:
-            await on.press("j")
-        on.annotate.drawn_spans.write()
-        await settle(on.pilot)
-        assert on.session.unread() == ()
-
-
-async def test_another_trace_is_not_read_because_of_where_one_was(
-    long: Path, tmp_path: Path
-) -> None:
+async def test_another_trace_starts_unread(long: Path, tmp_path: Path) -> None:
     steps = [LONG[0], *(s for n in range(4) for s in (call(n, "f", WORDS), result(n, WORDS)))]
     write_trace(tmp_path / "other.json", steps)
     async with stage(long, tmp_path / "other.json") as on:

@@ -1,4 +1,4 @@
-"""The way to the first frame: reading ahead, keys that were pressed early, the collector's rest."""
+"""The first frames of the app: prefetched spans, early keys, and the garbage collector."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def options(*paths: Path) -> AppOptions:
     return AppOptions(paths, False, None, None, None, False, False)
 
 
-class WithoutWorkspace(MastApp):
+class AppWithoutWorkspace(MastApp):
     """The app as far as its first frames: no workspace opens."""
 
     def open_workspace(self) -> None:  # type: ignore[override]
@@ -56,54 +56,60 @@ def collector() -> Iterator[None]:
     gc.enable()
 
 
-def test_a_single_file_is_read_ahead_and_a_folder_is_not() -> None:
+def test_a_single_file_is_prefetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    cached: list[Spans] = []
+
+    def load_cached(spans: LineSpans) -> None:
+        cached.append(spans)
+
+    monkeypatch.setattr(LineSpans, "load_cached", load_cached)
     ahead = Prefetch(options(SAMPLE))
     assert ahead.single
     report = ahead.report()
     assert report is not None
     assert [len(trace) > 0 for trace in report.traces] == [True]
+    assert cached == [trace.spans for trace in report.traces]
     for other in (options(SAMPLE.parent), options(SAMPLE, SAMPLE)):
         assert not Prefetch(other).single
         assert Prefetch(other).report() is None
 
 
-def test_so_is_what_was_kept_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Spans] = []
-
-    def take(spans: LineSpans) -> None:
-        asked.append(spans)
-
-    monkeypatch.setattr(LineSpans, "load_cached", take)
-    report = Prefetch(options(SAMPLE)).report()
-    assert report is not None
-    assert asked == [trace.spans for trace in report.traces]
-
-
-async def test_a_file_opens_in_the_annotate_screen_and_a_folder_in_the_library() -> None:
-    app = WithoutWorkspace(options(SAMPLE), load_mast())
+async def test_files_open_in_the_annotate_screen_and_folders_in_the_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read_again: list[Stylesheet] = []
+    monkeypatch.setattr(Stylesheet, "reparse", read_again.append)
+    app = AppWithoutWorkspace(options(SAMPLE), load_mast())
     async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("j", "j", "j", "k")  # before the first screen is open
         await settle(pilot)
         assert isinstance(app.screen, AnnotateScreen)
-        assert app.screen.timeline.row_count > 0
-    app = WithoutWorkspace(options(SAMPLE.parent), load_mast())
+        assert app.screen.timeline.index == 2
+        assert not app.screen_stack[0].query(FirstSpans)
+        assert not app.screen_stack[0].query(TitleBar)
+        assert not app.stylesheet.has_source(str(DIALOGS))
+        await pilot.press("?")
+        await settle(pilot)
+        assert isinstance(app.screen, HelpScreen)
+        assert app.stylesheet.has_source(str(DIALOGS))
+        assert read_again == []
+    app = AppWithoutWorkspace(options(SAMPLE.parent), load_mast())
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         assert isinstance(app.screen, LibraryScreen)
         assert app.screen.table.row_count == len(app.catalog.traces) > 0
 
 
-class OnlyAFirstLook(MastApp):
+class AppBeforeFirstScreen(MastApp):
     """The app before its first screen."""
 
     def _open_first_screen(self) -> None:
         """Leave it closed."""
 
 
-@pytest.mark.parametrize("size", [(120, 40), (99, 30), (80, 24), (200, 60)])
-async def test_the_first_spans_stand_where_the_annotate_screen_shows_them(
-    size: tuple[int, int],
-) -> None:
-    early = OnlyAFirstLook(options(SAMPLE), load_mast())
+@pytest.mark.parametrize("size", [(120, 40), (99, 30), (80, 24)])
+async def test_first_spans_stand_in_their_final_place(size: tuple[int, int]) -> None:
+    early = AppBeforeFirstScreen(options(SAMPLE), load_mast())
     async with early.run_test(size=size) as pilot:
         await pilot.pause()
         (spans,) = early.query(FirstSpans)
@@ -113,7 +119,7 @@ async def test_the_first_spans_stand_where_the_annotate_screen_shows_them(
         beside = strip.region, strip.cells
         (title,) = early.query(TitleBar)
         said = title.render_line(0).text
-    app = WithoutWorkspace(options(SAMPLE), load_mast())
+    app = AppWithoutWorkspace(options(SAMPLE), load_mast())
     async with app.run_test(size=size) as pilot:
         await settle(pilot)
         assert isinstance(app.screen, AnnotateScreen)
@@ -125,7 +131,7 @@ async def test_the_first_spans_stand_where_the_annotate_screen_shows_them(
         assert said.split()[0] == app.screen.title_bar.render_line(0).text.split()[0]
 
 
-async def test_the_first_frame_tells_all_that_was_counted_before(
+async def test_the_first_frame_shows_cached_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rollout, big = tmp_path / "rollout.jsonl", BigDocuments(folder=tmp_path / "kept", lines=0)
@@ -135,7 +141,7 @@ async def test_the_first_frame_tells_all_that_was_counted_before(
     read_fully(whole)
     whole.spans.stop_background_read()
     monkeypatch.setattr(trace_service, "read_file", partial(read_one, big=big))
-    early = OnlyAFirstLook(options(rollout), load_mast())
+    early = AppBeforeFirstScreen(options(rollout), load_mast())
     async with early.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         (spans,) = early.query(FirstSpans)
@@ -147,60 +153,21 @@ async def test_the_first_frame_tells_all_that_was_counted_before(
         assert "read" not in said
         (strip,) = early.query(FirstStrip)
         cells = strip.cells
-    app = WithoutWorkspace(options(rollout), load_mast())
+    app = AppWithoutWorkspace(options(rollout), load_mast())
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         assert isinstance(app.screen, AnnotateScreen)
-        assert app.screen.timeline.row_count == len(whole)
-        assert app.screen.overview.cells == cells
-
-
-async def test_the_first_look_is_given_up_when_the_first_screen_is_open() -> None:
-    app = WithoutWorkspace(options(SAMPLE), load_mast())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
-        assert not app.screen_stack[0].query(FirstSpans)
-        assert not app.screen_stack[0].query(TitleBar)
-
-
-async def test_the_styles_of_a_new_screen_are_added_to_those_that_were_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    read_again: list[Stylesheet] = []
-    monkeypatch.setattr(Stylesheet, "reparse", read_again.append)
-    app = WithoutWorkspace(options(SAMPLE), load_mast())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
-        assert not app.stylesheet.has_source(str(DIALOGS))
-        await pilot.press("?")
-        await settle(pilot)
-        assert isinstance(app.screen, HelpScreen)
-        assert app.stylesheet.has_source(str(DIALOGS))
-        assert read_again == []
-
-
-async def test_keys_that_are_pressed_before_the_first_screen_is_open_are_not_lost() -> None:
-    app = WithoutWorkspace(options(SAMPLE), load_mast())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("j", "j", "j", "k")
-        await settle(pilot)
-        assert isinstance(app.screen, AnnotateScreen)
-        assert app.screen.timeline.index == 2
+        assert (app.screen.timeline.row_count, app.screen.overview.cells) == (len(whole), cells)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("collector")
-def test_the_collectors_rest_ends_and_what_was_there_is_left_alone() -> None:
+def test_garbage_collection_starts_again() -> None:
+    before = gc.get_freeze_count()
+    collect_again()  # it was never paused
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == before
     gc.disable()
     collect_again()
     assert gc.isenabled()
     assert gc.get_freeze_count() > 0
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("collector")
-def test_a_collector_that_never_rested_is_left_alone() -> None:
-    before = gc.get_freeze_count()
-    collect_again()
-    assert gc.isenabled()
-    assert gc.get_freeze_count() == before

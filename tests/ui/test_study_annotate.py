@@ -1,4 +1,4 @@
-"""Labelling under a study: what is withheld, what comes back, how finishing goes."""
+"""Labelling under a study: withheld suggestions, retests, and finishing."""
 
 from __future__ import annotations
 
@@ -7,52 +7,48 @@ from pathlib import Path
 import pytest
 
 from mast_tui.labels import Finding, PassKind, VerdictValue
-from mast_tui.session import set_study
 from mast_tui.study import OpenModes, Study, retest_traces
 from mast_tui.ui.annotate.finish import finish_report
 from mast_tui.workspace import TraceRecord, Workspace
 from tests.ui.office import Office
-from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest, write_trace
+from tests.ui.stage import SLUGS, Stage, finding, missing, stage, suggest, write_trace
 from tests.ui.test_annotate_reading import repeating
 
 
 def study_over(office: Office, *names: str, **fields: object) -> Study:
-    """An assisted study of these traces, of alice and bob where no annotators are given."""
-    store = Workspace.open(office.workspace)
-    ids = tuple(store.register_trace(TraceRecord.from_trace(office.trace(name))) for name in names)
-    given = {"annotators": ("alice", "bob"), "blind": False, **fields}
-    study = Study(MAST.ref, batches=(ids,), **given)  # type: ignore[arg-type]
-    set_study(store, "carol", study)
-    store.close()
-    return study
+    """Set up an assisted study of these traces, of alice and bob by default."""
+    with office.store() as store:
+        records = [TraceRecord.from_trace(office.trace(name)) for name in names]
+        ids = [store.register_trace(record) for record in records]
+    return office.set_study(*ids, who="carol", **{"adjudicators": (), "blind": False, **fields})
 
 
 def found(office: Office, name: str) -> list[Finding]:
     return [finding(office.trace(name), "1.3", 3, 8)]
 
 
-@pytest.mark.parametrize(
-    ("answer", "value", "words"),
-    [
-        (OpenModes.LEAVE, None, "open modes left open (fixed by the study)"),
-        (OpenModes.ABSENT, VerdictValue.ABSENT, "open modes set absent (fixed by the study)"),
-    ],
-)
-async def test_where_the_study_fixes_it_finishing_asks_nothing_and_says_what_happened(
-    office: Office, answer: OpenModes, value: VerdictValue | None, words: str
-) -> None:
+OPEN_MODES = {
+    OpenModes.LEAVE: (None, "left open"),
+    OpenModes.ABSENT: (VerdictValue.ABSENT, "set absent"),
+}
+
+
+@pytest.mark.parametrize("answer", OPEN_MODES)
+async def test_a_study_can_fix_the_answer_for_open_modes(office: Office, answer: OpenModes) -> None:
+    value, words = OPEN_MODES[answer]
     path = write_trace(office.folder / "long.json", repeating(2))
     study_over(office, "long", open_modes=answer)
     async with stage(path, workspace=office.workspace) as on:
         await on.press("1", "3", "D")
         assert on.session.finished
-        assert on.message.startswith(f"finished · 1 of 6 spans read · {words} · not #2 to #6")
+        done = (
+            f"finished · 1 of 6 spans read · open modes {words} (fixed by the study) · not #2 to #6"
+        )
+        assert on.message.startswith(done)
         assert on.session.verdict(SLUGS["1.1"]) is value
 
 
-async def test_a_study_asks_before_it_finishes_a_trace_with_unanswered_suggestions(
-    office: Office,
-) -> None:
+async def test_unanswered_suggestions_are_asked_about(office: Office) -> None:
     study_over(office, "one")
     suggest(office.workspace, office.trace("one"), found(office, "one"))
     async with stage(office.folder / "one.json", workspace=office.workspace) as on:
@@ -66,7 +62,7 @@ async def test_a_study_asks_before_it_finishes_a_trace_with_unanswered_suggestio
         assert on.session.finished
 
 
-def test_finishing_is_told_in_one_line() -> None:
+def test_finishing_is_reported_in_one_line() -> None:
     places = [range(2, 3), range(6, 9), range(300, 324)]
     assert finish_report((), 340, 0, "absent", fixed=False) == "finished · 340 of 340 spans read"
     assert finish_report(places, 340, 2, "leave", fixed=True) == (
@@ -75,9 +71,7 @@ def test_finishing_is_told_in_one_line() -> None:
     )
 
 
-async def test_withheld_suggestions_leave_nothing_on_screen_that_tells_of_them(
-    tmp_path: Path,
-) -> None:
+async def test_withheld_suggestions_leave_no_sign(tmp_path: Path) -> None:
     shown = []
     for judged in (False, True):
         office = Office(tmp_path / str(judged) / "set")
@@ -108,13 +102,10 @@ async def test_withheld_suggestions_leave_nothing_on_screen_that_tells_of_them(
 
 
 def conditions(on: Stage) -> str:
-    """What the title says behind the trace's name, but for how many are finished."""
     return " ".join(on.lines[0].partition("·")[2].rpartition("·")[0].split())
 
 
-async def test_what_comes_back_comes_behind_the_open_trace_and_looks_like_any_other(
-    office: Office,
-) -> None:
+async def test_a_retest_looks_like_any_trace(office: Office) -> None:
     names = ("one", "two", "three")
     study = study_over(office, *names, retests=0.34, per_trace=2)
     (again,) = retest_traces(study, "alice")
@@ -125,8 +116,7 @@ async def test_what_comes_back_comes_behind_the_open_trace_and_looks_like_any_ot
     for trace_id in (first, others[0]):
         office.label("alice", name_of[trace_id], {"1.3": (3, 8)})
     async with stage(office.folder, workspace=office.workspace) as on:
-        assert "mine to do" in on.lines[0]
-        assert "2 of 3 finished" in on.lines[0]
+        assert not missing(on.lines[0], "mine to do", "2 of 3 finished")
         await on.press("enter")
         assert on.session.trace_id == others[1]
         fresh = conditions(on)
@@ -135,8 +125,7 @@ async def test_what_comes_back_comes_behind_the_open_trace_and_looks_like_any_ot
         await on.press("r")
         assert "See what was hidden?" in on.text
         await on.press("escape", "}")
-        assert on.session.trace_id == first
-        assert on.labels == set()
+        assert (on.session.trace_id, on.labels) == (first, set())
         assert "1.3 ●" not in on.text
         # As in every list, it is not finished.
         assert "2 of 3 finished" in on.lines[0]

@@ -1,16 +1,20 @@
-"""A study on the screen: bars, rows, and what was set up in words."""
+"""A study on the screen: progress, protocol, preview of a change, and the form."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from mast_tui.session import set_study
-from mast_tui.study import Study
+from mast_tui.errors import MastError
+from mast_tui.session import check_changes, count_reassigned_traces
+from mast_tui.study import OpenModes, Study, assigned
+from mast_tui.traces.model import Trace
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.study.screen import (
     Overlap,
@@ -22,19 +26,28 @@ from mast_tui.ui.study.screen import (
     table_columns,
     table_rows,
 )
-from mast_tui.workspace import Workspace
-from tests.session.studies import Class
+from mast_tui.ui.study.setup import (
+    EFFECTS,
+    FIELDS,
+    assignment_text,
+    effect_lines,
+    preview_text,
+    share_text,
+    texts_of,
+    trace_selections,
+)
+from mast_tui.ui.study.setup import study_of as study_from_texts
+from tests.session.build import put, span
+from tests.session.studies import Class, study_of
 from tests.ui.office import Office
+from tests.ui.stage import missing
 from tests.workspace.build import MAST, MODES
 
 
 @given(st.integers(0, 500), st.integers(0, 500), st.integers(0, 500), st.integers(2, 60))
-def test_a_bar_shows_what_there_is_and_looks_full_only_when_it_is(
-    done: int, begun: int, rest: int, cells: int
-) -> None:
+def test_bars_show_progress(done: int, begun: int, rest: int, cells: int) -> None:
     drawn = bar(done, begun, done + begun + rest, cells)
-    assert len(drawn) == cells
-    assert list(drawn) == sorted(drawn, key="█▒·".index)
+    assert (len(drawn), list(drawn)) == (cells, sorted(drawn, key="█▒·".index))
     total = done + begun + rest
     assert ("█" * cells == drawn) == (done == total > 0)
     if cells >= 3:
@@ -50,19 +63,15 @@ def seen_by(room: Class, who: str) -> StudyView:
 
 
 def shown(view: StudyView, me: str, *titles: str) -> list[tuple[str, ...]]:
-    """The cells under some headings, by row."""
     columns = {column.title: column for column in table_columns(view, me)}
     return [tuple(columns[title].cell(row) for title in titles) for row in table_rows(view)]
 
 
 def counts(view: StudyView) -> tuple[str, ...]:
-    """The numbers of alice."""
     return shown(view, "", "assigned", "finished", "left")[0]
 
 
-def test_an_annotator_sees_how_far_all_are_and_nothing_of_what_others_say_or_what_comes_back() -> (
-    None
-):
+def test_annotators_see_progress_without_conflicts_and_retests() -> None:
     room = Class(12, retests=0.2)
     room.finish(*room.order()[:11], mode=MODES[0])
     room.finish(*room.order()[:2], annotator="bob")
@@ -74,28 +83,21 @@ def test_an_annotator_sees_how_far_all_are_and_nothing_of_what_others_say_or_wha
     assert shown(theirs, "carol", "repeat") == [("0 of 2",), ("0 of 2",), ("",)]
     assert len(mine.progress[0].retests.due) == 1
     # What is to be labelled once more is to its annotator a trace that is not finished.
-    assert counts(mine) == ("12", "10", "2")
-    assert counts(theirs) == ("12", "11", "1")
+    assert (counts(mine), counts(theirs)) == (("12", "10", "2"), ("12", "11", "1"))
     assert "conflict" not in progress_text(mine) + protocol_text(mine, "A")
     assert "2 conflicts left" in progress_text(theirs)
     assert "A opens them" in protocol_text(theirs, "A")
-
-
-def test_without_a_study_there_is_no_view() -> None:
-    room = Class(1)
-    assert study_view(OpenWorkspace(room.workspace, MAST, "alice", False)) is not None
     room.workspace.study = lambda taxonomy: None  # type: ignore[method-assign]
     assert study_view(OpenWorkspace(room.workspace, MAST, "alice", False)) is None
 
 
-def test_what_was_set_up_is_told_in_sentences() -> None:
+def test_the_protocol_is_described() -> None:
     study = Study("mast@1", ("alice", "bo\x1bb"), ("carol",), (("t1", "t2"), ("t3",)))
     view = StudyView(study, (), Overlap(3, 0, 0), False, None)
     words = protocol_text(view, "A")
     assert "3 traces in 2 lots" in words
     assert "\x1b" not in words
-    assert "carol decides" in words
-    assert "work blind" in words
+    assert not missing(words, "carol decides", "work blind")
     assisted = structs.replace(study, blind=False, withheld=0.25, retests=0.1)
     words = protocol_text(replace(view, study=assisted), "A")
     assert "on 25% of each annotator's traces" in words
@@ -106,24 +108,22 @@ def test_what_was_set_up_is_told_in_sentences() -> None:
     assert "by one of them" in words
 
 
-def test_places_that_overlap_are_not_left_to_decide(tmp_path: Path) -> None:
+def test_overlapping_places_are_no_conflicts(tmp_path: Path) -> None:
     office = Office(tmp_path / "set")
     office.label("alice", "one", {"1.3": (3, 6), "3.1": (2, 3)})
     office.label("bob", "one", {"1.3": (4, 8), "3.1": (7, 8)})
-    store = Workspace.open(office.workspace)
-    study = Study(MAST.ref, ("alice", "bob"), batches=((office.trace_id(store, "one"),),))
-    set_study(store, "carol", study)
-    opened = OpenWorkspace(store, MAST, "carol", False)
-    seen = study_view(opened, [office.trace("one")])
-    quick = study_view(opened, count_conflicts=False)
-    store.close()
+    office.set_study(who="carol", adjudicators=())
+    with office.store() as store:
+        opened = OpenWorkspace(store, MAST, "carol", False)
+        seen = study_view(opened, [office.trace("one")])
+        quick = study_view(opened, count_conflicts=False)
     assert seen is not None
     assert quick is not None
     assert seen.conflicts == 1  # where 3.1 shows
     assert quick.conflicts is None
 
 
-def test_whoever_runs_the_study_sees_all_shares_and_an_annotator_their_own() -> None:
+def test_annotators_see_their_own_shares() -> None:
     room = Class(12, overlap=0.5, withheld=0.25)
 
     def shares(who: str) -> list[tuple[str, ...]]:
@@ -131,3 +131,137 @@ def test_whoever_runs_the_study_sees_all_shares_and_an_annotator_their_own() -> 
 
     assert shares("carol") == [("6", "2"), ("6", "2"), ("", "")]
     assert shares("alice") == [("6", "2"), ("", ""), ("", "")]
+
+
+TRACES = tuple(f"t{number:02}" for number in range(12))
+
+
+def test_assignments_are_described() -> None:
+    study = study_of(TRACES, overlap=0.5, withheld=0.25, retests=0.2)
+    lines = assignment_text(None, study).splitlines()
+    assert lines[0] == "12 traces: 6 labelled by each of them, 6 by one."
+    for name, line in zip(study.annotators, lines[1:], strict=True):
+        assert line.startswith(f"{name:<5}  {len(assigned(study, name))} traces · 6 with others")
+        assert not missing(line, "without suggestions", "repeat")
+    study = study_of(TRACES, annotators=("ann", "李明明"))
+    *_, ann, other = assignment_text(None, study).splitlines()
+    assert ann.startswith("ann     12 traces")
+    assert other.startswith("李明明  12 traces")
+    before = study_of(TRACES, per_trace=1)
+    words = assignment_text(before, study_of(TRACES))
+    assert "alice  6 → 12 traces" in words
+    assert preview_text(study_of(TRACES), study_of(TRACES)) == "Nothing changes."
+
+
+def test_changes_of_the_protocol_name_their_effect() -> None:
+    before = study_of(TRACES)
+    values: dict[str, object] = {
+        "blind": True,
+        "withheld": 0.5,
+        "retests": 0.5,
+        "open_modes": "leave",
+        "judge_first": True,
+        "names_hidden": False,
+        "boundaries": True,
+        "reasons": True,
+    }
+    assert values.keys() == EFFECTS.keys()
+    for field, value in values.items():
+        after = structs.replace(before, **{field: value})
+        assert effect_lines(before, after, {}) == [EFFECTS[field]]
+        assert "Who labels what stays as it is." not in assignment_text(before, after)
+        assert EFFECTS[field] in preview_text(before, after)
+
+
+def test_reassigned_traces_are_counted() -> None:
+    set_up = Class(traces=4)
+    put(set_up.open("t00"), MODES[0], span(0))
+    after = structs.replace(set_up.study, annotators=("bob", "carol"))
+    assert count_reassigned_traces(set_up.workspace, after) == {"alice": 1}
+    words = preview_text(set_up.study, after, lost_traces={"alice": 1})
+    assert "alice has begun 1 trace that would no longer be theirs." in words
+    assert "The traces are assigned again" in words
+    check_changes(set_up.workspace, after)
+
+
+def test_selections_of_traces(tmp_path: Path) -> None:
+    office = Office(tmp_path / "set")
+    library: list[Trace] = [office.trace(name) for name in ("one", "two", "three")]
+    ids = sorted(trace.identity.trace_id for trace in library)
+    (whole,) = trace_selections(library, ids, ids[:1], None)
+    assert whole.title == "the library (3)"
+    _, few, known = trace_selections(library, ids[:1], [*ids, "elsewhere"], None)
+    assert (few.title, few.ids) == ("listed there (1)", (ids[0],))
+    assert [trace.identity.trace_id for trace in few.traces] == ids[:1]
+    assert (known.title, known.traces) == ("all that is known (4)", ())
+    before: Study = study_of(("x",))
+    assert trace_selections(library, ids, [], before)[0].title == "as they are (1)"
+    assert trace_selections([], [], [], None) == ()
+
+
+SHARES = st.floats(0, 1, allow_subnormal=False)
+
+STUDIES = st.builds(
+    Study,
+    taxonomy=st.just("mast@1"),
+    annotators=st.just(("alice", "bob", "Étienne d'A.")),
+    adjudicators=st.sampled_from([(), ("carol",), ("carol", "dan")]),
+    batches=st.just((("t1", "t2"), ("t3",))),
+    per_trace=st.integers(1, 3),
+    overlap=SHARES,
+    seed=st.integers(-(10**6), 10**12),
+    blind=st.just(False),
+    withheld=SHARES,
+    retests=SHARES,
+    open_modes=st.sampled_from(OpenModes),
+    names_hidden=st.booleans(),
+    judge_first=st.booleans(),
+    boundaries=st.booleans(),
+    reasons=st.booleans(),
+    redact=st.booleans(),
+)
+
+
+def test_percentages_are_read_as_shares() -> None:
+    for percent in range(101):
+        texts = {**texts_of(None, ["a", "b"]), "overlap": f"{percent} %"}
+        overlap = study_from_texts(texts, taxonomy="mast@1", previous=None).overlap
+        assert (overlap, share_text(overlap)) == (percent / 100, f"{percent} %")
+
+
+@given(STUDIES)
+def test_an_unchanged_form_changes_nothing(study: Study) -> None:
+    texts = texts_of(study, ())
+    assert set(texts) == {field.name for field in FIELDS}
+    assert study_from_texts(texts, taxonomy=study.taxonomy, previous=study) == study
+
+
+def test_forms_are_read() -> None:
+    study = study_from_texts(
+        texts_of(None, ["alice", "bob"]), taxonomy="mast@1", previous=None, traces=["t1", "t2"]
+    )
+    assert study == Study("mast@1", ("alice", "bob"), batches=(("t1", "t2"),))
+    before = Study("mast@1", ("alice", "bob"), batches=(("t1",),), reasons=True, boundaries=True)
+    texts = {**texts_of(before, ()), "seed": "7", "sight": "assisted", "withheld": "12.5"}
+    after = study_from_texts(texts, taxonomy="mast@1", previous=before)
+    assert after == structs.replace(before, seed=7, blind=False, withheld=0.125)
+
+
+def test_invalid_fields_are_refused() -> None:
+    for field, text, words in (
+        ("annotators", " , ", "annotators: a study needs at least one"),
+        ("annotators", "judge:x, b", "annotators: "),
+        ("annotators", "a", "2 annotators a trace need as many"),
+        ("annotators", "a=two", "“a=two” is no weight"),
+        ("annotators", "a, a", "a is listed twice"),
+        ("per_trace", "two", "per trace: “two” is no whole number"),
+        ("overlap", "0.5", "overlap: write 0.5 as a percentage"),
+        ("overlap", "1", "overlap: write 1 as a percentage"),
+        ("overlap", "120 %", "overlap: 120 % is more than all"),
+        ("retests", "some", "repeat: “some” is no share"),
+        ("withheld", "20 %", "no share is without"),
+        ("seed", "", "seed: “” is no whole number"),
+    ):
+        texts = {**texts_of(None, ["a", "b"]), field: text}
+        with pytest.raises(MastError, match=re.escape(words)):
+            study_from_texts(texts, taxonomy="mast@1", previous=None)

@@ -1,4 +1,4 @@
-"""The study screen: setting one up by keys, changing it, taking traces in."""
+"""The study screen: setting up, changing, and extending a study."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from mast_tui.study import Membership, OpenModes, Study, assigned
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.study import screen as study_screen
 from mast_tui.ui.study.screen import StudyView, study_view
-from mast_tui.workspace import Workspace
 from tests import waiting
 from tests.session.studies import study_of
 from tests.ui.office import Office, said
-from tests.ui.stage import MAST, Stage, stage
+from tests.ui.stage import MAST, Stage, missing, stage
 from tests.waiting import PATIENCE
 
 
@@ -32,21 +31,15 @@ def office(tmp_path: Path) -> Office:
 
 
 def study_in(office: Office) -> Study | None:
-    store = Workspace.open(office.workspace)
-    try:
+    with office.store() as store:
         return store.study(MAST.ref)
-    finally:
-        store.close()
 
 
 def listed(on: Stage) -> list[str]:
-    (library,) = (s for s in on.app.screen_stack if isinstance(s, LibraryScreen))
-    return [row.trace_id for row in library.table.rows]
+    return [row.trace_id for row in on.below(LibraryScreen).table.rows]
 
 
-async def test_a_study_is_set_up_by_keys_and_its_annotators_go_through_what_is_theirs(
-    office: Office,
-) -> None:
+async def test_a_study_is_set_up_by_keys(office: Office) -> None:
     async with stage(office.folder, workspace=office.workspace) as on:
         assert "mine to do" not in on.lines[0]
         await on.press("Y")
@@ -56,8 +49,7 @@ async def test_a_study_is_set_up_by_keys_and_its_annotators_go_through_what_is_t
         # Two people, suggestions shown, open modes left open.
         await on.press("e", *", bob", "down", *"carol", "down", "down", "down", "down", "space")
         await on.press("down", "down", "down", "right", "enter")
-        assert "3 traces, labelled by each of them." in on.text
-        assert "alice  3 traces" in on.text
+        assert not missing(on.text, "3 traces, labelled by each of them.", "alice  3 traces")
         assert study_in(office) is None
         await on.press("enter")
         study = study_in(office)
@@ -65,8 +57,7 @@ async def test_a_study_is_set_up_by_keys_and_its_annotators_go_through_what_is_t
         assert (study.annotators, study.adjudicators) == (("alice", "bob"), ("carol",))
         assert (study.per_trace, study.blind) == (2, False)
         assert study.open_modes is OpenModes.LEAVE
-        assert len(study.traces) == 3
-        assert len(study.batches) == 1
+        assert (len(study.traces), len(study.batches)) == (3, 1)
         assert "0 of 3 finished by all of their annotators" in on.lines[0]
         assert "alice and bob label; where they differ carol decides" in on.text
         await on.press("a")
@@ -76,14 +67,9 @@ async def test_a_study_is_set_up_by_keys_and_its_annotators_go_through_what_is_t
         assert listed(on) == list(assigned(study, "alice"))
 
 
-async def test_what_figures_rest_on_is_refused_in_words_and_a_further_lot_is_taken_in(
-    office: Office,
-) -> None:
+async def test_fixed_fields_are_refused_and_traces_added(office: Office) -> None:
     office.label("alice", "one", {"1.3": (3, 8)})
-    store = Workspace.open(office.workspace)
-    ids = tuple(record.trace_id for record in store.traces())
-    store.close()
-    set_up(office, study_of(ids))
+    ids = set_up(office, "one").traces
     async with stage(office.folder, workspace=office.workspace) as on:
         assert "1 of 1 finished" in on.lines[0]
         assert "Nothing is left for you to do" in on.text
@@ -100,23 +86,17 @@ async def test_what_figures_rest_on_is_refused_in_words_and_a_further_lot_is_tak
         assert listed(on) == [one for one in assigned(study, "alice") if one not in ids]
 
 
-async def test_all_that_the_command_sets_can_be_set_and_a_change_is_shown_before_it_is_written(
-    office: Office,
-) -> None:
-    store = Workspace.open(office.workspace)
-    ids = [register_open_trace(store, office.trace(name)) for name in ("one", "two", "three")]
-    store.close()
-    set_up(office, study_of(tuple(sorted(ids))))
+async def test_changes_are_shown_before_they_are_written(office: Office) -> None:
+    before = set_up(office, "one", "two", "three")
     async with stage(office.folder, workspace=office.workspace) as on:
         # The judge before the decision, places a conflict, reasons asked, and another seed.
         await on.press("Y", "e", *["down"] * 10, "space", "down", "space", "down", "space")
         await on.press("down", "backspace", "7", "enter")
-        assert "judge: after → before" in on.text
-        assert "seed: 0 → 7" in on.text
+        assert not missing(on.text, "judge: after → before", "seed: 0 → 7")
         await on.press("escape")
         assert "another choice" in on.text
         await on.press("enter")
-        assert study_in(office) == study_of(tuple(sorted(ids)))
+        assert study_in(office) == before
         await on.press("enter")
         study = study_in(office)
         assert study is not None
@@ -126,7 +106,7 @@ async def test_all_that_the_command_sets_can_be_set_and_a_change_is_shown_before
         assert "Nothing is changed yet" in on.text
 
 
-async def test_the_traces_of_a_study_are_those_that_the_library_lists(office: Office) -> None:
+async def test_a_study_of_the_listed_traces(office: Office) -> None:
     async with stage(office.folder, workspace=office.workspace) as on:
         await on.press("/", *"one.json", "enter", "Y", "e", *", bob", "down", "down", "space")
         assert "listed there (1)" in on.text
@@ -137,15 +117,11 @@ async def test_the_traces_of_a_study_are_those_that_the_library_lists(office: Of
         assert study is not None
         assert len(study.traces) == 1
         await on.press("a")
-        assert "Add 2 traces?" in on.text
-        assert "alice  1 → 3 traces" in on.text
+        assert not missing(on.text, "Add 2 traces?", "alice  1 → 3 traces")
 
 
-async def test_people_join_give_back_and_leave(office: Office) -> None:
-    store = Workspace.open(office.workspace)
-    ids = [register_open_trace(store, office.trace(name)) for name in ("one", "two", "three")]
-    store.close()
-    set_up(office, study_of(tuple(sorted(ids)), per_trace=1))
+async def test_annotators_join_and_leave(office: Office) -> None:
+    set_up(office, "one", "two", "three", per_trace=1)
     async with stage(office.folder, workspace=office.workspace, annotator="carol") as on:
         await on.press("Y", "n", *"dora", "enter")
         assert "dora   0 traces" in on.text
@@ -161,19 +137,15 @@ async def test_people_join_give_back_and_leave(office: Office) -> None:
         await on.press("x", "y")
         after = study_in(office)
         assert after is not None
-        assert after.present == ("bob", "dora")
-        assert assigned(after, "alice") == ()
+        assert (after.present, assigned(after, "alice")) == (("bob", "dora"), ())
         await on.press("n", *"bob", "enter")
         assert study_in(office) == after
 
 
-async def test_keys_are_heard_while_the_study_is_still_counted(
+async def test_keys_work_while_conflicts_are_counted(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Workspace.open(office.workspace)
-    ids = (register_open_trace(store, office.trace("one")),)
-    store.close()
-    set_up(office, study_of(ids))
+    set_up(office, "one")
     counted = Event()
 
     def slow_view(*args: Any, **options: Any) -> StudyView | None:
@@ -191,23 +163,19 @@ async def test_keys_are_heard_while_the_study_is_still_counted(
         counted.set()
 
 
-def set_up(office: Office, study: Study) -> None:
-    """Somebody has set this study up before."""
-    store = Workspace.open(office.workspace)
-    set_study(store, "carol", study)
-    store.close()
+def set_up(office: Office, *names: str, **fields: object) -> Study:
+    """Set up a study of these traces by carol."""
+    with office.store() as store:
+        ids = sorted(register_open_trace(store, office.trace(name)) for name in names)
+        study = study_of(tuple(ids), **fields)
+        set_study(store, "carol", study)
+    return study
 
 
-async def test_who_has_left_is_told(office: Office) -> None:
+async def test_annotators_who_have_left_are_named(office: Office) -> None:
+    people = ("alice", "bob", "eve")
+    set_up(office, "one", annotators=people, memberships=(Membership("bob", 0, 1),))
     async with stage(office.folder, workspace=office.workspace) as on:
-        traces = tuple(trace.identity.trace_id for trace in on.app.catalog.traces.values())
-        left = (Membership("bob", 0, 1),)
-        study = Study(MAST.ref, ("alice", "bob", "eve"), batches=(traces,), memberships=left)
-        store = Workspace.open(office.workspace)
-        for trace in on.app.catalog.traces.values():
-            register_open_trace(store, trace)
-        set_study(store, "olga", study)
-        store.close()
         await on.press("Y")
         assert "alice and eve label; where they differ anyone may decide." in on.text
         assert "bob has left; what they finished counts." in on.text

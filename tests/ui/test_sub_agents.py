@@ -1,18 +1,14 @@
-"""Where the steps of sub-agents stand, and what belongs under a step."""
+"""The steps of sub-agents, and the steps below a step."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from mast_tui.traces.model import Role, Span, SpanKind
 from mast_tui.traces.sub_agent_steps import SubAgentFinder
-from mast_tui.ui.trace_view.folding import (
-    FoldedSteps,
-    steps_of_sub_agent,
-    steps_under,
-)
+from mast_tui.ui.trace_view.folding import FoldedSteps, steps_of_sub_agent, steps_under
 from tests.ui.long_trace import GlancedTrace, LongTrace
 
 CALL, RESULT, SAYS = SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT, SpanKind.MESSAGE
@@ -36,32 +32,18 @@ class Told(LongTrace):
         self.steps = steps
 
     def span(self, index: int, /) -> Span:
-        plain, step = super().span(index), self.steps[index]
-        return Span(
-            index,
-            step.key,
-            step.kind,
-            step.role,
-            step.agent,
-            None,
-            step.parent,
-            None,
-            None,
-            plain.status,
-            step.place,
-            plain.preview,
-            True,
-        )
+        step = self.steps[index]
+        return replace(super().span(index), start=None, end=None, **vars(step))
 
 
-def looked(trace: LongTrace) -> SubAgentFinder:
+def finder_of(trace: LongTrace) -> SubAgentFinder:
     finder = SubAgentFinder()
     finder.read(trace.span(index) for index in range(len(trace)))
     return finder
 
 
 def beginnings(trace: LongTrace) -> list[tuple[int, int]]:
-    finder = looked(trace)
+    finder = finder_of(trace)
     found = (finder.beginning_at(index) for index in range(len(trace)))
     return [block for block in found if block is not None]
 
@@ -81,17 +63,11 @@ NESTED = Told(
 )
 
 
-def test_a_sub_agent_goes_on_until_its_spawner_does_with_those_that_it_began() -> None:
+def test_folds_of_nested_sub_agents() -> None:
     assert beginnings(NESTED) == [(2, 9), (4, 7)]
-
-
-def test_a_fold_of_a_sub_agent_goes_by_the_name_of_who_acts_in_it() -> None:
     assert steps_of_sub_agent(NESTED, 2, 9) == FoldedSteps(2, 9, "helper")
     assert steps_of_sub_agent(NESTED, 4, 7) == FoldedSteps(4, 7, "inner")
-
-
-def test_all_that_a_call_began_belongs_under_it_and_its_answer_too() -> None:
-    finder = looked(NESTED)
+    finder = finder_of(NESTED)
     assert steps_under(NESTED, 1, finder) == FoldedSteps(2, 10, "helper", 1)
     assert steps_under(NESTED, 3, finder) == FoldedSteps(4, 8, "inner", 3)
     assert steps_under(NESTED, 5, finder) == FoldedSteps(6, 7, "", 5)
@@ -99,7 +75,7 @@ def test_all_that_a_call_began_belongs_under_it_and_its_answer_too() -> None:
     assert steps_under(NESTED, 10, finder) is None
 
 
-def test_two_sub_agents_one_after_the_other_are_two() -> None:
+def test_two_sub_agents_in_sequence() -> None:
     trace = Told(
         Step("c1:call", CALL),
         Step("c2:call", CALL),
@@ -111,11 +87,11 @@ def test_two_sub_agents_one_after_the_other_are_two() -> None:
         Step("c2:result", RESULT, parent="c2:call"),
     )
     assert beginnings(trace) == [(2, 4), (5, 7)]
-    assert steps_under(trace, 0, looked(trace)) == FoldedSteps(2, 5, "main", 0)
-    assert steps_under(trace, 1, looked(trace)) == FoldedSteps(5, 8, "main", 1)
+    assert steps_under(trace, 0, finder_of(trace)) == FoldedSteps(2, 5, "main", 0)
+    assert steps_under(trace, 1, finder_of(trace)) == FoldedSteps(5, 8, "main", 1)
 
 
-def test_parts_of_one_record_are_no_sub_agent() -> None:
+def test_sub_agents_of_files_and_parts_of_records() -> None:
     parts = Told(
         Step("u1"),
         Step("m1", CALL),
@@ -126,9 +102,6 @@ def test_parts_of_one_record_are_no_sub_agent() -> None:
         Step("m3/2", RESULT, parent="m1/2"),
     )
     assert beginnings(parts) == []
-
-
-def test_a_file_of_its_own_tells_of_a_sub_agent_that_nobody_named() -> None:
     trace = Told(
         Step("u1"),
         Step("t1/a", place="agent-1.jsonl line 1"),
@@ -137,13 +110,12 @@ def test_a_file_of_its_own_tells_of_a_sub_agent_that_nobody_named() -> None:
     assert beginnings(trace) == [(1, 3)]
 
 
-def test_what_is_not_over_goes_up_to_what_was_looked_at() -> None:
+def test_an_open_sub_agent_ends_at_the_last_known_step() -> None:
     finder = SubAgentFinder()
     finder.read(NESTED.span(index) for index in range(4))
     assert finder.beginning_at(2) == (2, 4)
     finder.read(NESTED.span(index) for index in range(4, 8))
-    assert finder.beginning_at(2) == (2, 8)
-    assert finder.beginning_at(4) == (4, 7)
+    assert (finder.beginning_at(2), finder.beginning_at(4)) == ((2, 8), (4, 7))
 
 
 class Threaded(Told):
@@ -154,26 +126,25 @@ class Threaded(Told):
         return len(threads) == 1
 
 
-@pytest.mark.parametrize("slices", range(1, 12))
-def test_what_is_of_one_thread_is_passed_over(slices: int) -> None:
+def test_steps_of_one_thread_are_skipped() -> None:
     trace = Threaded(*NESTED.steps)
-    finder = SubAgentFinder()
-    while finder.seen < len(trace):
-        finder.read_until(trace, min(len(trace), finder.seen + slices))
-    found = (finder.beginning_at(index) for index in range(len(trace)))
-    assert [block for block in found if block is not None] == [(2, 9), (4, 7)]
+    for slices in range(1, 12):
+        finder = SubAgentFinder()
+        while finder.seen < len(trace):
+            finder.read_until(trace, min(len(trace), finder.seen + slices))
+        found = (finder.beginning_at(index) for index in range(len(trace)))
+        assert [block for block in found if block is not None] == [(2, 9), (4, 7)], slices
 
 
 @pytest.mark.slow
-def test_a_long_thread_costs_two_spans_for_each_look_at_it() -> None:
+def test_a_long_thread_is_skipped() -> None:
     trace = GlancedTrace(100_000)
     finder = SubAgentFinder()
     finder.read_until(trace, 100_000)
-    assert trace.asked == 2
-    assert finder.seen == 100_000
+    assert (trace.asked, finder.seen) == (2, 100_000)
 
 
-def test_a_step_with_a_million_children_is_followed_only_so_far() -> None:
+def test_a_million_steps_are_searched_in_part() -> None:
     trace = LongTrace(1_000_000)
     finder = SubAgentFinder()
     assert steps_under(trace, 5, finder) is None

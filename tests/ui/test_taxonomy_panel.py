@@ -1,4 +1,4 @@
-"""The taxonomy beside the trace: a row for each group and mode, and groups that fold."""
+"""The taxonomy beside the trace: rows of groups and modes, and folds."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def rows(panel: TaxonomyPanel) -> list[str]:
     return [panel.render_row(row, WIDTH).text.rstrip() for row in range(panel.row_count)]
 
 
-async def test_levels_take_no_rows_and_groups_fold() -> None:
+async def test_the_taxonomy_has_rows_and_folds() -> None:
     app = Shown()
-    async with app.run_test():
+    async with app.run_test() as pilot:
         panel = app.query_one(TaxonomyPanel)
         panel.show_taxonomy(desk())
         opened = [
@@ -58,11 +58,6 @@ async def test_levels_take_no_rows_and_groups_fold() -> None:
         panel.show_states({})
         panel.go_to("wrong_tool")
         assert rows(panel) == opened
-
-
-async def test_the_names_above_give_way_and_a_click_folds() -> None:
-    app = Shown()
-    async with app.run_test() as pilot:
         panel = app.query_one(TaxonomyPanel)
         panel.show_taxonomy(desk())
         assert panel.render_row(0, 20).text == " T… › Choice of tool"

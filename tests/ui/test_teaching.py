@@ -1,10 +1,10 @@
-"""The loop of a judge that learns from people: align, teach, measure, make it the default."""
+"""A judge that learns from people: comparison, teaching, measurement, and default."""
 
 from __future__ import annotations
 
 import runpy
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -18,12 +18,11 @@ from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.judges.llm.teaching import default_judge, mistakes, versions
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
 from mast_tui.ui.judge_runs.teaching import TeachingScreen
-from mast_tui.workspace import Workspace
 from mast_tui.workspace.registers.hold_out import TracePart, set_split, trace_part
 from tests import waiting
 from tests.ui.office import Office, said
-from tests.ui.stage import MAST, Stage, stage
-from tests.ui.test_run_comparison import counts
+from tests.ui.stage import MAST, Stage, missing, stage
+from tests.ui.test_runs import counts
 
 ROOT = Path(__file__).parents[2]
 PRACTICE: Any = runpy.run_path(str(ROOT / "scripts" / "practice_server.py"))
@@ -59,7 +58,7 @@ def office(tmp_path: Path) -> Office:
     for name in NAMES:
         for who in ("alice", "bob"):
             office.label(who, name, {"1.3": (3, 8)})
-    with closing(Workspace.open(office.workspace)) as workspace:
+    with office.store() as workspace:
         set_split(workspace, 0, 0.5)
     return office
 
@@ -68,12 +67,12 @@ async def judge(office: Office) -> None:
     """Have the practice model judge all traces."""
     setup = configured_setup(MAST, read_judge_configuration())
     traces = [office.trace(name) for name in NAMES]
-    with closing(Workspace.open(office.workspace)) as workspace:
+    with office.store() as workspace:
         summary = await run_model_judge(setup, traces, workspace)
     assert not summary.failed
 
 
-async def asked(on: Stage) -> None:
+async def judge_ended(on: Stage) -> None:
     """Wait until the judge that is at work is through."""
     for _ in waiting.until(lambda: on.app.judge_at_work is None):
         await on.pilot.pause(0.01)
@@ -81,7 +80,6 @@ async def asked(on: Stage) -> None:
 
 
 async def teach_by_guideline(on: Stage, text: str) -> None:
-    """From the comparison with gold: write a guideline on 2.6, ask the next version, go there."""
     codes = [mode.code for mode in MAST.modes]
     await on.press("g", *"j" * (codes.index("2.6") + 1))
     await on.press("m")
@@ -91,12 +89,12 @@ async def teach_by_guideline(on: Stage, text: str) -> None:
     assert f"- {text}" in on.app.screen.detail.text
     await on.press("enter")
     await on.press("enter")
-    await asked(on)
+    await judge_ended(on)
     await on.press("R")
     await on.press("c")
 
 
-async def test_a_planted_error_is_seen_taught_and_gone(office: Office) -> None:
+async def test_a_judge_is_taught_by_an_example(office: Office) -> None:
     with practice_model(false_alarms={"2.6": "I restart it"}):
         await judge(office)
         async with stage(office.folder, workspace=office.workspace) as on:
@@ -109,8 +107,7 @@ async def test_a_planted_error_is_seen_taught_and_gone(office: Office) -> None:
             assert int(before["not in gold"]) == 5
             # The reason of the judge, and that people say the opposite.
             await on.press("tab")
-            assert "judge: present “I restart it”: it says" in on.text
-            assert "alice: absent" in on.text
+            assert not missing(on.text, "judge: present “I restart it”: it says", "alice: absent")
             await on.press("x")
             await on.press(*"it was asked to", "enter")
             assert "Marked as wrong" in said(on)
@@ -121,24 +118,22 @@ async def test_a_planted_error_is_seen_taught_and_gone(office: Office) -> None:
             words = teach.detail.text
             assert "1 example" in words
             assert '"mode": "2.6", "verdict": "absent", "rationale": "it was asked to"' in words
-            assert "cost" in words
-            assert "tokens in" in words
+            assert not missing(words, "cost", "tokens in")
             assert teach.detail.border_title is not None
             assert "tokens" in teach.detail.border_title
             await on.press("enter")
             assert "Ask practice about" in on.text
             await on.press("enter")
-            await asked(on)
+            await judge_ended(on)
             await on.press("R")
             await on.press("c")
-            assert ": better (p = " in on.text
-            assert "2.6 better" in on.text
+            assert not missing(on.text, ": better (p = ", "2.6 better")
             after = counts(on)
             assert after["not in gold"] == "0"
             assert float(after["TNR"][:4]) > float(before["TNR"][:4])
             await on.press("v")
             assert "is the judge that is asked from now on" in said(on)
-            with closing(Workspace.open(office.workspace)) as workspace:
+            with office.store() as workspace:
                 (version,) = versions(workspace, MAST.ref).values()
                 assert default_judge(workspace, MAST.ref) == version.judge
                 assert [one.reason for one in mistakes(workspace, MAST.ref)] == ["it was asked to"]
@@ -156,7 +151,7 @@ async def test_a_planted_error_is_seen_taught_and_gone(office: Office) -> None:
             assert "Back to the judge of the configuration" in said(on)
 
 
-async def test_a_guideline_teaches_too_and_used_up_traces_are_reported(office: Office) -> None:
+async def test_a_judge_is_taught_by_guidelines(office: Office) -> None:
     with practice_model(false_alarms={"2.6": "I restart it"}):
         await judge(office)
         async with stage(office.folder, workspace=office.workspace) as on:
@@ -170,7 +165,7 @@ async def test_a_guideline_teaches_too_and_used_up_traces_are_reported(office: O
             assert "These traces have measured 1 version before: they are used up" in on.text
 
 
-async def test_a_judge_that_is_right_has_nothing_to_learn(office: Office) -> None:
+async def test_a_correct_judge_has_nothing_to_learn(office: Office) -> None:
     with practice_model():
         await judge(office)
         async with stage(office.folder, workspace=office.workspace) as on:

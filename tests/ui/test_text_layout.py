@@ -1,9 +1,10 @@
-"""Where a long text breaks into rows: nothing is lost, nothing is too wide, and it is lazy."""
+"""The rows of a long text: complete, narrow enough, and computed on demand."""
 
 from __future__ import annotations
 
 import re
-from typing import SupportsIndex
+from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import example, given
@@ -11,14 +12,17 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from mast_tui.safe_text import safe_line
-from mast_tui.ui.text.layout import BLOCK_CHARS, TextLayout
+from mast_tui.ui.text.layout import BLOCK_CHARS, CHUNK_CHARS, UNWRAPPED, TextLayout, block_at
+from tests.ui.counting_text import CountingText
 
 JOINER = "\u200d"
-TROUBLE = (
+SPECIAL_CHARACTERS = (
     "\t\r\n \u200d\u0301\u202e\x1b\ufe0f界👩🏽",
     "\N{ARABIC LETTER BEH}\N{DEVANAGARI LETTER KA}\N{DEVANAGARI VOWEL SIGN I}[/]",
 )
-texts = st.text(st.one_of(st.sampled_from("".join(TROUBLE)), st.characters()), max_size=400)
+texts = st.text(
+    st.one_of(st.sampled_from("".join(SPECIAL_CHARACTERS)), st.characters()), max_size=400
+)
 texts_without_context = texts.map(lambda text: text.replace("\r", "").replace(JOINER, ""))
 """Texts of which any part looks like the same part of the whole."""
 
@@ -29,63 +33,41 @@ widths = st.integers(10, 60)
 def laid_out(text: str, width: int) -> TextLayout:
     layout = TextLayout(text, width)
     while not layout.complete:
-        layout.extend(layout.rows + 1000)
+        layout.work_out_next()
     return layout
 
 
-class CountingText(str):
-    """A text that counts the code points that are taken from it."""
-
-    taken = 0
-
-    def __getitem__(self, key: SupportsIndex | slice) -> str:
-        part = super().__getitem__(key)
-        self.taken += len(part)
-        return part
-
-
-@given(texts, widths)
-@example("", 10)
-@example("\n", 10)
-@example("a\r\n\r\nb\r", 10)
-@example("ten chars! ", 10)
-@example("\ufe0f" * 3 + "x" * 30, 10)
-@example("e" + "\u0301" * 50, 10)
-@example("x" * BLOCK_CHARS + "\r\n" + "y", 10)
-@example("x" * (BLOCK_CHARS - 1) + "\r\n" + "y", 10)
-@example("👩\u200d" * 40, 10)
-def test_the_rows_hold_the_text_in_order_and_nothing_twice(text: str, width: int) -> None:
+@given(texts, widths, st.integers(0, 3000))
+@example("", 10, 0)
+@example("\n", 10, 0)
+@example("a\r\n\r\nb\r", 10, 0)
+@example("ten chars! ", 10, 0)
+@example("\ufe0f" * 3 + "x" * 30, 10, 0)
+@example("e" + "\u0301" * 50, 10, 0)
+@example("x" * BLOCK_CHARS + "\r\n" + "y", 10, 0)
+@example("x" * (BLOCK_CHARS - 1) + "\r\n" + "y", 10, 0)
+@example("👩\u200d" * 40, 10, 0)
+@example("\u202e" * 30, 10, 0)
+@example("a" * 9 + "界" * 30, 10, 0)
+def test_rows_hold_the_text_in_order_and_fit(text: str, width: int, column: int) -> None:
     layout = laid_out(text, width)
     place = 0
+    starts = set()
     for index in range(layout.rows):
         row = layout.row(index)
         assert row.start == place
         assert row.start < row.end or row.start == row.end == len(text)
         assert row.shown == safe_line(re.sub(r"\r?\n\Z", "", text[row.start : row.end]))
+        assert cell_len(row.shown.removesuffix(" ")) <= width
+        assert row.start <= row.offset_at(column) <= max(row.start, row.end - 1)
         place = row.end
+        starts.add(row.start)
     assert place == len(text)
-
-
-@given(texts, widths)
-@example("ten chars! ", 10)
-@example("\u202e" * 30, 10)
-@example("a" * 9 + "界" * 30, 10)
-def test_no_row_is_wider_than_the_width_but_for_a_space_at_its_end(text: str, width: int) -> None:
-    layout = laid_out(text, width)
-    for index in range(layout.rows):
-        shown = layout.row(index).shown
-        assert cell_len(shown.removesuffix(" ")) <= width
-
-
-@given(texts, widths)
-def test_every_line_of_the_text_begins_a_row(text: str, width: int) -> None:
-    layout = laid_out(text, width)
-    starts = {layout.row(index).start for index in range(layout.rows)}
     assert {0, *(place + 1 for place, char in enumerate(text) if char == "\n")} <= starts
 
 
 @given(st.text("ab \n", max_size=300), widths)
-def test_words_that_fit_are_not_cut(text: str, width: int) -> None:
+def test_fitting_words_are_not_cut(text: str, width: int) -> None:
     layout = laid_out(text, width)
     longest = max((len(word) for word in text.split()), default=0)
     for index in range(1, layout.rows) if longest <= width // 2 else ():
@@ -95,7 +77,7 @@ def test_words_that_fit_are_not_cut(text: str, width: int) -> None:
 
 
 @given(texts, widths, st.data())
-def test_a_code_point_is_found_in_its_row(text: str, width: int, data: st.DataObject) -> None:
+def test_code_points_are_found_in_their_row(text: str, width: int, data: st.DataObject) -> None:
     offset = data.draw(st.integers(0, max(0, len(text) - 1)))
     layout = TextLayout(text, width)
     row = layout.row(layout.row_of(offset))
@@ -105,9 +87,7 @@ def test_a_code_point_is_found_in_its_row(text: str, width: int, data: st.DataOb
 
 
 @given(texts, widths, st.data())
-def test_what_is_shown_of_a_code_point_leads_back_to_it(
-    text: str, width: int, data: st.DataObject
-) -> None:
+def test_cells_lead_back_to_their_code_point(text: str, width: int, data: st.DataObject) -> None:
     layout = laid_out(text, width)
     row = layout.row(data.draw(st.integers(0, layout.rows - 1)))
     offset = data.draw(st.integers(row.start, max(row.start, row.end - 1)))
@@ -122,9 +102,7 @@ def test_what_is_shown_of_a_code_point_leads_back_to_it(
 
 
 @given(texts_without_context, widths, st.data())
-def test_a_quote_is_the_sum_of_its_parts_in_the_rows(
-    text: str, width: int, data: st.DataObject
-) -> None:
+def test_quotes_are_shown_in_parts(text: str, width: int, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     layout = laid_out(text, width)
@@ -138,52 +116,124 @@ def test_a_quote_is_the_sum_of_its_parts_in_the_rows(
     assert "".join(shown) == "".join(map(safe_line, text[start:end].split("\n")))
 
 
-@given(texts, widths, st.integers(0, 3000))
-def test_any_column_of_a_row_stands_for_a_code_point_of_it(
-    text: str, width: int, column: int
-) -> None:
-    layout = laid_out(text, width)
-    for index in range(layout.rows):
-        row = layout.row(index)
-        assert row.start <= row.offset_at(column) <= max(row.start, row.end - 1)
-
-
-@given(st.text("ab \n", max_size=200), st.integers(1, 5), widths)
-def test_rows_do_not_depend_on_how_far_one_looks_at_a_time(
-    text: str, step: int, width: int
-) -> None:
-    by_steps = TextLayout(text, width)
-    while not by_steps.complete:
-        by_steps.extend(by_steps.rows + step)
-    whole = laid_out(text, width)
-    assert [by_steps.row(i) for i in range(by_steps.rows)] == [
-        whole.row(i) for i in range(whole.rows)
-    ]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("x" * 10_000_000, id="one line of 10 MB"),
-        pytest.param("word and " * 1_100_000, id="10 MB of words in one line"),
-        pytest.param("a line of a log\n" * 200_000, id="200,000 lines"),
-        pytest.param("e" + "\u0301" * 1_000_000, id="one letter with a million accents"),
-    ],
+LINES = (
+    "",
+    "a line of a log",
+    "x" * 300,
+    "word and " * 70,
+    "x" * (BLOCK_CHARS - 1),
+    "y" * BLOCK_CHARS,
+    "z" * (BLOCK_CHARS + 1),
+    "w" * (BLOCK_CHARS + 2),
+    "many words " * 900,
+    "界" * 5000,
+    "e" + "\u0301" * 6000,
+    "👩\u200d" * 3000,
+    "\x1b\t" * 40,
 )
-def test_the_first_screen_looks_at_no_more_than_it_shows(text: str) -> None:
-    counted = CountingText(text)
-    layout = TextLayout(counted, 80)
-    layout.extend(50)
-    assert layout.rows >= 50
-    assert not layout.complete
-    for index in range(50):
-        layout.row(index)
-    assert counted.taken < 50 * 80 * 4 + 4 * BLOCK_CHARS
 
 
-def test_a_place_far_down_is_found_without_making_rows_of_what_is_behind_it() -> None:
-    text = CountingText("a line of a log\n" * 200_000)
+def mixed_text(seed: int) -> str:
+    random = Random(seed)
+    parts = []
+    for _ in range(80):
+        parts += [random.choice(LINES), random.choice(("\n", "\n", "\r\n", "\n\n", "\r"))]
+    return "".join(parts)
+
+
+seeds = pytest.mark.parametrize("seed", range(3))
+
+
+@pytest.mark.slow
+@seeds
+def test_blocks_are_the_same_from_any_offset(seed: int) -> None:
+    text = mixed_text(seed)
+    random = Random(seed)
+    place = 0
+    while place < len(text):
+        start, end = block_at(text, place)
+        assert start == place
+        assert start < end <= start + 2 * BLOCK_CHARS + 2
+        for offset in {end - 1, *(random.randrange(start, end) for _ in range(5))}:
+            assert block_at(text, offset) == (start, end)
+        place = end
+
+
+@pytest.mark.slow
+@seeds
+def test_rows_are_the_same_from_any_offset(seed: int) -> None:
+    text = mixed_text(seed)
+    whole = laid_out(text, 50)
+    rows = [whole.row(i) for i in range(whole.rows)]
+    assert rows[0].start == 0
+    assert all(a.end == b.start for a, b in pairwise(rows))
+    assert rows[-1].end == len(text)
+    random = Random(seed)
+    for _ in range(20):
+        layout = TextLayout(text, 50)
+        number = random.randrange(len(rows))
+        row = rows[number]
+        offset = random.randrange(row.start, row.end)
+        assert layout.row_at(offset) == row
+        step = random.randrange(-60, 60)
+        wanted = rows[max(0, min(number + step, len(rows) - 1))]
+        assert layout.step(offset, step) == wanted.start
+        assert layout.row(layout.row_of(offset)) == row
+    while not layout.complete:
+        layout.work_out_next()
+    assert [layout.row(i) for i in range(layout.rows)] == rows
+
+
+@pytest.mark.parametrize("text", ["\n", "\n" * 5000, "x" * CHUNK_CHARS, "x" * CHUNK_CHARS + "\n"])
+def test_a_final_line_break_opens_a_row(text: str) -> None:
+    layout = laid_out(text, 80)
+    rows = [layout.row(i) for i in range(layout.rows)]
+    assert sum(row.end - row.start for row in rows) == len(text)
+    assert (rows[-1].start == len(text)) is text.endswith("\n")
+    assert layout.row_of(len(text)) == len(rows) - 1
+
+
+def test_unwrapped_lines_are_rows() -> None:
+    text = "a\n" + "b" * 3000 + "\n" + "word " * 100 + "\n\nend"
+    layout = laid_out(text, UNWRAPPED)
+    assert [layout.row(i).shown for i in range(layout.rows)] == text.split("\n")
+
+
+LONG = {
+    "one line": lambda: "x" * 100_000_000,
+    "words": lambda: "word and " * 11_000_000,
+    "wide": lambda: "界面 " * 5_000_000,
+    "accents": lambda: "e" + "\u0301" * 10_000_000,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LONG)
+def test_steps_in_a_huge_text_read_few_chunks(name: str) -> None:
+    text = CountingText(LONG[name]())
+    looked = text.looked
     layout = TextLayout(text, 80)
-    offset = 16 * 1000 + 3
-    assert layout.row_of(offset) == 1000
-    assert text.taken < 2 * offset
+
+    def cost() -> int:
+        nonlocal looked
+        now, looked = text.looked - looked, text.looked
+        return now
+
+    few = 12 * CHUNK_CHARS
+    assert cost() < few
+    end = layout.step(len(text), 0)
+    assert cost() < few
+    assert layout.row_at(end).end == len(text) or layout.row_at(end).start == len(text)
+    cost()
+    top = layout.step(end, -40)
+    assert top < end
+    assert cost() < few
+    middle = layout.step(len(text) // 2, 0)
+    assert cost() < few
+    for _ in range(50):
+        middle = layout.step(middle, 39)
+    assert cost() < 50 * 2 * CHUNK_CHARS
+    layout.row(layout.rows // 3)
+    assert cost() < few
+    assert not layout.complete
+    assert len(layout._cached_starts) <= 16

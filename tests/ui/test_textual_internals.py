@@ -1,9 +1,4 @@
-"""What reaches past Textual's public interface: that it is there, and is called where that is
-relied on.
-
-A failure here after an update of Textual says which part of ``mast_tui.ui.textual_internals`` to
-look at; nothing else in ``mast_tui.ui`` may reach past Textual.
-"""
+"""The use of Textual's private interface: that it exists, and where it is called."""
 
 from __future__ import annotations
 
@@ -14,11 +9,12 @@ from importlib import import_module
 from inspect import isfunction
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any
+from typing import ClassVar
 
 import pytest
 import textual
 from rich import cells
+from rich.segment import Segment
 from textual._cells import cell_len
 from textual.app import App, ComposeResult
 from textual.content import Content
@@ -26,9 +22,9 @@ from textual.css.stylesheet import Stylesheet as TextualStylesheet
 from textual.geometry import Region, Size
 from textual.message_pump import MessagePump
 from textual.screen import Screen
+from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
-from textual.worker import Worker
 
 from mast_tui import ui
 from mast_tui.ui import textual_internals
@@ -41,6 +37,7 @@ from mast_tui.ui.textual_internals import (
     terminal_released,
     titles_of,
 )
+from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from tests.ui.settle import settle
 
 
@@ -55,64 +52,22 @@ from tests.ui.settle import settle
         (Widget._set_dirty, ["self", "regions"]),
     ],
 )
-def test_what_is_called_or_overridden_takes_what_it_took(
+def test_private_methods_have_their_parameters(
     method: Callable[..., object], parameters: list[str]
 ) -> None:
     assert list(inspect.signature(method).parameters) == parameters
 
 
-class Told(TextualApp):
-    """An app that notes what it hears."""
+class PlainApp(TextualApp):
+    """An app with one line of text."""
 
     CSS = "Static { height: 1; }"
-    BINDINGS = [("x", "note", "note")]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.heard: list[str] = []
 
     def compose(self) -> ComposeResult:
         yield Static("one")
 
-    def action_note(self) -> None:
-        self.heard.append("x")
 
-    def worker_failed(self, worker: Worker[Any], words: str) -> None:
-        self.heard.append(f"{worker.group}: {words.split(';')[0]}")
-
-
-async def test_an_error_in_a_worker_is_told_and_the_app_goes_on() -> None:
-    app = Told()
-    async with app.run_test() as pilot:
-
-        def broken() -> None:
-            raise KeyError("words of a trace")
-
-        app.run_worker(broken, thread=True, group="some")
-        await settle(pilot)
-        assert app.heard == ["some: unexpected error (KeyError)"]
-        assert app.crash is None
-        assert app.is_running
-        app._exception = None
-
-
-async def test_any_other_error_ends_the_app_with_a_log() -> None:
-    class Broken(Told):
-        def action_note(self) -> None:
-            raise KeyError("words of a trace")
-
-    app = Broken()
-    async with app.run_test() as pilot:
-        await pilot.press("x")
-        await settle(pilot)
-        assert isinstance(app._exception, KeyError)
-        app._exception = None  # run_test would raise it
-    assert app.crash is not None
-    assert app.crash.startswith("unexpected error (KeyError); the log is ")
-    assert app.return_code == 1
-
-
-async def test_a_screens_styles_are_asked_for_before_it_is_shown(tmp_path: Path) -> None:
+async def test_styles_of_a_screen_are_loaded_before_it_is_shown(tmp_path: Path) -> None:
     place = tmp_path / "one.tcss"
     place.write_text("Static { width: 7; }")
 
@@ -122,7 +77,7 @@ async def test_a_screens_styles_are_asked_for_before_it_is_shown(tmp_path: Path)
         def compose(self) -> ComposeResult:
             yield Static("two")
 
-    app = Told()
+    app = PlainApp()
     async with app.run_test() as pilot:
         await app.push_screen(Styled())
         await settle(pilot)
@@ -130,8 +85,8 @@ async def test_a_screens_styles_are_asked_for_before_it_is_shown(tmp_path: Path)
         assert app.screen.query_one(Static).size.width == 7
 
 
-async def test_the_border_is_set_without_drawing_and_the_size_that_is_scrolled_over() -> None:
-    app = Told()
+async def test_titles_and_sizes_are_set_without_drawing() -> None:
+    app = PlainApp()
     async with app.run_test():
         widget = app.query_one(Static)
         drawn: list[tuple[Region, ...]] = []
@@ -142,42 +97,10 @@ async def test_the_border_is_set_without_drawing_and_the_size_that_is_scrolled_o
         assert drawn == []
         set_virtual_size_undrawn(widget, Size(3, 400))
         assert widget.virtual_size == Size(3, 400)
-
-
-class Lines(RenderCache):
-    """A widget that counts how often it is drawn."""
-
-    drawn = 0
-
-    def render(self) -> str:
-        type(self).drawn += 1
-        return "line"
-
-
-async def test_a_widget_is_drawn_when_all_of_it_is_to_be_drawn_and_not_else() -> None:
-    class OneWidget(App[None]):
-        def compose(self) -> ComposeResult:
-            yield Lines()
-
-    app = OneWidget()
-    async with app.run_test() as pilot:
-        await settle(pilot)
-        widget = app.query_one(Lines)
-        crop = widget.size.region
-        before = widget.render_lines(crop)
-        assert widget.render_lines(crop) is before
-        widget.refresh()
-        assert widget.render_lines(crop) is not before
-
-
-async def test_an_app_without_a_terminal_has_given_none_back() -> None:
-    app = Told()
-    async with app.run_test():
         assert not terminal_released(app)
 
 
 def _private_names() -> set[str]:
-    """Names with an underscore that Textual's own classes define or set on themselves."""
     names = set()
     for path in Path(textual.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -204,7 +127,7 @@ class Parts(RenderCache, can_focus=True):
         return Content.styled("word", self.get_visual_style("parts--one"))
 
 
-async def test_parts_have_the_styles_that_textual_gives_them_once_they_are_drawn() -> None:
+async def test_components_have_the_styles_of_textual() -> None:
     class WithParts(TextualApp):
         AUTO_FOCUS = None
 
@@ -231,8 +154,7 @@ async def test_parts_have_the_styles_that_textual_gives_them_once_they_are_drawn
 
 
 @pytest.mark.lint
-def test_nothing_else_reaches_past_textual() -> None:
-    """No module of the screens uses a private name of Textual that it has not given itself."""
+def test_no_other_module_uses_private_names() -> None:
     private = _private_names()
     found = []
     root = Path(textual_internals.__file__).parent
@@ -245,7 +167,7 @@ def test_nothing_else_reaches_past_textual() -> None:
         name
         for tree in trees.values()
         for node in ast.walk(tree)
-        for name in _given(node)
+        for name in _names_set_by(node)
         if not name.startswith("__")
     }
     for path, tree in trees.items():
@@ -259,7 +181,7 @@ def test_nothing_else_reaches_past_textual() -> None:
     assert found == []
 
 
-def _given(node: ast.AST) -> list[str]:
+def _names_set_by(node: ast.AST) -> list[str]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return [node.name]
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -269,7 +191,7 @@ def _given(node: ast.AST) -> list[str]:
     return []
 
 
-def test_nothing_else_overrides_a_private_method() -> None:
+def test_no_other_module_overrides_private_methods() -> None:
     found = []
     for info in walk_packages(ui.__path__, f"{ui.__name__}."):
         module = import_module(info.name)
@@ -291,8 +213,134 @@ def test_nothing_else_overrides_a_private_method() -> None:
     ("text", "width"),
     [("कि", 2), ("កា", 2), ("မေ", 2), ("क्", 1), ("e\u0301", 1), ("한", 2), ("\u302e", 2)],
 )
-def test_a_spacing_mark_takes_a_cell_as_terminals_have_it(text: str, width: int) -> None:
+def test_spacing_marks_take_a_cell(text: str, width: int) -> None:
     count_spacing_marks()
     count_spacing_marks()
     assert cells.cell_len(text) == cell_len(text) == width
     assert sum(map(cells.get_character_cell_size, text)) == width
+
+
+HEIGHT = 6
+
+
+class Numbers(RenderCache):
+    """Lines that say how often they were made."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"numbers--part"}
+    DEFAULT_CSS = """
+    Numbers { height: 8; border: round red; color: #112233; }
+    Numbers .numbers--part { color: #445566; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = ["a"] * HEIGHT
+        self.made: list[int] = []
+
+    def render_line(self, y: int) -> Strip:
+        self.made.append(y)
+        style = self.rich_style + self.get_component_rich_style("numbers--part", partial=True)
+        return Strip([Segment(self.words[y].ljust(self.size.width), style)])
+
+
+class AppWithNumbers(App[None]):
+    def compose(self) -> ComposeResult:
+        yield Numbers()
+
+
+def kept_lines(widget: Numbers) -> list[str]:
+    return [strip.text for strip in widget.render_lines(widget.outer_size.region)]
+
+
+async def test_changed_lines_are_drawn_alone() -> None:
+    app = AppWithNumbers()
+    async with app.run_test(size=(20, 10)) as pilot:
+        widget = app.query_one(Numbers)
+        await pilot.pause()
+        widget.made.clear()
+        widget.words[2] = "b"
+        widget.words[4] = "not asked for"
+        widget.refresh(Region(0, 2, 5, 1))
+        await pilot.pause()
+        assert widget.made == [2]
+        assert [line[1] for line in kept_lines(widget)[1:-1]] == ["a", "a", "b", "a", "a", "a"]
+        widget.words[0], widget.words[5] = "first", "last"
+        widget.refresh(Region(0, 0, 5, 1), Region(0, 5, 5, 1))
+        await pilot.pause()
+        inner = [line[1:6].strip() for line in kept_lines(widget)[1:-1]]
+        assert inner == ["first", "a", "b", "a", "a", "last"]
+        widget.made.clear()
+        await pilot.resize_terminal(30, 10)
+        await pilot.pause()
+        assert set(widget.made) == set(range(HEIGHT))
+        assert {len(line) for line in kept_lines(widget)} == {30}
+        widget.border_title = "Title"
+        await pilot.pause()
+        assert "Title" in kept_lines(widget)[0]
+
+
+async def test_styles_are_cached_until_they_change() -> None:
+    app = AppWithNumbers()
+    async with app.run_test(size=(20, 10)) as pilot:
+        widget = app.query_one(Numbers)
+        await pilot.pause()
+        before = widget.rich_style
+        assert widget.rich_style is before
+        widget.refresh(Region(0, 1, 5, 1))
+        assert widget.rich_style is before
+        widget.styles.color = "blue"
+        await pilot.pause()
+        changed = widget.rich_style
+        assert changed.color is not None
+        assert changed.color.name == "#0000ff"
+
+
+async def test_another_theme_clears_the_cache() -> None:
+    class Themed(AppWithNumbers):
+        CSS = "Numbers { background: $primary; }"
+
+    app = Themed()
+    async with app.run_test(size=(20, 10)) as pilot:
+        widget = app.query_one(Numbers)
+        await pilot.pause()
+        before = list(widget.render_lines(widget.outer_size.region))
+        app.theme = "textual-light" if app.theme != "textual-light" else "nord"
+        await pilot.pause()
+        after = widget.render_lines(widget.outer_size.region)
+        assert [strip.text for strip in before] == [strip.text for strip in after]
+        assert before[3] != after[3]
+
+
+class Rows(VirtualLines):
+    """As high as it has rows."""
+
+    DEFAULT_CSS = "Rows { height: auto; }"
+    rows = 2
+
+    @property
+    def row_count(self) -> int:
+        return self.rows
+
+    def render_row(self, row: int, width: int) -> Strip:
+        return Strip.blank(width)
+
+
+class AppWithRows(App[None]):
+    def compose(self) -> ComposeResult:
+        yield Rows()
+
+
+async def test_heights_follow_the_number_of_rows() -> None:
+    app = AppWithRows()
+    async with app.run_test(size=(20, 10)) as pilot:
+        await pilot.pause()
+        rows = app.query_one(Rows)
+        heights = [rows.size.height]
+        for count in (5, 3):
+            rows.rows = count
+            rows.rows_changed()
+            # As where another widget asks for it before this one has come to rest.
+            app.screen._clear_arrangement_cache()
+            app.screen._refresh_layout()
+        await pilot.pause()
+        assert [*heights, rows.size.height] == [2, 3]

@@ -1,40 +1,34 @@
-"""The timeline as a widget: what it shows, where its cursor stands, and what that costs."""
+"""The timeline: filters, folds, sub-agents, and the cursor."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.ui.stage import SMALL, Stage, call, stage, write_trace
+from tests.ui.stage import SMALL, Stage, call, missing, stage, write_trace
 from tests.ui.test_sub_agents import CALL, RESULT, Step, Told
 
 
 def numbers(on: Stage) -> list[int]:
-    """The numbers of the spans that have a row, from 1."""
     timeline = on.annotate.timeline
     return [timeline.rows.index_at(row) + 1 for row in range(timeline.row_count)]
 
 
-async def test_only_some_spans_are_shown_and_the_cursor_stays_on_its_own(small: Path) -> None:
+async def test_the_cursor_of_a_filtered_timeline(small: Path) -> None:
     async with stage(small) as on:
         timeline = on.annotate.timeline
         await on.press(":", *"9", "enter")
         timeline.set_filter([1, 8, 11])
         await on.press()
         assert timeline.is_filtered
-        assert numbers(on) == [2, 9, 12]
-        assert on.number == 9
+        assert (numbers(on), on.number) == ([2, 9, 12], 9)
         assert "restart it now" in on.text
         await on.press("j", "1", "3")
         assert on.labels == {("1.3", 12, 12)}
         timeline.set_filter(None)
         await on.press()
         assert not timeline.is_filtered
-        assert numbers(on) == list(range(1, 13))
-        assert on.number == 12
-
-
-async def test_the_cursor_goes_to_the_nearest_span_that_is_shown(small: Path) -> None:
-    async with stage(small) as on:
+        assert (numbers(on), on.number) == (list(range(1, 13)), 12)
+        await on.undo_all()
         await on.press(":", *"9", "enter")
         on.annotate.timeline.set_filter([1, 9])
         await on.press()
@@ -43,10 +37,8 @@ async def test_the_cursor_goes_to_the_nearest_span_that_is_shown(small: Path) ->
         on.annotate.timeline.set_filter([1, 5, 9])
         await on.press()
         assert on.number == 10
-
-
-async def test_where_nothing_is_shown_the_cursor_keeps_its_span(small: Path) -> None:
-    async with stage(small) as on:
+        on.annotate.timeline.set_filter(None)
+        await on.undo_all()
         await on.press(":", *"9", "enter")
         on.annotate.timeline.set_filter([])
         await on.press("j", "G", "space", "1", "3")
@@ -54,10 +46,7 @@ async def test_where_nothing_is_shown_the_cursor_keeps_its_span(small: Path) -> 
         on.annotate.timeline.set_filter(None)
         await on.press("j")
         assert on.number == 10
-
-
-async def test_what_one_goes_to_is_shown_with_all_others_where_it_was_not(small: Path) -> None:
-    async with stage(small) as on:
+        await on.undo_all()
         on.annotate.timeline.set_filter([1, 8])
         await on.press(":", *"9", "enter")
         assert on.annotate.timeline.is_filtered
@@ -66,22 +55,7 @@ async def test_what_one_goes_to_is_shown_with_all_others_where_it_was_not(small:
         assert on.number == 7
 
 
-async def test_folds_come_back_with_the_spans_around_them(small: Path) -> None:
-    async with stage(small) as on:
-        await on.press("j", "j", "space")
-        on.annotate.timeline.set_filter([4, 5, 8])
-        await on.press()
-        assert numbers(on) == [5, 6, 9]
-        await on.press("space")
-        assert "while only some spans are shown" in on.message
-        on.annotate.timeline.set_filter(None)
-        await on.press()
-        assert on.annotate.timeline.row_count == 7 + 2
-
-
-async def test_the_first_row_of_a_run_says_how_often_it_comes_until_it_is_folded(
-    small: Path,
-) -> None:
+async def test_repeated_steps_are_marked_and_folded(small: Path) -> None:
     async with stage(small) as on:
         assert on.row(3).rstrip().endswith("repeated 3×")
         assert "repeated" not in on.row(5)
@@ -91,20 +65,36 @@ async def test_the_first_row_of_a_run_says_how_often_it_comes_until_it_is_folded
         await on.press("space")
         assert on.annotate.timeline.row_count == 12
         assert on.row(3).rstrip().endswith("repeated 3×")
+        await on.press("g")
+        await on.press("j", "j", "space")
+        on.annotate.timeline.set_filter([4, 5, 8])
+        await on.press()
+        assert numbers(on) == [5, 6, 9]
+        await on.press("space")
+        assert "while only some spans are shown" in on.message
+        on.annotate.timeline.set_filter(None)
+        await on.press()
+        assert on.annotate.timeline.row_count == 7 + 2
+        await on.press("g", "j", "j", "space")
+        await on.press(":", *"11", "enter", "1", "3", "k", "space")
+        assert numbers(on) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12]
+        assert not missing(on.row(10), "⋮ 1 step", "1.3 ●")
+        await on.press("space")
+        assert len(numbers(on)) == 12
+        assert "⋮" not in on.row(10)
+        await on.press("G", "space")
+        assert "no steps below it" in on.message
 
 
-async def test_a_run_of_any_length_is_folded_whole(tmp_path: Path) -> None:
+async def test_a_long_run_is_folded(tmp_path: Path) -> None:
     steps = [call(number, "look", '{"at": 1}') for number in range(5000)]
     path = write_trace(tmp_path / "long.json", [*SMALL[:2], *steps, SMALL[-1]])
     async with stage(path) as on:
         await on.press(":", *"2500", "enter", "space")
-        assert numbers(on) == [1, 2, 3, 4, 5003]
-        assert on.number == 4
+        assert (numbers(on), on.number) == ([1, 2, 3, 4, 5003], 4)
 
 
-async def test_nearly_equal_steps_are_folded_but_one_that_was_read_counts_for_itself(
-    tmp_path: Path,
-) -> None:
+async def test_similar_steps_are_folded_and_read_one_by_one(tmp_path: Path) -> None:
     long = "a long text that no row of the timeline can show as a whole " * 9
     steps = [call(number, "read", f'{{"page": {number}, "of": "{long}"}}') for number in range(6)]
     path = write_trace(tmp_path / "near.json", [*steps, SMALL[-1]])
@@ -117,20 +107,7 @@ async def test_nearly_equal_steps_are_folded_but_one_that_was_read_counts_for_it
         assert "Not read: #2 to #6" in on.text
 
 
-async def test_what_belongs_under_a_step_is_folded_into_its_row(small: Path) -> None:
-    async with stage(small) as on:
-        await on.press(":", *"11", "enter", "1", "3", "k", "space")
-        assert numbers(on) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12]
-        assert "⋮ 1 step" in on.row(10)
-        assert "1.3 ●" in on.row(10)
-        await on.press("space")
-        assert len(numbers(on)) == 12
-        assert "⋮" not in on.row(10)
-        await on.press("G", "space")
-        assert "no steps below it" in on.message
-
-
-async def test_the_steps_of_a_sub_agent_are_one_line(tmp_path: Path) -> None:
+async def test_steps_of_a_sub_agent_are_folded(tmp_path: Path) -> None:
     trace = Told(
         Step("u1"),
         Step("c1:call", CALL),
@@ -142,14 +119,13 @@ async def test_the_steps_of_a_sub_agent_are_one_line(tmp_path: Path) -> None:
         on.annotate.timeline.show_trace(trace)
         await on.press("j", "j", "space")
         assert numbers(on) == [1, 2, 3, 8, 9]
-        assert "⋮ " in on.text
-        assert "5 steps of helper (#3 to #7)" in on.text
+        assert not missing(on.text, "⋮ ", "5 steps of helper (#3 to #7)")
         await on.press("space", "k", "space")
         assert numbers(on) == [1, 2, 9]
         assert "⋮ 6 steps of helper" in on.row(2)
 
 
-async def test_unfolding_keeps_the_line_on_which_one_is(tmp_path: Path) -> None:
+async def test_unfolding_keeps_the_line_of_the_cursor(tmp_path: Path) -> None:
     steps = [call(number, "look", '{"at": 1}') for number in range(300)]
     path = write_trace(tmp_path / "long.json", [*SMALL, *steps, *SMALL])
     async with stage(path) as on:
@@ -160,18 +136,4 @@ async def test_unfolding_keeps_the_line_on_which_one_is(tmp_path: Path) -> None:
             number = on.number
             await on.press("k", "k", "space", "j", "j", "k", "k")
             await on.press("space", "j", "j")
-            assert timeline.cursor - round(timeline.scroll_y) == line
-            assert on.number == number
-
-
-async def test_a_repeated_step_is_shown_beside_the_one_that_it_repeats(tmp_path: Path) -> None:
-    steps = [call(n, "read", f'{{"file": "a.log", "offset": {50 * n}}}') for n in range(3)]
-    async with stage(write_trace(tmp_path / "near.json", [*SMALL[:2], *steps])) as on:
-        await on.press("G", "=")
-        assert "#4 and then #5" in on.text
-        assert '- {"file": "a.log", "offset": 50}' in on.text
-        assert '+ {"file": "a.log", "offset": 100}' in on.text
-        await on.press("escape")
-        assert "#4 and then #5" not in on.text
-        await on.press("g", "=")
-        assert "#1 repeats no step before it" in on.message
+            assert (timeline.cursor - round(timeline.scroll_y), on.number) == (line, number)

@@ -1,4 +1,4 @@
-"""What the timeline costs at any length, counted in spans asked for and lines drawn."""
+"""The cost of a long timeline, in spans read and lines drawn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from mast_tui.ui.trace_view.gutter import GutterMark, GutterMarks, MarkKind
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from tests.ui.long_trace import LongTrace
-from tests.ui.settle import settle
 
 HEIGHT = 24
 MOST = 8 * HEIGHT
@@ -39,22 +38,21 @@ class CountedTimeline(Timeline):
         return super().render_row(row, width)
 
 
-class Bare(App[None]):
-    """Nothing but a timeline."""
-
-    moved = 0
+class AppWithTimeline(App[None]):
+    """An app with a timeline alone."""
 
     def compose(self) -> ComposeResult:
+        self.moves: list[int] = []
         yield CountedTimeline(id="timeline")
 
     def on_virtual_lines_moved(self, event: VirtualLines.Moved) -> None:
-        self.moved += 1
+        self.moves.append(event.row)
 
 
 class Counts:
     """What one step has cost."""
 
-    def __init__(self, app: Bare, trace: LongTrace) -> None:
+    def __init__(self, app: AppWithTimeline, trace: LongTrace) -> None:
         self.app, self.trace = app, trace
         self.timeline = app.query_one(CountedTimeline)
         self.asked = self.drawn = self.made = self.moved = 0
@@ -62,10 +60,10 @@ class Counts:
     async def of(self, pilot: Pilot[None], step: Callable[[], object]) -> Counts:
         timeline, trace = self.timeline, self.trace
         await pilot.pause()
-        before = trace.asked, timeline.drawn, timeline.made, self.app.moved
+        before = trace.asked, timeline.drawn, timeline.made, len(self.app.moves)
         step()
         await pilot.pause()
-        after = trace.asked, timeline.drawn, timeline.made, self.app.moved
+        after = trace.asked, timeline.drawn, timeline.made, len(self.app.moves)
         self.asked, self.drawn, self.made, self.moved = (
             b - a for a, b in zip(before, after, strict=True)
         )
@@ -73,12 +71,12 @@ class Counts:
 
 
 @asynccontextmanager
-async def bare(
+async def timeline_of(
     trace: LongTrace, *, behind: bool = False
 ) -> AsyncIterator[tuple[Pilot[None], Counts]]:
     """A timeline with a trace, whose cost can be counted; without what goes on behind it, unless
     that is asked for: it would look at all million spans."""
-    app = Bare()
+    app = AppWithTimeline()
     async with app.run_test(size=(100, HEIGHT)) as pilot:
         counts = Counts(app, trace)
         counts.timeline.show_trace(trace)
@@ -87,14 +85,6 @@ async def bare(
             app.workers.cancel_all()
             await pilot.pause()
         yield pilot, counts
-
-
-async def test_a_million_spans_are_opened_by_looking_at_a_screenful() -> None:
-    trace = LongTrace(1_000_000)
-    async with bare(trace) as (_, counts):
-        assert counts.timeline.row_count == 1_000_000
-        assert trace.asked <= 1000
-        assert counts.timeline.facts.total == 1_000_000.0
 
 
 STEPS: dict[str, Callable[[Timeline], object]] = {
@@ -118,9 +108,13 @@ STEPS: dict[str, Callable[[Timeline], object]] = {
 }
 
 
-async def test_no_key_asks_for_more_than_is_on_screen() -> None:
-    async with bare(LongTrace(1_000_000)) as (pilot, counts):
+async def test_keys_read_only_visible_spans() -> None:
+    trace = LongTrace(1_000_000)
+    async with timeline_of(trace) as (pilot, counts):
         timeline = counts.timeline
+        assert timeline.row_count == 1_000_000
+        assert trace.asked <= 1000
+        assert timeline.facts.total == 1_000_000.0
         for name, step in STEPS.items():
             timeline.move_to(500_000 if timeline.row_count == 1_000_000 else 250_000)
             await counts.of(pilot, partial(step, timeline))
@@ -128,18 +122,14 @@ async def test_no_key_asks_for_more_than_is_on_screen() -> None:
             assert counts.drawn <= 2 * HEIGHT, name
 
 
-async def test_a_move_draws_two_lines_and_tells_of_it_once() -> None:
-    async with bare(LongTrace(1_000_000)) as (pilot, counts):
+async def test_changed_visible_rows_are_drawn_alone() -> None:
+    async with timeline_of(LongTrace(1_000_000)) as (pilot, counts):
         counts.timeline.go_to(500_000)
         await counts.of(pilot, lambda: counts.timeline.move_by(1))
         assert (counts.drawn, counts.made, counts.moved) == (2, 2, 1)
         counts.timeline.move_to(0)
         await counts.of(pilot, lambda: counts.timeline.move_by(-1))
         assert (counts.drawn, counts.made, counts.moved) == (0, 0, 0)
-
-
-async def test_what_is_off_screen_is_not_drawn() -> None:
-    async with bare(LongTrace(1_000_000)) as (pilot, counts):
         for step in (
             lambda: counts.timeline.show_range((400_000, 500_000)),
             lambda: counts.timeline.show_marks(
@@ -150,10 +140,6 @@ async def test_what_is_off_screen_is_not_drawn() -> None:
         ):
             await counts.of(pilot, step)
             assert counts.drawn == 0
-
-
-async def test_only_rows_that_look_different_are_drawn() -> None:
-    async with bare(LongTrace(1_000_000)) as (pilot, counts):
         for step in (
             lambda: counts.timeline.show_range((3, 4)),
             lambda: counts.timeline.show_range((2, 5)),
@@ -166,8 +152,8 @@ async def test_only_rows_that_look_different_are_drawn() -> None:
             assert counts.drawn == counts.made == 2
 
 
-async def test_marks_made_while_off_screen_are_there_when_one_comes_back() -> None:
-    async with bare(LongTrace(1000)) as (pilot, counts):
+async def test_marks_made_off_screen_are_drawn_later() -> None:
+    async with timeline_of(LongTrace(1000)) as (pilot, counts):
         timeline = counts.timeline
         timeline.move_to(500)
         timeline.show_marks(GutterMarks([(3, 3, GutterMark("1.3", MarkKind.OWN))]))
@@ -177,39 +163,9 @@ async def test_marks_made_while_off_screen_are_there_when_one_comes_back() -> No
         assert timeline.render_line(4) == timeline.render_row(4, 99)
 
 
-async def test_what_grows_is_drawn_only_where_it_comes_on_screen() -> None:
-    # Without times, as the bars of all rows change when a run turns out longer.
-    trace = LongTrace(10, lambda span: replace(span, start=None, end=None))
-    async with bare(trace) as (pilot, counts):
-        trace.length = 12
-        await counts.of(pilot, counts.timeline.show_new_spans)
-        assert counts.made == 2
-        trace.length = 999
-        await counts.of(pilot, counts.timeline.show_new_spans)
-        trace.length = 1_000_000
-        await counts.of(pilot, counts.timeline.show_new_spans)
-        assert counts.asked <= MOST
-        assert counts.timeline.row_count == 1_000_000
-
-
-async def test_no_span_is_looked_at_again_in_the_background_as_the_trace_grows() -> None:
-    trace = LongTrace(700)
-    async with bare(trace, behind=True) as (pilot, counts):
-        for length in (900, 3000, 3001, 6000):
-            trace.length = length
-            counts.timeline.show_new_spans()
-            await pilot.pause()
-        await settle(pilot)
-        assert counts.timeline.facts.seen == 6000
-        assert counts.timeline.facts.total == 6000.0
-        assert set(trace.asked_behind) >= set(range(700, 6000))
-        # Once for what its columns would tell, once for its thread.
-        assert max(trace.asked_behind.values()) == 2
-
-
-async def test_a_fold_of_most_spans_costs_what_a_small_one_does() -> None:
+async def test_a_large_fold_costs_as_much_as_a_small_one() -> None:
     trace = LongTrace(1_000_000)
-    async with bare(trace) as (pilot, counts):
+    async with timeline_of(trace) as (pilot, counts):
         timeline = counts.timeline
         timeline.rows.fold(FoldedRun(5, 900_005, 1))
         timeline.rows_changed()
@@ -221,7 +177,7 @@ async def test_a_fold_of_most_spans_costs_what_a_small_one_does() -> None:
         assert counts.asked <= MOST
 
 
-async def test_a_bar_follows_as_the_run_turns_out_longer_and_other_rows_stay() -> None:
+async def test_bars_follow_the_length_of_the_run() -> None:
     def change(span: Span) -> Span:
         return replace(span, start=0.0 if span.index < 3 else None, end=None)
 
@@ -229,7 +185,7 @@ async def test_a_bar_follows_as_the_run_turns_out_longer_and_other_rows_stay() -
         return replace(change(span), end=1000.0 if span.index == 900 else None)
 
     trace = LongTrace(1000, change)
-    async with bare(trace) as (pilot, counts):
+    async with timeline_of(trace) as (pilot, counts):
         timeline = counts.timeline
         trace.change = later
         facts = timeline.facts._replace(total=1000.0)
@@ -237,5 +193,4 @@ async def test_a_bar_follows_as_the_run_turns_out_longer_and_other_rows_stay() -
         message = Timeline.IndexGrown(trace, facts, False)
         await counts.of(pilot, lambda: timeline.post_message(message))
         assert counts.drawn == counts.made <= 3
-        assert timeline.render_line(3).text == before[3]
-        assert timeline.facts.total == 1000.0
+        assert (timeline.render_line(3).text, timeline.facts.total) == (before[3], 1000.0)

@@ -1,15 +1,25 @@
-"""The rows of a timeline in which some steps are folded away, or only some are shown."""
+"""Runs of equal steps, and the rows of a timeline with folds or a filter."""
 
 from __future__ import annotations
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mast_tui.ui.trace_view.folding import MAX_PERIOD, Fold, FoldedRun, FoldedSteps, TimelineRows
+from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
+from mast_tui.ui.trace_view.folding import (
+    MAX_PERIOD,
+    MAX_REACH,
+    Fold,
+    FoldedRun,
+    FoldedSteps,
+    TimelineRows,
+    run_at,
+    step_signature,
+)
 
 
 @st.composite
-def some_folds(draw: st.DrawFn) -> list[Fold]:
+def random_folds(draw: st.DrawFn) -> list[Fold]:
     found: list[Fold] = []
     for _ in range(draw(st.integers(0, 8))):
         first, length = draw(st.integers(1, 60)), draw(st.integers(1, 9))
@@ -37,8 +47,7 @@ def shown(rows: TimelineRows) -> list[tuple[int, Fold | None]]:
     return [rows.span_and_fold(row) for row in range(len(rows))]
 
 
-def worked_out(folds: tuple[Fold, ...], spans: int) -> list[tuple[int, Fold | None]]:
-    """What each row shows, found span by span."""
+def expected_rows(folds: tuple[Fold, ...], spans: int) -> list[tuple[int, Fold | None]]:
     lines: list[tuple[int, Fold | None]] = []
     for index in range(spans):
         fold = next((fold for fold in folds if fold.hidden_from <= index < fold.end), None)
@@ -53,13 +62,13 @@ def all_spans(folds: list[Fold]) -> int:
     return max((fold.end for fold in folds), default=0)
 
 
-@given(some_folds(), st.integers(0, 3))
+@given(random_folds(), st.integers(0, 3))
 @example([FoldedRun(0, 2, 1), FoldedRun(2, 4, 1)], 0)
 @example([FoldedSteps(2, 3, head=0), FoldedSteps(3, 4, head=1), FoldedRun(4, 8, 1)], 1)
-def test_each_row_shows_its_span_and_each_span_has_its_row(folds: list[Fold], more: int) -> None:
+def test_rows_and_spans_are_mapped(folds: list[Fold], more: int) -> None:
     spans = all_spans(folds) + more
     rows = rows_of(folds, spans)
-    expected = worked_out(rows.folds, spans)
+    expected = expected_rows(rows.folds, spans)
     assert shown(rows) == expected
     for index in range(spans):
         at, line = rows.span_and_fold(rows.row_of(index))
@@ -71,45 +80,35 @@ def test_each_row_shows_its_span_and_each_span_has_its_row(folds: list[Fold], mo
             assert line == hiding
             assert at == hiding.hidden_from <= index < hiding.end
         else:
-            assert at == hiding.head
-            assert rows.folded_under(at) == hiding
+            assert (at, rows.folded_under(at)) == (hiding.head, hiding)
 
 
-@given(some_folds())
-def test_the_last_fold_always_stays_and_no_span_is_in_two(folds: list[Fold]) -> None:
+@given(random_folds())
+def test_a_new_fold_replaces_those_it_overlaps(folds: list[Fold]) -> None:
     rows = TimelineRows()
     for fold in folds:
         rows.fold(fold)
         assert fold in rows.folds
+        heads = {fold.head: fold for fold in rows.folds if fold.head is not None}
         for index in range(all_spans(folds)):
-            assert sum(other.first <= index < other.end for other in rows.folds) <= 1
+            inside = [other for other in rows.folds if other.first <= index < other.end]
+            assert len(inside) <= 1
+            rows.grow(all_spans(folds))
+            assert rows.folded_at(index) == (heads.get(index) or (inside[0] if inside else None))
         for other in rows.folds:
             assert other.head is None or rows.hiding(other.head) is None
 
 
-@given(some_folds())
-def test_what_a_span_is_folded_with_is_known_wherever_it_stands_in_it(folds: list[Fold]) -> None:
-    rows = rows_of(folds, all_spans(folds))
-    heads = {fold.head: fold for fold in rows.folds if fold.head is not None}
-    for index in range(all_spans(folds)):
-        inside = [fold for fold in rows.folds if fold.first <= index < fold.end]
-        expected = heads.get(index) or (inside[0] if inside else None)
-        assert rows.folded_at(index) == expected
-
-
-@given(some_folds())
-def test_unfolding_leads_back_to_one_row_a_span(folds: list[Fold]) -> None:
+@given(random_folds())
+def test_unfolding_all_shows_one_row_for_each_span(folds: list[Fold]) -> None:
     rows = rows_of(folds, 80)
     for fold in rows.folds:
         rows.unfold(fold)
-    assert rows.folds == ()
-    assert shown(rows) == [(row, None) for row in range(80)]
+    assert (rows.folds, shown(rows)) == ((), [(row, None) for row in range(80)])
 
 
-@given(some_folds(), st.sets(st.integers(0, 79)), st.integers(0, 79))
-def test_only_what_is_asked_for_is_shown_and_the_nearest_stands_for_the_rest(
-    folds: list[Fold], wanted: set[int], index: int
-) -> None:
+@given(random_folds(), st.sets(st.integers(0, 79)), st.integers(0, 79))
+def test_a_filter_shows_its_spans(folds: list[Fold], wanted: set[int], index: int) -> None:
     rows = rows_of(folds, 80)
     before = shown(rows)
     only = sorted(wanted)
@@ -125,29 +124,22 @@ def test_only_what_is_asked_for_is_shown_and_the_nearest_stands_for_the_rest(
     assert shown(rows) == before
 
 
-def test_what_is_added_to_the_end_counts_once_it_is_given_again() -> None:
+def test_filters_and_growing_traces() -> None:
     rows = rows_of([], 1_000_000)
     only = [5, 10]
     rows.set_filter(only)
     only.append(999_999)
-    assert len(rows) == 2
-    assert rows.index_at(rows.row_of(999_999)) == 10
+    assert (len(rows), rows.index_at(rows.row_of(999_999))) == (2, 10)
     rows.set_filter(only)
-    assert len(rows) == 3
-    assert rows.index_at(rows.row_of(999_999)) == 999_999
-
-
-def test_a_trace_that_grows_gains_rows_behind_its_folds() -> None:
+    assert (len(rows), rows.index_at(rows.row_of(999_999))) == (3, 999_999)
     rows = rows_of([FoldedRun(2, 8, 2), FoldedSteps(9, 10, head=8)], 10)
     assert len(rows) == 6
     rows.grow(1_000_000)
-    assert len(rows) == 1_000_000 - 4
-    assert rows.index_at(len(rows) - 1) == 999_999
+    assert (len(rows), rows.index_at(len(rows) - 1)) == (1_000_000 - 4, 999_999)
     assert rows.row_of(999_999) == len(rows) - 1
 
 
-def test_no_span_is_kept_for_a_million_rows() -> None:
-    """What is kept is the folds: going to any row and back needs nothing else."""
+def test_a_million_rows_keep_only_their_folds() -> None:
     rows = TimelineRows()
     rows.grow(1_000_000)
     rows.fold(FoldedSteps(10, 900_010, "helper"))
@@ -156,3 +148,79 @@ def test_no_span_is_kept_for_a_million_rows() -> None:
     assert rows.index_at(11) == 900_010
     kept = [value for value in vars(rows).values() if hasattr(value, "__len__")]
     assert all(len(value) <= 1 for value in kept)
+
+
+def is_run(steps: str, run: FoldedRun) -> bool:
+    cycle = steps[run.first : run.first + run.period]
+    return (
+        run.first >= 0
+        and run.end <= len(steps)
+        and run.times >= 2
+        and steps[run.first : run.end] == cycle * run.times
+    )
+
+
+def shortest_cycle_at(steps: str, index: int) -> int | None:
+    for period in range(1, MAX_PERIOD + 1):
+        for first in range(max(0, index - 2 * period + 1), index + 1):
+            if is_run(steps, FoldedRun(first, first + 2 * period, period)):
+                return period
+    return None
+
+
+@given(st.text("abc", min_size=1, max_size=30), st.data())
+def test_runs_are_whole_and_found_from_each_of_their_steps(steps: str, data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, len(steps) - 1))
+    run = run_at(index, len(steps), steps.__getitem__)
+    period = shortest_cycle_at(steps, index)
+    assert (run.period if run else None) == period
+    if run is not None:
+        assert is_run(steps, run)
+        assert run.first <= index < run.end
+        before = FoldedRun(run.first - run.period, run.end, run.period)
+        assert before.first < 0 or not is_run(steps, before)
+        assert not is_run(steps, FoldedRun(run.first, run.end + run.period, run.period))
+
+
+def test_a_long_run_is_searched_within_reach() -> None:
+    asked: set[int] = set()
+
+    def equal(step: int) -> int:
+        asked.add(step)
+        return 0
+
+    run = run_at(500_000, 1_000_000, equal)
+    assert run is not None
+    assert run.first <= 500_000 < run.end
+    assert len(asked) <= 2 * MAX_REACH + 1
+
+
+def signature(
+    kind: SpanKind, *, agent: str = "a", name: str | None = None, preview: str = ""
+) -> object:
+    return step_signature(
+        Span(
+            0,
+            "k",
+            kind,
+            Role.AGENT,
+            agent,
+            name,
+            None,
+            None,
+            None,
+            SpanStatus.OK,
+            "",
+            preview,
+            True,
+        )
+    )
+
+
+def test_signatures_of_calls_have_arguments_and_those_of_results_do_not() -> None:
+    call, result = SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT
+    assert signature(result, preview="a") == signature(result, preview="b")
+    assert signature(result, name="ls") != signature(result, name="cat")
+    assert signature(call, preview="a") != signature(call, preview="b")
+    assert signature(call, agent="a") != signature(call, agent="b")
+    assert signature(call) != signature(SpanKind.MESSAGE)

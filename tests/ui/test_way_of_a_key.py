@@ -1,4 +1,4 @@
-"""What docs/architecture.md says of the way of a key, held against the way that one goes."""
+"""The files on the way of a key, as docs/architecture.md lists them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PACKAGE: Final = Path(mast_tui.__file__).parent
 PAGE: Final = PACKAGE.parent / "docs" / "architecture.md"
 
 
-class Followed:
+class CallRecorder:
     """The files of the package on the way of a key through the event loop and the writer thread.
 
     ``there`` are those from which a piece of work is queued, and then those in the writer thread
@@ -39,7 +39,7 @@ class Followed:
         self.back: list[str] = []
 
     @contextmanager
-    def following(self, writer: Executor) -> Iterator[None]:
+    def recording(self, writer: Executor) -> Iterator[None]:
         """Look at every call for a while."""
         assert threading.current_thread() is threading.main_thread()
         before = sys.getprofile()
@@ -81,17 +81,17 @@ def _is_row_of_timeline(frame: FrameType) -> bool:
     return isinstance(frame.f_locals.get("self"), Timeline)
 
 
-async def test_the_page_names_the_files_on_the_way(
+async def test_the_page_lists_the_files_on_the_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What was read, where one stands, and what the file's watcher brings, is no key's doing.
     monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
     monkeypatch.setattr(annotate, "SAVE_POSITION_EVERY", 3600.0)
     monkeypatch.setattr(annotate.AnnotateScreen, "written_elsewhere", lambda _: None)
-    followed = Followed()
+    followed = CallRecorder()
     async with stage(write_trace(tmp_path / "t.json"), workspace=tmp_path / "w.db") as on:
         await on.press("2", "2", "j", "1")
-        with followed.following(on.app.writes._thread):
+        with followed.recording(on.app.writes._thread):
             await on.send("3")
         assert on.labels == {("2.2", 1, 1), ("1.3", 2, 2)}
     page = PAGE.read_text("utf-8").partition("\n## The way of a key\n")[2].partition("\n## ")[0]

@@ -1,33 +1,46 @@
-"""While another program writes, the screen goes on; and what it writes is shown here."""
+"""Writes and drawing after a key, other programs and windows, and lost workspaces."""
 
 from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from textual.geometry import Region
+from textual.widget import Widget
 
 from mast_tui import writes
 from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.annotate.finish import MAX_DELAYS
+from mast_tui.ui.annotate.suggestions import SuggestionPanel
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.services import workspace as watch
 from mast_tui.ui.services.input_queue import InputQueue
-from mast_tui.workspace import Workspace
+from mast_tui.ui.trace_view.folding import FoldedRun
+from mast_tui.workspace import Event, NewEvent, Workspace
+from mast_tui.workspace.events.types import SpansRead
 from tests.ui.settle import settle
-from tests.ui.stage import MAST, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
+from tests.ui.stage import (
+    MAST,
+    SLUGS,
+    SMALL,
+    Stage,
+    call,
+    finding,
+    missing,
+    read_trace,
+    result,
+    stage,
+    suggest,
+    write_trace,
+)
 
 pytestmark = pytest.mark.usefixtures("every_frame")
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    return write_trace(tmp_path / "small.json")
 
 
 @pytest.fixture
@@ -44,8 +57,7 @@ def keys_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def somebody_writes(path: Path) -> Iterator[None]:
-    """Another program holds the right to write."""
+def other_program_writes(path: Path) -> Iterator[None]:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield
@@ -60,7 +72,12 @@ async def send(on: Stage, *keys: str) -> None:
     await until(on, lambda: queue.delivered >= taken + len(keys) or queue.blocked)
 
 
-async def nothing_to_note(on: Stage) -> None:
+def set_setting(on: Stage) -> None:
+    assert on.app.opened is not None
+    on.app.opened.workspace.set_setting("a", "b")
+
+
+async def write_reads_and_position(on: Stage) -> None:
     """Have written what is noted by the clock, so that only keys ask to write from now on."""
     on.annotate.drawn_spans.write()
     on.annotate.arrival.save_position()
@@ -73,76 +90,72 @@ async def until(on: Stage, condition: Callable[[], object]) -> None:
         if condition():
             return
         await on.pilot.pause(0.001)
-    raise AssertionError(f"waited in vain; the last line says {last_line(on)!r}")
+    raise AssertionError(f"waited in vain; the last line says {on.lines[-1]!r}")
 
 
-def last_line(on: Stage) -> str:
-    return on.lines[-1]
-
-
-def kept(place: Path) -> set[tuple[str, str | None]]:
-    """Mode and first span's key of every label on disk."""
+def labels_on_disk(place: Path) -> set[tuple[str, str | None]]:
     with closing(Workspace.open(place, create=False)) as store:
         return {(one.mode, one.target.first) for one in store.labels()}
 
 
-async def test_moves_and_labels_go_on_while_another_program_writes(
-    small: Path, place: Path
-) -> None:
+async def test_moves_labels_and_reads_wait_for_another_program(small: Path, place: Path) -> None:
     async with stage(small, workspace=place) as on:
         await on.press("j")
-        with somebody_writes(place):
+        with other_program_writes(place):
             await send(on, "1", "3", "j", "1", "4", "j", "j", "2", "6")
-            assert on.number == 5
-            assert on.labels == set()
-            await until(on, lambda: "Waiting for another program" in last_line(on))
-            assert "3 changes not saved" in last_line(on)
+            assert (on.number, on.labels) == (5, set())
+            await until(on, lambda: "Waiting for another program" in on.lines[-1])
+            assert "3 changes not saved" in on.lines[-1]
+            on.annotate.drawn_spans.write()
         await settle(on.pilot)
-        assert on.labels == {("1.3", 2, 2), ("1.4", 3, 3), ("2.6", 5, 5)}
-        assert on.number == 5
-        assert "Waiting" not in last_line(on)
-        trace = on.annotate.trace
-        assert trace is not None
+        assert (on.labels, on.number) == ({("1.3", 2, 2), ("1.4", 3, 3), ("2.6", 5, 5)}, 5)
+        assert "Waiting" not in on.lines[-1]
+        on.annotate.drawn_spans.write()
+        await settle(on.pilot)
+        trace = on.trace
+        assert {trace.span(index).key for index in range(4)} <= on.session.read
         expected = {
             (SLUGS[code], trace.span(number - 1).key)
             for code, number in (("1.3", 2), ("1.4", 3), ("2.6", 5))
         }
-    assert kept(place) == expected
+        await on.press("L")
+        workspace = on.app.workspace
+        with other_program_writes(place):
+            on.app.writes.do(lambda: workspace.carry_out(lambda: set_setting(on)))
+            await until(on, lambda: "Waiting for another program" in on.lines[-1])
+        await settle(on.pilot)
+        assert "Waiting" not in on.lines[-1]
+    assert labels_on_disk(place) == expected
 
 
-async def test_a_key_that_acts_on_what_waits_comes_after_it(small: Path, place: Path) -> None:
+async def test_keys_act_after_the_changes_they_wait_for(small: Path, place: Path) -> None:
     trace = read_trace(small)
     suggest(place, trace, [finding(trace, "1.3", 3, 3), finding(trace, "1.1", 10, 10)])
     async with stage(small, workspace=place) as on:
         await on.press("]")
         assert on.number == 3
-        with somebody_writes(place):
+        with other_program_writes(place):
             # Labelled is the evidence of the next suggestion, wherever the cursor was meanwhile.
             await send(on, "a", "1", "4")
-            assert on.number == 3
-            assert on.labels == set()
+            assert (on.number, on.labels) == (3, set())
         await settle(on.pilot)
-        assert on.number == 10
-        assert on.labels == {("1.3", 3, 3), ("1.4", 10, 10)}
-
-
-async def test_undo_takes_back_the_label_that_was_waited_for(small: Path, place: Path) -> None:
-    async with stage(small, workspace=place) as on:
-        with somebody_writes(place):
+        assert (on.number, on.labels) == (10, {("1.3", 3, 3), ("1.4", 10, 10)})
+        await on.undo_all()
+        with other_program_writes(place):
             await send(on, "1", "3", "u")
         await settle(on.pilot)
         assert on.labels == set()
         assert "taken back: 1.3" in on.message
 
 
-async def test_a_label_that_waited_in_vain_is_refused_and_shown_nowhere(
+async def test_a_label_is_refused_after_waiting(
     small: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with stage(small, workspace=place) as on:
         await on.press("j")
-        await nothing_to_note(on)
+        await write_reads_and_position(on)
         monkeypatch.setattr(writes, "PATIENCE", 0.1)
-        with somebody_writes(place):
+        with other_program_writes(place):
             await send(on, "1", "3")
             await until(on, lambda: "another program has been writing" in on.message)
             assert on.labels == set()
@@ -153,23 +166,9 @@ async def test_a_label_that_waited_in_vain_is_refused_and_shown_nowhere(
         assert on.labels == {("1.3", 2, 2)}
 
 
-async def test_reading_on_does_not_wait_and_is_noted_afterwards(small: Path, place: Path) -> None:
-    async with stage(small, workspace=place) as on:
-        with somebody_writes(place):
-            await send(on, "j", "j", "j")
-            on.annotate.drawn_spans.write()
-            assert on.number == 4
-        await settle(on.pilot)
-        on.annotate.drawn_spans.write()
-        await settle(on.pilot)
-        trace = on.annotate.trace
-        assert trace is not None
-        assert {trace.span(index).key for index in range(4)} <= on.session.read
-
-
 @pytest.mark.usefixtures("keys_alone")
 @pytest.mark.parametrize(("keys_come", "waits"), [(True, MAX_DELAYS), (False, 0)])
-async def test_what_was_read_is_noted_between_keys_and_once_in_a_while(
+async def test_reads_are_written_between_keys(
     keys_come: bool, waits: int, small: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with stage(small, workspace=place) as on:
@@ -185,11 +184,7 @@ async def test_what_was_read_is_noted_between_keys_and_once_in_a_while(
         assert len(on.session.read) > before
 
 
-# What another window does
-
-
 def label_elsewhere(place: Path, small: Path, code: str, number: int) -> None:
-    """The same annotator labels a span in another window."""
     trace = read_trace(small)
     with closing(Workspace.open(place)) as store:
         session = Session.open(store, trace, MAST, "alice", blind=False)
@@ -197,32 +192,13 @@ def label_elsewhere(place: Path, small: Path, code: str, number: int) -> None:
         session.toggle_label(SLUGS[code], Target(key, key), suggestions_on_screen=False)
 
 
-async def test_what_another_window_does_is_shown_without_a_key(small: Path, place: Path) -> None:
+async def test_changes_of_other_windows_and_judges_are_shown(small: Path, place: Path) -> None:
     async with stage(small, workspace=place) as on:
         await on.press("j", "1", "3")
         label_elsewhere(place, small, "1.4", 3)
         await until(on, lambda: on.labels == {("1.3", 2, 2), ("1.4", 3, 3)})
-        assert "In another window: 1.4" in on.message
-        assert "#3" in on.message
+        assert not missing(on.message, "In another window: 1.4", "#3")
 
-
-@pytest.mark.usefixtures("keys_alone")
-async def test_a_key_that_another_window_was_quicker_than_shows_what_stands_now(
-    small: Path, place: Path
-) -> None:
-    async with stage(small, workspace=place) as on:
-        await on.press("j")
-        label_elsewhere(place, small, "1.3", 2)
-        await on.press("1", "3")
-        # Nothing is taken off by a key that was to put it on; what stands is said and shown.
-        assert on.labels == {("1.3", 2, 2)}
-        assert "1.3 Step repetition on #2" in on.message
-        assert "had no effect" in on.message
-        assert any("1.3" in line for line in on.lines[2:20])
-
-
-async def test_what_a_judge_finds_in_another_program_is_shown(small: Path, place: Path) -> None:
-    async with stage(small, workspace=place) as on:
         await on.press("j")
         assert not on.session.suggestions
         trace = read_trace(small)
@@ -230,12 +206,19 @@ async def test_what_a_judge_finds_in_another_program_is_shown(small: Path, place
         await until(on, lambda: len(on.session.pending) == 1)
 
 
-# When the file is gone
+@pytest.mark.usefixtures("keys_alone")
+async def test_a_key_after_another_window_has_no_effect(small: Path, place: Path) -> None:
+    async with stage(small, workspace=place) as on:
+        await on.press("j")
+        label_elsewhere(place, small, "1.3", 2)
+        await on.press("1", "3")
+        # Nothing is taken off by a key that was to put it on; what stands is said and shown.
+        assert on.labels == {("1.3", 2, 2)}
+        assert not missing(on.message, "1.3 Step repetition on #2", "had no effect")
+        assert any("1.3" in line for line in on.lines[2:20])
 
 
-async def test_a_lost_workspace_is_told_at_once_and_all_of_it_is_written_back(
-    small: Path, place: Path
-) -> None:
+async def test_a_lost_workspace_is_written_again(small: Path, place: Path) -> None:
     async with stage(small, workspace=place) as on:
         await on.press("j", "1", "3")
         shutil.rmtree(place.parent)
@@ -245,13 +228,11 @@ async def test_a_lost_workspace_is_told_at_once_and_all_of_it_is_written_back(
         assert on.labels == {("1.3", 2, 2)}
         await on.press("j", "1", "4")
         assert on.labels == {("1.3", 2, 2), ("1.4", 3, 3)}
-    assert len(kept(place)) == 2
+    assert len(labels_on_disk(place)) == 2
 
 
 @pytest.mark.usefixtures("keys_alone")
-async def test_the_label_that_found_it_gone_is_kept_elsewhere_beside_what_lies_there_now(
-    small: Path, place: Path
-) -> None:
+async def test_a_replaced_workspace_is_saved_beside_it(small: Path, place: Path) -> None:
     async with stage(small, workspace=place) as on:
         await on.press("j", "1", "3")
         Workspace.open(place.with_name("other.db")).close()
@@ -262,12 +243,12 @@ async def test_the_label_that_found_it_gone_is_kept_elsewhere_beside_what_lies_t
         await settle(on.pilot)
         assert on.labels == {("1.3", 2, 2), ("1.4", 3, 3)}
         on.app.workspace.close()
-    assert kept(place) == set()
-    assert len(kept(place.with_name("w-rescued.db"))) == 2
+    assert labels_on_disk(place) == set()
+    assert len(labels_on_disk(place.with_name("w-rescued.db"))) == 2
 
 
 @pytest.mark.usefixtures("keys_alone")
-async def test_refusing_to_go_on_claims_nothing(small: Path, place: Path) -> None:
+async def test_a_refused_write_asks_again_on_labelling_alone(small: Path, place: Path) -> None:
     async with stage(small, workspace=place) as on:
         await on.press("j")
         shutil.rmtree(place.parent)
@@ -277,17 +258,7 @@ async def test_refusing_to_go_on_claims_nothing(small: Path, place: Path) -> Non
         await settle(on.pilot)
         assert on.labels == set()
         assert "deleted, moved or replaced" in on.message
-    assert not place.exists()
-
-
-@pytest.mark.usefixtures("keys_alone")
-async def test_after_a_refusal_only_labelling_asks_again(small: Path, place: Path) -> None:
-    async with stage(small, workspace=place) as on:
-        await on.press("j")
-        shutil.rmtree(place.parent)
-        await on.pilot.press("1", "4")
-        await until(on, lambda: isinstance(on.app.screen, Ask))
-        await on.pilot.press("n")
+        assert not place.exists()
         await on.press("j")
         on.annotate.arrival.save_position()
         on.annotate.drawn_spans.write()
@@ -298,10 +269,10 @@ async def test_after_a_refusal_only_labelling_asks_again(small: Path, place: Pat
         await on.pilot.press("w")
         await settle(on.pilot)
         assert on.labels == {("1.4", 3, 3)}
-    assert len(kept(place)) == 1
+    assert len(labels_on_disk(place)) == 1
 
 
-async def test_what_was_saved_is_brought_into_the_one_file_when_nobody_labels(
+async def test_changes_reach_the_file_when_idle(
     small: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "IDLE", 0.0)
@@ -312,15 +283,12 @@ async def test_what_was_saved_is_brought_into_the_one_file_when_nobody_labels(
 
         def is_whole() -> bool:
             shutil.copy(place, copy)
-            return len(kept(copy)) == 1
+            return len(labels_on_disk(copy)) == 1
 
         await until(on, is_whole)
 
 
-# Whose workspace it is
-
-
-async def test_a_workspace_that_others_may_write_is_opened_only_when_asked(small: Path) -> None:
+async def test_a_workspace_that_others_can_write_is_asked_about(small: Path) -> None:
     place = Path(".mast-tui") / "workspace.db"
     Workspace.open(place).close()
     place.chmod(0o666)
@@ -336,16 +304,80 @@ async def test_a_workspace_that_others_may_write_is_opened_only_when_asked(small
         assert on.labels == {("1.3", 1, 1)}
 
 
-async def test_waiting_is_said_in_every_screen(small: Path, place: Path, tmp_path: Path) -> None:
-    async with stage(small, workspace=place) as on:
-        await on.press("L")
-        with somebody_writes(place):
-            on.app.writes.do(lambda: on.app.workspace.carry_out(lambda: _set(on)))
-            await until(on, lambda: "Waiting for another program" in last_line(on))
+class Steps:
+    """The order of drawing and writing: the classes of drawn widgets, and ``disk``."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.taken: list[str] = []
+        refresh, append = Widget.refresh, Workspace.append
+
+        def refreshed(widget: Widget, *regions: Region, **how: bool) -> Widget:
+            self.taken.append(type(widget).__name__)
+            return refresh(widget, *regions, **how)
+
+        def appended(
+            workspace: Workspace, events: Sequence[NewEvent], **how: object
+        ) -> tuple[Event, ...]:
+            recorded = append(workspace, events, **how)  # type: ignore[arg-type]
+            if not any(isinstance(event.fact, SpansRead) for event in events):
+                self.taken.append("disk")
+            return recorded
+
+        monkeypatch.setattr(Widget, "refresh", refreshed)
+        monkeypatch.setattr(Workspace, "append", appended)
+
+
+async def test_a_label_is_written_before_it_is_drawn(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stage(small) as on:
+        await on.press("j", "1")
+        steps = Steps(monkeypatch)
+        on.annotate.action_digit("3")
         await settle(on.pilot)
-        assert "Waiting" not in last_line(on)
+        assert steps.taken.count("disk") == 1
+        assert "Timeline" not in steps.taken[: steps.taken.index("disk")]
+        assert {"HintBar", "TaxonomyPanel", "Timeline"} <= set(steps.taken)
+        assert on.labels == {("1.3", 2, 2)}
 
 
-def _set(on: Stage) -> None:
-    assert on.app.opened is not None
-    on.app.opened.workspace.set_setting("a", "b")
+async def test_an_answer_is_written_before_it_is_drawn(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, trace = tmp_path / "w.db", read_trace(small)
+    suggest(place, trace, [finding(trace, "1.3", 3, 3), finding(trace, "1.1", 10, 10)])
+    async with stage(small, workspace=place) as on:
+        await on.press("]")
+        steps = Steps(monkeypatch)
+        filled: list[str] = []
+        show_text = SuggestionPanel.show_text
+
+        def shown(panel: SuggestionPanel, text: str, *rest: object, **how: str) -> None:
+            filled.append(text)
+            show_text(panel, text, *rest, **how)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(SuggestionPanel, "show_text", shown)
+        on.annotate.action_accept()
+        await settle(on.pilot)
+        assert (steps.taken[0], len(filled)) == ("disk", len(on.annotate.suggestions.panels))
+        assert len(set(filled)) == 1
+        assert filled[0].startswith("1.1")
+        assert on.number == 10
+
+
+async def test_a_long_fold_is_recorded_as_one_run(tmp_path: Path) -> None:
+    repeats = 40
+    messages = [SMALL[0]]
+    for number in range(repeats):
+        messages += [call(number, "get_pods", "{}"), result(number, "Running " * 40)]
+    path = write_trace(tmp_path / "again.json", messages)
+    async with stage(path, workspace=tmp_path / "w.db") as on:
+        await on.press("j", "space", "j", "j")
+        fold = on.annotate.timeline.fold_at_cursor
+        assert isinstance(fold, FoldedRun)
+        on.annotate.drawn_spans.write()
+        await settle(on.pilot)
+        assert on.session.unread() == ()
+        written = on.session.workspace.reads("alice", on.session.trace_id, on.app.taxonomy.ref, 1)
+        assert len(written.runs) == 1
+        assert len(written.keys) < repeats
