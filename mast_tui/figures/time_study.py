@@ -260,7 +260,7 @@ def _anchoring_json(passes: Sequence[TimedPass], modes: Sequence[str]) -> Anchor
 def difference(
     passes: Sequence[TimedPass], amount: Callable[[TimedPass], Amount]
 ) -> CoefficientJson:
-    """Return a mean over passes with suggestions less that over passes without.
+    """Return the mean amount of passes with suggestions minus that of passes without.
 
     The difference of each annotator has the weight m·n/(m + n), where m and n are the units with
     and without suggestions (Cochran 1954, Biometrics 10:417-451). So differences between slow and
@@ -268,7 +268,7 @@ def difference(
 
     Args:
         passes: The passes of annotators who worked both ways.
-        amount: The function that returns the units of a pass and their sum.
+        amount: Returns the number of units of a pass, and the sum of the amount over them.
     """
     names = sorted({timed_pass.annotator for timed_pass in passes})
     traces = sorted({timed_pass.trace_id for timed_pass in passes})

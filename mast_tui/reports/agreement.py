@@ -881,7 +881,7 @@ class _TableMaker:
         *,
         unit: str = "",
     ) -> Row:
-        """Return the row of a table: of all annotators, or of the pair that is its subject.
+        """Return the row with the figures of a table, which is about all annotators or one pair.
 
         Args:
             ident: The id of the row.

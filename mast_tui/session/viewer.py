@@ -258,8 +258,10 @@ def viewer_of(
     """Return the viewer for a command; if the person leaves blind work, record that.
 
     The person of this login takes precedence over the name on the command line, so that nothing is
-    shown or recorded under another's name. ``Viewer.limited`` is True for a person who labels: who
-    has begun a trace, is an annotator of the study, has chosen blind or assisted work, or is new.
+    shown or recorded under another's name. In the viewer, ``limited`` is True for a person who
+    labels: someone who has begun a trace, is an annotator of the study, has chosen blind or
+    assisted work, or is new. ``named`` is the name on the command line if it is not that of the
+    login.
 
     Args:
         workspace: The workspace.

@@ -188,7 +188,7 @@ def library_view(
     withheld_traces = withheld_traces_of(workspace, study, annotator)
     label_counts = workspace.label_counts(annotator, taxonomy)
     waiting_counts = workspace.waiting_counts(annotator, taxonomy)
-    # In a retest all suggestions wait again, as for the empty name, which has answered none.
+    # In a retest all suggestions wait again: count them as for a person who has answered none.
     retest_waiting_counts = workspace.waiting_counts("", taxonomy) if retests else {}
     ids = dict.fromkeys([record.trace_id for record in workspace.traces()])
     view = {}

@@ -198,8 +198,8 @@ def is_view(step: RuleStep) -> bool:
 def _with_sentences(steps: Sequence[RuleStep]) -> tuple[RuleStep, ...]:
     """Return the steps with the agents' own sentences.
 
-    The first step with a line decides whether the line is an agent's own, because frameworks repeat
-    their prompt in each turn, and log an agent's messages again.
+    A line belongs to an agent if the first step with that line is speech of an agent. Later steps
+    do not count: frameworks repeat their prompt in each turn, and log agents' messages again.
     """
     owned_by_agents: dict[str, bool] = {}
     complete_steps = []

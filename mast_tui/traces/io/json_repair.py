@@ -635,13 +635,13 @@ def _decode_string(body: str) -> str:
 
 def _valid_escape(escape: re.Match[str]) -> str:
     """Return a valid escape for any escape or special character; empty if it is cut off."""
-    char = escape[0]
-    if char == '"':
+    text = escape[0]
+    if text == '"':
         return '\\"'
-    if char < " ":
-        return f"\\u{ord(char):04x}"
-    if char == "\\":
+    if text < " ":
+        return f"\\u{ord(text):04x}"
+    if text == "\\":
         return "" if escape.end() == len(escape.string) else "\\\\"
-    if char.startswith("\\u") and len(char) < len("\\u0000"):
+    if text.startswith("\\u") and len(text) < len("\\u0000"):
         return ""
-    return char
+    return text

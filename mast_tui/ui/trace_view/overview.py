@@ -124,7 +124,7 @@ class Cells:
 
         - a match of the search
         - a mark that begins here
-        - an error, if ``shows_errors``
+        - an error: ``shows_errors`` says that one is in the range and is to be shown
         - a mark that begins before
         - the most frequent kind of span
         """

@@ -287,7 +287,8 @@ def expected_answers(setup: Setup, workspace: Workspace | None) -> ExpectedAnswe
         statistics = workspace.answer_statistics(run_ids)
         if statistics.answers:
             longest = statistics.longest_request
-            # The longest request shows the limit only if one was too long or filled a context.
+            # The longest request tells the limit only if a request has reached that limit: one was
+            # refused as too long, or the longest is as long as a known size of contexts.
             has_limit = statistics.overflows > 0 or is_context_size(longest)
             return ExpectedAnswers(
                 answer=ceil((statistics.tokens_out + statistics.repeats_out) / statistics.answers),

@@ -185,7 +185,8 @@ class _Player(ModelClient):
         """Return the recorded reply to a request, or raise the recorded error.
 
         The most tokens of an answer depend on earlier answers of the run, so they can differ from
-        the recorded number. The outcome for the next higher number counts, or for the highest.
+        the recorded number. Of several records of the request, the one with the next higher number
+        is used; if there is none, the one with the highest number.
 
         Args:
             request: The request.

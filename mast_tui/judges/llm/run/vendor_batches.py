@@ -331,7 +331,8 @@ class VendorBatches:
     async def run(self, judge: BatchJudge) -> ModelRunSummary:
         """Send the requests unless a batch is pending, wait for the batch, and judge its answers.
 
-        Return the summary of the last judging, which is the first if nothing had to be sent.
+        The traces are first judged with the answers that are stored already. If none is missing,
+        that is all. Return the summary of the last judging.
 
         Args:
             judge: Judges the traces with the answers of a batch.

@@ -150,7 +150,7 @@ def _add_last_messages(messages: list[tuple[str, object]], walk: EventWalk) -> N
     spans = walk.spans
     first_index = spans.first_without_span([message for _pointer, message in messages])
     if first_index == 0 and any(step.kind is SpanKind.MESSAGE for step in spans.steps.steps):
-        return  # The events have the conversation in other words; it would be added twice.
+        return  # Events have shown all of the conversation, with other texts: do not add it again.
     for pointer, message in messages[first_index:]:
         spans.add(message, pointer, Acting(), walk.root.history, key=None)
 
