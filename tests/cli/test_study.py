@@ -70,6 +70,7 @@ def test_a_study_assigns_its_traces(cli: Cli) -> None:
         "overlap_traces": 3, "seed": 7, "blind": False, "withheld": 0.2, "retests": 0.1,
         "open_modes": "leave", "names": "shown", "judge_in_adjudication": "before",
         "boundaries": True, "reasons": True,
+        "redact": False,
     }  # fmt: skip
     own = queues(cli, "alice", "bob", "eve")
     assert sum(map(len, own)) == 13
