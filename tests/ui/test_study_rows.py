@@ -164,6 +164,7 @@ def test_changes_of_the_protocol_name_their_effect() -> None:
         "names_hidden": False,
         "boundaries": True,
         "reasons": True,
+        "redact": True,
     }
     assert values.keys() == EFFECTS.keys()
     for field, value in values.items():
