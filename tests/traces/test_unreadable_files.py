@@ -124,7 +124,7 @@ def test_an_unreadable_file_of_a_trial_is_a_problem(name: str, tmp_path: Path) -
         write_json(trial / "agent" / "trajectory.json", {**CHAT, "id": make.__name__})
         if name == "evaluation.json":
             (trial / "traces").mkdir()
-            (trial / "traces" / "stdout.log").write_text("one line\n")
+            (trial / "traces" / "stdout.log").write_text(f"one line of {make.__name__}\n")
         elif name == "results.json":
             (trial / "agent-logs").mkdir()
         make(trial / name)
