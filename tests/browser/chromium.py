@@ -1,4 +1,4 @@
-"""A headless Chromium that is told what to do through a pipe, with no network."""
+"""A headless Chromium that is controlled through a pipe, without network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, Final
 from tests.waiting import PATIENCE
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-"""What the program may be called."""
+"""Possible names of the program."""
 
 _OPTIONS: Final = (
     "--headless",
@@ -37,7 +37,7 @@ _OPTIONS: Final = (
 
 
 def chromium_path() -> str | None:
-    """Where the program lies, None where there is none."""
+    """Return the path of the program, None if there is none."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
@@ -64,7 +64,7 @@ class Page:
         self.send("Network.emulateNetworkConditions", offline=offline, **conditions)
 
     def send(self, method: str, **params: object) -> dict[str, Any]:
-        """What the browser answers to a command; raises ``AssertionError`` where it refuses."""
+        """Return the browser's answer to a command; fail if it is an error."""
         self._number += 1
         message: dict[str, object] = {"id": self._number, "method": method, "params": params}
         if self._session is not None:
@@ -126,7 +126,7 @@ class Page:
         self.send("Emulation.setEmulatedMedia", features=features)
 
     def value(self, expression: str) -> Any:
-        """What a JavaScript expression comes to, as JSON; ``AssertionError`` if it throws."""
+        """Return the value of a JavaScript expression; fail if it throws."""
         answer = self.send(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
@@ -134,7 +134,7 @@ class Page:
         return answer["result"].get("value")
 
     def said(self) -> list[str]:
-        """All that the page wrote to the console, and all errors."""
+        """Return the console messages and errors of the page."""
         found = []
         for event in self.events:
             params = event.get("params", {})
@@ -148,7 +148,7 @@ class Page:
         return found
 
     def asked_for(self) -> list[str]:
-        """The addresses that were asked for."""
+        """Return the requested addresses."""
         return [
             event["params"]["request"]["url"]
             for event in self.events

@@ -1,4 +1,4 @@
-"""The browser that the tests here look through."""
+"""The browser of these tests."""
 
 from __future__ import annotations
 

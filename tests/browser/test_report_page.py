@@ -12,7 +12,7 @@ from tests.figures.signatures.small_report import HOSTILE, small_report
 from tests.reports.small_extras import small_extras
 
 LONGEST_GROUP = 6_000
-"""So many CSS pixels a group takes on a screen 1280 wide, with all that is folded closed."""
+"""The highest group in CSS pixels at a width of 1280, with all folds closed."""
 
 FIGURES = """
 [...document.querySelectorAll("figure")].filter((one) => one.querySelector("svg")).map((figure) => {

@@ -1,4 +1,4 @@
-"""Somebody who uses the app in a browser."""
+"""A user of the app in a browser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENTER: Final = {"key": "Enter", "text": "\r", "windowsVirtualKeyCode": 13}
 
 
 class Visitor:
-    """Somebody before a page; ``text`` is what their app has drawn, from the page's socket."""
+    """A user of a page; ``text`` is what the app has drawn, read from the page's socket."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -47,7 +47,7 @@ class Visitor:
         return "\n".join(self._screen.display)
 
     def sees(self, words: str) -> None:
-        """Wait for words."""
+        """Wait for a text on the screen."""
         try:
             self.page.until(lambda: words in self.text)
         except AssertionError as error:
@@ -61,7 +61,7 @@ class Visitor:
             self.page.send("Input.dispatchKeyEvent", type="keyUp", **known)
 
     def click(self, words: str) -> None:
-        """Click on the first letter of words."""
+        """Click on the first letter of a text."""
         rows = self.text.split("\n")
         row = next(index for index, line in enumerate(rows) if words in line)
         cell = self.page.value(
@@ -77,7 +77,7 @@ class Visitor:
             self.page.send("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **at)
 
     def size(self) -> tuple[int, int]:
-        """Columns and lines that the page has told its app last."""
+        """Return the columns and lines that the page has sent to its app last."""
         said = [
             json.loads(event["params"]["response"]["payloadData"])
             for event in self.page.events
@@ -88,6 +88,6 @@ class Visitor:
 
 
 def labelled(workspace: Path) -> list[tuple[str, str]]:
-    """Who has labelled what, as it is on disk."""
+    """Return annotators and modes of the labels on disk."""
     with closing(Workspace.open(workspace)) as store:
         return sorted((label.annotator, label.mode) for label in store.labels())

@@ -1,4 +1,4 @@
-"""A desk with a trace on it, for the tests of sessions."""
+"""A workspace in memory with one trace, and targets in it."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ TEXTS = ("look at the pods", "kubectl get pods", "pods pods pods", "all is well"
 
 
 def span(number: int) -> Target:
-    """The span with this index."""
+    """Return the target of the span with this index."""
     return Target(f"k{number}", f"k{number}")
 
 
 def spans(first: int, last: int) -> Target:
-    """The spans with these indices and all between."""
+    """Return the target of a range of spans."""
     return Target(f"k{first}", f"k{last}")
 
 
 def finding(mode: str, first: int, last: int | None = None) -> Finding:
-    """A finding on a range of spans, without a quote."""
+    """Return a finding on a range of spans, without a quote."""
     end = first if last is None else last
     return Finding(mode, f"k{first}", f"k{end}", "because", 0.5)
 
 
 def review_of(session: Session, suggestion_id: str) -> Review | None:
-    """The annotator's last answer to a suggestion, as the workspace keeps it."""
+    """Return the annotator's last stored answer to a suggestion."""
     kept = session.workspace.reviews(
         annotator=session.annotator,
         trace_id=session.trace_id,
@@ -51,15 +51,15 @@ class Desk:
 
     @classmethod
     def set_up(cls) -> Desk:
-        """A new one."""
+        """Return a new workspace with a trace."""
         return cls(Workspace.open(":memory:"), trace_of(*TEXTS))
 
     def open(self, annotator: str = "alice", *, blind: bool = False) -> Session:
-        """Somebody sits down."""
+        """Open a session of an annotator."""
         return Session.open(self.workspace, self.trace, MAST, annotator, blind=blind)
 
     def judge(self, *findings: Finding, looks_at: Sequence[str] = MODES) -> None:
-        """A judge looks at the trace."""
+        """Store the findings of a judge on the trace."""
         store_judgement(
             self.workspace,
             judge=JUDGE,
@@ -77,7 +77,7 @@ def put(session: Session, mode: str, target: Target) -> str:
 
 
 def content(session: Session) -> dict[str, object]:
-    """What stands in the current pass, whatever the ids of labels are."""
+    """Return the content of the current pass without the ids of labels."""
     return {
         "labels": [
             (x.mode, x.target, x.note, x.confidence, x.severity, x.origin, x.suggestion)

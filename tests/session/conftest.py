@@ -1,4 +1,4 @@
-"""What every test of sessions begins with."""
+"""The workspace that tests of sessions start with."""
 
 from __future__ import annotations
 

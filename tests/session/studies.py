@@ -1,4 +1,4 @@
-"""A study over a few traces, for the tests of what it asks of its annotators."""
+"""A workspace in memory with a study over a few traces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.workspace.build import MAST, MODES, trace_of
 
 
 def study_of(traces: Sequence[str] = (), **values: object) -> Study:
-    """A study of alice and bob, assisted, of these traces."""
+    """Return an assisted study of alice and bob over these traces."""
     study = Study(MAST.ref, ("alice", "bob"), batches=(tuple(traces),), blind=False)
     return replace(study, **values)
 
@@ -45,11 +45,11 @@ class Class:
         )
 
     def open(self, trace_id: str, annotator: str = "alice", *, blind: bool = False) -> Session:
-        """Somebody sits down at a trace."""
+        """Open a session of an annotator on a trace."""
         return Session.open(self.workspace, self.traces[trace_id], MAST, annotator, blind=blind)
 
     def judge(self, *traces: str, findings: Sequence[Finding] = (finding(MODES[0], 0),)) -> None:
-        """A judge looks at traces."""
+        """Store the findings of a judge on traces."""
         for trace_id in traces:
             store_judgement(
                 self.workspace,
@@ -61,7 +61,7 @@ class Class:
             )
 
     def finish(self, *traces: str, annotator: str = "alice", mode: str | None = None) -> None:
-        """Somebody finishes traces, with this mode on the first span of each, if any."""
+        """Finish traces for an annotator, with a label of this mode on the first span, if any."""
         for trace_id in traces:
             session = self.open(trace_id, annotator)
             if mode is not None:
@@ -69,5 +69,5 @@ class Class:
             session.finish(open_modes="absent")
 
     def order(self, annotator: str = "alice") -> tuple[str, ...]:
-        """The traces of an annotator, in their order."""
+        """Return the traces of an annotator in their order."""
         return assigned(self.study, annotator)

@@ -302,7 +302,7 @@ KEYS: Final[Mapping[str, Callable[[Session], object]]] = {
     "redo": lambda s: s.redo(),
     "finish": lambda s: s.finish(open_modes="absent"),
 }
-"""What a person may do in a retest, in whatever order."""
+"""Actions in a retest, in any order."""
 
 
 @settings(deadline=None, max_examples=10)

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from mast_tui.labels import VerdictValue
-from mast_tui.session import QueueItem, QueueKind, progress, queue, register_open_trace
+from mast_tui.session import (
+    QueueItem,
+    QueueKind,
+    progress,
+    queue,
+    register_open_trace,
+    with_released_traces,
+)
 from mast_tui.study import retest_traces
 from mast_tui.workspace import Workspace
 from tests.session.build import finding, put, span
@@ -162,3 +169,8 @@ def test_progress_of_assigned_traces() -> None:
     alice, bob = progress(room.workspace, room.study)
     assert (alice.finished, alice.begun, alice.left) == (1, 1, alice.assigned - 1)
     assert ((bob.finished, bob.begun), len(alice.retests.to_come)) == ((0, 0), alice.planned)
+    released = with_released_traces(room.workspace, room.study, "alice")
+    (release,) = released.releases
+    assert (release.annotator, {*release.traces}) == ("alice", {*room.order()} - {first})
+    room.finish(*release.traces)
+    assert with_released_traces(room.workspace, room.study, "alice") == room.study

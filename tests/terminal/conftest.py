@@ -1,4 +1,4 @@
-"""The home that every test in a terminal starts from."""
+"""The home folder of tests in a terminal."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ USED: Final = (
     "sqlalchemy.dialects.sqlite.pysqlite",
     "textual.drivers.linux_driver",
 )
-"""What the app imports on its way, the most of it."""
+"""Most of the modules that the app imports."""
 
 
 def child(folder: str, rows: int, columns: int, words: list[str]) -> None:

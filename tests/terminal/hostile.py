@@ -1,4 +1,4 @@
-"""Texts that would like to take over a terminal, and a look at what it was sent."""
+"""Texts that try to control a terminal, and a check of what it was sent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOSTILE: Final = " ".join(
 
 
 def forbidden(raw: bytes) -> list[bytes]:
-    """What of the payloads a terminal was sent in a form that it obeys."""
+    """Return the payloads that a terminal would obey in what it was sent."""
     found = [
         text.encode()
         for text in (
@@ -55,12 +55,12 @@ def forbidden(raw: bytes) -> list[bytes]:
 
 
 def cell(terminal: Terminal, row: int, column: int) -> str:
-    """What stands in a cell; nothing in the second half of a wide character."""
+    """Return the character of a cell, nothing for the second half of a wide one."""
     return str(terminal.screen.buffer[row][column].data)
 
 
 def broken_rows(terminal: Terminal, dialog: str = "") -> list[str]:
-    """The rows in which a border is not where the one above it is.
+    """Return the rows in which a border is not below the one above it.
 
     Boxes are followed from their upper corners downwards to the lower ones; with a ``dialog``,
     which hides parts of those behind it, only the box with this title.
@@ -94,5 +94,5 @@ def until_whole(terminal: Terminal, dialog: str = "") -> None:
 
 
 def gone(words: str) -> Callable[[str], bool]:
-    """Whether these words have left the screen."""
+    """Return a check that a text has left the screen."""
     return lambda text: words not in text

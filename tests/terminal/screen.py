@@ -40,7 +40,7 @@ KEYS: Final = {
 
 
 SPACING_MARK: Final = "◌"
-"""What pyte draws for a vowel sign with a cell of its own, which it knows no width of."""
+"""The character that pyte draws for a vowel sign with its own cell."""
 
 
 class Screen(pyte.Screen):

@@ -34,7 +34,7 @@ TYPED: Final = (
     *(f"_{mode}" for mode in MODES[4:8]),
     *("j", "jj", "k", "3", "1", "u", "U", "t13", "vj21", "vjj33o", "G", "g"),
 )
-"""What a person types on the annotate screen."""
+"""Keys of the annotate screen."""
 
 NOTES: Final = ("late", "13", "j u")
 REPORTS: Final = (b"\x1b[O", b"\x1b[I", b"\x1b[200~13\n\x1b[201~", b"\x1b[<35;20;5M")

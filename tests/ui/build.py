@@ -1,4 +1,4 @@
-"""Small traces and taxonomies for tests of what the screens are made of."""
+"""Small traces and taxonomies in memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SmallTrace(MadeTrace):
 
 
 def taxonomy_of(*codes: str) -> Taxonomy:
-    """A taxonomy with a mode for each of these codes."""
+    """Return a taxonomy with a mode for each of these codes."""
     return from_dict(
         {
             "id": "own",

@@ -1,4 +1,4 @@
-"""What every test of the screens needs: a home of its own, a still cursor, a way to wait."""
+"""Fixtures of all tests of screens: an own home, a still cursor, and waiting."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.waiting import PATIENCE
 
 @pytest.fixture(autouse=True)
 def _home_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the configuration, data or workspace of whoever runs it."""
+    """Keep tests away from the files of the user who runs them."""
     home = tmp_path / "home"
     work = home / "work"
     work.mkdir(parents=True)
@@ -39,7 +39,7 @@ def _home_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_look_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An app looks for garbage after its start: here among all that other tests have left."""
+    """Skip the garbage collection after the start of an app."""
     monkeypatch.setattr(ui_app, "COLLECT_AFTER", 3600.0)
 
 
@@ -51,7 +51,7 @@ def _still_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _patient_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a pilot wait for a busy machine: by itself it gives up after 30 seconds."""
+    """Let a pilot wait longer than its 30 seconds."""
     wait = Pilot._wait_for_screen
 
     async def wait_for_screen(pilot: Pilot[None]) -> bool:

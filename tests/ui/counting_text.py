@@ -1,4 +1,4 @@
-"""A text that tells how much of it was looked at."""
+"""A text that counts how much of it was read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import SupportsIndex
 
 
 class CountingText(str):
-    """Counts the code points that are taken from it or searched through."""
+    """A text that counts the code points that are read or searched."""
 
     looked = 0
 

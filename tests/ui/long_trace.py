@@ -1,4 +1,4 @@
-"""A trace of any length that keeps no spans, and tells who asked for which."""
+"""Traces of any length that create their spans on demand and count them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LongTrace(MadeTrace):
         return self.made(index)
 
     def made(self, index: int) -> Span:
-        """The span, of which nobody is told that it was asked for."""
+        """Create a span without counting it."""
         span = Span(
             index=index,
             key=f"k{index}",
@@ -74,7 +74,7 @@ class LongTrace(MadeTrace):
 
 
 class GlancedTrace(LongTrace):
-    """Such a trace that tells of many spans at once, as one that is kept in columns does."""
+    """A long trace that also returns columns of spans."""
 
     def __init__(self, length: int, change: Change | None = None) -> None:
         super().__init__(length, change)
@@ -90,5 +90,5 @@ class GlancedTrace(LongTrace):
 
 
 def calling(span: Span, arguments: str, *, tool: str = "look") -> Span:
-    """The span as a call of a tool."""
+    """Return the span as a call of a tool."""
     return replace(span, kind=SpanKind.TOOL_CALL, name=tool, preview=arguments)

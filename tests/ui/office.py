@@ -18,8 +18,8 @@ from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import StudySet
 from tests.ui.stage import CODES, MAST, SLUGS, SMALL, Stage, read_trace, stage, write_trace
 
-Said = Mapping[str, "tuple[int, int] | str | VerdictValue"]
-"""By code: the spans (from 1) that are labelled, words that are quoted, or a verdict."""
+LabelsByCode = Mapping[str, "tuple[int, int] | str | VerdictValue"]
+"""By code of a mode: the labelled spans (from 1), a quote, or a verdict."""
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Office:
 
     @property
     def workspace(self) -> Path:
-        """The workspace's file."""
+        """The file of the workspace."""
         return self.folder.parent / "labels.db"
 
     @contextmanager
@@ -40,23 +40,23 @@ class Office:
             yield store
 
     def file(self, name: str) -> Path:
-        """Write a trace of its own under this name."""
+        """Write a trace under this name, and return its path."""
         first = {"role": "user", "content": f"{name}: find out why the checkout is slow."}
         return write_trace(self.folder / f"{name}.json", (first, *SMALL[1:]), id=name)
 
     def trace(self, name: str) -> Trace:
-        """The trace of this name, which is written where it is not there yet."""
+        """Read the trace of this name; write it first if it is missing."""
         path = self.folder / f"{name}.json"
         return read_trace(path if path.exists() else self.file(name))
 
     def label(
-        self, who: str, name: str, said: Said, *, note: str = "", finish: bool = True
+        self, who: str, name: str, labels: LabelsByCode, *, note: str = "", finish: bool = True
     ) -> None:
-        """Somebody labels a trace; what is not said of is absent once it is finished."""
+        """Label a trace for somebody, and finish it with all other modes absent."""
         trace = self.trace(name)
         with self.store() as store:
             session = Session.open(store, trace, MAST, who, blind=False)
-            for code, what in said.items():
+            for code, what in labels.items():
                 if isinstance(what, VerdictValue):
                     session.set_verdict(SLUGS[code], what)
                     continue
@@ -64,28 +64,28 @@ class Office:
                 session.toggle_label(SLUGS[code], target, suggestions_on_screen=False)
                 if note:
                     session.edit_label(session.labels[-1].id, note=note)
-            if not said:
+            if not labels:
                 session.mark_read([trace.span(0).key])
             if finish:
                 session.finish(open_modes="absent")
 
     def decisions(self, name: str) -> dict[str, Decision]:
-        """What is decided on a trace, by the code of its mode (and place)."""
+        """Return the decisions on a trace by code of the mode, with ``@`` for places."""
         with self.store() as store:
             found = store.decisions(self.trace_id(store, name), MAST.ref)
         return {CODES[d.mode] if d.is_verdict else f"{CODES[d.mode]}@": d for d in found}
 
     def passes(self, who: str, name: str) -> tuple[Pass, ...]:
-        """Somebody's passes over a trace."""
+        """Return an annotator's passes over a trace."""
         with self.store() as store:
             return store.passes(annotator=who, trace_id=self.trace_id(store, name))
 
     def adjudicates(self, who: str, name: str) -> bool:
-        """Whether somebody has begun to adjudicate a trace."""
+        """Return whether somebody has started to adjudicate a trace."""
         return any(one.kind is PassKind.ADJUDICATION for one in self.passes(who, name))
 
     def lose_order(self, *names: str) -> None:
-        """Delete the files of traces, and all that the workspace knows of where spans stand."""
+        """Delete the files of traces and the stored indices of spans."""
         with self.store() as store, store._database.writing() as connection:
             connection.exec_driver_sql("DELETE FROM span_indices")
         for name in names:
@@ -107,14 +107,14 @@ class Office:
         return study
 
     def trace_id(self, store: Workspace, name: str) -> str:
-        """The id of the trace of this name."""
+        """Return the id of the trace of this name."""
         return next(
             r.trace_id for r in store.traces() if r.path is not None and r.path.stem == name
         )
 
 
-def said(on: Stage) -> str:
-    """What the last line of the open room says."""
+def last_message(on: Stage) -> str:
+    """Return the message in the last line of the screen."""
     assert isinstance(on.app.screen, BaseScreen)
     return on.app.screen.hints.message
 

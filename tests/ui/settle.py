@@ -1,4 +1,4 @@
-"""Waiting for the app to have done what it was asked, without sleeping."""
+"""Waiting until the app is idle, without sleeping."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests import waiting
 Result = TypeVar("Result")
 
 POLL: Final = 0.002
-"""Seconds between two looks at what says nothing when it is done."""
+"""Seconds between two checks of threads and timers."""
 
 draw: Final = Screen._compositor_refresh
 """Draws what has changed on a screen."""
@@ -80,14 +80,14 @@ async def rest(app: App[Result], *, draws: bool = True) -> None:
 
 
 async def a_moment(app: App[Result]) -> None:
-    """Let the app rest, and then its threads and clocks go on; draw nothing."""
+    """Let the app, its threads and its timers run for a moment, without drawing."""
     await rest(app, draws=False)
     await asyncio.sleep(POLL)
     await rest(app, draws=False)
 
 
 async def still(pilot: Pilot[Result]) -> None:
-    """Wait until what is on screen stays as it is while nothing is left to do."""
+    """Wait until the screen no longer changes."""
     before: list[Strip] = []
     for _ in waiting.until(lambda: False):
         await settle(pilot)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Container, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,8 +13,10 @@ from typing import TypeVar
 
 from msgspec import structs
 from textual import events
+from textual.app import App, ComposeResult
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
+from textual.widget import Widget
 
 from mast_tui.labels import Evidence, Finding, Target
 from mast_tui.session import Session
@@ -45,7 +47,7 @@ Shown = set[tuple[str, int, int]]
 
 
 def call(number: int, name: str, arguments: str) -> Message:
-    """A message that calls a tool."""
+    """Return a message that calls a tool."""
     function = {"name": name, "arguments": arguments}
     return {
         "role": "assistant",
@@ -55,7 +57,7 @@ def call(number: int, name: str, arguments: str) -> Message:
 
 
 def result(number: int, text: str) -> Message:
-    """A message with what a tool has answered."""
+    """Return a message with the result of a tool."""
     return {"role": "tool", "tool_call_id": f"call_{number}", "content": text}
 
 
@@ -87,14 +89,14 @@ def write_trace(path: Path, messages: Sequence[Message] = SMALL, **fields: objec
 
 
 def write_runs(folder: Path, *names: str) -> None:
-    """Small traces of these names, each with a task of its own."""
+    """Write small traces of these names, each with its own task."""
     for name in names:
         steps: list[Message] = [{"role": "user", "content": f"task of {name}"}, *SMALL[1:]]
         write_trace(folder / f"{name}.json", steps, model="m-1")
 
 
 def read_trace(path: Path) -> Trace:
-    """The one trace of a file, read to its end."""
+    """Read the one trace of a file to its end."""
     trace = read_file(path, named=True).traces[0]
     read_fully(trace)
     return trace
@@ -109,7 +111,7 @@ def finding(
     quote: str | None = None,
     why: str = "because",
 ) -> Finding:
-    """A suggestion on spans ``first`` to ``last`` (from 1); the quote stands in the last."""
+    """Return a finding on spans ``first`` to ``last`` (from 1), with a quote from the last."""
     key = trace.span(last - 1).key
     evidence = None
     if quote is not None:
@@ -119,13 +121,13 @@ def finding(
 
 
 def with_words(found: Finding, **changes: object) -> Finding:
-    """The same with other evidence, in part."""
+    """Return a finding with changed evidence."""
     assert found.evidence is not None
     return replace(found, evidence=structs.replace(found.evidence, **changes))
 
 
 def suggest(workspace: Path, trace: Trace, findings: Iterable[Finding]) -> None:
-    """A judge has looked at a trace, before the app was started."""
+    """Store the findings of a judge on a trace."""
     store = Workspace.open(workspace)
     try:
         store.add_taxonomy(MAST)
@@ -148,7 +150,7 @@ def missing(shown: Container[str], *texts: str) -> list[str]:
 
 @dataclass(slots=True)
 class Stage:
-    """A running app, and what a test asks of it."""
+    """A running app, with the keys that a test presses and what it shows."""
 
     app: MastApp
     pilot: Pilot[None]
@@ -188,7 +190,7 @@ class Stage:
 
     @property
     def _left(self) -> bool:
-        """Whether the app is ending, and takes no more keys."""
+        """Whether the app is ending and takes no more keys."""
         return self.app.return_code is not None
 
     @property
@@ -201,6 +203,11 @@ class Stage:
         session = self.annotate.session
         assert session is not None
         return session
+
+    async def until(self, done: Callable[[], object]) -> None:
+        """Let the app go on until a condition holds."""
+        for _ in waiting.until(done):
+            await self.pilot.pause(0.01)
 
     async def undo_all(self) -> None:
         """Undo all changes to the open trace, and go to its first span."""
@@ -227,13 +234,18 @@ class Stage:
         return trace
 
     @property
+    def notices(self) -> list[str]:
+        """The notices in the corner of the screen."""
+        return [notice.message for notice in self.app._notifications]
+
+    @property
     def number(self) -> int:
         """The number of the span under the cursor, from 1."""
         return self.annotate.index + 1
 
     @property
     def message(self) -> str:
-        """What the last line says."""
+        """The message in the last line."""
         return self.annotate.hints.message
 
     @property
@@ -252,14 +264,14 @@ class Stage:
 
     @property
     def lines(self) -> list[str]:
-        """What is on the screen, a line a row."""
+        """The lines of the screen."""
         screen = self.app.screen
         strips = screen._compositor.render_strips(screen.size)
         return [strip.text for strip in strips]
 
     @property
     def text(self) -> str:
-        """What is on the screen."""
+        """The text of the screen."""
         return "\n".join(self.lines)
 
     def row(self, number: int) -> str:
@@ -273,7 +285,7 @@ _CHARACTERS = {"space": " ", "enter": "\r", "tab": "\t", "escape": "\x1b", "back
 
 
 def key_event(key: str) -> events.Key:
-    """What the terminal's driver makes of a key, given by its name or as a character."""
+    """Return the event of a key, given by its name or as a character."""
     if len(key) > 1:
         return events.Key(key, _CHARACTERS.get(key))
     return events.Key(_character_to_key(key), key)
@@ -292,7 +304,7 @@ async def stage(
     settled: bool = True,
     taxonomy: Taxonomy = MAST,
 ) -> AsyncIterator[Stage]:
-    """The app with these files open, quiet after its start unless ``settled`` is false."""
+    """Run the app on these files; wait until it is idle, unless ``settled`` is false."""
     if welcomed:
         remember_welcome()
     place = None if workspace is None else str(workspace)
@@ -305,3 +317,14 @@ async def stage(
             yield Stage(app, pilot)
     finally:
         app.workspace.close()
+
+
+class AppWith(App[None]):
+    """An app with a few widgets alone."""
+
+    def __init__(self, *widgets: Widget) -> None:
+        super().__init__()
+        self.widgets = widgets
+
+    def compose(self) -> ComposeResult:
+        yield from self.widgets

@@ -16,9 +16,8 @@ from mast_tui.ui.adjudicate.lists import COLUMNS, QueueRow, RowState
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.presence import Presence
-from tests import waiting
 from tests.adjudication.office import overrule
-from tests.ui.office import Office, adjudicate, adjudicating, row_at_cursor, said
+from tests.ui.office import Office, adjudicate, adjudicating, last_message, row_at_cursor
 from tests.ui.stage import MAST, SLUGS, finding, missing, stage, suggest
 
 PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValue.UNSURE
@@ -60,7 +59,10 @@ async def test_cursor_starts_on_the_first_conflict_and_nothing_is_decided(
         assert adjudicate(on).evidence.timeline.range == (2, 7)
         assert "get_pods" in str(adjudicate(on).evidence.span_view.border_title)
         await on.press("3")
-        assert "There is no side 3" in said(on)
+        assert "There is no side 3" in last_message(on)
+        await on.press("k", "1")
+        assert "Choose a conflict of this trace" in last_message(on)
+        await on.press("j")
         assert not conflicts.decisions("one")
         assert row_at_cursor(on) == "1.3 open"
         assert "Conversation reset" not in on.text
@@ -76,7 +78,7 @@ async def test_a_digit_decides_a_conflict_and_goes_on(conflicts: Office) -> None
     async with adjudicating(conflicts) as on:
         await on.press("1")
         assert row_at_cursor(on) == "3.1 open"
-        assert "1.3 Step repetition: present at #3 to #8, as alice · 2 to go" in said(on)
+        assert "1.3 Step repetition: present at #3 to #8, as alice · 2 to go" in last_message(on)
         decided = conflicts.decisions("one")["1.3"]
         assert (decided.value, decided.sides, decided.decided_by) == (PRESENT, ("alice",), "alice")
         assert places_of(conflicts, "one", decided) == [(3, 8)]
@@ -93,7 +95,7 @@ async def test_a_digit_decides_a_conflict_and_goes_on(conflicts: Office) -> None
         await on.press("u", "u")
         await on.press("1", "2", "_")
         assert "2.6@" not in conflicts.decisions("one")
-        assert "taken or not" in said(on)
+        assert "taken or not" in last_message(on)
         await on.press("u", "u")
         await on.press("1", "k")
         assert row_at_cursor(on) == "1.3 decided"
@@ -108,9 +110,9 @@ async def test_a_digit_decides_a_conflict_and_goes_on(conflicts: Office) -> None
             "3.1": ABSENT,
         }
         what_next = "Nothing left to decide: V exports the gold · K shows agreement"
-        assert said(on).startswith(what_next)
+        assert last_message(on).startswith(what_next)
         await on.press("]")
-        assert said(on) == what_next
+        assert last_message(on) == what_next
         assert "nothing left" in on.lines[0]
 
 
@@ -124,7 +126,7 @@ async def test_both_joins_the_places_of_all_who_say_present(office: Office) -> N
         assert (decided.value, decided.sides) == (PRESENT, ("alice", "bob"))
         assert (places_of(office, "one", decided), row_at_cursor(on)) == ([(3, 8)], "1.4 open")
         await on.press("b")
-        assert "No side says present" in said(on)
+        assert "No side says present" in last_message(on)
         assert list(office.decisions("one")) == ["1.3"]
 
 
@@ -189,7 +191,7 @@ async def test_undo_and_redo_of_decisions_last_over_a_restart(conflicts: Office)
         assert row_at_cursor(on) == "1.3 open"
         assert not conflicts.decisions("one")
         await on.press("u")
-        assert "Nothing to take back" in said(on)
+        assert "Nothing to take back" in last_message(on)
 
 
 async def test_the_judge_is_hidden_until_the_decision(conflicts: Office) -> None:
@@ -237,7 +239,7 @@ async def test_a_trace_with_an_open_pass_stays_hidden(conflicts: Office) -> None
     async with adjudicating(conflicts, "carol") as on:
         assert "finish it first" in on.text
         await on.press("enter", "a")
-        assert "finish it" in said(on)
+        assert "finish it" in last_message(on)
         assert not conflicts.adjudicates("carol", "one")
         assert "present" not in on.text
 
@@ -249,7 +251,7 @@ async def test_a_trace_without_file_is_adjudicated(conflicts: Office) -> None:
         assert row_at_cursor(on) == "1.3 open"
         assert not missing(on.text, "1 alice  present", "not on this machine")
         await on.press("e")
-        assert "file" in said(on)
+        assert "file" in last_message(on)
         await on.press("1")
         assert row_at_cursor(on) == "3.1 open"
 
@@ -285,7 +287,7 @@ async def test_braces_go_to_other_traces_and_undo_comes_back(conflicts: Office) 
         await on.press("}")
         assert row_at_cursor(on) == "1.4 open"
         await on.press(">")
-        assert "last trace" in said(on)
+        assert "last trace" in last_message(on)
         await on.press("{")
         assert row_at_cursor(on) == "1.3 open"
         await on.press("[")
@@ -348,9 +350,8 @@ async def test_decisions_of_others_appear_at_once(conflicts: Office) -> None:
             work = Adjudication(store, MAST, trace_id, "carol")
             overrule(work, SLUGS["1.3"], NOBODY)
             overrule(work, SLUGS["3.1"], NOBODY)
-        for _ in waiting.until(lambda: "carol" in said(on)):
-            await on.pilot.pause()
-        assert said(on) == (
+        await on.until(lambda: "carol" in last_message(on))
+        assert last_message(on) == (
             "carol has decided 1.3 Step repetition on one.json: absent, otherwise than you, "
             "and that counts · 1 more"
         )

@@ -13,8 +13,7 @@ from mast_tui.session import Session
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.ui.dialogs.dialog import NoteScreen
 from mast_tui.ui.study.guidelines import GuidelinesScreen
-from tests import waiting
-from tests.ui.office import Office, adjudicate, adjudicating, said
+from tests.ui.office import Office, adjudicate, adjudicating, last_message
 from tests.ui.stage import MAST, SLUGS, Stage, finding, missing, suggest
 
 CODE = "2.6"
@@ -100,7 +99,7 @@ async def test_one_key_decides_all_places(office: Office) -> None:
         for key, expected, message in cases:
             await on.press(key)
             assert gold(office) == expected
-            assert message in said(on)
+            assert message in last_message(on)
             assert "1 of 1 decided" in on.lines[0]
             assert row(on)[0] == "decided"
             await on.press("u")
@@ -113,10 +112,10 @@ async def test_one_key_decides_all_places(office: Office) -> None:
 async def test_single_places_are_dropped_changed_and_added(office: Office) -> None:
     async with adjudicating(office) as on:
         await on.press("tab")
-        assert "0 drops it alone" in said(on)
+        assert "0 drops it alone" in last_message(on)
         await on.press("j", "0")
         assert row(on) == ("open", "at #10 / #7")
-        assert "its other places are open" in said(on)
+        assert "its other places are open" in last_message(on)
         assert shown(on)[2:] == [(None, "settled", ["#2"]), (None, "dropped", ["#12"])]
         assert adjudicate(on).focused is adjudicate(on).evidence.sides
         await on.press("e", "k", "enter")
@@ -143,7 +142,7 @@ async def test_settled_places_are_shown_and_not_decided(office: Office) -> None:
         assert adjudicate(on).evidence.timeline.index == 1
         for key in ("0", "e", "l"):
             await on.press(key)
-            assert "not in question" in said(on)
+            assert "not in question" in last_message(on)
             assert isinstance(on.app.screen, AdjudicateScreen)
         assert (gold(office), row(on)[0]) == ([(2, 2)], "open")
 
@@ -205,9 +204,8 @@ async def test_a_decision_of_another_person_is_announced(office: Office) -> None
             again = adjudicate(on).queue.items[trace_id].question(row_now.mode + "@")
             assert again is not None
             work.decide_together(again.take_side("bob"))
-        for _ in waiting.until(lambda: "carol" in said(on)):
-            await on.pilot.pause()
-        assert said(on) == (
+        await on.until(lambda: "carol" in last_message(on))
+        assert last_message(on) == (
             "carol has decided 2.6 Reasoning-action mismatch: 1 of 3 places taken, as bob, "
             "otherwise than you, and that counts"
         )
@@ -245,7 +243,7 @@ async def test_a_changed_row_is_confirmed(office: Office) -> None:
         assert "1 changed since" in on.lines[0]
         assert row(on)[0] == "changed"
         await on.press("c")
-        assert "confirmed" in said(on)
+        assert "confirmed" in last_message(on)
         assert "changed since" not in on.lines[0]
 
 
@@ -263,7 +261,7 @@ async def test_sides_beyond_nine_are_numbered_and_taken_with_enter(tmp_path: Pat
         assert [mark.code for mark in marks.marks_on(9)] == ["10"]
         await on.press("tab", *["j"] * 9, "enter")
         assert gold(office, "p01") == [(10, 10)]
-        assert "as p10" in said(on)
+        assert "as p10" in last_message(on)
         await on.press("J")
         assert [mark.code for mark in adjudicate(on).evidence.timeline.marks.marks_on(9)] == [
             "10",
@@ -277,4 +275,4 @@ async def test_hidden_names_of_sides_are_letters(office: Office) -> None:
         assert "1 A  #" in on.text
         assert "alice" not in on.text
         await on.press("1")
-        assert said(on).count("as A") == 1
+        assert last_message(on).count("as A") == 1

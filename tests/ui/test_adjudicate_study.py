@@ -15,7 +15,7 @@ from mast_tui.ui.dialogs.dialog import NoteScreen
 from mast_tui.ui.study.guidelines import GuidelinesScreen
 from mast_tui.workspace.events.types import Decided
 from tests import waiting
-from tests.ui.office import Office, adjudicate, adjudicating, row_at_cursor, said
+from tests.ui.office import Office, adjudicate, adjudicating, last_message, row_at_cursor
 from tests.ui.stage import CODES, MAST, SLUGS, finding, missing, stage, suggest
 
 PRESENT, ABSENT = VerdictValue.PRESENT, VerdictValue.ABSENT
@@ -124,7 +124,7 @@ async def test_without_a_study_names_are_shown_and_reasons_are_optional(office: 
         assert "bob" not in on.text
         assert "names hidden" in on.lines[0]
         await on.press("m")
-        assert "decide first" in said(on)
+        assert "decide first" in last_message(on)
         await on.press("1")
         assert isinstance(on.app.screen, AdjudicateScreen)
         await on.press("m", *"late", "enter")
@@ -141,7 +141,7 @@ async def test_the_judge_is_shown_after_the_decision_by_a_key(office: Office) ->
     suggest(office.workspace, trace, [finding(trace, "3.1", 3, 8)])
     async with adjudicating(office) as on:
         await on.press("J")
-        assert "after the decision" in said(on)
+        assert "after the decision" in last_message(on)
         await on.press("1")
         assert row_at_cursor(on) == "3.1 open"
         await on.press("J")
@@ -157,12 +157,12 @@ async def test_agreed_modes_are_overruled_by_x_alone(office: Office) -> None:
     office.label("bob", "three", {"1.3": (3, 4)})
     async with adjudicating(office) as on:
         await on.press("x")
-        assert "v lists" in said(on)
+        assert "v lists" in last_message(on)
         await on.press("v", "}", "}")
         for _ in waiting.until(lambda: row_at_cursor(on) == "1.3 agreed"):
             await on.press("j")
         await on.press("1", "b", "0")
-        assert "x overrules" in said(on)
+        assert "x overrules" in last_message(on)
         assert not office.decisions("three")
         await on.press("x")
         assert office.decisions("three")["1.3"].value is ABSENT
@@ -177,7 +177,7 @@ async def test_agreed_modes_are_overruled_by_x_alone(office: Office) -> None:
 async def test_a_changed_side_is_shown_and_the_decision_confirmed(office: Office) -> None:
     async with adjudicating(office) as on:
         await on.press("1", "c")
-        assert "nothing to confirm" in said(on)
+        assert "nothing to confirm" in last_message(on)
     office.label("bob", "one", {"1.3": (3, 4)})
     async with adjudicating(office) as on:
         assert "1 changed since" in on.lines[0]
@@ -197,7 +197,7 @@ async def test_a_changed_side_is_shown_and_the_decision_confirmed(office: Office
         adjudicate(on).main_list.move_to(1)
         await on.press()
         await on.press("c")
-        assert "stays as it is" in said(on)
+        assert "stays as it is" in last_message(on)
 
 
 async def test_all_hidden_traces_are_taken_on_at_once(office: Office) -> None:
@@ -258,7 +258,7 @@ async def test_guidelines_are_written_edited_and_undone(office: Office) -> None:
         assert guidelines(office) == [("1.3", "[red]Twice[/red] is it", True)]
         await on.press("u", "u", "u")
         assert guidelines(office) == []
-        assert "Nothing of yours" in said(on)
+        assert "Nothing of yours" in last_message(on)
         await on.press("U", "U")
         assert [text for _, text, _ in guidelines(office)] == ["[red]Twice[/red] is it"]
         await on.press("}", "m", *"Not here", "enter")
@@ -270,7 +270,7 @@ async def test_guidelines_lead_to_their_decided_case(office: Office) -> None:
         await on.press("1", "1", "p", "{")
         assert "1.3 Step repetition" in on.lines[0]
         await on.press("enter")
-        assert "Tab finds one" in said(on)
+        assert "Tab finds one" in last_message(on)
         await on.press("tab", "enter")
         assert isinstance(on.app.screen, AdjudicateScreen)
         assert row_at_cursor(on) == "1.3 decided"
@@ -290,7 +290,7 @@ async def test_annotators_read_guidelines_without_hidden_cases(office: Office) -
         assert "write" not in on.lines[-1]
         assert "take back" not in on.lines[-1]
         await on.press("m")
-        assert "write them in adjudication" in said(on)
+        assert "write them in adjudication" in last_message(on)
         await on.press("escape")
         assert isinstance(on.app.screen, AnnotateScreen)
     async with stage(place, workspace=office.workspace, annotator="bob") as on:

@@ -15,8 +15,7 @@ from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.reports.agreement import AgreementScreen
 from mast_tui.ui.reports.agreement_traces import AgreementTracesScreen
 from mast_tui.ui.reports.lines import value_text
-from tests import waiting
-from tests.ui.office import Office, said
+from tests.ui.office import Office, last_message
 from tests.ui.stage import MAST, SLUGS, Stage, finding, missing, stage, suggest
 
 
@@ -102,7 +101,7 @@ async def test_figures_and_pages(finished: Office) -> None:
             on.screen(AgreementScreen).main_list.row == on.screen(AgreementScreen).main_list.rows[2]
         )
         await on.press("G", "a")
-        assert "choose a mode" in said(on).lower()
+        assert "choose a mode" in last_message(on).lower()
 
 
 async def test_intervals_are_explained(finished: Office) -> None:
@@ -136,7 +135,7 @@ async def test_hidden_traces_are_counted_as_adjudicator(finished: Office) -> Non
         await on.press("j")
         assert "look as adjudicator" not in on.lines[-1]
         await on.press("o")
-        assert "included already" in said(on)
+        assert "included already" in last_message(on)
 
 
 async def test_a_trace_with_an_open_pass_is_not_counted(finished: Office) -> None:
@@ -255,16 +254,14 @@ async def test_new_finishes_are_announced_and_counted_on_request(finished: Offic
         assert cells(on, "1.3")["n"] == "2"
         finished.label("alice", "three", {})
         finished.label("bob", "three", {}, finish=False)
-        for _ in waiting.until(lambda: "new since" in said(on)):
-            await on.pilot.pause()
-        assert said(on).startswith("1 new since")
+        await on.until(lambda: "new since" in last_message(on))
+        assert last_message(on).startswith("1 new since")
         finished.label("bob", "three", {})
-        for _ in waiting.until(lambda: "2 new since" in said(on)):
-            await on.pilot.pause()
+        await on.until(lambda: "2 new since" in last_message(on))
         assert cells(on, "1.3")["n"] == "2"
         await on.press("O")
         assert cells(on, "1.3")["n"] == "3"
-        assert "new since" not in said(on)
+        assert "new since" not in last_message(on)
 
 
 @pytest.fixture

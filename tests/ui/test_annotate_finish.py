@@ -8,7 +8,6 @@ import pytest
 
 from mast_tui.configuration import configuration_path
 from mast_tui.labels import PassKind, VerdictValue
-from tests import waiting
 from tests.ui.stage import (
     MAST,
     SLUGS,
@@ -29,7 +28,7 @@ def long(tmp_path: Path) -> Path:
     return write_trace(tmp_path / "long.json", repeating(2))
 
 
-async def test_finishing_and_editing_afterwards(small: Path, tmp_path: Path) -> None:
+async def test_finishing_and_editing_afterwards(small: Path) -> None:
     async with stage(small) as on:
         await on.press("1", "3", "_", "2", "6", "D")
         assert on.session.finished
@@ -114,8 +113,7 @@ async def test_the_last_finish_names_the_next_steps(tmp_path: Path) -> None:
         assert "next trace" in on.message
         assert "all your traces" not in on.message
         await on.press(">")
-        for _ in waiting.until(lambda: not on.session.unread()):
-            await on.pilot.pause()
+        await on.until(lambda: not on.session.unread())
         await on.press("D")
         assert on.session.finished
         assert "all your traces are finished: F4 exports · K shows agreement" in on.message

@@ -31,7 +31,7 @@ WORDS = "reading 37% of 120 MB"
 
 
 class Process:
-    """What is asked of a process that reads a document; it is over when the test says so."""
+    """A stand-in for a process that reads a document until the test ends it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -53,7 +53,7 @@ class Process:
 
 
 class Processes:
-    """Begins a process for each file whose name begins with ``big``, once."""
+    """Starts one process for each file named ``big*``."""
 
     def __init__(self) -> None:
         self.begun: list[Process] = []
@@ -67,7 +67,7 @@ class Processes:
 
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> Processes:
-    """In the place of those that would be begun for big documents."""
+    """Replace the processes that read big documents."""
     found = Processes()
     for module in (
         "mast_tui.ui.services.traces",

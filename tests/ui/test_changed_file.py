@@ -11,12 +11,12 @@ import pytest
 from mast_tui.traces.index import lines
 from mast_tui.traces.library import read_file, read_fully
 from tests.traces.rollouts import message, meta, write
-from tests.ui.stage import PLAN, SMALL, Stage, stage, write_trace
+from tests.ui.stage import PLAN, SMALL, stage, write_trace
 
 Change = Callable[[Path], object]
 
 LONG = "word " * 40_000
-"""So long that no text is read ahead with the one before it."""
+"""A text that is too long to be read with the one before it."""
 
 
 def pipe(path: Path) -> None:
@@ -63,11 +63,6 @@ def rollout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write(tmp_path / "traces", meta(), message("user", "go"), *said, name="run.jsonl")
 
 
-def notices(on: Stage) -> list[str]:
-    """Return the notices in the corner of the screen."""
-    return [notice.message for notice in on.app._notifications]
-
-
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_file_is_not_read(change: str, rollout: Path) -> None:
     do, reason = CHANGES[change]
@@ -88,13 +83,13 @@ async def test_nothing_is_quoted_or_copied_of_a_changed_file(
         await on.press("j", "j", "w", "1", "3")
         assert [label.target.quote for label in on.session.labels] == ["1"]
         assert "1 word word" in on.text
-        assert not notices(on)
+        assert not on.notices
         rollout.unlink()
         await on.press("j")
         assert on.number == 4
         reason = "the file has gone"
         assert f"[cannot be read: {reason}]" in on.text
-        (words,) = notices(on)
+        (words,) = on.notices
         assert words.startswith(f"run.jsonl has changed: {reason}.")
         await on.press("w")
         assert on.message == "This span cannot be read any more"
@@ -104,7 +99,7 @@ async def test_nothing_is_quoted_or_copied_of_a_changed_file(
         await on.press("1", "3")
         assert on.labels == {("1.3", 3, 3), ("1.3", 4, 4)}
         await on.press("j", "k")
-        assert len(notices(on)) == 1
+        assert len(on.notices) == 1
 
 
 async def test_a_quote_in_a_text_that_cannot_be_read(rollout: Path, tmp_path: Path) -> None:
@@ -124,7 +119,7 @@ async def test_text_in_memory_is_shown_and_the_change_announced(tmp_path: Path) 
         pipe(path)
         await on.press("j")
         assert PLAN in on.text
-        (words,) = notices(on)
+        (words,) = on.notices
         assert words.startswith(f"chat.json has changed: {CHANGES['pipe'][1]}.")
 
 

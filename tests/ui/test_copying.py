@@ -10,7 +10,6 @@ import pytest
 
 from mast_tui.ui.annotate.copying import location_of, whole_text
 from mast_tui.ui.services.external_programs import TERMINAL_CHARS, copied_words, tools
-from tests import waiting
 from tests.traces import rollouts
 from tests.ui.stage import PLAN, Stage, read_trace, stage, write_trace
 
@@ -94,8 +93,7 @@ async def test_the_answer_key_is_copied(
     async with stage(write_trace(tmp_path / "known.json", ground_truth="two pods")) as on:
         assert await copied_by(on, monkeypatch, "i", "y") == []
         assert "two pods" in kept.read_text("utf-8")
-        for _ in waiting.until(lambda: "Copied the answer key" in on.lines[-1]):
-            await on.pilot.pause()
+        await on.until(lambda: "Copied the answer key" in on.lines[-1])
         assert on.message.endswith("by xclip")
 
 

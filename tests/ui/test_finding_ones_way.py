@@ -103,7 +103,7 @@ async def test_a_broken_configuration_is_not_written(small: Path, tmp_path: Path
     path.write_text("theme = \n")
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("f9", *"nord", "enter")
-        assert any("The theme is not saved" in note.message for note in on.app._notifications)
+        assert any("The theme is not saved" in notice for notice in on.notices)
     assert path.read_text() == "theme = \n"
 
 
@@ -132,6 +132,7 @@ async def test_lists_of_choices_use_free_columns(small: Path, tmp_path: Path) ->
                 assert choice.name in shown
                 assert choice.detail in shown
             await on.pilot.resize_terminal(60, 24)
-            await on.press()
+            await on.press("down")
+            assert lines.cursor == 1
             assert on.app.screen.query_one(".dialog").outer_size.width <= 60
             await on.press("escape")

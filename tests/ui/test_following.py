@@ -44,13 +44,8 @@ def known(on: Stage) -> int:
 
 async def until(on: Stage, arrived: Callable[[], bool]) -> None:
     """Wait until the app has seen by itself what has come."""
-    for _ in waiting.until(arrived):
-        await on.pilot.pause()
+    await on.until(arrived)
     await settle(on.pilot)
-
-
-def notices(on: Stage) -> list[str]:
-    return [notice.message for notice in on.app._notifications]
 
 
 async def test_new_spans_are_shown_and_nothing_moves(tmp_path: Path) -> None:
@@ -141,8 +136,8 @@ async def test_a_replaced_or_cut_file_is_read_again_on_a_key(
     async with stage(path, workspace=tmp_path / "w.db") as on:
         await on.press("j", "1", "3")
         change(path)
-        await until(on, lambda: bool(notices(on)))
-        assert notices(on) == [f"run.jsonl has changed: {reason}. Press O to read it again"]
+        await until(on, lambda: bool(on.notices))
+        assert on.notices == [f"run.jsonl has changed: {reason}. Press O to read it again"]
         assert known(on) == 5
         await on.press("f5")
         await until(on, lambda: on.message == f"Read again, because {reason}: {left} spans")
@@ -212,8 +207,7 @@ async def test_ten_thousand_spans_arrive_while_keys_are_pressed(
         with written_in_pieces(path, data[:half]) as writer:
             for key in islice(cycle(("j", "1", "3", "j", "k", "f5", "j")), 70):
                 await on.send(key)
-            for _ in waiting.until(lambda: not writer.is_alive()):
-                await on.pilot.pause()
+            await on.until(lambda: not writer.is_alive())
         await settle(on.pilot)
         labelled, here = on.labels, on.number
         assert labelled

@@ -25,12 +25,11 @@ from mast_tui.ui.services.judging import JudgeDialog, tokens_of
 from mast_tui.ui.services.model_judge import Plan
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace
-from tests import waiting
 from tests.cli.test_judge_twins import write_trials
 from tests.judges.llm.made_answers import decisive, notes, said
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
 from tests.ui.office import Office
-from tests.ui.stage import SMALL, Stage, missing, stage, write_trace
+from tests.ui.stage import SMALL, missing, stage, write_trace
 from tests.waiting import PATIENCE
 
 KEY = "sk-made-up-for-this-test"
@@ -82,7 +81,7 @@ def model(
 
 
 class FakeRun:
-    """Stands in for asking a model; remembers with which plan."""
+    """A stand-in for asking a model that records its plans."""
 
     def __init__(self) -> None:
         self.plans: list[Plan] = []
@@ -101,16 +100,10 @@ class FakeRun:
 
 @pytest.fixture
 def model_run(monkeypatch: pytest.MonkeyPatch) -> FakeRun:
-    """What would be asked, where nothing is."""
+    """Replace the request to a model."""
     fake = FakeRun()
     monkeypatch.setattr("mast_tui.ui.services.judging.run_model", fake)
     return fake
-
-
-async def wait_for(on: Stage, wanted: Callable[[], object]) -> None:
-    """Wait until something holds, while a judge is at work."""
-    for _ in waiting.until(wanted):
-        await on.pilot.pause(0.01)
 
 
 async def test_the_rules_run_without_a_model(small: Path, tmp_path: Path) -> None:
@@ -179,10 +172,10 @@ async def test_waiting_for_an_answer_is_shown(
         async with stage(long, workspace=tmp_path / "w.db") as on:
             await on.press("J")
             await on.send("m")
-            await wait_for(on, lambda: server.chats and "no answer yet · waiting" in on.text)
+            await on.until(lambda: server.chats and "no answer yet · waiting" in on.text)
             assert len(server.chats) == 1
             await on.send("J", "y")
-            await wait_for(on, lambda: on.app.judge_at_work is None)
+            await on.until(lambda: on.app.judge_at_work is None)
 
 
 async def test_suggestions_appear_at_once_and_cancelling_keeps_them(
@@ -192,7 +185,7 @@ async def test_suggestions_appear_at_once_and_cancelling_keeps_them(
         async with stage(long, workspace=tmp_path / "w.db") as on:
             await on.press("J")
             await on.send("m")
-            await wait_for(on, lambda: on.session.pending)
+            await on.until(lambda: on.session.pending)
             assert len(on.session.pending) == 1
             assert not missing(on.text, "window 2 of", "1 found")
             # Keys go on meanwhile, and J asks before anything is stopped.
@@ -203,9 +196,9 @@ async def test_suggestions_appear_at_once_and_cancelling_keeps_them(
             await on.send("n")
             assert on.app.judge_at_work is not None
             await on.send("R")
-            await wait_for(on, lambda: "still at work" in on.text)
+            await on.until(lambda: "still at work" in on.text)
             await on.send("escape", "J", "y")
-            await wait_for(on, lambda: on.app.judge_at_work is None)
+            await on.until(lambda: on.app.judge_at_work is None)
             assert "was cancelled. What it answered is kept" in on.message
             assert (len(on.session.pending), on.session.workspace.judgements()) == (1, ())
     with model() as server:
@@ -231,7 +224,7 @@ async def test_suggestions_do_not_disturb_a_pending_digit(long: Path, tmp_path: 
             await on.send("j", "1")
             assert on.annotate.labelling.entry.has_begun
             go_on.set()
-            await wait_for(on, lambda: on.app.judge_at_work is None)
+            await on.until(lambda: on.app.judge_at_work is None)
             assert on.annotate.labelling.entry.has_begun
             assert on.number == 2
             assert on.session.pending
@@ -244,7 +237,7 @@ async def test_leaving_does_not_wait_for_a_model(long: Path, tmp_path: Path) -> 
         async with stage(long, workspace=tmp_path / "w.db") as on:
             await on.press("J")
             await on.send("m")
-            await wait_for(on, lambda: on.session.pending)
+            await on.until(lambda: on.session.pending)
     store = Workspace.open(tmp_path / "w.db")
     assert ([run.finished_at for run in store.runs()], len(store.labels())) == ([None], 1)
     store.close()
@@ -325,11 +318,11 @@ async def test_one_judge_runs_at_a_time(long: Path, tmp_path: Path) -> None:
             await on.press("J")
             await on.press("m")
             await on.send("enter")
-            await wait_for(on, lambda: on.app.judge_at_work is not None)
+            await on.until(lambda: on.app.judge_at_work is not None)
             await on.send("R", "J")
             assert isinstance(on.app.screen, Ask)
             await on.send("y")
-            await wait_for(on, lambda: on.app.judge_at_work is None)
+            await on.until(lambda: on.app.judge_at_work is None)
             assert "was cancelled" in on.text
 
 
@@ -377,9 +370,9 @@ async def test_a_cancelled_run_is_continued(long: Path, tmp_path: Path) -> None:
         async with stage(long, workspace=tmp_path / "w.db") as on:
             await on.press("J")
             await on.send("m")
-            await wait_for(on, lambda: on.session.pending)
+            await on.until(lambda: on.session.pending)
             await on.send("J", "y")
-            await wait_for(on, lambda: on.app.judge_at_work is None)
+            await on.until(lambda: on.app.judge_at_work is None)
             cancelled.set()
             await on.press("J", "enter")
             assert "has judged 1 trace" in on.message

@@ -14,7 +14,6 @@ from textual.widgets import Static
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.library.trace_list import LibraryList, LibraryRow
 from mast_tui.ui.widgets.virtual_lines import row_strip
-from tests import waiting
 from tests.ui.settle import settle
 from tests.ui.stage import SMALL, Stage, missing, stage, write_trace
 
@@ -91,8 +90,7 @@ async def test_equal_runs_are_marked(tmp_path: Path) -> None:
     (folder / "b.json").write_text(json.dumps({"history": steps, "question": SMALL[0]["content"]}))
     async with stage(folder, workspace=tmp_path / "w.db") as on:
         screen = library(on)
-        for _ in waiting.until(lambda: all(row.same_as for row in screen.table.rows)):
-            await on.pilot.pause()
+        await on.until(lambda: all(row.same_as for row in screen.table.rows))
         assert [row.same_as for row in screen.table.rows] == [("b.json",), ("a.json",)]
         assert not missing(on.text, "a.json ≡", "≡ The same run as b.json")
 

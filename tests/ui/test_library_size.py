@@ -18,7 +18,6 @@ from mast_tui.ui.library.trace_list import LibraryRow
 from mast_tui.ui.services import trace_catalog as catalog
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_scan import CachedTraces, FilesRead
-from tests import waiting
 from tests.ui.settle import settle
 from tests.ui.stage import Stage, stage, write_runs
 from tests.waiting import PATIENCE
@@ -81,8 +80,7 @@ async def test_the_first_frame_shows_cached_traces(
 
     monkeypatch.setattr(scanning.Scan, "__iter__", wait_and_walk)
     async with stage(runs, settled=False) as on:
-        for _ in waiting.until(lambda: isinstance(on.app.screen, LibraryScreen) and listed(on)):
-            await on.pilot.pause(0)
+        await on.until(lambda: isinstance(on.app.screen, LibraryScreen) and listed(on))
         assert listed(on) == [f"run-{number}" for number in range(11)]
         assert "checking …" in on.lines[0]
         gate.set()
@@ -205,8 +203,7 @@ async def test_leaving_does_not_wait_for_a_file(
 
     monkeypatch.setattr("mast_tui.ui.services.folder_scan.scan_paths", endless)
     async with stage(runs, settled=False) as on:
-        for _ in waiting.until(begun.is_set):
-            await on.pilot.pause(0)
+        await on.until(begun.is_set)
         await on.send("Q")
         assert on.app._exit
         readers = [one for one in threading.enumerate() if one.name == "read"]

@@ -100,7 +100,7 @@ def test_ranges_of_whole_missing_and_huge_targets() -> None:
 
 @dataclass(frozen=True)
 class Thing:
-    """Something that points at spans."""
+    """An object with a target and a mode."""
 
     target: Target
     mode: str

@@ -114,14 +114,14 @@ async def test_another_name_is_confirmed_and_blind(office: Office) -> None:
 async def test_a_given_name_outside_the_study_is_blind(office: Office) -> None:
     path = office.file("one")
     async with stage(path, workspace=office.workspace, annotator="root") as on:
-        told = [note.message for note in on.app._notifications]
+        told = on.notices
         assert "root is not in this study; these labels will not count" in told
         assert "root · blind" in on.lines[0]
         assert on.session.suggestions == ()
     async with stage(path, workspace=office.workspace, annotator="root", assisted=True) as on:
         assert on.session.suggestions_visible  # which is recorded
     async with stage(path, workspace=office.workspace, annotator="bob") as on:
-        assert not on.app._notifications
+        assert not on.notices
 
 
 async def test_a_name_from_before_the_study_is_asked_again(office: Office, tmp_path: Path) -> None:

@@ -15,9 +15,8 @@ from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.dialogs.dialog import NoteScreen
 from mast_tui.ui.open_codes import BARS, OpenCodesScreen, saturation_line
-from tests import waiting
 from tests.judges.llm.server import MODEL, ModelServer, answer
-from tests.ui.office import Office, said
+from tests.ui.office import Office, last_message
 from tests.ui.stage import MAST, Stage, missing, stage
 from tests.ui.test_judging import configure
 
@@ -92,7 +91,7 @@ async def test_groups_are_searched_and_open_their_place(office: Office) -> None:
         await on.press("escape")
         assert isinstance(on.app.screen, OpenCodesScreen)
         await on.press("/", *"namespace", "enter")
-        assert "1 place with namespace" in said(on)
+        assert "1 place with namespace" in last_message(on)
         assert "restarts the pod" not in on.text
         await on.press("/", *["backspace"] * 9, "enter")
         assert "restarts the pod" in on.text
@@ -109,31 +108,26 @@ async def test_tags_and_a_model_group_codes(
     async with stage(office.folder, workspace=office.workspace) as on:
         await on.press("+")
         await on.press("J")
-        assert "groups go by words" in said(on)
+        assert "groups go by words" in last_message(on)
         await on.press("/", *"restarts", "enter")
         await on.press("j", "t")
         assert isinstance(on.app.screen, NoteScreen)
         await on.press(*"Two words", "enter")
-        await shown(on, "one word")
+        await on.until(lambda: not missing(on.text, "one word"))
         await on.press(*["backspace"] * 9, *"Restart", "enter")
-        await shown(on, "#restart · 1 place")
+        await on.until(lambda: not missing(on.text, "#restart · 1 place"))
         await on.press("/", *["backspace"] * 8, "enter")
         with ModelServer(lambda *_: answer(json.dumps(found))) as server:
             configure(server.base_url)
             await on.press("J")
-            await shown(on, "The words of 2 notes are sent to", "It stops at")
+            await on.until(
+                lambda: not missing(on.text, "The words of 2 notes are sent to", "It stops at")
+            )
             await on.press("y")
-            await shown(on, "Lost · 2 places", f"by {MODEL}")
+            await on.until(lambda: not missing(on.text, "Lost · 2 places", f"by {MODEL}"))
         await on.press("J")
         await on.press("w")
-        for _ in waiting.until(lambda: "Lost" not in on.text):
-            await on.pilot.pause(0.01)
-
-
-async def shown(on: Stage, *words: str) -> None:
-    """Wait until all of these are on screen."""
-    for _ in waiting.until(lambda: all(one in on.text for one in words)):
-        await on.pilot.pause(0.01)
+        await on.until(lambda: "Lost" not in on.text)
 
 
 async def test_codes_of_others_are_hidden_before_finishing(office: Office) -> None:

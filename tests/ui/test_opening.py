@@ -19,7 +19,6 @@ from mast_tui.ui.dialogs.opening import NameScreen, WelcomeScreen
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.services.open_workspace import Opening
 from mast_tui.workspace import Workspace
-from tests import waiting
 from tests.taxonomy.rewording import reworded
 from tests.ui.settle import settle
 from tests.ui.stage import CODES, MAST, SMALL, Message, Stage, key_event, stage, write_trace
@@ -56,8 +55,7 @@ async def test_keys_before_the_workspace_wait_in_order(
         # What moves does so at once, but not behind a label.
         assert on.number == 2
         post(on, *"13j26ukfvk11")
-        for _ in waiting.until(lambda: on.app.input_queue.blocked):
-            await on.pilot.pause(0)
+        await on.until(lambda: on.app.input_queue.blocked)
         assert on.number == 2
         workspace_gate.set()
         await settle(on.pilot)
@@ -79,8 +77,7 @@ async def test_early_text_goes_into_an_early_note(
     async with stage(small, settled=False) as on:
         await on.trace_shown()
         post(on, *keys)
-        for _ in waiting.until(lambda: on.app.input_queue.blocked):
-            await on.pilot.pause(0)
+        await on.until(lambda: on.app.input_queue.blocked)
         workspace_gate.set()
         await settle(on.pilot)
         await on.press()
@@ -103,11 +100,9 @@ async def test_early_keys_stay_with_their_trace(
         steps: list[Message] = [{"role": "user", "content": name}, *SMALL[1:]]
         write_trace(tmp_path / "runs" / f"{name}.json", steps)
     async with stage(tmp_path / "runs", settled=False) as on:
-        for _ in waiting.until(lambda: len(on.app.catalog.traces) >= 2 and on.app.trace_queue.ids):
-            await on.pilot.pause(0)
+        await on.until(lambda: len(on.app.catalog.traces) >= 2 and on.app.trace_queue.ids)
         post(on, "enter", *"j1326u26>jj31")
-        for _ in waiting.until(lambda: on.app.input_queue.blocked):
-            await on.pilot.pause(0)
+        await on.until(lambda: on.app.input_queue.blocked)
         workspace_gate.set()
         await settle(on.pilot)
         await on.press()
@@ -156,7 +151,7 @@ async def test_set_keys_replace_the_defaults(small: Path) -> None:
 async def test_a_broken_configuration_is_reported(small: Path) -> None:
     configure("[keys\n")
     async with stage(small) as on:
-        assert any("config.toml" in note.message for note in on.app._notifications)
+        assert any("config.toml" in notice for notice in on.notices)
         await on.press("j", "1", "3")
         assert on.labels == {("1.3", 2, 2)}
 
@@ -293,7 +288,7 @@ async def test_screens_open_without_a_workspace(small: Path, tmp_path: Path) -> 
                 await on.press("escape")
             assert not on.app._exit, key
         await on.press("L", "J")
-        assert any("no judge can store" in note.message for note in on.app._notifications)
+        assert any("no judge can store" in notice for notice in on.notices)
         assert on.app.judge_at_work is None
     async with stage(small, workspace=place) as on:
         await on.press("q")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from textual.app import App, ComposeResult
 from textual.strip import Strip
 
 from mast_tui.traces.model import Loaded, Span
@@ -14,6 +13,7 @@ from mast_tui.ui.trace_view.overview import GLYPHS, Overview
 from tests.ui.build import SmallTrace
 from tests.ui.stage import (
     SMALL,
+    AppWith,
     Message,
     Stage,
     call,
@@ -141,13 +141,6 @@ class CountedOverview(Overview):
         return super().render_line(y)
 
 
-class AppWithOverview(App[None]):
-    """An app with an overview alone."""
-
-    def compose(self) -> ComposeResult:
-        yield CountedOverview()
-
-
 def indexed(trace: HugeTrace) -> BackgroundIndex:
     index = BackgroundIndex()
     while index.step(trace):
@@ -160,7 +153,7 @@ async def test_marks_and_moves_read_no_spans() -> None:
     trace.known = 20_000
     index = indexed(trace)
     trace.asked = 0
-    async with AppWithOverview().run_test(size=(2, 30)) as pilot:
+    async with AppWith(CountedOverview()).run_test(size=(2, 30)) as pilot:
         view = pilot.app.query_one(Overview)
         view.show_trace(trace, index)
         view.show_marks(GutterMarks([(10_000, 10_000, GutterMark("1.3", MarkKind.OWN))]))
@@ -175,7 +168,7 @@ async def test_marks_and_moves_read_no_spans() -> None:
 async def test_a_growing_trace_fills_the_column() -> None:
     trace, index = HugeTrace("step"), BackgroundIndex()
     trace.known = 0
-    async with AppWithOverview().run_test(size=(2, 30)) as pilot:
+    async with AppWith(CountedOverview()).run_test(size=(2, 30)) as pilot:
         view = pilot.app.query_one(Overview)
         view.show_trace(trace, index)
         assert list(view.cells) == []
@@ -197,7 +190,7 @@ async def test_known_lengths_and_growth_draw_changed_cells() -> None:
     trace.known = 300
     trace.loaded = Loaded(1, 2, False, 3000, True)
     index.step(trace, 300)
-    async with AppWithOverview().run_test(size=(2, 30)) as pilot:
+    async with AppWith(CountedOverview()).run_test(size=(2, 30)) as pilot:
         view = pilot.app.query_one(CountedOverview)
         view.show_trace(trace, index)
         contents = [cell.content for cell in view.cells]
@@ -214,7 +207,7 @@ async def test_known_lengths_and_growth_draw_changed_cells() -> None:
 async def test_moves_draw_changed_cells() -> None:
     trace = HugeTrace("step")
     trace.known = 30_000
-    async with AppWithOverview().run_test(size=(2, 30)) as pilot:
+    async with AppWith(CountedOverview()).run_test(size=(2, 30)) as pilot:
         view = pilot.app.query_one(CountedOverview)
         view.show_trace(trace, indexed(trace))
         for place, drawn in (

@@ -40,7 +40,7 @@ async def test_pictures_are_drawn(path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert "PNG, 64 × 48, " in str(on.annotate.span_view.border_subtitle)
         await on.press("z")
         assert picture_title(on).startswith("#1 · PNG, 64 × 48")
-        assert "▀▀▀▀" in on.text
+        await on.until(lambda: "▀▀▀▀" in on.text)
         await on.press("escape")
         assert on.app.screen is on.annotate
         assert not on.annotate.panes.is_reading

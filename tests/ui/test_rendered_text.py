@@ -358,7 +358,7 @@ widths = st.integers(12, 70)
 
 @dataclass(frozen=True)
 class Cell:
-    """What is drawn, what is shown there, and the code point of the text that stands there."""
+    """A cell: its character, its offset in the shown text, and its offset in the raw text."""
 
     drawn: str
     shown: int

@@ -19,7 +19,7 @@ from mast_tui.ui.judge_runs.runs import RunScreen, RunsScreen
 from mast_tui.ui.widgets.virtual_lines import ColumnTable
 from mast_tui.workspace import Asked, RunSettings, RunTrace, TraceRecord, Workspace, store_judgement
 from tests.exchange.corpus import corpus
-from tests.ui.office import Office, said
+from tests.ui.office import Office, last_message
 from tests.ui.stage import JUDGE, MAST, SLUGS, Stage, finding, missing, stage
 
 
@@ -83,8 +83,10 @@ async def test_the_rules_run_on_the_traces_of_the_library(office: Office) -> Non
         office.file(name)
     async with runs_screen(office) as on:
         assert "No judge has run" in on.text
+        await on.press("v")
+        assert "There is no run under the cursor" in last_message(on)
         await on.press("J")
-        assert "has looked at 2 traces" in said(on)
+        assert "has looked at 2 traces" in last_message(on)
         row = figures(on)
         assert row[0] == "2"
         assert int(row[1]) > 0
@@ -323,9 +325,11 @@ async def test_two_runs_side_by_side(compared_runs: Office) -> None:
     async with stage(compared_runs.folder, workspace=compared_runs.workspace) as on:
         await on.press("R")
         await on.press("=")
-        assert "v marks a run" in said(on)
+        assert "v marks a run" in last_message(on)
+        await on.press("v", "v")
+        assert "No run is marked" in last_message(on)
         await on.press("v", "=")
-        assert "This run is the marked one" in said(on)
+        assert "This run is the marked one" in last_message(on)
         await on.press("j", "=")
         screen = on.app.screen
         assert isinstance(screen, ComparisonScreen)

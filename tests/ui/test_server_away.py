@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
@@ -11,31 +10,25 @@ import pytest
 from mast_tui.adjudication import Adjudication, take_on
 from mast_tui.adjudication.conflicts import NOBODY
 from mast_tui.workspace import Workspace
-from tests import waiting
 from tests.postgres import PostgresServer
-from tests.ui.office import Office, said
-from tests.ui.settle import a_moment, settle
+from tests.ui.office import Office, last_message
+from tests.ui.settle import settle
 from tests.ui.stage import MAST, SLUGS, Stage, missing, stage
 
 pytestmark = pytest.mark.slow
-
-
-async def until(on: Stage, done: Callable[[], object]) -> None:
-    for _ in waiting.until(done):
-        await a_moment(on.app)
 
 
 async def has_read_ahead(on: Stage, *, everybody: bool = False) -> None:
     assert on.app.opened is not None
     outbox = on.app.opened.workspace.outbox
     assert outbox is not None
-    await until(on, lambda: outbox.known.ready and outbox.known.everybody is everybody)
+    await on.until(lambda: outbox.known.ready and outbox.known.everybody is everybody)
 
 
 async def all_is_sent(on: Stage) -> None:
     assert on.app.opened is not None
     workspace = on.app.opened.workspace
-    await until(on, lambda: not workspace.waiting)
+    await on.until(lambda: not workspace.waiting)
 
 
 async def test_labels_are_sent_after_the_server_was_away(
@@ -90,16 +83,17 @@ async def test_decisions_are_made_without_the_server(
                 with postgres.keeping_out(database):
                     await on.press("1")
                 assert "1 waiting for the server" in on.lines[0]
-                assert "1.3 Step repetition: present at #3 to #8, as alice · 2 to go" in said(on)
+                assert (
+                    "1.3 Step repetition: present at #3 to #8, as alice · 2 to go"
+                    in last_message(on)
+                )
                 await on.press("2", "0", "u")
                 assert not missing(on.lines[0], "4 waiting for the server", "2 of 3 decided")
                 other = Adjudication(store, MAST, trace_id, "carol")
                 assert other.decisions == ()
                 other.decide(other.gold.conflicts[0], NOBODY)
-            await until(
-                on, lambda: any("carol decided" in one.message for one in on.app._notifications)
-            )
-            await until(on, lambda: "waiting" not in on.lines[0])
+            await on.until(lambda: any("carol decided" in notice for notice in on.notices))
+            await on.until(lambda: "waiting" not in on.lines[0])
             await settle(on.pilot)
             assert "2 of 3 decided" in on.lines[0]
         decided = {one.mode: one.decided_by for one in store.decisions(trace_id, MAST.ref)}

@@ -13,7 +13,6 @@ from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.ui.side_by_side import SideBySideScreen
 from mast_tui.ui.widgets.bars import HintBar
-from tests import waiting
 from tests.ui.settle import settle
 from tests.ui.stage import SMALL, Message, Stage, call, result, stage, write_trace
 from tests.ui.test_looks import WIDE, Compare, app
@@ -47,8 +46,7 @@ async def side_by_side(on: Stage, *keys: str) -> SideBySideScreen:
     assert isinstance(on.app.screen, FinderDialog)
     await on.press("enter")
     screen = on.screen(SideBySideScreen)
-    for _ in waiting.until(lambda: not screen.has_class("-empty")):
-        await on.pilot.pause()
+    await on.until(lambda: not screen.has_class("-empty"))
     await on.pilot.pause()
     return screen
 

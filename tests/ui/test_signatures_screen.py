@@ -31,7 +31,7 @@ from mast_tui.ui.reports.signatures import (
 )
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import Workspace
-from tests.ui.office import Office, said
+from tests.ui.office import Office, last_message
 from tests.ui.stage import JUDGE, MAST, Stage, finding, missing, shown_key, stage, suggest
 from tests.ui.test_looks import WIDE, Compare, app, pressing
 
@@ -131,7 +131,7 @@ async def test_pages_groups_and_labels_are_chosen(ended: Office) -> None:
         await on.press("f", "0", ".", "5", "enter")
         assert not missing(on.lines[0], "1 failed, 9 succeeded", "failed below 0.5")
         await on.press("f", *"nan", "enter")
-        assert "nan is no score" in said(on)
+        assert "nan is no score" in last_message(on)
         assert "1 failed, 9 succeeded" in on.lines[0]
 
 
@@ -167,8 +167,11 @@ async def test_signatures_without_outcomes(office: Office) -> None:
         assert "0 of 1 outcome known · failed and successful ones compared from 10 on" in on.text
         assert "100%" in next(line for line in on.lines if "Step repetition" in line)
         assert "csv-wide" in screen(on).detail.text
-        await on.press("2")
+        await on.press("a")
+        assert "both outcomes side by side" in last_message(on)
+        await on.press("2", "a")
         assert "Where the first failure stands" in on.text
+        assert "all traces are counted" in last_message(on)
         await on.press("4")
         assert "1.3 → 2.6" in on.text
 
@@ -186,9 +189,9 @@ async def test_labels_of_others_are_hidden(office: Office) -> None:
         assert "Incorrect verification" not in on.text
         for key in ("slash", "right_square_bracket"):
             await on.press(key)
-            assert said(on) == "There is no group to choose"
+            assert last_message(on) == "There is no group to choose"
         await on.press("enter")
-        assert "There is no trace to open here" in said(on)
+        assert "There is no trace to open here" in last_message(on)
         await on.press("o", "a")
         assert "Incorrect verification" in on.text
         assert office.adjudicates("alice", "two")

@@ -27,7 +27,7 @@ def long(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def _never_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow the machine is, the next key comes while the cursor still moves."""
+    """Let texts wait while the cursor moves, on any machine."""
     monkeypatch.setattr(annotate, "SPAN_WAIT", 3600.0)
 
 

@@ -14,9 +14,8 @@ from mast_tui.study import Membership, OpenModes, Study, assigned
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.study import screen as study_screen
 from mast_tui.ui.study.screen import StudyView, study_view
-from tests import waiting
 from tests.session.studies import study_of
-from tests.ui.office import Office, said
+from tests.ui.office import Office, last_message
 from tests.ui.stage import MAST, Stage, missing, stage
 from tests.waiting import PATIENCE
 
@@ -45,7 +44,7 @@ async def test_a_study_is_set_up_by_keys(office: Office) -> None:
         await on.press("Y")
         assert "There is no study yet" in on.text
         await on.press("a")
-        assert "e sets one up" in said(on)
+        assert "e sets one up" in last_message(on)
         # Two people, suggestions shown, open modes left open.
         await on.press("e", *", bob", "down", *"carol", "down", "down", "down", "down", "space")
         await on.press("down", "down", "down", "right", "enter")
@@ -61,7 +60,7 @@ async def test_a_study_is_set_up_by_keys(office: Office) -> None:
         assert "0 of 3 finished by all of their annotators" in on.lines[0]
         assert "alice and bob label; where they differ carol decides" in on.text
         await on.press("a")
-        assert "in the study already" in said(on)
+        assert "in the study already" in last_message(on)
         await on.press("L")
         assert "mine to do" in on.lines[0]
         assert listed(on) == list(assigned(study, "alice"))
@@ -155,11 +154,9 @@ async def test_keys_work_while_conflicts_are_counted(
     monkeypatch.setattr(study_screen, "study_view", slow_view)
     async with stage(office.folder, workspace=office.workspace, annotator="carol") as on:
         await on.send("Y", "x")
-        for _ in waiting.until(lambda: "Move the cursor to an annotator" in on.text):
-            await on.pilot.pause()
+        await on.until(lambda: "Move the cursor to an annotator" in on.text)
         await on.send("n", *"dora", "enter")
-        for _ in waiting.until(lambda: "dora   0 traces" in on.text):
-            await on.pilot.pause()
+        await on.until(lambda: "dora   0 traces" in on.text)
         counted.set()
 
 

@@ -119,7 +119,7 @@ def test_an_open_sub_agent_ends_at_the_last_known_step() -> None:
 
 
 class Threaded(Told):
-    """Such a trace that tells whether spans are of one thread."""
+    """A trace that knows the threads of its spans."""
 
     def one_thread(self, first: int, end: int, /) -> bool:
         threads = {step.key.rpartition("/")[0] for step in self.steps[first:end]}

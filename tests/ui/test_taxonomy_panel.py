@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from textual.app import App, ComposeResult
-
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel
 from tests.taxonomy.test_levels import desk
+from tests.ui.stage import AppWith
 
 WIDTH = 34
-
-
-class Shown(App[None]):
-    """The panel alone."""
-
-    def compose(self) -> ComposeResult:
-        yield TaxonomyPanel()
 
 
 def rows(panel: TaxonomyPanel) -> list[str]:
@@ -22,7 +14,7 @@ def rows(panel: TaxonomyPanel) -> list[str]:
 
 
 async def test_the_taxonomy_has_rows_and_folds() -> None:
-    app = Shown()
+    app = AppWith(TaxonomyPanel())
     async with app.run_test() as pilot:
         panel = app.query_one(TaxonomyPanel)
         panel.show_taxonomy(desk())

@@ -19,8 +19,7 @@ from mast_tui.judges.llm.teaching import default_judge, mistakes, versions
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
 from mast_tui.ui.judge_runs.teaching import TeachingScreen
 from mast_tui.workspace.registers.hold_out import TracePart, set_split, trace_part
-from tests import waiting
-from tests.ui.office import Office, said
+from tests.ui.office import Office, last_message
 from tests.ui.stage import MAST, Stage, missing, stage
 from tests.ui.test_runs import counts
 
@@ -74,8 +73,7 @@ async def judge(office: Office) -> None:
 
 async def judge_ended(on: Stage) -> None:
     """Wait until the judge that is at work is through."""
-    for _ in waiting.until(lambda: on.app.judge_at_work is None):
-        await on.pilot.pause(0.01)
+    await on.until(lambda: on.app.judge_at_work is None)
     await on.press()
 
 
@@ -110,7 +108,7 @@ async def test_a_judge_is_taught_by_an_example(office: Office) -> None:
             assert not missing(on.text, "judge: present “I restart it”: it says", "alice: absent")
             await on.press("x")
             await on.press(*"it was asked to", "enter")
-            assert "Marked as wrong" in said(on)
+            assert "Marked as wrong" in last_message(on)
             assert "marked as wrong: it was asked to" in on.text
             await on.press("t")
             teach = on.app.screen
@@ -132,7 +130,7 @@ async def test_a_judge_is_taught_by_an_example(office: Office) -> None:
             assert after["not in gold"] == "0"
             assert float(after["TNR"][:4]) > float(before["TNR"][:4])
             await on.press("v")
-            assert "is the judge that is asked from now on" in said(on)
+            assert "is the judge that is asked from now on" in last_message(on)
             with office.store() as workspace:
                 (version,) = versions(workspace, MAST.ref).values()
                 assert default_judge(workspace, MAST.ref) == version.judge
@@ -148,7 +146,7 @@ async def test_a_judge_is_taught_by_an_example(office: Office) -> None:
             await on.press("escape", "R")
             await on.press("c")
             await on.press("u")
-            assert "Back to the judge of the configuration" in said(on)
+            assert "Back to the judge of the configuration" in last_message(on)
 
 
 async def test_a_judge_is_taught_by_guidelines(office: Office) -> None:
@@ -174,7 +172,7 @@ async def test_a_correct_judge_has_nothing_to_learn(office: Office) -> None:
             await on.press("t")
             assert "Nothing changes" in on.text
             await on.press("enter")
-            assert "Nothing changes" in said(on)
+            assert "Nothing changes" in last_message(on)
             await on.press("escape")
             await on.press("tab", "x")
-            assert "agree that the mode shows" in said(on)
+            assert "agree that the mode shows" in last_message(on)

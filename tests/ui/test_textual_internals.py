@@ -39,6 +39,7 @@ from mast_tui.ui.textual_internals import (
 )
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from tests.ui.settle import settle
+from tests.ui.stage import AppWith
 
 
 @pytest.mark.parametrize(
@@ -243,17 +244,12 @@ class Numbers(RenderCache):
         return Strip([Segment(self.words[y].ljust(self.size.width), style)])
 
 
-class AppWithNumbers(App[None]):
-    def compose(self) -> ComposeResult:
-        yield Numbers()
-
-
 def kept_lines(widget: Numbers) -> list[str]:
     return [strip.text for strip in widget.render_lines(widget.outer_size.region)]
 
 
 async def test_changed_lines_are_drawn_alone() -> None:
-    app = AppWithNumbers()
+    app = AppWith(Numbers())
     async with app.run_test(size=(20, 10)) as pilot:
         widget = app.query_one(Numbers)
         await pilot.pause()
@@ -280,7 +276,7 @@ async def test_changed_lines_are_drawn_alone() -> None:
 
 
 async def test_styles_are_cached_until_they_change() -> None:
-    app = AppWithNumbers()
+    app = AppWith(Numbers())
     async with app.run_test(size=(20, 10)) as pilot:
         widget = app.query_one(Numbers)
         await pilot.pause()
@@ -296,10 +292,10 @@ async def test_styles_are_cached_until_they_change() -> None:
 
 
 async def test_another_theme_clears_the_cache() -> None:
-    class Themed(AppWithNumbers):
+    class Themed(AppWith):
         CSS = "Numbers { background: $primary; }"
 
-    app = Themed()
+    app = Themed(Numbers())
     async with app.run_test(size=(20, 10)) as pilot:
         widget = app.query_one(Numbers)
         await pilot.pause()
@@ -312,7 +308,7 @@ async def test_another_theme_clears_the_cache() -> None:
 
 
 class Rows(VirtualLines):
-    """As high as it has rows."""
+    """A widget as high as its number of rows."""
 
     DEFAULT_CSS = "Rows { height: auto; }"
     rows = 2
@@ -325,13 +321,8 @@ class Rows(VirtualLines):
         return Strip.blank(width)
 
 
-class AppWithRows(App[None]):
-    def compose(self) -> ComposeResult:
-        yield Rows()
-
-
 async def test_heights_follow_the_number_of_rows() -> None:
-    app = AppWithRows()
+    app = AppWith(Rows())
     async with app.run_test(size=(20, 10)) as pilot:
         await pilot.pause()
         rows = app.query_one(Rows)

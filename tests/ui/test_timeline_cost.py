@@ -24,7 +24,7 @@ MOST = 8 * HEIGHT
 
 
 class CountedTimeline(Timeline):
-    """Counts what it draws."""
+    """A timeline that counts its drawn lines and rows."""
 
     drawn = 0
     made = 0
@@ -50,7 +50,7 @@ class AppWithTimeline(App[None]):
 
 
 class Counts:
-    """What one step has cost."""
+    """The cost of one step."""
 
     def __init__(self, app: AppWithTimeline, trace: LongTrace) -> None:
         self.app, self.trace = app, trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -69,7 +69,7 @@ async def send(on: Stage, *keys: str) -> None:
     for key in keys:
         await on.pilot.press(key)
     queue = on.app.input_queue
-    await until(on, lambda: queue.delivered >= taken + len(keys) or queue.blocked)
+    await on.until(lambda: queue.delivered >= taken + len(keys) or queue.blocked)
 
 
 def set_setting(on: Stage) -> None:
@@ -84,15 +84,6 @@ async def write_reads_and_position(on: Stage) -> None:
     await settle(on.pilot)
 
 
-async def until(on: Stage, condition: Callable[[], object]) -> None:
-    """Let the app go on until something holds, for a bounded number of turns."""
-    for _ in range(20_000):
-        if condition():
-            return
-        await on.pilot.pause(0.001)
-    raise AssertionError(f"waited in vain; the last line says {on.lines[-1]!r}")
-
-
 def labels_on_disk(place: Path) -> set[tuple[str, str | None]]:
     with closing(Workspace.open(place, create=False)) as store:
         return {(one.mode, one.target.first) for one in store.labels()}
@@ -104,7 +95,7 @@ async def test_moves_labels_and_reads_wait_for_another_program(small: Path, plac
         with other_program_writes(place):
             await send(on, "1", "3", "j", "1", "4", "j", "j", "2", "6")
             assert (on.number, on.labels) == (5, set())
-            await until(on, lambda: "Waiting for another program" in on.lines[-1])
+            await on.until(lambda: "Waiting for another program" in on.lines[-1])
             assert "3 changes not saved" in on.lines[-1]
             on.annotate.drawn_spans.write()
         await settle(on.pilot)
@@ -122,7 +113,7 @@ async def test_moves_labels_and_reads_wait_for_another_program(small: Path, plac
         workspace = on.app.workspace
         with other_program_writes(place):
             on.app.writes.do(lambda: workspace.carry_out(lambda: set_setting(on)))
-            await until(on, lambda: "Waiting for another program" in on.lines[-1])
+            await on.until(lambda: "Waiting for another program" in on.lines[-1])
         await settle(on.pilot)
         assert "Waiting" not in on.lines[-1]
     assert labels_on_disk(place) == expected
@@ -157,7 +148,7 @@ async def test_a_label_is_refused_after_waiting(
         monkeypatch.setattr(writes, "PATIENCE", 0.1)
         with other_program_writes(place):
             await send(on, "1", "3")
-            await until(on, lambda: "another program has been writing" in on.message)
+            await on.until(lambda: "another program has been writing" in on.message)
             assert on.labels == set()
         await settle(on.pilot)
         assert on.labels == set()
@@ -196,14 +187,14 @@ async def test_changes_of_other_windows_and_judges_are_shown(small: Path, place:
     async with stage(small, workspace=place) as on:
         await on.press("j", "1", "3")
         label_elsewhere(place, small, "1.4", 3)
-        await until(on, lambda: on.labels == {("1.3", 2, 2), ("1.4", 3, 3)})
+        await on.until(lambda: on.labels == {("1.3", 2, 2), ("1.4", 3, 3)})
         assert not missing(on.message, "In another window: 1.4", "#3")
 
         await on.press("j")
         assert not on.session.suggestions
         trace = read_trace(small)
         suggest(place, trace, [finding(trace, "1.1", 10, 10)])
-        await until(on, lambda: len(on.session.pending) == 1)
+        await on.until(lambda: len(on.session.pending) == 1)
 
 
 @pytest.mark.usefixtures("keys_alone")
@@ -222,7 +213,7 @@ async def test_a_lost_workspace_is_written_again(small: Path, place: Path) -> No
     async with stage(small, workspace=place) as on:
         await on.press("j", "1", "3")
         shutil.rmtree(place.parent)
-        await until(on, lambda: any("The workspace is gone" in line for line in on.lines))
+        await on.until(lambda: any("The workspace is gone" in line for line in on.lines))
         await on.pilot.press("w")
         await settle(on.pilot)
         assert on.labels == {("1.3", 2, 2)}
@@ -238,7 +229,7 @@ async def test_a_replaced_workspace_is_saved_beside_it(small: Path, place: Path)
         Workspace.open(place.with_name("other.db")).close()
         place.with_name("other.db").replace(place)
         await on.pilot.press("j", "1", "4")
-        await until(on, lambda: isinstance(on.app.screen, Ask))
+        await on.until(lambda: isinstance(on.app.screen, Ask))
         await on.pilot.press("w")
         await settle(on.pilot)
         assert on.labels == {("1.3", 2, 2), ("1.4", 3, 3)}
@@ -253,7 +244,7 @@ async def test_a_refused_write_asks_again_on_labelling_alone(small: Path, place:
         await on.press("j")
         shutil.rmtree(place.parent)
         await on.pilot.press("1", "4")
-        await until(on, lambda: isinstance(on.app.screen, Ask))
+        await on.until(lambda: isinstance(on.app.screen, Ask))
         await on.pilot.press("n")
         await settle(on.pilot)
         assert on.labels == set()
@@ -265,7 +256,7 @@ async def test_a_refused_write_asks_again_on_labelling_alone(small: Path, place:
         await settle(on.pilot)
         assert not isinstance(on.app.screen, Ask)
         await on.pilot.press("1", "4")
-        await until(on, lambda: isinstance(on.app.screen, Ask))
+        await on.until(lambda: isinstance(on.app.screen, Ask))
         await on.pilot.press("w")
         await settle(on.pilot)
         assert on.labels == {("1.4", 3, 3)}
@@ -285,7 +276,7 @@ async def test_changes_reach_the_file_when_idle(
             shutil.copy(place, copy)
             return len(labels_on_disk(copy)) == 1
 
-        await until(on, is_whole)
+        await on.until(is_whole)
 
 
 async def test_a_workspace_that_others_can_write_is_asked_about(small: Path) -> None:
@@ -293,7 +284,7 @@ async def test_a_workspace_that_others_can_write_is_asked_about(small: Path) -> 
     Workspace.open(place).close()
     place.chmod(0o666)
     async with stage(small) as on:
-        await until(on, lambda: "Open this workspace?" in " ".join(on.lines))
+        await on.until(lambda: "Open this workspace?" in " ".join(on.lines))
         await on.pilot.press("r")
         await settle(on.pilot)
         assert on.annotate.session is None
