@@ -373,7 +373,7 @@ def test_the_choice_of_a_judge(
         '[judge]\nmodel = "gpt-oss-120b"\nbase_url = "https://models.example/v1"\n'
         '[judge.prices."gpt-oss-120b"]\ninput = 0.25\noutput = 2\n'
     )
-    monkeypatch.setattr("mast_tui.ui.dialogs.judge_choice.estimate_run", estimated)
+    monkeypatch.setattr("mast_tui.ui.services.judging.estimate_run", estimated)
     opened = app(SAMPLE, workspace=judged_by_models)
     assert snap_compare(opened, terminal_size=NARROW, run_before=pressing("J", "m"))
 

@@ -72,7 +72,7 @@ async def test_fixed_fields_are_refused_and_traces_added(office: Office) -> None
     async with stage(office.folder, workspace=office.workspace) as on:
         assert "1 of 1 finished" in on.lines[0]
         assert "Nothing is left for you to do" in on.text
-        await on.press("Y", "e", *["down"] * 13, "9", "enter")
+        await on.press("Y", "e", *["down"] * 14, "9", "enter")
         about = on.app.screen.query_one("#about", Static)
         assert "the seed can no longer change" in str(about.render())
         await on.press("escape", "a", "y")
@@ -88,10 +88,12 @@ async def test_fixed_fields_are_refused_and_traces_added(office: Office) -> None
 async def test_changes_are_shown_before_they_are_written(office: Office) -> None:
     before = set_up(office, "one", "two", "three")
     async with stage(office.folder, workspace=office.workspace) as on:
-        # The judge before the decision, places a conflict, reasons asked, and another seed.
+        # The judge before the decision, places a conflict, reasons asked, texts masked, and
+        # another seed.
         await on.press("Y", "e", *["down"] * 10, "space", "down", "space", "down", "space")
-        await on.press("down", "backspace", "7", "enter")
-        assert not missing(on.text, "judge: after → before", "seed: 0 → 7")
+        await on.press("down", "space", "down", "backspace", "7", "enter")
+        changes = ("judge: after → before", "texts: as recorded → masked", "seed: 0 → 7")
+        assert not missing(on.text, *changes)
         await on.press("escape")
         assert "another choice" in on.text
         await on.press("enter")
@@ -100,6 +102,7 @@ async def test_changes_are_shown_before_they_are_written(office: Office) -> None
         study = study_in(office)
         assert study is not None
         assert (study.judge_first, study.boundaries, study.reasons) == (True, True, True)
+        assert study.redact
         assert (study.seed, len(study.batches)) == (7, 1)
         await on.press("e", "enter")
         assert "Nothing is changed yet" in on.text

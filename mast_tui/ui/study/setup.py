@@ -138,7 +138,7 @@ FIELDS: Final = (
     ),
     Field(
         "redact",
-        "traces",
+        "texts",
         "Whether everyone sees masks in place of personal data and secrets, such as ▒email·k3f9q▒.",
         ("as recorded", "masked"),
     ),
