@@ -205,6 +205,10 @@ def test_export_of_one_other(cli: Cli, tmp_path: Path, sight: tuple[Asker, Any])
 def test_export_of_gold(cli: Cli, tmp_path: Path, sight: tuple[Asker, Any]) -> None:
     asker, seen = sight
     done = cli("export", "--format", "gold", "-o", "gold.json", *asker.args, "--json")
+    if not people(seen):
+        assert (done.code, "3 traces are left out" in done.err) == (1, True)
+        assert not (tmp_path / "gold.json").exists()
+        return
     assert done.code == 0
     gold = json.loads((tmp_path / "gold.json").read_text("utf-8"))
     assert {trace["trace_id"] for trace in gold["traces"]} == people(seen)

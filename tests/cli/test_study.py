@@ -332,7 +332,7 @@ def test_one_leaves_and_one_joins_and_nothing_finished_is_touched(cli: Cli, tmp_
     assert ids(cli, "alice") == before
     assert sorted(ids(cli, "eve")) == sorted(of_bob[2:])
     output = cli("study", "show", "--annotator", "olga").out
-    assert "bob (lots 1 to 1; has left), eve (from lot 2 on)" in output
+    assert "bob (batch 1; has left), eve (from batch 2 on)" in output
     more = runs(tmp_path, 4, "more")
     assert cli("study", "add", more, "--annotator", "olga").code == 0
     assert ids(cli, "bob") == []
@@ -380,7 +380,7 @@ def test_a_sample_is_drawn_and_its_chance_is_kept(cli: Cli, tmp_path: Path) -> N
     finish("alice", first[0])
     more = cli("study", "add", folder, "--sample", 2, "--json").json["study"]
     assert (more["traces"], more["chances_alike"]) == (6, True)
-    assert "lot 2 is a random sample: 2 of 8 traces" in cli("study", "show").out
+    assert "batch 2 is a random sample: 2 of 8 traces" in cli("study", "show").out
     assert ids(cli, "alice")[:3] == first[1:]
     assert "different chances" in cli("study", "add", folder).out
 
@@ -452,7 +452,10 @@ def test_weights_say_how_much_each_is_dealt(cli: Cli, tmp_path: Path) -> None:
     assert [len(ids(cli, name)) for name in ("alice", "bob")] == [6, 3]
     assert "no weight" in cli("study", "set", "--weights", "eve=2").err
     assert "weight over 0" in cli("study", "set", "--weights", "alice=0").err
+    assert "annotators alice (weight 2), bob\n" in cli("study", "show").out
     assert cli("study", "join", "dora", "--weight", 3).code == 0
+    refused = cli("study", "set", *arguments, "--sample", 3)
+    assert (refused.code, "must keep the name: alice,bob,dora" in refused.err) == (1, True)
     cli("study", "add", runs(tmp_path, 6, "late"))
     assert [len(ids(cli, name)) for name in ("alice", "bob", "dora")] == [8, 4, 3]
 
@@ -510,3 +513,25 @@ def test_a_split_is_three_shares_of_one(cli: Cli, tmp_path: Path, shares: str) -
     done = cli("study", "set", runs(tmp_path, 2), "--annotators", "a,b", "--split", shares)
     assert done.code == 2
     assert "three shares" in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "heading"),
+    [
+        ((), "annotator assigned shared finished open left"),
+        (
+            ("--retest", 0.5),
+            "annotator assigned shared finished open left repeats due now repeated",
+        ),
+        (
+            ("--withhold", 0.5),
+            "annotator assigned shared without suggestions finished open left",
+        ),
+    ],
+)
+def test_the_progress_has_only_columns_that_apply(
+    cli: Cli, tmp_path: Path, options: tuple[object, ...], heading: str
+) -> None:
+    cli("study", "set", runs(tmp_path, 2), "--annotators", "alice,bob", *options)
+    lines = [" ".join(line.split()) for line in cli("study", "show").out.splitlines()]
+    assert [line for line in lines if line.startswith("annotator ")] == [heading]
