@@ -134,11 +134,11 @@ def test_gold_says_how_it_came_about(filled: Workspace) -> None:
 
 def test_the_datasheet_says_what_the_figures_rest_on(filled: Workspace) -> None:
     text = sheet(filled)
-    assert "| 1.1 | Disobey task specification | 7 | 0.43/0.43 | 0.14 – |" in text
+    assert "| 1.1 | Disobey task specification | 7 | 0.43/0.43 | 0.14 \\[–\\] |" in text
     caption = next(line for line in text.splitlines() if line.startswith("Table: Agreement"))
     for part in (f"Labels of {NAMES[0]} and {NAMES[1]} on 7 traces", "first pass", "jackknife"):
         assert part in caption
-    assert "– no interval, as there are too few traces" in text
+    assert "too few traces (or traces × modes) for an interval" in text
     assert f"modes left open in finished traces ({NAMES[0]} 7, {NAMES[1]} 7)" in text
     assert "2026-05-04 to 2026-05-04" in text
     assert "a share of 0.5, one in the others; seed 11" in text
@@ -156,7 +156,7 @@ def test_it_says_how_places_agree(filled: Workspace) -> None:
     )
     spans = span_figures(given, rounds=20)
     text = sheet(filled, replace(AGREEMENT, spans=spans))
-    row = next(line for line in text.splitlines() if "| with naming |" in line)
+    row = next(line for line in text.splitlines() if "| place and mode |" in line)
     assert row.split("|")[3:6] == [" 6 ", " 0.00 ", " 1.00 "]
     assert "2 traces of whose spans the order is unknown" in text
 
@@ -171,7 +171,7 @@ def test_it_says_how_judges_fare_and_what_that_leaves_out(filled: Workspace) -> 
     text = sheet(filled, judges={"judge:a": report})
     row = next(line for line in text.splitlines() if line.startswith("| judge:a |"))
     assert row.startswith("| judge:a | 20 | 20 | 0.67 ")
-    assert row.endswith("| 4 settled with a judge on screen (traces × modes) |")
+    assert row.endswith("| 4 made with suggestions on screen (traces × modes) |")
     assert "No judge has looked" in sheet(filled)
 
 

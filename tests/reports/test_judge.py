@@ -58,7 +58,7 @@ def test_few_traces_show_no_judge_to_be_better_than_chance() -> None:
     page = judge_section(judge_report(counted(4, 1, 1, 6), rounds=50))
     assert "better than chance: 1.3, pooled." in told(page)
     assert estimate(row(table(page, "judge_chance"), MODE), "cohen_kappa").withheld == "few_traces"
-    assert "it takes 16 or 50, by figure" in told(page)
+    assert "which needs 16, for some figures 50" in told(page)
 
 
 def test_what_it_calls_present_too_often_is_named() -> None:
@@ -89,7 +89,9 @@ def test_what_was_left_out_is_counted_in_words() -> None:
     judge, gold = said("1100"), said("1010")
     given = given_words(judge, gold | {("t3", MODE): UNSURE}, seen=frozenset({("t0", MODE)}))
     page = judge_section(judge_report(given, rounds=0))
-    assert "1 settled with a judge on screen, 1 the reference unsure" in note(page, "left_out").text
+    assert (
+        "1 made with suggestions on screen, 1 the reference unsure" in note(page, "left_out").text
+    )
 
 
 def test_what_nothing_can_be_divided_by_has_its_reason() -> None:
@@ -120,7 +122,7 @@ def test_corrected_prevalence_says_why_it_is_refused() -> None:
     assert estimate(mode, "corrected").undefined == "no_better_than_chance"
     assert "add up to 1 or less" in detail(mode)
     report = judge_report(judge_input, rounds=0).without_prevalence()
-    assert "kept from who labels blind" in note(judge_section(report), "blind").text
+    assert "hidden from those who label blind" in note(judge_section(report), "blind").text
 
 
 def test_a_prevalence_is_corrected_for_how_the_judge_errs() -> None:
@@ -140,7 +142,7 @@ def test_a_prevalence_is_corrected_for_how_the_judge_errs() -> None:
     assert "Rogan and Gladen" in note(page, "corrected").text
     assert note(page, "hidden").text.startswith("3 unlabelled traces left out")
     words = detail(row(table(page, "judge"), MODE))
-    assert "On 10 traces that nobody has labelled the judge says present in 60 %" in words
+    assert "On 10 traces that no one has labelled the judge says present in 60 %" in words
 
 
 def test_confidence_stands_beside_truth() -> None:

@@ -33,7 +33,7 @@ def test_every_kind_of_cell() -> None:
     assert "1234" in text
     assert "0.61 [0.48, 0.72]" in text
     assert "0.00 [-0.10, 0.10]" in text, "a number that rounds to nothing has no sign"
-    assert "0.90 –" in text
+    assert "0.90 [–]" in text
     assert "— no overlap" in text
     assert text.count("— no variance") == 1, "neighbours share one reason"
     assert "12% [5, 30]" in text

@@ -119,7 +119,7 @@ async def test_intervals_come_with_the_words_on_what_they_rest_on(two: Office) -
         interval = r" 0\.\d\d \[-?\d\.\d\d, \d\.\d\d\]"
         assert re.search(interval, next(line for line in on.lines if line.startswith("▌")))
         assert re.search(rf"raw agreement *{interval}", words(on))
-        assert "the jackknife over the traces" in words(on)
+        assert "(jackknife over traces)" in words(on)
         assert "trace × mode pairs have a verdict by both" in words(on)
 
 
@@ -127,7 +127,7 @@ async def test_what_only_others_have_finished_is_counted_as_adjudicator_and_reco
     two: Office,
 ) -> None:
     async with agreeing(two, "carol") as on:
-        assert "2 traces hidden from you. o = include them as adjudicator" in on.text
+        assert "2 traces left out until you finish them · o includes them" in on.text
         await on.press("j")
         assert "o look as adjudicator" in on.lines[-1]
         assert "Step repetition" not in on.text
@@ -262,13 +262,13 @@ async def test_who_works_blind_learns_nothing_of_what_judges_say_elsewhere(two: 
     async with agreeing(two) as on:
         await on.press("5")
         await on.press("j", "j")
-        assert "On 1 trace that nobody has labelled" in words(on)
+        assert "On 1 trace that no one has labelled" in words(on)
     async with agreeing(two, "bob", blind=True) as on:
         await on.press("5")
         await on.press("j", "j")
         assert "1 unlabelled trace left out" in words(on)
         assert "hidden from you" in words(on)
-        assert "that nobody has labelled the judge says" not in words(on)
+        assert "that no one has labelled the judge says" not in words(on)
 
 
 async def test_what_others_finish_meanwhile_is_told_and_counted_when_asked_for(
@@ -288,3 +288,20 @@ async def test_what_others_finish_meanwhile_is_told_and_counted_when_asked_for(
         await on.press("O")
         assert cells(on, "1.3")["n"] == "3"
         assert "new since" not in said(on)
+
+
+async def test_the_judge_page_says_first_why_its_figures_are_empty(office: Office) -> None:
+    trace = office.trace("one")
+    suggest(office.workspace, trace, [finding(trace, "1.3", 3, 8)])
+    async with stage(office.folder, workspace=office.workspace, annotator="alice") as on:
+        await on.press("enter", "right_square_bracket", "a", "D", "j")
+        await on.press("escape", "K", "5")
+        assert (
+            "All verdicts of gold here were made with suggestions on screen; s includes them."
+            in on.text
+        )
+        await on.press("s")
+        assert "Verdicts made with suggestions on screen count here; s leaves them" in on.text
+        assert cells(on, "1.3")["true_positive_rate"] == "1.00"
+        await on.press("s")
+        assert "All verdicts of gold here" in on.text

@@ -184,7 +184,7 @@ def test_every_kind_of_cell(cell: Estimate | int | str | None, kind: Kind, words
 
 def test_an_interval_is_there_withheld_or_still_being_counted() -> None:
     assert interval_text(Estimate(0.4, (0.1, 0.7)), Kind.NUMBER, pending=False) == "[0.10, 0.70]"
-    assert interval_text(Estimate(0.4, withheld="few"), Kind.NUMBER, pending=True) == "–"
+    assert interval_text(Estimate(0.4, withheld="few"), Kind.NUMBER, pending=True) == "[–]"
     assert interval_text(Estimate(0.4), Kind.NUMBER, pending=True) == "…"
     assert interval_text(Estimate(0.4), Kind.NUMBER, pending=False) == ""
     assert interval_text(Estimate(None), Kind.NUMBER, pending=True) == ""
@@ -324,3 +324,17 @@ def test_what_is_still_being_counted_is_said() -> None:
     one = row(0, kappa=Estimate(0.4))
     assert "0.40 its interval is being computed" in row_text(table(), one, pending=True)
     assert "counted" not in row_text(table(), one)
+
+
+async def test_a_new_page_opens_at_its_top_unless_its_first_table_has_the_row() -> None:
+    def people(name: str) -> Table:
+        return Table(name, name, COLUMNS, ((row(7), row(8)),))
+
+    async with shown(people("pairs")) as app:
+        app.lines.move_by(1)
+        assert app.lines.row_key == ("pairs", "m8")
+        app.lines.show((table("spans", rows=2), people("annotators")))
+        assert app.lines.row_key == ("spans", "m0")
+        app.lines.move_by(1)
+        app.lines.show((table("judge", rows=2), people("others")))
+        assert app.lines.row_key == ("judge", "m1")

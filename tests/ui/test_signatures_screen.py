@@ -149,8 +149,8 @@ async def test_groups_are_arms_of_an_experiment_over_the_same_tasks(tmp_path: Pa
         assert "Success of each arm" in on.text
         text = " ".join(on.text.split())
         assert "model-b 6 6" in text
-        assert "+100 – 0.031" in text
-        assert "-100 – 0.031 0.438" in text
+        assert "+100 [–] 0.031" in text
+        assert "-100 [–] 0.031 0.438" in text
         await on.press("end")
         assert "Power for 20 points" in on.text
         await on.press("home")
@@ -184,7 +184,7 @@ async def test_nobody_sees_what_others_said_of_traces_that_they_have_not_finishe
         assert given is not None
         assert given.inputs is not None
         assert len(given.inputs.traces) == 1
-        assert "1 trace hidden from you" in on.text
+        assert "1 trace left out until you finish it" in on.text
         await on.press("w", *"bob", "enter")
         assert "hidden from you" in on.text
         assert "Incorrect verification" not in on.text
