@@ -99,7 +99,15 @@ class TableColumn(Generic[Row]):
             row: The record of the row.
             cells: The cells of the column.
         """
-        text = self.cell(row)
+        return self.fitted(self.cell(row), cells)
+
+    def fitted(self, text: str, cells: int) -> str:
+        """Return any text, cut or aligned to a number of cells.
+
+        Args:
+            text: The text, fit for display.
+            cells: The cells of the column.
+        """
         return self.aligned(text if cell_len(text) <= cells else self.cut(text, cells), cells)
 
     def style_of(self, row: Row) -> str:
@@ -144,24 +152,59 @@ def table_lines(
     columns: Sequence[TableColumn[Row]],
     rows: Iterable[Row],
     display: Callable[[str], str] = str,
+    line_cells: int | None = None,
 ) -> Iterator[str]:
     """Yield the line of headings and the lines of a table.
 
-    Rows are read and measured in batches. A column is as wide as its widest text so far.
+    Rows are read and measured in batches. A column is as wide as its widest text so far. If a line
+    is too short, columns are cut or left out as their widths say, and then the widest columns of
+    texts are cut; a last line names the columns that are left out.
 
     Args:
         columns: The columns.
         rows: The rows.
         display: Makes a heading and the text of a cell fit for display.
+        line_cells: The cells of a line; None for any number.
     """
     titles = [column.title for column in columns]
     lines = chain([titles], ([column.cell(row) for column in columns] for row in rows))
     widths = [0] * len(columns)
+    shown = dict.fromkeys(range(len(columns)), 0)
     while batch := [[display(text) for text in line] for line in islice(lines, _ROWS_AT_ONCE)]:
         for index, texts in enumerate(zip(*batch, strict=True)):
             widths[index] = max(widths[index], *map(cell_len, texts))
+        shown = {
+            index: size
+            for index, size in _fitted_widths(columns, widths, line_cells).items()
+            if index in shown
+        }
         for line in batch:
-            yield (" " * GAP).join(map(TableColumn.aligned, columns, line, widths)).rstrip()
+            cells = (columns[index].fitted(line[index], size) for index, size in shown.items())
+            yield (" " * GAP).join(cells).rstrip()
+    left_out = [title for index, title in enumerate(titles) if index not in shown]
+    if left_out:
+        yield f"No room for: {', '.join(left_out)}."
+
+
+_LEAST_TEXT: Final = 8
+"""The cells to which a column of texts is cut at most if a table does not fit its line."""
+
+
+def _fitted_widths(
+    columns: Sequence[TableColumn[Row]], widths: Sequence[int], line_cells: int | None
+) -> dict[int, int]:
+    """Return the cells of each shown column, by its index."""
+    if line_cells is None:
+        return dict(enumerate(widths))
+    by_index = {id(column): index for index, column in enumerate(columns)}
+    sizes = {by_index[id(column)]: size for column, size in fit(columns, [widths], line_cells)}
+    texts = [index for index in sizes if not columns[index].right]
+    while texts and sum(sizes.values()) + GAP * (len(sizes) - 1) > line_cells:
+        widest = max(texts, key=sizes.__getitem__)
+        if sizes[widest] <= _LEAST_TEXT:
+            break
+        sizes[widest] -= 1
+    return sizes
 
 
 def fit(

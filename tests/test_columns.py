@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -101,3 +102,14 @@ def test_a_table_is_as_wide_as_its_texts_in_cells() -> None:
         "ANN   123456",
     ]
     assert list(table_lines((NAME, COUNT), [])) == ["name  count"]
+
+
+def test_a_table_fits_its_line_and_names_the_columns_without_room() -> None:
+    rows: list[Record] = [{"name": "a" * 30, "count": "123456"}]
+    dropped = replace(COUNT, title="system", width=ColumnWidth(keeps=1))
+    assert list(table_lines((NAME, COUNT, dropped), rows, line_cells=20)) == [
+        "name           count",
+        f"{'a' * 11}…  123456",
+        "No room for: system.",
+    ]
+    assert len(list(table_lines((NAME, COUNT, dropped), rows))) == 2

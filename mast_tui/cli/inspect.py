@@ -16,7 +16,7 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes
 from mast_tui.cli.shared.common import print_json, print_table, problem_lines, say
 from mast_tui.cli.shared.workers import WorkerPool
-from mast_tui.columns import TableColumn, key_column
+from mast_tui.columns import ColumnWidth, TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.safe_text import one_line
 from mast_tui.traces.file_places import place_in_file
@@ -216,18 +216,23 @@ def _print_files(files: list[_File], spans: bool) -> None:
     )
 
 
-def _meta_column(key: str) -> TableColumn[tuple[FileReport, Mapping[str, Any]]]:
-    return TableColumn(key, lambda row: row[1][key] or "")
+def _meta_column(key: str, rank: float) -> TableColumn[tuple[FileReport, Mapping[str, Any]]]:
+    return TableColumn(key, lambda row: row[1][key] or "", width=ColumnWidth(keeps=rank))
 
 
 _TRACE_COLUMNS: Final[Sequence[TableColumn[tuple[FileReport, Mapping[str, Any]]]]] = (
     TableColumn("file", lambda row: str(row[0].path)),
     TableColumn("format", lambda row: row[0].format or ""),
-    TableColumn("trace", lambda row: row[1]["id"]),
+    TableColumn("trace", lambda row: row[1]["id"], width=ColumnWidth(cuts=((4, 13),))),
     TableColumn("outcome", lambda row: row[1]["outcome"] or "hidden"),
-    _meta_column("system"),
-    _meta_column("model"),
-    TableColumn("agents", lambda row: str(len(row[1]["agents"])), right=True),
+    _meta_column("system", 2),
+    _meta_column("model", 1),
+    TableColumn(
+        "agents",
+        lambda row: str(len(row[1]["agents"])),
+        right=True,
+        width=ColumnWidth(keeps=3),
+    ),
     TableColumn("spans", lambda row: str(row[1]["spans"]), right=True),
 )
 

@@ -174,7 +174,8 @@ class StudySetRequest:
     weights: str | None = options.option(
         "--weights",
         metavar="A=2,…",
-        help="The share of traces that each is dealt; annotators without a weight have 1.",
+        help="The share of traces that each annotator gets: with 2, twice as many as with 1, the "
+        "default.",
     )
     adjudicators: str | None = options.option(
         "--adjudicators", metavar="C,…", help="Who decides where annotators differ."
@@ -432,7 +433,7 @@ class StudyJoinRequest:
         type=click.FloatRange(0, min_open=True),
         default=1.0,
         show_default=True,
-        help="The share of traces that NAME is dealt; others have 1 by default.",
+        help="The share of traces that NAME gets: with 2, twice as many as others.",
     )
     plan: PlanOptions = options.group(PlanOptions)
 
@@ -440,7 +441,7 @@ class StudyJoinRequest:
 @study_command.command("join")
 @options.takes(StudyJoinRequest)
 def join_command(request: StudyJoinRequest) -> None:
-    """Add NAME as an annotator, from the next lot on.
+    """Add NAME as an annotator, from the next batch on.
 
     They also get traces that others release from now on. Assignments so far do not change.
     """
@@ -475,7 +476,7 @@ def leave_command(request: StudyMemberRequest) -> None:
 @options.takes(StudyMemberRequest)
 def release_command(request: StudyMemberRequest) -> None:
     """Give the traces that NAME has not finished to the others; NAME stays, and gets traces of
-    later lots.
+    later batches.
 
     Each trace goes to the annotator with the fewest.
     """
@@ -524,8 +525,8 @@ class StudyImportRequest:
 def import_command(request: StudyImportRequest) -> None:
     """Fix the assignments with a table as 'study export' writes it.
 
-    Traces that FILE does not name are dealt as before. Once a trace is finished, only later lots
-    can be fixed.
+    Traces that FILE does not name stay assigned as before. Once a trace is finished, only later
+    batches can be fixed.
     """
     _change_plan(
         request.plan,
@@ -573,7 +574,7 @@ def _change_plan(plan: PlanOptions, change: Callable[[Workspace, Study], Study])
         key_column("name", "annotator"),
         key_column("assigned", "traces", right=True),
         key_column("before", right=True),
-        TableColumn("there", lambda row: "yes" if row["present"] else "has left", right=True),
+        TableColumn("in the study", lambda row: "yes" if row["present"] else "has left"),
     )
     print_table(columns, rows)
     if plan.dry_run:

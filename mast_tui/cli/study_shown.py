@@ -25,7 +25,7 @@ from mast_tui.study import overlap_traces
 
 if TYPE_CHECKING:
     from mast_tui.session import StudyProgress
-    from mast_tui.study import Draw, Study
+    from mast_tui.study import Draw, Membership, Study
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
@@ -311,7 +311,7 @@ def _retests_json(person: StudyProgress) -> dict[str, int]:
 
 def print_plan(study: Study) -> None:
     """Print the settings of a study in a few lines."""
-    batches_text = f" in {len(study.batches)} lots" if len(study.batches) > 1 else ""
+    batches_text = f" in {len(study.batches)} batches" if len(study.batches) > 1 else ""
     overlap_count = len(overlap_traces(study))
     annotators_text = (
         "everybody" if study.per_trace == len(study.annotators) else f"{study.per_trace}"
@@ -337,32 +337,48 @@ def print_plan(study: Study) -> None:
 
 
 def _annotator_text(study: Study, name: str) -> str:
-    """Return the name, followed by the lots of the annotator unless these are all lots."""
+    """Return the name, followed by the batches of the annotator unless these are all batches, and a
+    weight other than 1."""
     memberships = [membership for membership in study.memberships if membership.annotator == name]
-    ranges = []
-    for membership in memberships:
-        if membership.end is None:
-            ranges.append(f"from lot {membership.first + 1} on")
-        elif membership.end > membership.first:
-            ranges.append(f"lots {membership.first + 1} to {membership.end}")
-        else:
-            ranges.append("no whole lot")
-    suffix = "" if name in study.present else "; has left"
-    return f"{name} ({', '.join(ranges)}{suffix})" if memberships else name
+    notes = []
+    if any(membership.first or membership.end is not None for membership in memberships):
+        notes.append(", ".join(map(_batches_text, memberships)))
+    if name not in study.present:
+        notes.append("has left")
+    weight = study.weight(name, len(study.batches))
+    if weight != 1:
+        notes.append(f"weight {weight:g}")
+    return f"{name} ({'; '.join(notes)})" if notes else name
+
+
+def _batches_text(membership: Membership) -> str:
+    """Return the batches of which an annotator gets traces."""
+    first = membership.first + 1
+    if membership.end is None:
+        return f"from batch {first} on"
+    if membership.end < first:
+        return "no whole batch"
+    return f"batch {first}" if membership.end == first else f"batches {first} to {membership.end}"
 
 
 def print_progress(rows: list[dict[str, Any]]) -> None:
-    """Print everybody's progress."""
+    """Print everybody's progress; columns that do not apply to the study are left out."""
     columns = [
         key_column("name", "annotator"),
         key_column("assigned", right=True),
         key_column("shared", right=True),
-        key_column("withheld", "without suggestions", right=True),
-        *(key_column(key, right=True) for key in ("finished", "open", "left")),
     ]
-    if any("retests" in row for row in rows):
-        columns.append(_retests_column("planned", "repeat"))
-        columns += [_retests_column(key, key) for key in ("due", "done", "lost")]
+    if any(row["withheld"] for row in rows):
+        columns.append(key_column("withheld", "without suggestions", right=True))
+    columns += [key_column(key, right=True) for key in ("finished", "open", "left")]
+    if any(row.get("retests", {}).get("planned") for row in rows):
+        columns += [
+            _retests_column("planned", "repeats"),
+            _retests_column("due", "due now"),
+            _retests_column("done", "repeated"),
+        ]
+    if any(row.get("retests", {}).get("lost") for row in rows):
+        columns.append(_retests_column("lost", "not repeatable"))
     print_table(columns, rows)
 
 

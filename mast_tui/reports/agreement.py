@@ -90,8 +90,8 @@ _UNDEFINED: Final = {
     "single_rater": "only one person has given verdicts",
 }
 _NO_VARIANCE: Final = {
-    "positive agreement": "nobody said present",
-    "negative agreement": "nobody said absent",
+    "positive agreement": "no one said present",
+    "negative agreement": "no one said absent",
 }
 
 _N: Final = Column("n", "n", Kind.COUNT, "compared (n)", keeps=97)
@@ -101,7 +101,7 @@ _MISSED: Final = columns("""
     n           | looked at    | count | traces × modes looked at by two or more | 90
     found       | found        | count | called present by one or more           | 95
     found_once  | by one       | count | found by one alone                      | 60
-    missed      | missed       | text  | found by nobody, estimated              | 99
+    missed      | missed       | text  | found by no one, estimated              | 99
     share_found | found of all | share | share found, estimated                  | 98
 """)
 
@@ -145,7 +145,9 @@ def agreement_report(
         "agreement",
         "Agreement",
         f"{_annotators_text(agreement)} on {agreement.taxonomy}, {_pass_text(agreement)}: "
-        f"{traces_compared(agreement)}.",
+        f"{traces_compared(agreement)}."
+        if agreement.annotators
+        else f"No one has finished a trace under {agreement.taxonomy}.",
         tuple(section for section in sections if section is not None),
         tuple(notes),
         facts=modes.facts,
@@ -304,7 +306,7 @@ def missed_table(agreement: Agreement) -> Table | None:
         "How many did we all miss?",
         (CODE, MODE, *_MISSED),
         (tuple(rows), (_missed_row("pooled", {"name": "pooled"}, pooled),)),
-        "Failures that nobody found, by capture and recapture of "
+        "Failures that no one found, by capture and recapture of "
         f"{joined_names(agreement.finders)} ({estimator}; intervals after Sadinle 2009). "
         f"{_annotators_text(agreement)}, {_pass_text(agreement)}.",
         (*_missed_notes(agreement), *withheld_notes(*tables_by_code.values(), pooled)),
@@ -439,7 +441,8 @@ def coefficient_columns(annotator_count: int, *, rotating: bool = False) -> tupl
 
     Args:
         annotator_count: The number of annotators; Fleiss' κ is for three or more.
-        rotating: Whether pairs share few traces; then the coefficients of pairs come last.
+        rotating: Whether pairs share few traces; then the coefficients of pairs are dropped first
+            if space is short.
     """
     chosen_columns = [column for column in _COLUMNS if annotator_count > 2 or column.key != _FLEISS]
     if annotator_count > 2:
@@ -447,9 +450,10 @@ def coefficient_columns(annotator_count: int, *, rotating: bool = False) -> tupl
         mean_kappa = replace(kappa, title="mean κ", name="mean of Cohen's κ over the pairs")
         chosen_columns = [mean_kappa if column is kappa else column for column in chosen_columns]
     if rotating:
-        pair_columns = [column for column in chosen_columns if column.key in _OF_PAIRS]
-        chosen_columns = [column for column in chosen_columns if column.key not in _OF_PAIRS]
-        chosen_columns += [replace(column, keeps=min(column.keeps, 41)) for column in pair_columns]
+        chosen_columns = [
+            replace(column, keeps=min(column.keeps, 41)) if column.key in _OF_PAIRS else column
+            for column in chosen_columns
+        ]
     leading_column = max(chosen_columns, key=lambda column: column.keeps)
     return tuple(
         replace(column, keeps=_LEADS) if column is leading_column else column
@@ -497,9 +501,9 @@ class _TableMaker:
         """Yield the figures over all modes, the most important first."""
         pooled = self.pooled
         yield "pooled over", f"{pooled.count('n'):,}", "traces × modes"
-        for column in self.columns:
-            if column.key in _HEADLINE:
-                yield fact(column.title, pooled[column.key])
+        headline = [column for column in self.columns if column.key in _HEADLINE]
+        for column in sorted(headline, key=lambda column: column.keeps, reverse=True):
+            yield fact(column.title, pooled[column.key])
 
     def _interval_notes(self, *tables: FigureTable) -> tuple[Note, ...]:
         """Return notes on why figures of these tables, or of pairs in them, have no interval."""
@@ -933,6 +937,8 @@ class _TableMaker:
     def _caption_text(self) -> str:
         """Return the caption: annotators, traces, taxonomy, pass, and method of the intervals."""
         agreement = self.agreement
+        if not agreement.annotators:
+            return f"There are no labels to compare (taxonomy {agreement.taxonomy})."
         return (
             f"Labels of {_annotators_text(agreement)} on {traces_compared(agreement)} "
             f"(taxonomy {agreement.taxonomy}, {_pass_text(agreement)}). {self._intervals_text()}"
@@ -944,7 +950,7 @@ class _TableMaker:
     def _reading_notes(self) -> Iterator[Note]:
         """Yield notes on n, on present, and on the coefficient to lead with."""
         names = self.agreement.annotators
-        share_owners = f"by {' / '.join(names) or 'nobody'}"
+        share_owners = f"by {' / '.join(names) or 'no annotator'}"
         if self.has_many:
             share_owners = "lowest and highest of them"
         raters = "two or more" if self.has_many else "both"
@@ -963,15 +969,17 @@ class _TableMaker:
         if shared_counts:
             pairs = ", ".join(f"{of_pair(key)} {n}" for key, n in shared_counts.items())
             yield Note(
-                f"Traces that two of them share: {pairs}. So few pull κ of a pair, and mean κ, "
-                "down: lead with Krippendorff's α.",
+                f"With so few shared traces ({pairs}), κ of a pair and mean κ come out too low: "
+                "read Krippendorff's α first.",
                 "few_shared_traces",
             )
 
     def _low_kappa_note(self) -> Iterator[Note]:
         """Yield a note if pairs share so few traces that their κ is too low."""
         if few_shared_by_pair(self.agreement):
-            yield Note("Few shared traces pull κ of a pair down.", "few_shared_traces")
+            yield Note(
+                "With few shared traces, κ of a pair comes out too low.", "few_shared_traces"
+            )
 
     def _own_n_notes(self) -> Iterator[Note]:
         """Yield a note for each coefficient whose n differs from that of its row."""
@@ -1053,7 +1061,7 @@ def _undefined_sentences(table: FigureTable, columns: Iterable[Column]) -> Itera
 
 
 def _annotators_text(agreement: Agreement) -> str:
-    return joined_names(agreement.annotators) or "nobody"
+    return joined_names(agreement.annotators) or "no annotator"
 
 
 def _pass_text(agreement: Agreement) -> str:
@@ -1092,7 +1100,7 @@ def _paradox_note(tables: Mapping[str, FigureTable]) -> Iterator[Note]:
 
 _LEFT_OUT: Final = {
     "unfinished": "traces begun and not finished",
-    "alone": "traces finished by nobody else",
+    "alone": "traces that no one else has finished",
     "examples": "traces that are examples in the judge's prompt",
     "unsure": "verdicts 'unsure'",
     "open": "modes left open in finished traces",
@@ -1140,8 +1148,7 @@ def _halving_note(agreement: Agreement) -> Iterator[Note]:
             for trace_count in sorted(codes_by_trace_count)
         )
         unknown_text = "".join(
-            f"; nobody can tell for {', '.join(codes)} ({why})"
-            for why, codes in codes_by_reason.items()
+            f"; unknown for {', '.join(codes)} ({why})" for why, codes in codes_by_reason.items()
         )
         yield Note(
             "More traces, labelled by two, that would halve the interval of κ: "

@@ -135,12 +135,12 @@ _NOT_CORRECTED: Final = {
     "no_better_than_chance": "TPR and TNR add up to 1 or less: its word says nothing of the truth",
 }
 _LEFT_OUT: Final = {
-    "judge_seen": "settled with a judge on screen",
+    "judge_seen": "made with suggestions on screen",
     "unsure_judge": "the judge unsure",
     "unsure_reference": "the reference unsure",
-    "unresolved": "not settled yet",
+    "unresolved": "not decided yet",
 }
-_WILSON: Final = "In brackets Wilson's 95 % intervals."
+_WILSON: Final = "[a, b] is Wilson's 95 % interval."
 _EFFECTS: Final = (
     "present_rate", "labels_per_pass", "agreement_with_judge", "kappa_with_judge",
 )  # fmt: skip
@@ -534,7 +534,7 @@ def _prevalence_table(report: JudgeReport, visibility: Mapping[str, Any] | None)
         (CODE, MODE, *_PREVALENCE),
         (_mode_rows(report, tables, _PREVALENCE, _correction_sentences),),
         f"As {report.judge} says, and corrected for its errors (Rogan and Gladen 1978), for "
-        "traces like these. In brackets 95 % intervals: Wilson's, and of the corrected ones Lang "
+        "traces like these. [a, b] is a 95 % interval: Wilson's, and of the corrected ones Lang "
         "and Reiczigel's (2014).",
         (*notes, *withheld_notes(*(table["corrected"] for table in tables.values()))),
     )
@@ -668,7 +668,7 @@ def _effect_table(report: JudgeReport) -> Table | None:
             f"{counted(shown_count, 'pass', 'passes')} with suggestions "
             f"({effect.count('on_screen')} had some on screen), "
             f"{effect.count('passes', 'withheld')} without, chosen at random, "
-            f"by {joined_names(report.both_kinds) or 'nobody with both'}.",
+            f"by {joined_names(report.both_kinds) or 'no one with both'}.",
             "passes",
         )
     ]
@@ -777,7 +777,7 @@ def _prevalence_sentences(table: FigureTable) -> Iterator[str]:
     if not unlabelled_count:
         return
     apparent_text = (
-        f"On {counted(unlabelled_count, 'trace')} that nobody has labelled the judge says "
+        f"On {counted(unlabelled_count, 'trace')} that no one has labelled the judge says "
         f"present in {percent(table.value('apparent') or 0.0)}"
     )
     corrected = table["corrected"]
@@ -796,9 +796,13 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
     compared_traces = report.count("compared")
     if not report.table("judge_pooled").count("n"):
         against = against_words(report)
+        seen_count = report.table("judge_left_out").count("judge_seen")
         yield Note(
-            f"{report.judge} cannot be held against {against} yet: that needs traces that it has "
-            f"judged and that may be seen, with a verdict of {against} that counts.",
+            f"{report.judge} cannot be compared with {against} yet: all verdicts of {against} on "
+            "its traces were made with suggestions on screen."
+            if seen_count
+            else f"{report.judge} cannot be compared with {against} yet: this needs a verdict of "
+            f"{against} on a trace that the judge has judged and that you may see.",
             "nothing_compared",
             warning=True,
         )
@@ -811,14 +815,16 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
     judged = counted(report.count("judged"), "judged trace")
     yield Note(f"{compared_traces:,} of {judged} can be compared.", "compared")
     if report.judge_seen_counted:
-        yield Note("Verdicts that came about with a judge on screen are counted too.", "judge_seen")
+        yield Note(
+            "Verdicts that were made with suggestions on screen are counted too.", "judge_seen"
+        )
     left_out = _left_out_parts(report)
     sentence = f"Left out: {'; '.join(left_out)}." if left_out else "Nothing was left out."
     yield Note(sentence, "left_out")
     yield from _missing_table_notes(report)
     if report.count("unlabelled") and not report.rows("prevalence"):
         yield Note(
-            "What it says of traces that nobody has finished is kept from who labels blind.",
+            "What it says of traces that no one has finished is hidden from those who label blind.",
             "blind",
         )
 
@@ -892,7 +898,7 @@ def _missing_table_notes(report: JudgeReport) -> Iterator[Note]:
             "Confidence: none of its findings that can be compared has one.", "no_confidence"
         )
     if not report.table("answers").count("n"):
-        yield Note("Nobody has answered a suggestion of this judge.", "no_answers")
+        yield Note("No one has answered a suggestion of this judge.", "no_answers")
     if not places.count("n"):
         yield Note(f"Places: none of its places can be compared with {against}'s.", "no_places")
     count_texts = [

@@ -90,14 +90,12 @@ def resampled_note(bootstrap: Values) -> str:
     if not bootstrap["rounds"]:
         return "No intervals: there were no rounds of resampling."
     return (
-        f"In brackets {percent(bootstrap['level'])} intervals from the percentiles of "
-        f"{bootstrap['rounds']:,} resamples of the traces (seed {bootstrap['seed']})."
+        f"[a, b] is a {percent(bootstrap['level'])} interval (percentiles of "
+        f"{bootstrap['rounds']:,} resamples of the traces, seed {bootstrap['seed']})."
     )
 
 
-def intervals_note(
-    bootstrap: Values, traces: int, resampling_words: str = "the percentiles of"
-) -> str:
+def intervals_note(bootstrap: Values, traces: int, resampling_words: str = "percentiles of") -> str:
     """Return a sentence on the method of the intervals.
 
     Args:
@@ -107,17 +105,13 @@ def intervals_note(
     """
     if not bootstrap["rounds"]:
         return "No intervals: there were no rounds of resampling."
-    opening = f"In brackets {percent(bootstrap['level'])} intervals from "
-    if traces < MANY:
-        return (
-            f"{opening}the jackknife over the traces, as Wilson's, with Student's t where a trace "
-            "has several modes; none where no trace makes a difference."
-        )
-    return (
-        f"{opening}{resampling_words} {bootstrap['rounds']:,} resamples of the traces "
-        f"(seed {bootstrap['seed']}); "
-        "none where all resamples are alike, or half of them leave the figure undefined."
+    method = (
+        "jackknife over traces"
+        if traces < MANY
+        else f"{resampling_words} {bootstrap['rounds']:,} resamples of the traces, "
+        f"seed {bootstrap['seed']}"
     )
+    return f"[a, b] is a {percent(bootstrap['level'])} interval ({method})."
 
 
 def withheld_notes(*parts: object) -> tuple[Note, ...]:
@@ -130,7 +124,7 @@ def withheld_notes(*parts: object) -> tuple[Note, ...]:
     for part in parts:
         _collect_needs(part, needs)
     return tuple(
-        Note(f"{WITHHELD} {_WHY[reason](sorted(needs[reason]))}.", reason)
+        Note(f"{WITHHELD}: {_WHY[reason](sorted(needs[reason]))}.", reason)
         for reason in _WHY
         if reason in needs
     )
@@ -138,16 +132,12 @@ def withheld_notes(*parts: object) -> tuple[Note, ...]:
 
 _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     "few_traces": lambda least: (
-        "no interval, as there are too few traces (or traces × modes): it takes "
-        + (
-            str(least[0])
-            if len(least) == 1
-            else f"{joined_names([*map(str, least)], 'or')}, by figure"
-        )
+        f"too few traces (or traces × modes) for an interval, which needs {least[0]}"
+        + (f", for some figures {least[-1]}" if len(least) > 1 else "")
     ),
     "rare_answer": lambda least: (
-        "no interval, as present or absent was said too rarely "
-        f"(fewer than {least[-1]} times by each, on average)"
+        "no interval, as present or absent is too rare "
+        f"(fewer than {least[-1]} verdicts of each annotator, on average)"
     ),
     "rare_mode": lambda least: (
         f"no interval of a difference, as fewer than {least[-1]} traces of both sides together "

@@ -37,7 +37,7 @@ _HALF: Final = "0.5"
 _ANY: Final = "0.1"
 
 _UNDEFINED: Final = {
-    "no_variance": "nobody has marked anything, or everybody all of it",
+    "no_variance": "no one has marked anything, or everyone all of it",
     "no_overlap": "no span was read by two people who say where the mode shows",
     "single_rater": "only one person has marked or read anything",
 }
@@ -55,10 +55,10 @@ _ALPHA, _ALPHA_U = columns("""
 _PAIRS: Final = columns("""
     pair          | pair    | text   |                                       | 102
     traces        | traces  | count  | traces compared                       | 90
-    finding_exact | finding | number | F1 of finding exact places            | 98
-    finding_half  | half    | number | F1 of finding, overlap 0.5            | 60
-    naming_exact  | naming  | number | F1 of finding and naming exactly      | 99
-    naming_half   | half    | number | F1 of finding and naming, overlap 0.5 | 61
+    finding_exact | place   | number | F1 of exact places, any mode          | 98
+    finding_half  | half    | number | F1 of places, any mode, overlap 0.5   | 60
+    naming_exact  | + mode  | number | F1 of exact places with the same mode | 99
+    naming_half   | half    | number | F1 of both, overlap 0.5               | 61
 """)
 _ANNOTATORS: Final = columns("""
     traces           | traces           | count | traces compared                       | 99
@@ -121,9 +121,9 @@ def _modes_table(spans: SpanAgreement) -> Table:
     totals = (
         Row(
             "finding",
-            {"name": "finding", **_f1_cells(finding_figures)},
+            {"name": "place only", **_f1_cells(finding_figures)},
             detail=(
-                "The same place, whichever mode was named for it.",
+                "The same place, with any mode.",
                 *_f1_sentences(finding_figures),
             ),
             sources=finding_figures.sources,
@@ -131,7 +131,7 @@ def _modes_table(spans: SpanAgreement) -> Table:
         Row(
             "finding_and_naming",
             {
-                "name": "with naming",
+                "name": "place and mode",
                 **_f1_cells(naming_figures),
                 "krippendorff_alpha_u": Estimate.from_figure(alpha_u),
             },
@@ -156,8 +156,8 @@ def _modes_table(spans: SpanAgreement) -> Table:
                 "F1: of all places marked the share that pairs off one to one, exactly or with an "
                 "overlap of at least a half, or of 0.1. α spans: marked or not, over the spans "
                 "that two or more have read. α_U: where units lie on the spans that all have read. "
-                "finding: the same place, whichever mode was named for it; with naming: the same "
-                "place with the same mode.",
+                "place only: the same place, with any mode; place and mode: the same place with "
+                "the same mode.",
                 "f1",
             ),
             *withheld_notes(*(figure for figure in index.figures if figure.scope in _OF_ALL)),
@@ -173,8 +173,8 @@ def _overlaps_table(spans: SpanAgreement) -> Table:
     """Make the table of F1 by the overlap that two places need."""
     rows = []
     for key, scope, name in (
-        ("finding", "spans_finding", "finding"),
-        ("finding_and_naming", "spans_naming", "with naming"),
+        ("finding", "spans_finding", "place only"),
+        ("finding_and_naming", "spans_naming", "place and mode"),
     ):
         cells: dict[str, Cell] = {"name": name}
         for level, figure in spans.index.table(scope).by_name("f1_overlap").items():

@@ -203,7 +203,7 @@ def sample_texts(study: Study) -> list[str]:
     """Return sentences on a study's random samples, with a warning if pooled shares are biased."""
     lines = []
     for draw in study.draws:
-        subject = "a" if len(study.batches) == 1 else f"lot {draw.lot + 1} is a"
+        subject = "a" if len(study.batches) == 1 else f"batch {draw.lot + 1} is a"
         method = f", spread evenly over {', '.join(draw.by)}" if draw.by else ""
         if draw.chances:
             method = f", preferring traces on which {draw.judge} is least certain"
@@ -220,8 +220,8 @@ def sample_texts(study: Study) -> list[str]:
         )
     else:
         lines.append(
-            "the lots were drawn with different chances: a share over all of them is not that of "
-            "the traces they were drawn from"
+            "the batches were drawn with different chances: a share over all of them is not the "
+            "share of the traces from which they were drawn"
         )
     return lines
 

@@ -157,7 +157,10 @@ class Study(Struct, frozen=True):
         used_names += [name for item in self.assignments for name in item.annotators]
         for name in used_names:
             if name not in self.annotators:
-                raise InvalidStudy(f"{name!r} is no annotator of the study")
+                raise InvalidStudy(
+                    f"{name!r} has joined the study, left it, or has traces by name, so the list "
+                    f"of annotators must keep the name: {','.join((*self.annotators, name))}"
+                )
         if any(not 0 < item.weight < inf for item in self.memberships):
             raise InvalidStudy("an annotator's weight is a number over 0")
         if _HEXADECIMAL.fullmatch(self.redact_key) is None:
@@ -176,12 +179,14 @@ class Study(Struct, frozen=True):
         for draw in self.draws:
             traces = counted(draw.of, "trace")
             if not 0 <= draw.lot < len(self.batches) or draw.of < len(self.batches[draw.lot]):
-                raise InvalidStudy(f"lot {draw.lot + 1} cannot be a sample of {traces}")
+                raise InvalidStudy(f"batch {draw.lot + 1} cannot be a sample of {traces}")
             if draw.chances and (
                 len(draw.chances) != len(self.batches[draw.lot])
                 or not all(0 < chance <= 1 for chance in draw.chances)
             ):
-                raise InvalidStudy(f"each trace of lot {draw.lot + 1} has a chance over 0, up to 1")
+                raise InvalidStudy(
+                    f"each trace of batch {draw.lot + 1} has a chance over 0, up to 1"
+                )
 
     def _check_assignments(self) -> None:
         """Raise ``InvalidStudy`` if an assignment is unknown, empty or doubled."""

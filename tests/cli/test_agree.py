@@ -196,8 +196,8 @@ def test_intervals_follow_from_rounds_and_seed(two: Cli) -> None:
     assert report["bootstrap"] == {"rounds": 30, "seed": 7, "level": 0.95, "unit": "trace"}
     assert report == two.json(*seeded)
     text = " ".join(two(*seeded).out.split())
-    assert "from the jackknife over the traces" in text
-    assert "– no interval, as there are too few traces (or traces × modes): it takes" in text
+    assert "[a, b] is a 95 % interval (jackknife over traces)." in text
+    assert "[–]: too few traces (or traces × modes) for an interval, which needs" in text
     none = two.json("agree", "--rounds", 0)
     assert all(figure.get("ci") is None for figure in figures_in(none))
 

@@ -372,3 +372,29 @@ def test_foreign_text_is_no_markup_in_the_codebook() -> None:
     assert begun == re.findall(r"\\end\{(\w+)\}", latex)
     assert begun
     assert r"\[it\] \*repeats\* itself" in codebook_markdown(MAST, agreed)
+
+
+@pytest.mark.parametrize("file_format", ["gold", "huggingface"])
+def test_an_export_without_gold_stops_and_says_what_to_do(
+    cli: Cli, tmp_path: Path, file_format: str
+) -> None:
+    table = "trace_id,annotator,mode,value\nt,ann,1.3,present\n"
+    export = ("export", "--format", file_format, "-o", "gold")
+
+    def import_table(rows: str) -> None:
+        (tmp_path / "a.csv").write_text(table + rows)
+        assert cli("import", "a.csv", "--format", "csv-long", "--allow-new").code == 0
+
+    import_table("")
+    for options, words in [
+        ((), "no one has finished a trace; finish one in the app"),
+        (("--gold", "settled"), "no verdict of two annotators agrees"),
+        (("--annotators", "ann"), "there is no gold of ann"),
+    ]:
+        done = cli(*export, *options)
+        assert (done.code, words in done.err, done.out) == (1, True, "")
+    assert not (tmp_path / "gold").exists()
+    import_table("t,ann,,finished\n")
+    assert cli(*export).code == 0
+    hidden = cli(*export, "--force", "--annotator", "bob")
+    assert (hidden.code, "hidden from bob" in hidden.err) == (1, True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.library import samples_folder
+from mast_tui.workspace.paths import samples_workspace_path
 from tests.cli.conftest import Cli
 
 LINE = f"workspace: {Path('..', '.mast-tui', 'workspace.db')} (found in a parent folder)\n"
@@ -59,3 +60,23 @@ def test_a_workspace_of_a_parent_folder_is_reported_once_on_stderr(
     assert LINE in done.err
     for reading in (("inspect", "runs"), ("search", "redis", "runs")):
         assert "workspace" not in cli(*reading).err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("agree",), ("status",), ("report",), ("export", "--format", "gold", "-o", "gold.json")],
+)
+def test_without_a_workspace_the_labels_of_the_sample_traces_are_named(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert "sample" not in cli(*words).err
+    samples = samples_workspace_path()
+    (tmp_path / "labels.csv").write_text(LABELS)
+    samples.parent.mkdir(parents=True)
+    importing = ("import", "labels.csv", "--format", "csv-long", "--allow-new")
+    assert cli(*importing, "--workspace", samples).code == 0
+    done = cli(*words)
+    assert (done.code, f"sample traces are in {samples}" in done.err) == (1, True)
+    assert cli(*words, "--workspace", samples).code == 0
+    assert "sample" not in cli(*words, "--workspace", tmp_path / "other.db").err

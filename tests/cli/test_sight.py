@@ -192,7 +192,14 @@ def test_commands_show_what_their_user_may_see_and_record_it_for_that_user_only(
     assert {row["outcome"] for row in rows} <= {"failed"}
     assert ("left out" in done.err) is (hidden > 0)
 
-    document = ask("export", "--format", "gold", "-o", "gold.json", "--json").json
+    gold_export = ("export", "--format", "gold", "-o", "gold.json", "--json")
+    if not shown:
+        asker.sign_in(copy_workspace(labelled, tmp_path))
+        refused = cli(*gold_export, *asker.args)
+        assert (refused.code, "3 traces are left out" in refused.err) == (1, True)
+        assert not (tmp_path / "gold.json").exists()
+        return
+    document = ask(*gold_export).json
     gold = json.loads((tmp_path / "gold.json").read_text("utf-8"))
     assert {trace["trace_id"] for trace in gold["traces"]} == shown
     assert gold["agreement"]["traces"]["finished_by_two"] == len(shown)

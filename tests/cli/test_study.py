@@ -270,7 +270,7 @@ def test_annotators_join_and_leave_without_changes_to_finished_work(cli: Cli) ->
     assert queue(cli, "alice") == before
     assert sorted(queue(cli, "eve")) == sorted(of_bob[2:])
     output = cli("study", "show", *AS_LEAD).out
-    assert "bob (lots 1 to 1; has left), eve (from lot 2 on)" in output
+    assert "bob (batch 1; has left), eve (from batch 2 on)" in output
     cli.ok("study", "add", runs(4, "more"), *AS_LEAD)
     assert queue(cli, "bob") == []
     assert len(queue(cli, "eve")) == 6
@@ -301,7 +301,7 @@ def test_random_samples_keep_their_chances(cli: Cli) -> None:
     finish("alice", first[0])
     more = cli.json("study", "add", folder, "--sample", 2)["study"]
     assert (more["traces"], more["chances_alike"]) == (6, True)
-    assert "lot 2 is a random sample: 2 of 8 traces" in cli("study", "show").out
+    assert "batch 2 is a random sample: 2 of 8 traces" in cli("study", "show").out
     assert queue(cli, "alice")[:3] == first[1:]
     assert "different chances" in cli("study", "add", folder).out
 
@@ -387,3 +387,25 @@ def test_a_split_of_traces_stays(cli: Cli) -> None:
     cli.refused(
         "study", "set", "--split", "0.6,0.2,0.2", says="set aside in this workspace already"
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "heading"),
+    [
+        ((), "annotator assigned shared finished open left"),
+        (
+            ("--retest", 0.5),
+            "annotator assigned shared finished open left repeats due now repeated",
+        ),
+        (
+            ("--withhold", 0.5),
+            "annotator assigned shared without suggestions finished open left",
+        ),
+    ],
+)
+def test_the_progress_has_only_columns_that_apply(
+    cli: Cli, options: tuple[object, ...], heading: str
+) -> None:
+    cli("study", "set", runs(2), "--annotators", "alice,bob", *options)
+    lines = [" ".join(line.split()) for line in cli("study", "show").out.splitlines()]
+    assert [line for line in lines if line.startswith("annotator ")] == [heading]

@@ -216,6 +216,9 @@ def test_commands_mask_what_they_read_and_write(
     done(cli, "import", labels, "--format", "jsonl", "--workspace", other)
     shown = done(cli, "study", "show", "--json", "--workspace", other).json
     assert shown["study"]["redact"] is True
+    finished = study.session("alice")
+    finished.finish(open_modes="absent")
+    finished.workspace.close()
     gold = done(cli, "export", "--format", "gold", "-o", "-", "--annotator", "lead", *work).out
     assert "redact_key" not in gold
 

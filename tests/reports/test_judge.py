@@ -45,7 +45,7 @@ def test_judge_on_few_traces_is_not_shown_to_be_better_than_chance() -> None:
     page = of_counts(4, 1, 1, 6)
     assert "better than chance: 1.3, pooled." in all_notes(page)
     assert estimate(row(table(page, "judge_chance"), MODE), "cohen_kappa").withheld == "few_traces"
-    assert "it takes 16 or 50, by figure" in all_notes(page)
+    assert "which needs 16, for some figures 50" in all_notes(page)
 
 
 def test_modes_called_present_too_often_are_named() -> None:
@@ -71,7 +71,9 @@ def test_kappa_paradox_and_left_out_verdicts_are_noted() -> None:
     gold = said("1010")
     given = given_words(said("1100"), gold | {("t3", MODE): UNSURE}, seen=frozenset({("t0", MODE)}))
     page = judge_section(judge_report(given, rounds=0))
-    assert "1 settled with a judge on screen, 1 the reference unsure" in note(page, "left_out").text
+    assert (
+        "1 made with suggestions on screen, 1 the reference unsure" in note(page, "left_out").text
+    )
     mode = row(table(of_counts(0, 2, 0, 5), "judge"), MODE)
     assert estimate(mode, "true_positive_rate").undefined == "no_variance"
     assert "as nothing is present by the reference" in detail(mode)
@@ -97,7 +99,7 @@ def test_refused_correction_of_prevalence_has_its_reason() -> None:
     assert estimate(mode, "corrected").undefined == "no_better_than_chance"
     assert "add up to 1 or less" in detail(mode)
     report = judge_report(judge_input, rounds=0).without_prevalence()
-    assert "kept from who labels blind" in note(judge_section(report), "blind").text
+    assert "hidden from those who label blind" in note(judge_section(report), "blind").text
 
 
 def test_prevalence_is_corrected_for_errors_of_the_judge() -> None:
@@ -117,7 +119,7 @@ def test_prevalence_is_corrected_for_errors_of_the_judge() -> None:
     assert "Rogan and Gladen" in note(page, "corrected").text
     assert note(page, "hidden").text.startswith("3 unlabelled traces left out")
     words = detail(row(table(page, "judge"), MODE))
-    assert "On 10 traces that nobody has labelled the judge says present in 60 %" in words
+    assert "On 10 traces that no one has labelled the judge says present in 60 %" in words
 
 
 def test_calibration_compares_confidence_with_gold() -> None:

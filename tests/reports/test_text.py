@@ -33,7 +33,7 @@ def test_lines_have_every_kind_of_cell_and_open_part() -> None:
     lines = render_text(sample.report(), None)
     text = "\n".join(lines)
     for cell in (
-        *("1234", "0.61 [0.48, 0.72]", "0.90 –", "— no overlap", "12% [5, 30]", "0% [0, 40] n 8"),
+        *("1234", "0.61 [0.48, 0.72]", "0.90 [–]", "— no overlap", "12% [5, 30]", "0% [0, 40] n 8"),
         *("▊", "+14 [-5, +33]", "<0.001", "Write down who decides."),
     ):
         assert cell in text

@@ -356,7 +356,7 @@ def test_annotators_are_assigned_traces_by_weight() -> None:
 def test_invalid_assignments_memberships_and_releases_are_refused() -> None:
     for values, message in (
         ({"assignments": (Assignment("other", ("bob",)),)}, "is not in the study"),
-        ({"assignments": (Assignment("t0-0", ("eve",)),)}, "is no annotator"),
+        ({"assignments": (Assignment("t0-0", ("eve",)),)}, "must keep the name: .*eve"),
         ({"assignments": (Assignment("t0-0", ()),)}, "not at all"),
         ({"memberships": (Membership("bob", 0, None, 0.0),)}, "weight is a number over 0"),
         ({"releases": (Release("zoe", ()),)}, ""),

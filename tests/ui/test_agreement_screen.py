@@ -113,13 +113,13 @@ async def test_intervals_are_explained(finished: Office) -> None:
         interval = r" 0\.\d\d \[-?\d\.\d\d, \d\.\d\d\]"
         assert re.search(interval, next(line for line in on.lines if line.startswith("▌")))
         assert re.search(rf"raw agreement *{interval}", detail_of(on))
-        assert "the jackknife over the traces" in detail_of(on)
+        assert "(jackknife over traces)" in detail_of(on)
         assert "trace × mode pairs have a verdict by both" in detail_of(on)
 
 
 async def test_hidden_traces_are_counted_as_adjudicator(finished: Office) -> None:
     async with agreeing(finished, "carol") as on:
-        assert "2 traces hidden from you. o = include them as adjudicator" in on.text
+        assert "2 traces left out until you finish them · o includes them" in on.text
         await on.press("j")
         assert "o look as adjudicator" in on.lines[-1]
         assert "Step repetition" not in on.text
@@ -241,12 +241,12 @@ async def test_blind_annotators_see_no_judge_on_other_traces(finished: Office) -
     async with agreeing(finished) as on:
         await on.press("5")
         await on.press("j", "j")
-        assert "On 1 trace that nobody has labelled" in detail_of(on)
+        assert "On 1 trace that no one has labelled" in detail_of(on)
     async with agreeing(finished, "bob", blind=True) as on:
         await on.press("5")
         await on.press("j", "j")
         assert not missing(detail_of(on), "1 unlabelled trace left out", "hidden from you")
-        assert "that nobody has labelled the judge says" not in detail_of(on)
+        assert "that no one has labelled the judge says" not in detail_of(on)
 
 
 async def test_new_finishes_are_announced_and_counted_on_request(finished: Office) -> None:

@@ -160,7 +160,7 @@ def test_values_and_intervals_of_cells() -> None:
     for cell, kind, text in cells:
         assert value_text(cell, kind) == text
     assert interval_text(Estimate(0.4, (0.1, 0.7)), Kind.NUMBER, pending=False) == "[0.10, 0.70]"
-    assert interval_text(Estimate(0.4, withheld="few"), Kind.NUMBER, pending=True) == "–"
+    assert interval_text(Estimate(0.4, withheld="few"), Kind.NUMBER, pending=True) == "[–]"
     assert interval_text(Estimate(0.4), Kind.NUMBER, pending=True) == "…"
     assert interval_text(Estimate(0.4), Kind.NUMBER, pending=False) == ""
     assert interval_text(Estimate(None), Kind.NUMBER, pending=True) == ""
@@ -286,3 +286,17 @@ def test_details_of_a_row() -> None:
     one = row(0, kappa=Estimate(0.4))
     assert "0.40 its interval is being computed" in row_text(table(), one, pending=True)
     assert "counted" not in row_text(table(), one)
+
+
+async def test_a_new_page_opens_at_its_top_unless_its_first_table_has_the_row() -> None:
+    def people(name: str) -> Table:
+        return Table(name, name, COLUMNS, ((row(7), row(8)),))
+
+    async with shown(people("pairs")) as app:
+        app.lines.move_by(1)
+        assert app.lines.row_key == ("pairs", "m8")
+        app.lines.show((table("spans", rows=2), people("annotators")))
+        assert app.lines.row_key == ("spans", "m0")
+        app.lines.move_by(1)
+        app.lines.show((table("judge", rows=2), people("others")))
+        assert app.lines.row_key == ("judge", "m1")

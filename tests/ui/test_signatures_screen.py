@@ -148,7 +148,7 @@ async def test_groups_are_arms_of_an_experiment(tmp_path: Path) -> None:
         await on.press("S", "x")
         assert not missing(on.text, "[x experiment]", "Success of each arm")
         text = " ".join(on.text.split())
-        assert not missing(text, "model-b 6 6", "+100 – 0.031", "-100 – 0.031 0.438")
+        assert not missing(text, "model-b 6 6", "+100 [–] 0.031", "-100 [–] 0.031 0.438")
         await on.press("end")
         assert "Power for 20 points" in on.text
         await on.press("home")
@@ -183,7 +183,7 @@ async def test_labels_of_others_are_hidden(office: Office) -> None:
         assert given is not None
         assert given.inputs is not None
         assert len(given.inputs.traces) == 1
-        assert "1 trace hidden from you" in on.text
+        assert "1 trace left out until you finish it" in on.text
         await on.press("w", *"bob", "enter")
         assert "hidden from you" in on.text
         assert "Incorrect verification" not in on.text
@@ -370,7 +370,7 @@ def test_a_trace_opens_at_its_mode() -> None:
 def test_empty_signatures_say_why() -> None:
     assert "D finishes" in no_signatures_text(Signatures(SignatureChoice()), shown_key)
     hidden = no_signatures_text(Signatures(SignatureChoice(), hidden=("t1", "t2")), shown_key)
-    assert "o = include them as adjudicator" in hidden
+    assert "o includes them (recorded)" in hidden
     judge = no_signatures_text(
         Signatures(SignatureChoice(labels="judge:rules@1"), hidden=("t1",)), shown_key
     )

@@ -95,7 +95,7 @@ def test_the_protocol_is_described() -> None:
     study = Study("mast@1", ("alice", "bo\x1bb"), ("carol",), (("t1", "t2"), ("t3",)))
     view = StudyView(study, (), Overlap(3, 0, 0), False, None)
     words = protocol_text(view, "A")
-    assert "3 traces in 2 lots" in words
+    assert "3 traces in 2 batches" in words
     assert "\x1b" not in words
     assert not missing(words, "carol decides", "work blind")
     assisted = structs.replace(study, blind=False, withheld=0.25, retests=0.1)

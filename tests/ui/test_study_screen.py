@@ -80,7 +80,7 @@ async def test_fixed_fields_are_refused_and_traces_added(office: Office) -> None
         assert study is not None
         assert (study.seed, len(study.batches), len(study.traces)) == (0, 2, 3)
         assert study.batches[0] == ids
-        assert "3 traces in 2 lots" in on.text
+        assert "3 traces in 2 batches" in on.text
         await on.press("L")
         assert listed(on) == [one for one in assigned(study, "alice") if one not in ids]
 

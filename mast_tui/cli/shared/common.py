@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -57,7 +59,7 @@ def open_workspace(
     if not create and not path.exists():
         raise click.ClickException(
             f"{path}: there is no workspace; label or import something first, or name one "
-            "with --workspace PATH"
+            f"with --workspace PATH{_samples_hint(location)}"
         )
     distrust = why_not_trusted(path) if location is None else None
     if distrust is not None:
@@ -69,6 +71,20 @@ def open_workspace(
     if location is None and announce:
         _announce_parent(path)
     return workspace
+
+
+def _samples_hint(location: str | None) -> str:
+    """Return a hint on the workspace of the sample traces, if it may be the one that is meant.
+
+    It is empty if the user has named a workspace, or has no labels of the sample traces.
+    """
+    from mast_tui.workspace.paths import samples_workspace_path
+
+    samples = samples_workspace_path()
+    if location is not None or not samples.exists():
+        return ""
+    option = f"--workspace {shlex.quote(str(samples))}"
+    return f"; the labels of the sample traces are in {samples}: {option}"
 
 
 def _announce_parent(path: Path) -> None:
@@ -275,11 +291,13 @@ def print_line(text: str) -> None:
 def print_table(columns: Sequence[TableColumn[Row]], rows: Iterable[Row]) -> None:
     """Print the headings and the rows of a table on stdout.
 
-    Long cells are cut, so that one of them does not widen all rows.
+    Long cells are cut, so that one of them does not widen all rows. On a terminal the table fits
+    its width.
 
     Args:
         columns: The columns.
         rows: The rows; they are printed in batches as they arrive, and columns only grow wider.
     """
-    for line in table_lines(columns, rows, lambda text: one_line(text, MAX_CELL_WIDTH)):
+    line_cells = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in table_lines(columns, rows, lambda text: one_line(text, MAX_CELL_WIDTH), line_cells):
         click.echo(line)

@@ -357,6 +357,9 @@ def _add_gold_document(
     Records that the viewer has seen the work of others on the exported traces.
     ``add_files`` gets the document and the text of the datasheet. It returns the paths of the
     files that the user has not named.
+
+    Raises:
+        MastError: There is no gold, or the viewer may see none of it.
     """
     viewer = request.viewer
     request.stage("Reading the gold")
@@ -370,6 +373,8 @@ def _add_gold_document(
     _check_ordered(request, entries)
     trace_ids = {entry.trace.trace_id for entry in entries}
     visible = set(filter(viewer.may_see_others, trace_ids))
+    if not visible:
+        raise MastError(_no_gold_text(request, len(trace_ids)))
     sight = visibility_json(viewer, trace_ids - visible)
     viewer.reveal(visible, judges=True)
     may_see_outcome = viewer.may_see_outcomes()
@@ -415,6 +420,32 @@ def _add_gold_document(
         "beside": add_files(document, datasheet(document, agreement, judges)),
         **sight,
     }
+
+
+def _no_gold_text(request: ExportRequest, hidden_count: int) -> str:
+    """Return why there is no gold to export, and what to do.
+
+    Args:
+        request: The export.
+        hidden_count: The number of traces whose gold is hidden from the viewer.
+    """
+    if hidden_count and request.viewer.name is not None:
+        return f"no gold to export: {hidden_traces_text(request.viewer.name, hidden_count)}"
+    if request.annotators:
+        names = " and ".join(request.annotators)
+        return (
+            f"there is no gold of {names}: leave out --annotators, or finish traces under these "
+            "names"
+        )
+    if request.gold == "settled":
+        return (
+            "there is no settled gold yet: no verdict of two annotators agrees, and no adjudicator "
+            "has decided one; --gold all exports the verdicts of one annotator too"
+        )
+    return (
+        "there is no gold yet: no one has finished a trace; finish one in the app "
+        "(D on an open trace), then export again"
+    )
 
 
 def _conflicts_left(trace: Mapping[str, Any]) -> int:
@@ -532,10 +563,7 @@ def _add_tables(
         """Return a function that checks from its content if an existing file may be replaced."""
         return _is_card if name == CARD else lambda _: name in earlier_tables
 
-    try:
-        files = dataset_files(document, sheet)
-    except ValueError as error:
-        raise MastError(str(error)) from None
+    files = dataset_files(document, sheet)
     citation = citation_file(document)
     if citation is not None:
         outputs.add(output / CITATION_FILE, citation, ours=marked(CITATION_MARK))

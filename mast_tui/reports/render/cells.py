@@ -12,7 +12,7 @@ from mast_tui.reports.model import Cell, Column, Estimate, Kind, Row
 NONE: Final = "—"
 """The text in place of an undefined figure."""
 
-WITHHELD: Final = "–"
+WITHHELD: Final = "[–]"
 """The text in place of a withheld interval."""
 
 

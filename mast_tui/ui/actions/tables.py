@@ -567,7 +567,11 @@ AGREEMENT_TRACES: Final = (
     *moves(Where.AGREEMENT_TRACES),
     _agreement_traces("open", "enter", "open", "Open the trace where the sides differ", hint=5),
     _agreement_traces(
-        "differing", "v", "only unlike", "List only where the sides differ, or all", hint=10
+        "differing",
+        "v",
+        "only where they differ",
+        "List only where the sides differ, or all",
+        hint=10,
     ),
 )
 

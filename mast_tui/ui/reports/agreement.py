@@ -329,7 +329,8 @@ class AgreementScreen(ReportScreen):
         note_text = f"{hidden_text} left out: the judges' answers are hidden from you."
         notes = (Note(note_text, reason="hidden"),) if judge.hidden else ()
         keys = (f"{key_of('agreement.against')} against", f"{key_of('agreement.next_judge')} judge")
-        return Page(judge.section, pending=judge.pending, notes=notes, keys=keys)
+        about = "" if judge.report is None else seen_text(judge.report, key_of)
+        return Page(judge.section, pending=judge.pending, notes=notes, about=about, keys=keys)
 
     def whole_report(self) -> Callable[[OpenWorkspace, Stopped], Report] | None:
         """Return a function that computes all pages, or None while there are no figures.
@@ -708,6 +709,31 @@ def no_spans_text(spans: SpanFigures | None) -> str:
     )
 
 
+def seen_text(report: JudgeReport, key_of: KeyOf) -> str:
+    """Return a sentence on the verdicts that were made with suggestions on screen.
+
+    It says whether they count, and names the key that changes this. It is empty if there are none.
+
+    Args:
+        report: The figures of the judge.
+        key_of: Returns how the key of an action is shown.
+    """
+    key = key_of("agreement.seen")
+    if report.judge_seen_counted:
+        return f"Verdicts made with suggestions on screen count here; {key} leaves them out."
+    seen_count = report.table("judge_left_out").count("judge_seen")
+    if not seen_count:
+        return ""
+    against = one_line(against_words(report))
+    if not report.table("judge_pooled").count("n"):
+        return (
+            f"All verdicts of {against} here were made with suggestions on screen; "
+            f"{key} includes them."
+        )
+    verdicts = counted(seen_count, "verdict")
+    return f"Left out: {verdicts} made with suggestions on screen; {key} includes them."
+
+
 def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
     """Return why there are no figures of a judge, and what to do.
 
@@ -731,19 +757,14 @@ def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
     if any(counts) or any(report.table("effect").values("passes").values()):
         return ""
     reference = one_line(report.against)
-    seen_count = report.table("judge_left_out").count("judge_seen")
-    lines = [f"{one_line(report.judge)} cannot be compared with {reference} yet.", ""]
-    if seen_count and not report.judge_seen_counted:
-        lines.append(
-            f"{seen_count} verdicts were made with a judge on screen and are left out: "
-            f"{key_of('agreement.seen')} counts them too."
-        )
-    else:
-        lines.append(
-            "This needs traces that it has judged and that you have finished or adjudicated, "
-            f"with a verdict of {reference}."
-        )
-    lines += [
+    has_seen = report.table("judge_left_out").count("judge_seen") > 0
+    lines = [
+        f"{one_line(report.judge)} cannot be compared with {reference} yet.",
+        "",
+        seen_text(report, key_of)
+        if has_seen and not report.judge_seen_counted
+        else "This needs traces that it has judged and that you have finished or adjudicated, "
+        f"with a verdict of {reference}.",
         "",
         f"{key_of('agreement.against')} compares it with another reference · "
         f"{key_of('agreement.next_judge')} chooses another judge",

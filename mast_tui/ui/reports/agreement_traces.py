@@ -198,7 +198,7 @@ def compare_spans(span_input: SpanInput, modes: Sequence[str]) -> ComparedTraces
             answers={name: _ranges_text(ranges) for name, ranges in ranges_by_name.items()},
             differs=unmatched_count > 0,
             present=True,
-            note=f"{unmatched_count} of {range_count} unlike" if unmatched_count else "",
+            note=f"{unmatched_count} of {range_count} differ" if unmatched_count else "",
         )
         ranked_rows.append(((-unmatched_count, trace.trace_id), row))
     return ComparedTraces.ranked(span_input.annotators, ranked_rows)

@@ -231,7 +231,7 @@ LEAST_NAME: Final = 12
 
 LEAST_BAR: Final = 10
 MOST_BAR: Final = 32
-INTERVAL_TITLE: Final = "95 %"
+INTERVAL_TITLE: Final = "[95 % CI]"
 
 CHOSEN_RANK: Final = 90
 """The rank of the chosen column if there are many to choose from; each column farther away ranks
@@ -394,21 +394,16 @@ class ReportLines(VirtualLines):
     def _line_of(self, row_key: tuple[str, str] | None) -> int:
         """Return the number of the line for the cursor.
 
-        This is the line of the row, or else of a row with the same id in another table, or else
-        the first line on which the cursor can be.
+        This is the line of the row, or else of a row with the same id in the first table (such as
+        the same mode on another page), or else the first line on which the cursor can be.
         """
         stops = [number for number, line in enumerate(self._lines) if line.is_stop]
         if row_key is None or not stops:
             return next(iter(stops), 0)
-        _, row_id = row_key
-        namesakes = []
-        for stop in stops:
-            if self._lines[stop].row_key == row_key:
-                return stop
-            row = self._lines[stop].row
-            if row is not None and row.id and row.id == row_id:
-                namesakes.append(stop)
-        return next(iter(namesakes), stops[0])
+        lines = {self._lines[stop].row_key: stop for stop in reversed(stops)}
+        first_table = self._lines[stops[0]].table
+        namesake = ("" if first_table is None else first_table.id, row_key[1])
+        return lines.get(row_key, lines.get(namesake, stops[0]))
 
     def _chosen_column(self, table: Table) -> str | None:
         """Return the key of the chosen column of a table, or None if no cell can be chosen."""
@@ -558,9 +553,9 @@ class ReportLines(VirtualLines):
                 text += set_cell_size(column.title, column.width)
             else:  # right-aligned, as its figures are
                 text += " " * (column.value_cells - cell_len(column.title)) + column.title
-                text += (
-                    f" {set_cell_size(INTERVAL_TITLE, column.interval)}" if column.interval else ""
-                )
+                if column.interval:
+                    title = INTERVAL_TITLE if column.interval >= cell_len(INTERVAL_TITLE) else ""
+                    text += f" {set_cell_size(title, column.interval)}"
         style = self.rich_style + self._part("quiet")
         return Strip([Segment(text, style)]).adjust_cell_length(width, self.rich_style)
 
@@ -819,9 +814,9 @@ def _measured_column(table: Table, column: Column, pending: bool) -> FittedColum
     is_share = column.kind is Kind.SHARE
     interval = 0
     if column.interval and not is_share:
-        texts = (interval_text(cell, column.kind, pending=pending) for cell in cells)
+        texts = {interval_text(cell, column.kind, pending=pending) for cell in cells}
         interval = max((cell_len(text) for text in texts), default=0)
-        if interval:
+        if texts - {"", WITHHELD}:
             interval = max(interval, cell_len(INTERVAL_TITLE))
     fitted = FittedColumn(column, value_cells, interval, LEAST_BAR if is_share else 0)
     title_excess = cell_len(fitted.title) - (fitted.width if is_share else value_cells)

@@ -716,5 +716,6 @@ def hidden_traces_text(count: int, key: str) -> str:
         count: The number of traces.
         key: The key that includes them.
     """
+    traces = counted(count, "trace")
     pronoun = "it" if count == 1 else "them"
-    return f"{counted(count, 'trace')} hidden from you. {key} = include {pronoun} as adjudicator"
+    return f"{traces} left out until you finish {pronoun} · {key} includes {pronoun} (recorded)"

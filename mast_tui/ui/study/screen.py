@@ -224,7 +224,7 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
         if not view.shows_retests or not row.planned:
             return ""
         lost_count = len(row.retests.lost)
-        lost_text = f", {lost_count} lost" if lost_count else ""
+        lost_text = f", {lost_count} not repeatable" if lost_count else ""
         return f"{len(row.retests.done)} of {row.planned}{lost_text}"
 
     def style(row: StudyProgress) -> str:
@@ -288,7 +288,7 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
         adjudicate_key: The key that opens the adjudication.
     """
     study = view.study
-    batches_text = f" in {len(study.batches)} lots" if len(study.batches) > 1 else ""
+    batches_text = f" in {len(study.batches)} batches" if len(study.batches) > 1 else ""
     count = len(study.traces)
     lines = [
         f"{counted(count, 'trace')}{batches_text}, under {one_line(study.taxonomy)}.",
@@ -562,7 +562,7 @@ class StudyScreen(TableScreen[StudyProgress]):
 
     @piece_of_work
     async def action_add(self) -> None:
-        """Ask which traces to add to the study as a further lot, and add them."""
+        """Ask which traces to add to the study as a further batch, and add them."""
         opened_study = await self._require_study()
         if opened_study is None:
             return
@@ -592,7 +592,7 @@ class StudyScreen(TableScreen[StudyProgress]):
         )
         self.mast.ask_key(
             f"Add {counted(len(planned.traces) - len(current_ids), 'trace')}?",
-            "They come as a further lot, after the others in every queue. Who labels those "
+            "They come as a further batch, after the others in every queue. Who labels those "
             "stays as it is. Traces cannot be removed again once someone has finished one."
             f"\n\n{assignment_text(study, planned)}",
             (*answers, ("n", "leave the study as it is")),
@@ -613,7 +613,7 @@ class StudyScreen(TableScreen[StudyProgress]):
                 self._offer_change(
                     lambda study: with_annotator(study, name),
                     f"Let {name} join?",
-                    "They get traces of later lots, and those that others give back.",
+                    "They get traces of later batches, and those that others give back.",
                 )
 
         self.app.push_screen(NoteScreen("Who joins?", check=checked_person), answered)
@@ -632,7 +632,7 @@ class StudyScreen(TableScreen[StudyProgress]):
             with_released_traces,
             "Give back what {} has not finished?",
             "It goes to the others, each trace to the annotator with the fewest. The annotator "
-            "stays, and gets traces of later lots.",
+            "stays, and gets traces of later batches.",
         )
 
     @piece_of_work

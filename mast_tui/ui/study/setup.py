@@ -72,7 +72,7 @@ FIELDS: Final = (
     Field(
         "annotators",
         "annotators",
-        "Who labels: names with commas between them. alice=2 is dealt twice as much as others.",
+        "Who labels: names with commas between them. alice=2 gets twice as many traces.",
     ),
     Field(
         "adjudicators",
@@ -425,7 +425,7 @@ def preview_text(
     if previous is not None and _has_same_assignment(previous, planned):
         assignment_lines = ["Who labels what stays as it is."]
     change_lines = [
-        f"{title}: {old_text or 'nobody'} → {new_text or 'nobody'}"
+        f"{title}: {old_text or 'no one'} → {new_text or 'no one'}"
         for title, old_text, new_text in changed
     ]
     effects = effect_lines(previous, planned, lost_traces or {})
@@ -434,8 +434,8 @@ def preview_text(
         limit = "Traces have been finished, so what figures rest on stays; this may still change."
     else:
         limit = (
-            "All of this may be changed until someone finishes a trace. From then on only further "
-            "lots, adjudicators, repeats and how adjudication goes."
+            "You can change all of this until someone finishes a trace. From then on only further "
+            "batches, adjudicators, repeats and the settings of adjudication."
         )
     paragraphs.append([limit])
     return "\n\n".join("\n".join(map(one_line, lines)) for lines in paragraphs if lines)
