@@ -169,19 +169,21 @@ def table_lines(
     titles = [column.title for column in columns]
     lines = chain([titles], ([column.cell(row) for column in columns] for row in rows))
     widths = [0] * len(columns)
-    shown = dict.fromkeys(range(len(columns)), 0)
+    size_by_index = dict.fromkeys(range(len(columns)), 0)
     while batch := [[display(text) for text in line] for line in islice(lines, _ROWS_AT_ONCE)]:
         for index, texts in enumerate(zip(*batch, strict=True)):
             widths[index] = max(widths[index], *map(cell_len, texts))
-        shown = {
+        size_by_index = {
             index: size
             for index, size in _fitted_widths(columns, widths, line_cells).items()
-            if index in shown
+            if index in size_by_index
         }
         for line in batch:
-            cells = (columns[index].fitted(line[index], size) for index, size in shown.items())
+            cells = (
+                columns[index].fitted(line[index], size) for index, size in size_by_index.items()
+            )
             yield (" " * GAP).join(cells).rstrip()
-    left_out = [title for index, title in enumerate(titles) if index not in shown]
+    left_out = [title for index, title in enumerate(titles) if index not in size_by_index]
     if left_out:
         yield f"No room for: {', '.join(left_out)}."
 

@@ -17,13 +17,19 @@ from mast_tui.workspace.records import (
 )
 
 if TYPE_CHECKING:
-    from mast_tui.workspace.paths import find_workspace, is_url, why_not_trusted
+    from mast_tui.workspace.paths import (
+        find_workspace,
+        is_url,
+        samples_workspace_path,
+        why_not_trusted,
+    )
     from mast_tui.workspace.store import Workspace
 else:
     _LATER = {
         "why_not_trusted": "paths",
         "find_workspace": "paths",
         "is_url": "paths",
+        "samples_workspace_path": "paths",
         "Workspace": "store",
     }
 
@@ -48,6 +54,7 @@ __all__ = [
     "WorkspaceError",
     "find_workspace",
     "is_url",
+    "samples_workspace_path",
     "store_judgement",
     "why_not_trusted",
 ]

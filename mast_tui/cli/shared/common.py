@@ -50,7 +50,13 @@ def open_workspace(
         WorkspaceError: It cannot be opened.
     """
     # Commands that look at no labels do without SQLAlchemy.
-    from mast_tui.workspace import Workspace, find_workspace, is_url, why_not_trusted
+    from mast_tui.workspace import (
+        Workspace,
+        find_workspace,
+        is_url,
+        samples_workspace_path,
+        why_not_trusted,
+    )
 
     location = common.workspace
     if location is not None and is_url(location):
@@ -59,7 +65,7 @@ def open_workspace(
     if not create and not path.exists():
         raise click.ClickException(
             f"{path}: there is no workspace; label or import something first, or name one "
-            f"with --workspace PATH{_samples_hint(location)}"
+            f"with --workspace PATH{_samples_hint(location, samples_workspace_path())}"
         )
     distrust = why_not_trusted(path) if location is None else None
     if distrust is not None:
@@ -73,14 +79,15 @@ def open_workspace(
     return workspace
 
 
-def _samples_hint(location: str | None) -> str:
+def _samples_hint(location: str | None, samples: Path) -> str:
     """Return a hint on the workspace of the sample traces, if it may be the one that is meant.
 
-    It is empty if the user has named a workspace, or has no labels of the sample traces.
-    """
-    from mast_tui.workspace.paths import samples_workspace_path
+    The hint is empty if the user has named a workspace, or has no labels of the sample traces.
 
-    samples = samples_workspace_path()
+    Args:
+        location: The workspace that the user has named; None for none.
+        samples: The workspace of the sample traces, which may not exist.
+    """
     if location is not None or not samples.exists():
         return ""
     option = f"--workspace {shlex.quote(str(samples))}"

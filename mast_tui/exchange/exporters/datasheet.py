@@ -422,7 +422,8 @@ def _protocol_lines(document: Values) -> list[str]:
         *lines,
         f"- Annotators: {_name_list(study['annotators'])}; adjudicators: "
         f"{_name_list(study['adjudicators'])}",
-        f"- {counted(trace_count, 'trace')} in {counted(len(study['batches']), 'batch', 'batches')}; "
+        f"- {counted(trace_count, 'trace')} in "
+        f"{counted(len(study['batches']), 'batch', 'batches')}; "
         f"{counted(study['per_trace'], 'annotator')} a trace in a share of "
         f"{study['overlap']:g}, one in the others; seed {study['seed']}",
         f"- Labelled {condition}; without suggestions, at random: a share of "
