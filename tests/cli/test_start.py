@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
 from pathlib import Path
 
@@ -34,8 +35,12 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[AppOptions]
 
 
 def start(*args: str) -> int:
-    with pytest.raises(SystemExit) as left:
-        main(args)
+    """Run the command line in this process, and switch garbage collection on again after it."""
+    try:
+        with pytest.raises(SystemExit) as left:
+            main(args)
+    finally:
+        gc.enable()
     assert isinstance(left.value.code, int)
     return left.value.code
 
