@@ -31,7 +31,8 @@ _COUNTS: Final = (
 _OVERRULED: Final = {"decisions": "decision", "guidelines": "guideline", "studies": "study"}
 """The singular for each kind of entry in ``overruled``."""
 _SIGHT: Final = {True: "blind", False: "assisted"}
-_SIGHT_WORDS: Final = {True: "blind", False: "with suggestions shown"}
+_VISIBILITY_WORDS: Final = {True: "blind", False: "with suggestions shown"}
+"""By the setting of blind work."""
 
 
 def changes_to_dict(changes: PersonChanges) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def changes_in_words(changes: PersonChanges) -> str:
             noun = _OVERRULED[table] if count == 1 else table
             parts.append(f"{count} {noun} of {name} replaced")
     if changes.sight is not None:
-        parts.append(f"works {_SIGHT_WORDS[changes.sight]} from now on")
+        parts.append(f"works {_VISIBILITY_WORDS[changes.sight]} from now on")
     if not parts:
         verb = "changes" if changes.events == 1 else "change"
         parts.append(

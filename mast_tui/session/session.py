@@ -582,7 +582,10 @@ class Session:
     def _accept_as(
         self, suggestion: Suggestion, mode: str, target: Target, answer: ReviewAnswer
     ) -> Change:
-        """Accept a suggestion with this mode and target, and write the change."""
+        """Accept a suggestion with this mode and target, and write the change.
+
+        The pass counts from now on as made with a judge on screen.
+        """
         self._check_mode(mode)
         self._judge_on_screen = True
         change = self._begin_change()

@@ -247,10 +247,10 @@ def model_document(
     """
     document = run_document(summary, reports, setup.taxonomy)
     processed = sum(document["traces"].values())
-    has_ended = summary.stopped is None and summary.ending is None
+    has_judged_all = summary.stopped is None and summary.ending is None
     all_traces = None if estimate is None else estimate.traces
     left_count = all_traces
-    if has_ended:
+    if has_judged_all:
         left_count = summary.waiting
     elif all_traces:
         left_count = max(summary.waiting, all_traces - processed)

@@ -189,7 +189,7 @@ class _FindingReporter:
     failing: int = 0
 
     def report(self, finding: PlacedFinding) -> None:
-        """Print and count a finding; if it fails, also ring the bell and run the command."""
+        """Print and count a finding; ring the bell and run the command if it fails the check."""
         self.findings += 1
         now = datetime.now().astimezone()
         if self.as_json:

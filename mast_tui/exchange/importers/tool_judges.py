@@ -297,10 +297,10 @@ def _adamast_judge_name(head: Record, record: Record) -> str:
     model = judge.get("model") if isinstance(judge, Mapping) else None
     if not model and isinstance(metadata, Mapping):
         model = metadata.get("judge_model")
-    if not isinstance(model, str) or not model.strip():
+    if not isinstance(model, str):
         return ADAMAST_JUDGE
-    plain = "".join(char for char in model.strip() if char.isprintable() and char not in ",|")
-    return f"{JUDGE_PREFIX}{plain[:100]}@adamast"
+    plain = "".join(char for char in model if char.isprintable() and char not in ",|").strip()
+    return f"{JUDGE_PREFIX}{plain[:100]}@adamast" if plain else ADAMAST_JUDGE
 
 
 def _diagnosis_work(

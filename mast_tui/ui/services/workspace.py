@@ -183,7 +183,7 @@ class WorkspaceService:
         self._options = options
         self._configuration = configuration
         self._writes = writes
-        writes.when_gone = self._offer_rescue
+        writes.when_file_gone = self._offer_rescue
         self._workspace: Workspace | None = None
         self._watcher: WorkspaceWatcher | None = None
         self._steps_when_ready: list[Callable[[OpenWorkspace], object]] = []

@@ -227,7 +227,7 @@ class HintBar(RenderCache):
             self.refresh()
 
     def _keys_of_dialog(self) -> tuple[tuple[str, str], ...] | None:
-        """Return the keys of the open dialog, or None if no dialog is open."""
+        """Return the keys of the dialog above the bar's screen, or None if there is none."""
         top_screen = self.app.screen
         if not top_screen.is_modal or top_screen is self.screen:
             return None

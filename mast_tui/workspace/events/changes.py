@@ -93,7 +93,7 @@ def replaced_by(
 
     Returns:
         The number of replaced entries by table, by the author of these entries. The annotator's
-        own entries count only if a decision on another item replaces them.
+        own entries count only if a decision on the same mode elsewhere in the trace replaces them.
     """
     replaced: set[tuple[str, Key]] = set()
     decisions: dict[Key, DatedEntry] = {}

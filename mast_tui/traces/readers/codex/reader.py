@@ -321,7 +321,7 @@ class CodexParser(CodexLines):
 
     def _step_of(self, kind: str, payload: Fields) -> RolloutStep | None:
         """Return the step of a record; the ``session_meta`` of a repeated history becomes a log."""
-        thread = self._forked_history.thread
+        thread = self._forked_history.copied_thread
         if kind == "session_meta" and thread and as_text(payload.get("id")) == thread:
             text = f"Here the history of thread {thread} is repeated; it is left out."
             return RolloutStep(SpanKind.LOG, Role.LOG, text, name="history")
@@ -337,7 +337,8 @@ class CodexParser(CodexLines):
         if type(kind) is not str or type(payload) is not dict:
             kind, payload = payload_of(record)
         if kind == "session_meta":
-            begins_history = self._forked_history.begins_history(record, payload, _path_of(payload))
+            path = _path_of(payload)
+            begins_history = self._forked_history.note_session_meta(record, payload, path)
             if begins_history or self.thread is None or not self._forked_history.active:
                 self._take_session_meta(number, record, payload)
                 return
