@@ -97,7 +97,7 @@ async def add_files(on: Stage, folder: Path, *names_found: str, gone: str | None
     ]
     ids = [i for i, one in on.app.catalog.traces.items() if one.path.stem == gone]
     on.app.call_later(on.app.traces.take, FilesRead(reports, False, 9999, gone=ids))
-    await on.pilot.pause()
+    await on.press()
 
 
 async def test_the_cursor_keeps_its_line_while_traces_arrive(
@@ -119,7 +119,7 @@ async def test_the_cursor_keeps_its_line_while_traces_arrive(
         # Where the cursor is out of sight, what is on screen stays.
         table.scroll_to(y=0, animate=False, immediate=True)
         table.scroll_to(y=5, animate=False, immediate=True)
-        await on.pilot.pause()
+        await on.press()
         first = table.rows[5].name
         write_runs(folder, "run-4", "run-5")
         await add_files(on, folder, "run-4", "run-5")
