@@ -21,7 +21,6 @@ states that its last prompt is in a tree of its own.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from array import array
 from collections import defaultdict, deque
@@ -492,9 +491,6 @@ def _first_prompts(
             stack += children_by_index[index]
 
 
-_CUT_OFF_RECORD: Final = re.compile(
-    rb'\s*\{"parentUuid":\s*(?:null|"[^"]{1,100}"),[^{}]{0,300}"isSidechain":'
-)
 _MAX_META_BYTES: Final = 64 * 1024
 
 
@@ -508,10 +504,7 @@ class ClaudeCodeReader:
         """Return whether one of the first records is a session's, and none is of Qwen Code."""
         if any(map(is_gemini_shaped, source.head_records)):
             return False
-        if any(map(_is_session_record, source.head_records)):
-            return True
-        cut_off = source.head.rpartition(b"\n")[2]
-        return len(source.head) < source.size and _CUT_OFF_RECORD.match(cut_off) is not None
+        return any(map(_is_session_record, source.head_records))
 
     def read(self, source: Source) -> FileReport:
         """Return one trace, and its thread in a run that has several files."""
