@@ -176,8 +176,9 @@ class TraceBuilder(ABC):
             last_line: The last line of the entry; None if it is on one line.
         """
         for position, piece in enumerate(entry.pieces, entry.offset):
-            self._add_piece(entry, piece, thread, last_line or entry.line)
-            self._text_positions.append(position)
+            if position not in entry.repeated_calls:
+                self._add_piece(entry, piece, thread, last_line or entry.line)
+                self._text_positions.append(position)
         if entry.response is not None:
             response_key = thread.prefix + entry.response
             if entry.tokens is not None:
@@ -533,6 +534,7 @@ class _SessionBuilder(TraceBuilder):
         self._entries: list[RecordEntry] = []
         self._session_id: str | None = None
         self._line_hashes: set[int] = set()
+        self._call_hashes: set[int] = set()
         self._leaf_id: str | None = None
 
     @staticmethod
@@ -555,10 +557,21 @@ class _SessionBuilder(TraceBuilder):
             record_hash = hash((line, offset))
             # Some builds wrote a record twice, byte for byte.
             if record_hash not in self._line_hashes:
-                self._add_record(record, entry_of(record, number, pieces, offset))
+                entry = entry_of(record, number, pieces, offset)
+                entry.repeated_calls = frozenset(self._repeated_calls(pieces, offset))
+                self._add_record(record, entry)
             if "uuid" in record:
                 self._line_hashes.add(record_hash)
             offset += len(pieces)
+
+    def _repeated_calls(self, pieces: Sequence[Piece], offset: int) -> Iterator[int]:
+        """Yield the positions of calls that earlier records have; iFlow repeats its calls."""
+        for position, piece in enumerate(pieces, offset):
+            if piece.kind is SpanKind.TOOL_CALL and piece.call_id is not None:
+                call = hash((piece.call_id, piece.name, piece.text))
+                if call in self._call_hashes:
+                    yield position
+                self._call_hashes.add(call)
 
     def _add_record(self, record: Fields, entry: RecordEntry) -> None:
         """Keep the entry of a record that has an id or pieces, and the facts of the run in it."""
