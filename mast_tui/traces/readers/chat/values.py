@@ -58,12 +58,12 @@ def usage_of(message: Fields) -> Tokens | None:
     If the vendor counts them separately, cached tokens are added to the input, and hidden thoughts
     to the output.
     """
-    for field in _USAGE_FIELDS:
-        usage = message.get(field)
-        if usage is not None and isinstance(usage, Mapping):
-            return _tokens_of_usage(usage)
-    usage = fields_of(message.get("response_metadata")).get("token_usage")
-    return _tokens_of_usage(usage) if isinstance(usage, Mapping) else None
+    for fields in (message, *(fields_of(message.get(field)) for field in _METADATA_FIELDS)):
+        for field in _USAGE_FIELDS:
+            usage = fields.get(field)
+            if usage is not None and isinstance(usage, Mapping):
+                return _tokens_of_usage(usage)
+    return None
 
 
 def _tokens_of_usage(usage: Fields) -> Tokens | None:

@@ -18,9 +18,10 @@ from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.base import records_on_damaged_line
 from mast_tui.traces.readers.chat.pieces import Piece
-from mast_tui.traces.readers.chat.values import usage_tokens
+from mast_tui.traces.readers.chat.values import output_text, usage_tokens
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    fields_at,
     fields_of,
     name_set,
     object_in,
@@ -258,7 +259,12 @@ def _block_piece(
 def _result_piece(block: Fields, number: int, outcome: object) -> Piece:
     """Return the piece of a tool's result; its text is the outcome's if the block has none."""
     content = block.get("content")
-    text = _outcome_text(outcome) if content is None else content_text(content)
+    if content is None:
+        text = _outcome_text(outcome)
+    else:
+        # iFlow writes a result as Gemini does.
+        response = fields_at(content, "responseParts", "functionResponse").get("response")
+        text = output_text(response or content)
     status = status_of_error_flag(block.get("is_error"))
     if status is SpanStatus.UNKNOWN:
         status = status_of_result(text)
@@ -332,6 +338,7 @@ class RecordEntry:
         spawns: The calls in the record that start sub-agents.
         results: The ids of the calls whose results the record holds.
         sub_agents: The ids that a sub-agent's result states for it, the most reliable id first.
+        repeated_calls: The positions of the pieces that are calls of earlier records.
     """
 
     line: int
@@ -352,6 +359,7 @@ class RecordEntry:
     spawns: tuple[Spawn, ...] = ()
     results: tuple[str, ...] = ()
     sub_agents: tuple[str, ...] = ()
+    repeated_calls: frozenset[int] = frozenset()
 
     @property
     def key(self) -> str:

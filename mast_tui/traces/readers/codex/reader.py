@@ -81,8 +81,6 @@ class CodexReader:
     def recognises(self, source: Source) -> bool:
         """Return whether the first records are those of a build of Codex."""
         records = source.head_records
-        if not source.head_lines:
-            return b'"session_meta"' in source.head[:200] and b'"payload"' in source.head[:200]
         return any(map(is_wrapped, records[:_CHECKED_RECORD_COUNT])) or _is_first_build(records)
 
     def read(self, source: Source) -> FileReport:

@@ -272,7 +272,7 @@ def _is_claude_message(record: Fields) -> bool:
     message = fields_of(record.get("message"))
     return (
         kind_of(record) in ("user", "assistant")
-        and message.get("role") == kind_of(record)
+        and message.get("role", kind_of(record)) == kind_of(record)
         and "content" in message
         and "role" not in record
     )
