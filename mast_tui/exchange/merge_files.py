@@ -93,13 +93,10 @@ def merge_files(
         The added events and changes; for a refused import, the changes that it would make.
 
     Raises:
-        ExchangeError: There is a study, and ``asked_by`` is not its lead, but ``replacing`` is
-            not empty.
+        ExchangeError: Work of a study would be replaced, and ``asked_by`` is not its lead.
         WorkspaceError: A file cannot be merged, or another process has changed the workspace
             meanwhile. The message names the file.
     """
-    if replacing:
-        _check_lead(workspace, asked_by)
     unfinished_by_request = {
         earlier_import.asked: earlier_import
         for earlier_import in workspace.imports()
@@ -123,6 +120,7 @@ def merge_files(
     if merged.refused:
         refused_changes = [changes for people in merged.refused.values() for changes in people]
         return MergeResult(people=refused_changes, refused=merged.refused)
+    _check_leads(merged.people, workspace, asked_by)
     record = workspace.begin_import(
         "jsonl", [str(file) for file in contents], asked=asked, annotator=asked_by
     )
@@ -304,17 +302,33 @@ def _record_replacement(
     workspace.set_setting(f"{REPLACED}{time}:{changes.annotator}", json.dumps(entry))
 
 
-def _check_lead(workspace: Workspace, imported_by: str | None) -> None:
-    """Raise ``ExchangeError`` if there are studies, but the user leads none of them."""
-    leads = sorted(set(workspace.study_leads().values()))
-    if leads and imported_by not in leads:
-        remedy = f"say who you are: --annotator {leads[0]}"
-        if imported_by:
-            remedy = f"you are {imported_by} here"
-        raise ExchangeError(
-            f"a study is set up here, so only {' or '.join(leads)}, who set it up, may say "
-            f"--replace; {remedy}. Nothing was written"
-        )
+def _check_leads(
+    people: Iterable[PersonChanges], workspace: Workspace, asked_by: str | None
+) -> None:
+    """Check that the user leads each study whose work is replaced.
+
+    For a setting that belongs to no study, such as blind work, the user must lead one of them.
+
+    Raises:
+        ExchangeError: The user does not lead such a study.
+    """
+    leads = workspace.study_leads()
+    for changes in people:
+        if not leads or not changes.replaced:
+            continue
+        refs = [ref for ref in changes.replaced_under if ref in leads]
+        if not changes.replaced_under and asked_by not in leads.values():
+            refs = sorted(leads)
+        for ref in refs:
+            if leads[ref] == asked_by:
+                continue
+            remedy = f"say who you are: --annotator {leads[ref]}"
+            if asked_by:
+                remedy = f"you are {asked_by} here"
+            raise ExchangeError(
+                f"the work of {changes.annotator} belongs to a study under {ref}, so only "
+                f"{leads[ref]}, who set it up, may say --replace; {remedy}. Nothing was written"
+            )
 
 
 _CONFLICTS_SHOWN = 20

@@ -209,7 +209,7 @@ def sample_texts(study: Study) -> list[str]:
             method = f", preferring traces on which {draw.judge} is least certain"
         lines.append(
             f"{subject} random sample: "
-            f"{len(study.batches[draw.lot])} of {draw.of} traces{method}; drawn by {draw.seed}"
+            f"{len(study.batches[draw.lot])} of {draw.of} traces{method}; seed {draw.seed}"
         )
     if study.chances_alike:
         return lines

@@ -370,6 +370,11 @@ def test_replace_is_for_the_lead_of_a_study_and_for_all_without_one(
         says = ("only carol, who set it up, may say --replace", name)
         cli.refused(*replace_mira, *who, says=says)
     cli.refused(*replace_mira[:-1], "bob", "--annotator", "carol")
+    other_study = StudySet(None, Study("other@1", ("mira", "bob")))
+    office.append([NewEvent("dave", None, "other@1", None, other_study)])
+    (tmp_path / "both.jsonl").write_text(text(office), encoding="utf-8")
+    cli.ok("import", "both.jsonl", "--format", "jsonl")
+    cli.refused(*replace_mira, "--annotator", "dave", says="only carol, who set it up, may say")
     report = cli.json(*replace_mira, "--annotator", "carol")
     (mira,) = report["people"]
     assert (mira["passes_reopened"], mira["replaced"]) == (1, True)

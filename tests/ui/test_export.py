@@ -67,6 +67,7 @@ async def test_gold_is_written_and_summed_up(office: Office, tmp_path: Path) -> 
     async with stage(office.folder, workspace=office.workspace) as on:
         await on.press("K")
         await choose(on, "gold")
+        assert not missing(screen_text(on), "Writes", "beside it, gold.datasheet.md")
         await write_over(on, tmp_path / "gold.json")
         assert "1 conflict left to decide: A opens them" in on.text
         assert not missing(on.text, "1 trace is left out", "written with it")

@@ -139,7 +139,7 @@ TRACES = tuple(f"t{number:02}" for number in range(12))
 def test_assignments_are_described() -> None:
     study = study_of(TRACES, overlap=0.5, withheld=0.25, retests=0.2)
     lines = assignment_text(None, study).splitlines()
-    assert lines[0] == "12 traces: 6 labelled by each of them, 6 by one."
+    assert lines[0] == "12 traces: 6 labelled by every annotator, 6 by one."
     for name, line in zip(study.annotators, lines[1:], strict=True):
         assert line.startswith(f"{name:<5}  {len(assigned(study, name))} traces · 6 with others")
         assert not missing(line, "without suggestions", "repeat")

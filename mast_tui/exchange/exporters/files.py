@@ -324,7 +324,7 @@ def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
 
     def add_files(document: Mapping[str, Any], sheet: str) -> list[str]:
         """Add the document and its companions, and return the paths of the companions."""
-        paths = _add_companion(request, outputs, "datasheet.md", sheet, *MARKS)
+        paths = _add_companion(request, outputs, request.format.companion, sheet, *MARKS)
         citation = citation_file(document)
         if citation is not None:
             paths += _add_companion(request, outputs, CITATION_FILE, citation, CITATION_MARK)
@@ -735,7 +735,9 @@ def label_studio_text(labels: LabelsToWrite) -> LabelText:
     config = label_config(request.taxonomy)
     return _json_text(tasks), {
         "without_text": sum(not task["meta"][META]["texts"] for task in tasks),
-        "beside": _add_companion(request, labels.outputs, "config.xml", config, CONFIG_MARK),
+        "beside": _add_companion(
+            request, labels.outputs, request.format.companion, config, CONFIG_MARK
+        ),
     }
 
 
