@@ -338,7 +338,7 @@ class ChangeMessages:
             case _:
                 restored = ""
         suffix = f" · again {restored}" if restored else ""
-        return replace(change, message=f"taken back: {change.message}{suffix}")
+        return replace(change, message=f"undone: {change.message}{suffix}")
 
     def _label_changes(self, previous: Label, current: Label) -> Iterator[str]:
         """Yield the differences of a changed label."""

@@ -802,7 +802,7 @@ class Session:
         ]
         change = self._messages.change(facts)
         self._write_facts(facts, action.pass_number, redoes=action.id)
-        return replace(change, message=f"again: {change.message}")
+        return replace(change, message=f"redone: {change.message}")
 
     def _undo_action(self, action: Action) -> Change:
         """Write the facts that undo an action.

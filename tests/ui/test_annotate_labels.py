@@ -29,7 +29,13 @@ async def test_digits_or_a_name_label_a_span_or_range(small: Path) -> None:
         assert "1.3 ●" not in on.row(2)
         await on.press("u", "u", "u", "g")
         await on.press("1")
-        assert not missing(on.lines[-1], "1▁", "3 Step repetition")
+        assert "label 1▁" in on.lines[-1]
+        assert not missing(
+            on.text,
+            "╭─ System design issues ─",
+            "│ 3  1.3 Step repetition                   │",
+            "│ 5  1.5 Unaware of termination conditions │",
+        )
         assert on.labels == set()
         await on.press("9")
         assert "no mode 19" in on.lines[-1]
@@ -196,7 +202,7 @@ def test_modes_are_typed_by_code_or_by_place() -> None:
 
 
 @pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE], ids=["MAST", "by place"])
-def test_the_footer_offers_the_next_digits(taxonomy: Taxonomy) -> None:
+def test_the_menu_offers_the_next_digits(taxonomy: Taxonomy) -> None:
     for first in DIGITS:
         entry = typed(taxonomy, first).entry
         offered = (
@@ -206,15 +212,16 @@ def test_the_footer_offers_the_next_digits(taxonomy: Taxonomy) -> None:
         )
         assert {digit for digit, _ in entry.candidates(taxonomy)} == offered
         if offered:
-            prompt = entry.prompt(taxonomy, 400)
-            assert all(mode.name in prompt for _, mode in entry.candidates(taxonomy))
-            narrow = entry.prompt(taxonomy, 78)
-            assert len(narrow) <= 78
-            names = [part.partition(" ")[2] for part in narrow.split("  ")[1:]]
-            assert len(set(names)) == len(entry.candidates(taxonomy))
+            rows = entry.menu(taxonomy).rows
+            titles = [f"{digit}  {m.code} {m.name}" for digit, m in entry.candidates(taxonomy)]
+            assert list(rows) == titles
 
 
-def test_the_prompt_names_the_purpose() -> None:
-    prompts = {DigitEntry(purpose, None, True).prompt(MAST, 78) for purpose in VerdictValue}
-    assert len(prompts) == len(VerdictValue)
-    assert all(MAST.keys_of(MAST.modes[0]) in prompt for prompt in prompts)
+def test_a_verdict_begins_with_the_menu_of_categories() -> None:
+    for purpose in (VerdictValue.ABSENT, VerdictValue.UNSURE):
+        entry = DigitEntry(purpose, None, True)
+        assert entry.prompt == f"{purpose}: ▁"
+        assert entry.menu(MAST).rows == tuple(
+            f"{digit}  {category.name}" for digit, category in enumerate(MAST.categories, 1)
+        )
+        assert [row[:5] for row in entry.menu(BY_PLACE).rows] == ["0  A1", "1  C6", "2  C1"]

@@ -126,20 +126,27 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
             " ad-restart-loop · kestrel-70b · failed · 90 spans          alice · sugg. shown",
             "│▌  1  0:00 ▕▏       ▏ system  You are an SRE agent. Tools: a shell with ku…  │░",
             "│ 4 wait for an answer: ] goes to the next",
-            " 1 3 label  ] suggestion  a accept  x reject  v range  w quote  z read   ? help",
+            " 1 3 label  ] suggestion  l modes  m note  D finish  / search  v range   ? help",
         ),
     ),
-    (("j1",), (" label 1▁  1 task spec…  2 role spec…  3 Step repe…",)),
+    (
+        ("j1",),
+        (
+            "╭─ System design issues ─",
+            "│ 4  1.4 Loss of conversation history      │",
+            " label 1▁ · type the second digit · Esc leaves",
+        ),
+    ),
     ((["escape"], "jvjjj"), ("│┃  3  0:00", "│▌  6  0:13", " range #3 to #6: move its end · two")),
     ((["escape"], "kkkwwv", "www"), (" quote: two digits label it · w b ← → ↑ ↓ stretch it",)),
     ((["escape"], "1323e"), ("│▌  3  0:00", " Edit 2.3 Task derailment on #3? (1 of 2)")),
     (
         (["escape"], "26", ["backspace"]),
-        ("1.3 ● 2.3 ● +1", "Remove 2.6 Reasoning-action mi… on #3? (1 of 3) · ⌫ = this one …"),
+        ("1.3 ● 2.3 ● +1", "Remove 2.6 Reasoning-action mi… on #3? (1 of 3) · ⌫ = this one"),
     ),
     ((["escape"], "uuu", "T"), ("╮·╭─ MAST ─", "│▌ 1.3 Step repetition", "◌1 ▇│")),
     (("T", "]"), ("┌2.6 ◌", "╭─ Suggestion 1 of 4 ─", "╰─ a accept  x reject  e edit ─")),
-    (("z",), ("╭─ #11 message · codex · ┌2.6 ◌ ─", " ↓ ↑ scroll · ) ( other spans · z goes back")),
+    (("z",), ("╭─ #11 message · codex · ┌2.6 ◌ ─", " ↓ scroll  ) next span  z back  1 3 label")),
     (
         ("z", "X"),
         ("╭─ Answer many suggestions ─", "j  ( ) ×4 all by rules@3+all", "│   x  reject 1"),
@@ -158,7 +165,11 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
     ((["escape"], ":fin"), ("╭─ Go to ─", "D       Finish the trace: your labels are frozen")),
     (
         (["escape"], "D"),
-        (" of 90 spans read ─", "14 modes without a verdict:", " o finishes  j all judged"),
+        (
+            " of 90 spans read ─",
+            "14 modes without a verdict:",
+            " o finish  j set absent and finish",
+        ),
     ),
 ]
 """Keys pressed one after the other, and texts that they bring on a narrow screen."""

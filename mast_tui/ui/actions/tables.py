@@ -240,7 +240,7 @@ ANNOTATE: Final = (
         )
         for d in range(10)
     ),
-    _label("find_mode", "l", "mode…", "Find a mode by name, definition or code", hint=45),
+    _label("find_mode", "l", "modes", "Find a mode by name, definition or code", hint=24),
     _label("range", "v", "range", "Mark a range of spans, then label it", hint=40),
     _label(
         "extend_down",
@@ -304,7 +304,7 @@ ANNOTATE: Final = (
     ),
     _label("unsure", "_", "unsure", "Two digits: unsure about that mode", "verdict('unsure')"),
     _label(
-        "note", "m", "note", "Write a note on the label, or on the span", "label('note')", hint=55
+        "note", "m", "note", "Write a note on the label, or on the span", "label('note')", hint=26
     ),
     _label(
         "severity",
@@ -328,7 +328,7 @@ ANNOTATE: Final = (
         "List your labels on this trace; keys for labels work on the list",
         hint=57,
     ),
-    _find("search", "/", "search", "Find text in all spans", hint=65),
+    _find("search", "/", "search", "Find text in all spans", hint=30),
     _find("search_next", "n", "next match", "Next match", "match(1)"),
     _find("search_previous", "N", "previous match", "Previous match", "match(-1)"),
     _find(
@@ -421,7 +421,7 @@ ANNOTATE: Final = (
     _move("next_trace", "} >", "next trace", "Next trace in the queue", "trace(1)", hint=75),
     _move("previous_trace", "{ <", "previous trace", "Previous trace in the queue", "trace(-1)"),
     _finish(
-        "finish", "D", "finish", "Finish the trace: your labels are frozen as this pass", hint=46
+        "finish", "D", "finish", "Finish the trace: your labels are frozen as this pass", hint=28
     ),
     _finish("reveal", "r", "reveal", "After finishing: show labels of others and what was hidden"),
     _suggest("judge", "J", "run judge", "Run a judge on this trace, or cancel it"),

@@ -146,7 +146,7 @@ class MyLabels(VirtualLines):
         self.border_title = plain_title(f"My labels · {label_count}")
         key_of = context_of(self).key_of
         self.border_subtitle = plain_title(
-            f"Enter goes there  {key_of('annotate.edit')} edit  {key_of('annotate.remove')} off"
+            f"Enter goes there  {key_of('annotate.edit')} edit  {key_of('annotate.remove')} remove"
         )
         self.rows_changed()
 
