@@ -207,7 +207,7 @@ LIBRARY: Final = (
     _library(
         "contents",
         "F tab",
-        "contents",
+        "find text",
         "Find text in all traces; on the line of either search, go to the other search",
         hint=25,
     ),

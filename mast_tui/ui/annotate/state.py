@@ -248,7 +248,7 @@ class Marking:
             range_text = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
             key_of = self._screen.context.key_of
             self._hints.prompt(
-                f"range {range_text}: move its end · {self.how_to_end} · "
+                f"range {range_text}: extend it · {self.how_to_end} · "
                 f"{key_of('annotate.other_end')} other end · "
                 f"{key_of('everywhere.back')} leaves"
             )
