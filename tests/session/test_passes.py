@@ -119,7 +119,7 @@ def test_an_edit_after_the_finish_starts_a_second_look(desk: Desk) -> None:
     session.finish(open_modes="leave")
     frozen = desk.workspace.labels()
     change = session.toggle_label(THREE, span(4), suggestions_on_screen=False)
-    assert change.message.startswith("reopened as pass 2, finish it again · ")
+    assert change.message.startswith("the trace was finished: this begins pass 2 · ")
     assert (current(session).number, current(session).kind) == (2, PassKind.SECOND_LOOK)
     assert not session.finished
     copy, added = session.labels

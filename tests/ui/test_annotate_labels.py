@@ -187,10 +187,13 @@ def test_each_pair_of_digits_is_a_mode_or_refused(
 
 @pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE, taxonomy_of("A1")])
 def test_the_welcome_shows_digits_of_a_mode(taxonomy: Taxonomy) -> None:
-    keys = dict(first_keys(taxonomy, shown_key, blind=False))
-    first, second = next(key for key in keys if key[0].isdigit()).split()
-    assert taxonomy.by_digits(first, second) in taxonomy.modes
-    assert keys.keys() - dict(first_keys(taxonomy, shown_key, blind=True)).keys() == {"]"}
+    for lists_traces in (False, True):
+        keys = dict(first_keys(taxonomy, shown_key, blind=False, lists_traces=lists_traces))
+        first, second = next(key for key in keys if key[:1].isdigit()).split()
+        assert taxonomy.by_digits(first, second) in taxonomy.modes
+        assert ("Enter" in keys) is lists_traces
+        blind = dict(first_keys(taxonomy, shown_key, blind=True, lists_traces=lists_traces))
+        assert keys.keys() - blind.keys() == {"]"}
 
 
 def test_modes_are_typed_by_code_or_by_place() -> None:

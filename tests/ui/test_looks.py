@@ -137,8 +137,15 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
             " label 1▁ · type the second digit · Esc leaves",
         ),
     ),
-    ((["escape"], "jvjjj"), ("│┃  3  0:00", "│▌  6  0:13", " range #3 to #6: move its end · two")),
-    ((["escape"], "kkkwwv", "www"), (" quote: two digits label it · w b ← → ↑ ↓ stretch it",)),
+    (
+        (["escape"], "jvjjj"),
+        (
+            "│┃  3  0:00",
+            "│▌  6  0:13",
+            " range #3 to #6: extend it · two digits label it · o other end · Esc leaves",
+        ),
+    ),
+    ((["escape"], "kkkwwv", "www"), (" quote: w b ← → ↑ ↓ stretch it · two digits label it",)),
     ((["escape"], "1323e"), ("│▌  3  0:00", " Edit 2.3 Task derailment on #3? (1 of 2)")),
     (
         (["escape"], "26", ["backspace"]),

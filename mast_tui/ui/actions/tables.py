@@ -165,6 +165,13 @@ EVERYWHERE: Final = (
         "app.theme",
     ),
     _everywhere(
+        "another_annotator",
+        "&",
+        "another annotator",
+        "Label as another annotator",
+        "app.another_annotator",
+    ),
+    _everywhere(
         "mouse",
         "f6",
         "mouse",
@@ -178,7 +185,7 @@ EVERYWHERE: Final = (
         "Export labels to a file: gold, one person's or all, in any format",
         "app.export",
     ),
-    _everywhere("undo", "u", "undo", "Take back the last change on this trace"),
+    _everywhere("undo", "u", "undo", "Undo the last change on this trace"),
     _everywhere("redo", "U ctrl+r", "redo", "Redo the change that was undone"),
     _everywhere("leave", "Q", "quit", "Quit; everything is saved already", "app.quit", hint=95),
     _everywhere("quit", "ctrl+q", "quit", "Quit, also while typing", "app.quit", priority=True),
@@ -195,13 +202,12 @@ EVERYWHERE: Final = (
 _library = partial(action, Where.LIBRARY)
 
 LIBRARY: Final = (
-    *moves(Where.LIBRARY),
     _library("open", "enter", "open", "Open the trace under the cursor", hint=10),
     _library("filter", "/", "filter", "Show only traces that match", hint=20),
     _library(
         "contents",
         "F tab",
-        "contents",
+        "find text",
         "Find text in all traces; on the line of either search, go to the other search",
         hint=25,
     ),
@@ -217,6 +223,7 @@ LIBRARY: Final = (
         hint=45,
     ),
     _library("judge", "J", "run judge", "Run a judge on the listed traces, or cancel it", hint=40),
+    *moves(Where.LIBRARY),
 )
 
 _annotate = partial(action, Where.ANNOTATE)
@@ -228,7 +235,6 @@ _read = partial(_annotate, section="Read")
 _finish = partial(_annotate, section="Finish")
 
 ANNOTATE: Final = (
-    *moves(Where.ANNOTATE),
     *(
         _label(
             f"digit_{d}",
@@ -328,6 +334,7 @@ ANNOTATE: Final = (
         "List your labels on this trace; keys for labels work on the list",
         hint=57,
     ),
+    *moves(Where.ANNOTATE),
     _find("search", "/", "search", "Find text in all spans", hint=30),
     _find("search_next", "n", "next match", "Next match", "match(1)"),
     _find("search_previous", "N", "previous match", "Previous match", "match(-1)"),
@@ -348,17 +355,17 @@ ANNOTATE: Final = (
         "go_back",
         "h ctrl+o",
         "back",
-        "Back to where you were before a jump: to a match, a suggestion, an error, a number",
+        "Go back to where you were before a jump, such as to a match or a suggestion",
         "trail(-1)",
     ),
-    _move("go_forward", "I", "forth", "Return after going back", "trail(1)"),
+    _move("go_forward", "I", "forth", "Go forward again after going back", "trail(1)"),
     _move("next_error", "E", "next error", "Next step that failed", "error(1)"),
     _move("previous_error", "B ctrl+e", "previous error", "Previous step that failed", "error(-1)"),
     _move(
         "look_here",
         "*",
         "look here",
-        "Next place that probably contains the decisive step, if mast-tui exam has kept places",
+        "Next place that probably contains the decisive step, as mast-tui exam has found it",
     ),
     _read(
         "fold",
@@ -388,7 +395,7 @@ ANNOTATE: Final = (
     _read("copy", "y", "copy", "Copy the span's text, or the quote"),
     _read("copy_what", "C", "copy…", "Copy the text, its place in the file, or the whole trace"),
     _move("pane", "tab", "other pane", "Go to the other pane, or to the next label here", hint=70),
-    _move("drawer", "T", "taxonomy", "Show or hide the taxonomy where it is a drawer", hint=72),
+    _move("drawer", "T", "taxonomy", "Show or hide the taxonomy on a narrow screen", hint=72),
     *scrolls(Where.ANNOTATE, "the span's text", section="Read"),
     _read(
         "read",
