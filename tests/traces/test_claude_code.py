@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import Role, SpanKind, SpanStatus, Thread, Tokens
-from mast_tui.traces.readers import recognising_readers
+from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.claude_code.reader import READER
 from tests.traces.checks import (
     keys_of,
@@ -27,54 +26,10 @@ from tests.traces.claude_sessions import (
     at,
     call,
     record,
-    report_of,
     text,
     trace_of,
     user,
 )
-
-
-def test_a_session_from_its_prompt_to_its_answer(tmp_path: Path) -> None:
-    report = report_of(
-        tmp_path,
-        {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
-        at(0, user("u1", None, "Why is checkout slow?")),
-        at(1, agent("u2", "u1", {"type": "thinking", "thinking": "Pods first."})),
-        at(2, agent("u3", "u2", "Looking.", call("t1", command="kubectl get pods"))),
-        at(5, answer("u4", "u3", "t1", "NAME  READY", is_error=False)),
-        at(6, agent("u5", "u4", "The pods are fine.")),
-    )
-    (trace,) = report.traces
-    assert [
-        (span.kind.value, span.role.value, span.agent, span.key) for span in spans_of(trace)
-    ] == [
-        ("message", "user", "user", "u1"),
-        ("reasoning", "agent", "claude-code", "u2"),
-        ("message", "agent", "claude-code", "u3"),
-        ("tool_call", "agent", "claude-code", "t1:call"),
-        ("tool_result", "tool", "claude-code", "t1:result"),
-        ("message", "agent", "claude-code", "u5"),
-    ]
-    made, result = trace.span(3), trace.span(4)
-    assert (made.name, result.name, result.parent) == ("Bash", "Bash", "t1:call")
-    assert (made.end, made.end and made.start and made.end - made.start) == (result.start, 3)
-    assert result.status is SpanStatus.OK
-    assert made.place == "line 4"
-    assert texts_of(trace)[:3] == ["Why is checkout slow?", "Pods first.", "Looking."]
-    assert json.loads(trace.text(3)) == {"command": "kubectl get pods"}
-    assert trace.text(4) == "NAME  READY"
-    assert (trace.meta.system, trace.meta.model) == ("claude-code", "claude-opus-5")
-    assert trace.meta.task == "Why is checkout slow?"
-    assert (trace.identity.trace_id, trace.identity.native) == (SESSION, True)
-    assert report.thread == Thread(SESSION)
-    assert report.format == "claude-code"
-    assert not trace.problems
-
-
-def test_further_blocks_of_a_record_have_their_number_in_the_key(tmp_path: Path) -> None:
-    blocks = ("one", call("t1"), "two", {"type": "thinking", "thinking": "three"})
-    trace = trace_of(tmp_path, user("u1", None, [text("a"), text("b")]), agent("u2", "u1", *blocks))
-    assert keys_of(trace) == ["u1", "u1/2", "u2", "t1:call", "u2/3", "u2/4"]
 
 
 def test_parallel_calls_are_paired_with_their_own_results(tmp_path: Path) -> None:
@@ -91,12 +46,6 @@ def test_parallel_calls_are_paired_with_their_own_results(tmp_path: Path) -> Non
     assert (one.parent, one.name, one.status) == ("t1:call", "Read", SpanStatus.ERROR)
     assert (two.parent, two.name, two.status) == ("t2:call", "Grep", SpanStatus.UNKNOWN)
     assert (first.end, second.end) == (one.start, two.start)
-
-
-def test_a_call_or_a_result_may_be_missing(tmp_path: Path) -> None:
-    lone = (user("u1", None, "go"), agent("a1", "u1", call("t1")), answer("r", "a1", "t9"))
-    made, result = spans_of(trace_of(tmp_path, *lone))[1:]
-    assert (made.end, result.parent, result.name, result.key) == (None, None, None, "t9:result")
 
 
 def test_the_tokens_of_a_response_are_counted_once_as_its_last_record_has_them(
@@ -142,26 +91,6 @@ def test_texts_in_the_name_of_the_user_have_the_role_of_their_writer(
         span = trace_of(tmp_path, user("u1", None, shape)).span(0)
         assert (span.role, span.kind) == (role, SpanKind.MESSAGE)
         assert span.agent == role.value
-
-
-def test_the_task_is_the_first_prompt_that_a_person_wrote(tmp_path: Path) -> None:
-    trace = trace_of(
-        tmp_path,
-        user("u1", None, "Base directory for this skill", isMeta=True),
-        user("u2", "u1", "<command-name>/model</command-name>"),
-        user("u3", "u2", "[Request interrupted by user]"),
-        user("u4", "u3", [text("<system-reminder>x</system-reminder>"), text("The task")]),
-        user("u5", "u4", "This session is being continued", isCompactSummary=True),
-    )
-    assert trace.meta.task == "The task"
-    assert [span.role.value for span in spans_of(trace)] == [
-        "system",
-        "system",
-        "user",
-        "system",
-        "user",
-        "system",
-    ]
 
 
 def system_record(subtype: str, **fields: object) -> Record:
@@ -280,34 +209,12 @@ def test_whole_records_on_damaged_lines_are_read(tmp_path: Path, name: str) -> N
     assert ("cut off" in trace.problems[-1].message) == cut_off
 
 
-def test_a_record_that_was_written_twice_is_shown_once(tmp_path: Path) -> None:
-    first, second = user("u1", None, "go"), agent("a1", "u1", call("t1"))
-    assert keys_of(trace_of(tmp_path, first, first, second, second)) == ["u1", "t1:call"]
-
-
-def test_the_text_of_a_changed_or_removed_file_is_an_error(tmp_path: Path) -> None:
-    path = write_json_lines(tmp_path / "s.jsonl", user("u1", None, "go"))
-    (trace,) = READER.read(Source(path)).traces
-    path.write_bytes(b"#" * path.stat().st_size)
-    with pytest.raises(OSError, match="the file has changed"):
-        trace.text(0)
-    path.unlink()
-    with pytest.raises(OSError, match="gone"):
-        trace.text(0)
-    assert "gone" in trace.span(0).preview
-
-
 def test_a_first_record_longer_than_the_head_is_recognised(tmp_path: Path) -> None:
     pasted = "x" * 200_000
     trace = trace_of(tmp_path, user("u1", None, pasted), agent("a1", "u1", "ok"))
     assert trace.text(0) == pasted
     queue = {"type": "queue-operation", "operation": "enqueue", "sessionId": SESSION}
     assert keys_of(trace_of(tmp_path, queue, user("u1", None, pasted))) == ["u1"]
-
-
-def test_only_this_reader_claims_a_session(tmp_path: Path) -> None:
-    path = write_json_lines(tmp_path / "s.jsonl", user("u1", None, "go"), agent("a", "u1", "ok"))
-    assert [reader.name for reader in recognising_readers(Source(path))] == ["claude-code"]
 
 
 def test_other_files_are_not_recognised_as_sessions(tmp_path: Path) -> None:

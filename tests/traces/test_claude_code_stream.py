@@ -8,18 +8,16 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import SpanStatus, Tokens, Trace
-from mast_tui.traces.readers import recognising_readers
+from mast_tui.traces.model import Trace
 from mast_tui.traces.readers.claude_code.stream import READER
 from tests.traces.checks import (
     keys_of,
     read_file,
     span_lines,
-    spans_of,
     texts_of,
     write_json_lines,
 )
-from tests.traces.claude_sessions import Record, call, text
+from tests.traces.claude_sessions import Record, text
 
 SESSION = "0b7a3c11-0000-4000-8000-000000000002"
 
@@ -44,12 +42,6 @@ def user(uuid: str, *content: Record, caller: str | None = None) -> Record:
     return stream_record("user", message=inner_message, parent_tool_use_id=caller, uuid=uuid)
 
 
-def answer(uuid: str, tool_id: str, content: object, **fields: object) -> Record:
-    caller = fields.pop("caller", None)
-    block: Record = {"type": "tool_result", "tool_use_id": tool_id, "content": content, **fields}
-    return user(uuid, block, caller=caller if isinstance(caller, str) else None)
-
-
 def result(text: str | None, **fields: object) -> Record:
     base_record = stream_record(
         "result", subtype="success", is_error=False, num_turns=2, total_cost_usd=0.1
@@ -71,58 +63,6 @@ def message_start(response: str) -> Record:
 def trace_of(tmp_path: Path, *records: object) -> Trace:
     (trace,) = read_file(READER, write_json_lines(tmp_path / "out.jsonl", *records)).traces
     return trace
-
-
-def test_a_run_from_its_first_message_to_its_result(tmp_path: Path) -> None:
-    usage = {"input_tokens": 2, "cache_read_input_tokens": 40, "output_tokens": 1}
-    path = write_json_lines(
-        tmp_path / "out.jsonl",
-        init(),
-        agent("a1", {"type": "thinking", "thinking": "hm"}, id="m1", usage=usage),
-        agent("a2", call("t1", command="ls"), id="m1", usage={**usage, "output_tokens": 30}),
-        answer("r1", "t1", "a.txt", is_error=True),
-        agent("a3", text("One file.")),
-        result("One file.\n"),
-    )
-    report = read_file(READER, path)
-    (trace,) = report.traces
-    assert [(span.key, span.kind.value, span.agent) for span in spans_of(trace)] == [
-        ("a1", "reasoning", "claude-code"),
-        ("t1:call", "tool_call", "claude-code"),
-        ("t1:result", "tool_result", "claude-code"),
-        ("a3", "message", "claude-code"),
-    ]
-    assert (trace.span(2).parent, trace.span(2).status) == ("t1:call", SpanStatus.ERROR)
-    assert [span.tokens for span in spans_of(trace)] == [None, Tokens(42, 30), None, None]
-    assert (trace.identity.trace_id, trace.identity.native) == (SESSION, True)
-    assert (trace.meta.system, trace.meta.model) == ("claude-code", "claude-opus-5")
-    assert (report.format, report.thread) == ("claude-code-stream", None)
-    assert [reader.name for reader in recognising_readers(Source(path))] == ["claude-code-stream"]
-
-
-def test_messages_of_a_sub_agent_go_by_the_call_that_began_it(tmp_path: Path) -> None:
-    trace = trace_of(
-        tmp_path,
-        init(),
-        agent("a1", call("t1", "Task", prompt="look", subagent_type="Explore")),
-        user("w1", text("look"), caller="t1"),
-        agent("w2", call("t2", "Grep"), caller="t1"),
-        answer("w3", "t2", "hit", caller="t1"),
-        agent("w4", text("found"), caller="t9"),
-        answer("r1", "t1", "found"),
-        result("other words"),
-    )
-    assert [(span.key, span.agent, span.parent) for span in spans_of(trace)] == [
-        ("t1:call", "claude-code", None),
-        ("t1/w1", "claude-code", "t1:call"),
-        ("t1/t2:call", "Explore", "t1:call"),
-        ("t1/t2:result", "Explore", "t1/t2:call"),
-        ("t9/w4", "sub-agent t9", None),
-        ("t1:result", "claude-code", "t1:call"),
-        ("line 8", "claude-code", None),
-    ]
-    assert trace.meta.task is None
-    assert texts_of(trace)[-1] == "other words"
 
 
 def test_a_printed_prompt_is_the_task(tmp_path: Path) -> None:
