@@ -196,3 +196,15 @@ def test_other_json_lines_are_not_recognised(tmp_path: Path) -> None:
         path = tmp_path / "other.jsonl"
         path.write_bytes(content)
         assert not READER.recognises(Source(path)), content
+
+
+# Codex rollouts: spans, pairs of calls and results, repeated texts and forks
+
+
+def test_a_result_finds_its_call_however_many_were_made_in_between(tmp_path: Path) -> None:
+    ids = [f"call_{number}" for number in range(1000)]
+    records = [meta(), *map(call, ids), call("call_7"), *map(output, ids)]
+    spans = spans_of(trace_of(write(tmp_path, *records)))
+    assert [span.parent for span in spans[1001:]] == [
+        "call_7:call~2" if name == "call_7" else f"{name}:call" for name in ids
+    ]
