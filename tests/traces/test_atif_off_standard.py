@@ -8,7 +8,7 @@ import pytest
 
 from mast_tui.traces.readers.atif import READER
 from tests.traces.checks import read_one, spans_of, write_json
-from tests.traces.test_atif import Json, shape, user
+from tests.traces.test_atif import Json, user
 
 
 def published_off_standard(*steps: Json) -> Json:
@@ -24,31 +24,6 @@ def published_off_standard(*steps: Json) -> Json:
 def off_standard_call(*calls: str) -> Json:
     made = [{"id": call, "name": "shell", "arguments": {"n": call}} for call in calls]
     return {"source": "agent", "message": "", "tool_calls": made}
-
-
-def test_results_before_their_calls_are_shown_after_them(tmp_path: Path) -> None:
-    run = published_off_standard(
-        {"source": "system", "message": "the prompt"},
-        user("go"),
-        {"source": "system", "message": "by id", "tool_call_id": "b"},
-        off_standard_call("b"),
-        {"source": "system", "message": "first"},
-        {"source": "system", "message": "second"},
-        off_standard_call("c", "d"),
-    )
-    trace = read_one(READER, write_json(tmp_path / "t.json", run))
-    assert [(key, parent) for _agent, key, parent in shape(trace)] == [
-        ("/steps/0", None),
-        ("/steps/1", None),
-        ("b:call", None),
-        ("b:result", "b:call"),
-        ("c:call", None),
-        ("d:call", None),
-        ("/steps/4", "c:call"),
-        ("/steps/5", "d:call"),
-    ]
-    assert trace.meta.model == "m-1"
-    assert trace.span(3).name == "shell"
 
 
 PLAIN: Json = {"source": "system", "message": "x"}

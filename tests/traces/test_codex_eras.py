@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.library import read_file as read_in_library
 from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.checks import spans_of, texts_of
@@ -84,17 +82,6 @@ def test_a_paginated_rollout_says_everything_once(tmp_path: Path) -> None:
     assert trace.span(4).status is SpanStatus.ERROR
     assert trace.meta.task == "run the tests"
     assert trace.identity.trace_id == SESSION
-
-
-def test_a_compressed_rollout_reads_like_the_same_rollout_unpacked(tmp_path: Path) -> None:
-    plain = write(tmp_path, *PUBLISHED_LAYOUT_PAGINATED)
-    packed = tmp_path / "rollout.jsonl.zst"
-    packed.write_bytes(zstandard.ZstdCompressor().compress(plain.read_bytes()))
-    one, other = trace_of(plain), trace_of(packed)
-    assert spans_of(other) == spans_of(one)
-    assert texts_of(other) == texts_of(one)
-    assert other.identity.trace_id == one.identity.trace_id
-    assert read_in_library(packed, named=False).format == "codex"
 
 
 def mcp_end(result: object, call_id: str = "m") -> Record:

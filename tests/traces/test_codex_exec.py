@@ -9,7 +9,7 @@ import pytest
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully
-from mast_tui.traces.model import Role, SpanStatus, Tokens, Trace
+from mast_tui.traces.model import Role, SpanStatus, Trace
 from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.codex.exec import READER
 from tests.traces.checks import read_one, spans_of, texts_of
@@ -58,34 +58,6 @@ def trace_of(folder: Path, *lines: Event | str) -> Trace:
     trace = read_one(READER, write(folder, *lines))
     read_fully(trace)
     return trace
-
-
-def test_a_run_from_its_first_thought_to_its_answer(tmp_path: Path) -> None:
-    trace = trace_of(
-        tmp_path,
-        *BEGIN,
-        item("completed", "reasoning", "item_0", text="Look at the pods."),
-        command("started", "item_1"),
-        command("completed", "item_1", 1, "no such pod\n"),
-        agent_message("They are gone.", "item_2"),
-        turn_completed(100, 10),
-    )
-    assert [
-        (span.key, span.kind.value, span.agent, span.name, span.status.value)
-        for span in spans_of(trace)
-    ] == [
-        ("item_0", "reasoning", "codex", None, "unknown"),
-        ("item_1:call", "tool_call", "codex", "shell", "unknown"),
-        ("item_1:result", "tool_result", "codex", "shell", "error"),
-        ("item_2", "message", "codex", None, "unknown"),
-    ]
-    assert json.loads(trace.text(1)) == {"command": "bash -lc 'kubectl get pods'"}
-    assert trace.text(2) == "no such pod\n"
-    assert trace.span(2).parent == "item_1:call"
-    assert [span.tokens for span in spans_of(trace)][3] == Tokens(100, 10)
-    assert sum(span.tokens is not None for span in spans_of(trace)) == 1
-    assert (trace.identity.trace_id, trace.identity.native) == (THREAD, True)
-    assert trace.meta.system == "codex"
 
 
 CHANGES = [{"path": "/srv/a.py", "kind": "update"}]
@@ -176,16 +148,6 @@ def test_consecutive_lines_of_other_text_are_one_span(tmp_path: Path) -> None:
 def test_a_long_preamble_is_recognised(tmp_path: Path) -> None:
     path = write(tmp_path, *(f"setting up {number}" for number in range(500)), *BEGIN)
     assert [reader.name for reader in recognising_readers(Source(path))] == ["codex-exec"]
-
-
-def test_broken_events_are_problems_and_the_rest_is_read(tmp_path: Path) -> None:
-    path = write(tmp_path, *BEGIN, '{"type":"item.completed","item":{"id":', agent_message("ok"))
-    with path.open("ab") as file:
-        file.write(b'\xff\xfe text\n{"type":"item.completed","item":{"id":"x","te')
-    trace = read_one(READER, path)
-    assert texts_of(trace) == ["ok", "\ufffd\ufffd text"]
-    assert [problem.place for problem in trace.problems] == ["line 3", "line 6"]
-    assert "cut off" in trace.problems[1].message
 
 
 def test_every_whole_event_on_a_damaged_line_is_read(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import FileReport, SpanKind, SpanStatus, Tokens, Trace
+from mast_tui.traces.model import FileReport, SpanKind, SpanStatus, Trace
 from mast_tui.traces.readers.codex.otel_logs import READER
-from tests.traces.checks import read_file, spans_of, texts_of, write_json_lines
+from tests.traces.checks import read_file, spans_of, write_json_lines
 
 Values = dict[str, object]
 ONE = "01a2b3c4-0000-7000-8000-0000000000e1"
@@ -66,20 +66,6 @@ def result(call_id: str, second: float = 5, **values: object) -> Values:
     return log_record("tool_result", second, ONE, **result_values)
 
 
-def usage(input_count: object = "900", output_count: object = "40", second: float = 3) -> Values:
-    """Return the event of a model call with these token counts."""
-    return log_record(
-        "sse_event",
-        second,
-        event__kind="response.completed",
-        input_token_count=input_count,
-        output_token_count=output_count,
-        cached_token_count=512,
-        reasoning_token_count=None,
-        tool_token_count="940",
-    )
-
-
 def report_of(folder: Path, *requests: object) -> FileReport:
     return read_file(READER, write_json_lines(folder / "traces.jsonl", *requests))
 
@@ -87,38 +73,6 @@ def report_of(folder: Path, *requests: object) -> FileReport:
 def trace_of(folder: Path, *records: Values) -> Trace:
     (trace,) = report_of(folder, request(*records)).traces
     return trace
-
-
-def test_a_run_from_its_prompt_to_its_answer(tmp_path: Path) -> None:
-    trace = trace_of(
-        tmp_path,
-        log_record("user_prompt", 1, prompt="Why is checkout slow?", prompt_length="21"),
-        log_record("api_request", 2, http__response__status_code=200, duration_ms="80"),
-        log_record("sse_event", 2, event__kind="response.output_item.done", duration_ms="9"),
-        usage(),
-        log_record("tool_decision", 3.1, tool_name="shell", call_id="c", decision="approved"),
-        result("c"),
-        log_record("agent_response", 9, response="It is the cache.", item__id="msg_1"),
-    )
-    place = "line 1 /data/resource_logs/0/scope_logs/0/log_records"
-    assert [(span.key, span.kind.value, span.role.value) for span in spans_of(trace)] == [
-        (f"{place}/0", "message", "user"),
-        (f"{place}/3", "log", "log"),
-        (f"{place}/4", "log", "log"),
-        ("c:call", "tool_call", "agent"),
-        ("c:result", "tool_result", "tool"),
-        ("msg_1", "message", "agent"),
-    ]
-    assert texts_of(trace)[3:] == ['{"command":["ls"]}', "a  b", "It is the cache."]
-    call, answer = spans_of(trace)[3:5]
-    assert (call.name, answer.name, answer.parent) == ("shell", "shell", "c:call")
-    assert (answer.start or 0) - (call.start or 0) == 1.5
-    assert call.end == answer.start
-    assert answer.status is SpanStatus.OK
-    assert [span.tokens for span in spans_of(trace) if span.tokens] == [Tokens(900, 40)]
-    assert trace.meta.task == "Why is checkout slow?"
-    assert (trace.meta.system, trace.meta.model) == ("codex", "gpt-oss-120b")
-    assert (trace.identity.trace_id, trace.identity.native, trace.record) == (ONE, True, None)
 
 
 @pytest.mark.parametrize(
@@ -173,22 +127,6 @@ def test_a_file_without_a_decoded_request_has_failed(tmp_path: Path) -> None:
     report = report_of(tmp_path, lost)
     assert report.failed is not None
     assert "no protobuf here" in report.failed
-
-
-def test_requests_in_json_are_read(tmp_path: Path) -> None:
-    pairs = [
-        {"key": "event.name", "value": {"stringValue": "codex.user_prompt"}},
-        {"key": "conversation.id", "value": {"stringValue": ONE}},
-        {"key": "prompt", "value": {"stringValue": "go"}},
-    ]
-    sent = {"timeUnixNano": "1790000000500000000", "attributes": pairs}
-    logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [sent]}]}]}
-    for field in ("data", "body"):
-        one = {key: value for key, value in request().items() if key != "data"} | {field: logs}
-        (trace,) = report_of(tmp_path, one).traces
-        assert texts_of(trace) == ["go"]
-        assert trace.span(0).start == 1_790_000_000.5
-        assert trace.span(0).place == f"line 1 /{field}/resourceLogs/0/scopeLogs/0/logRecords/0"
 
 
 @pytest.mark.parametrize(

@@ -52,11 +52,6 @@ def with_ordinals(*records: Record) -> list[Record]:
     return [{**rollout_record, "ordinal": number} for number, rollout_record in enumerate(records)]
 
 
-def test_a_rollout_of_the_users_is_a_thread_without_a_parent(tmp_path: Path) -> None:
-    assert report(write(tmp_path, meta(PARENT))).thread == Thread(PARENT)
-    assert report(write(tmp_path, event("task_started"))).thread is None
-
-
 @pytest.mark.parametrize(
     ("fields", "agent"),
     [

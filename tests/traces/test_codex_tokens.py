@@ -65,16 +65,6 @@ def test_two_calls_with_equal_counts_count_twice(tmp_path: Path) -> None:
     assert actual == [("a:call", Tokens(7, 7)), ("b:call", Tokens(7, 7))]
 
 
-def test_counts_without_numbers_give_no_tokens(tmp_path: Path) -> None:
-    broken = [
-        event("token_count", info=None),
-        event("token_count", info=[1]),
-        event("token_count", info={"last_token_usage": "many"}),
-        event("token_count", info={"last_token_usage": {"input_tokens": -1}}),
-    ]
-    assert tokens_by_key(tmp_path, call("a"), *broken) == []
-
-
 def test_rate_limit_events_do_not_separate_a_call_from_its_tokens(tmp_path: Path) -> None:
     actual = tokens_by_key(tmp_path, call("a"), event("token_count", info=None), tokens(3, 2, 5))
     assert actual == [("a:call", Tokens(3, 2))]
