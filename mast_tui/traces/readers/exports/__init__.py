@@ -15,11 +15,13 @@ from mast_tui.traces.readers.exports.agents import (
 from mast_tui.traces.readers.exports.chats import (
     CHATGPT,
     CLAUDE_AI,
+    DEEPSEEK,
     LIBRECHAT,
     OPENAI_ASSISTANTS,
     SEMANTIC_KERNEL,
 )
 from mast_tui.traces.readers.exports.engine import ExportReader
+from mast_tui.traces.readers.exports.vscode import VSCODE_CHAT
 
 FORMATS = tuple(
     ExportReader(export_format)
@@ -31,10 +33,12 @@ FORMATS = tuple(
         CREWAI,
         CREW_OUTPUT,
         CHATGPT,
+        DEEPSEEK,
         CLAUDE_AI,
         LIBRECHAT,
         SEMANTIC_KERNEL,
         OPENAI_ASSISTANTS,
+        VSCODE_CHAT,
     )
 )
 """A reader for each format, in the order in which they are tried."""
