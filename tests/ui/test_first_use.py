@@ -109,9 +109,6 @@ async def test_the_samples_name_their_annotators(tmp_path: Path) -> None:
     async with stage(tmp_path / "samples", samples=True, annotator=None) as on:
         assert "with labels of sample annotators mira and tomas." in words(on)
         assert "samples.db" in words(on)
-        await on.press("enter")
-        (notice,) = on.notices
-        assert "sample annotators mira and tomas" in notice
 
 
 async def test_another_annotator_takes_over(tmp_path: Path) -> None:
