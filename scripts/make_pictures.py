@@ -73,7 +73,7 @@ SCENES: Final = (
     ("a accepts it, and goes on to the next", ("a",)),
     ("x rejects one", ("x",)),
     ("1 3 labels the step: FM-1.3, step repetition", ("k", "k", "1", "3")),
-    ("D finishes: what was judged is frozen as your first pass", ("D",)),
+    ("D finishes; it first asks about unread spans and modes without a verdict", ("D",)),
 )
 """The film of the first minute: a title for each picture, and the keys that lead to it."""
 

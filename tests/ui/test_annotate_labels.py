@@ -14,7 +14,7 @@ from mast_tui.ui.annotate.labelling import DigitEntry, TypedDigit, type_digit
 from mast_tui.ui.dialogs.opening import first_keys
 from mast_tui.ui.library.screen import LibraryScreen
 from tests.ui.build import taxonomy_of
-from tests.ui.stage import CODES, MAST, PLAN, missing, shown_key, stage
+from tests.ui.stage import CODES, MAST, PLAN, shown_key, stage
 
 
 async def test_digits_or_a_name_label_a_span_or_range(small: Path) -> None:
@@ -30,12 +30,6 @@ async def test_digits_or_a_name_label_a_span_or_range(small: Path) -> None:
         await on.press("u", "u", "u", "g")
         await on.press("1")
         assert "label 1▁" in on.lines[-1]
-        assert not missing(
-            on.text,
-            "╭─ System design issues ─",
-            "│ 3  1.3 Step repetition                   │",
-            "│ 5  1.5 Unaware of termination conditions │",
-        )
         assert on.labels == set()
         await on.press("9")
         assert "no mode 19" in on.lines[-1]
@@ -194,14 +188,6 @@ def test_the_welcome_shows_digits_of_a_mode(taxonomy: Taxonomy) -> None:
         assert ("Enter" in keys) is lists_traces
         blind = dict(first_keys(taxonomy, shown_key, blind=True, lists_traces=lists_traces))
         assert keys.keys() - blind.keys() == {"]"}
-
-
-def test_modes_are_typed_by_code_or_by_place() -> None:
-    for mode in MAST.modes:
-        assert typed(MAST, mode.code.replace(".", "")).mode == mode
-    assert [typed(BY_PLACE, f"{place:02d}").mode for place in range(1, 24)] == list(BY_PLACE.modes)
-    assert typed(BY_PLACE, "24").refused
-    assert typed(BY_PLACE, "00", VerdictValue.ABSENT).refused
 
 
 @pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE], ids=["MAST", "by place"])

@@ -13,7 +13,6 @@ from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.annotate.suggestions import Suggestions
 from tests.session.build import review_of
 from tests.ui.stage import (
-    CODES,
     SLUGS,
     Stage,
     finding,
@@ -116,15 +115,6 @@ async def test_suggestions_are_accepted_and_edited(small: Path, judged: Path) ->
         quote = next(x.target for x in on.session.labels if x.target.quote)
         assert quote.quote == "Done:"
         assert answers(on) == [None, ReviewAnswer.EDIT, ReviewAnswer.EDIT]
-
-
-async def test_the_rules_judge_runs_on_the_open_trace(small: Path) -> None:
-    async with stage(small) as on:
-        assert "No suggestions on this trace" in on.text
-        await on.press("J")
-        assert {CODES[s.mode] for s in on.session.pending} >= {"1.3"}
-        await on.press("]")
-        assert "Suggestion 1 of" in on.text
 
 
 async def test_a_move_searches_suggestions_of_one_span(

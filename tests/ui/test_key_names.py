@@ -197,7 +197,9 @@ def texts_on(screen: Screen[object]) -> Iterator[str]:
                 yield Content.from_text(title, markup=False).plain if title else ""
 
 
-NOT_SET: Final = re.compile(r"Enter (?:keeps|goes there|finds it|labels)|^\S+ does nothing|\bas [A-Z]\b")
+NOT_SET: Final = re.compile(
+    r"Enter (?:keeps|goes there|finds it|labels)|^\S+ does nothing|\bas [A-Z]\b"
+)
 """Enter where a line or a list of its own takes it, the key that was pressed, a side's letter."""
 
 

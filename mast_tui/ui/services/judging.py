@@ -41,7 +41,7 @@ from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name, r
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.services.workspace import WorkspaceService
-from mast_tui.ui.widgets.bars import HintBar
+from mast_tui.ui.widgets.bars import MAX_ROWS, HintBar
 from mast_tui.ui.wording import counted, plain_lines, plain_title
 from mast_tui.workspace import WorkspaceError
 from mast_tui.writes import HeldKeys
@@ -230,10 +230,6 @@ def tokens_of(text: str) -> str:
 
 RULES: Final = "The rules judge"
 TWINS: Final = "The twins judge"
-
-
-RESERVED_CELLS: Final = 12
-"""The cells of the last line that a message cannot use."""
 
 
 @dataclass(slots=True)
@@ -499,7 +495,7 @@ class JudgeRuns:
             if isinstance(screen, HearsJudge):
                 screen.judged(message)
                 is_shown = is_shown or screen is self._app.screen
-        is_cut = len(message.text) > self._app.size.width - RESERVED_CELLS
+        is_cut = len(message.text) > MAX_ROWS * (self._app.size.width - 2)
         if message.done and message.problem and (is_cut or not is_shown):
             self._app.show_error(message.text)  # the whole text, in several lines
 

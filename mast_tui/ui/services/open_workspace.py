@@ -304,15 +304,13 @@ class Opening:
         return f"These are sample traces, with labels of sample annotators{names}. {text}"
 
     def welcome(self, app: MastApp, opened: OpenWorkspace) -> None:
-        """Show the first keys and where labels are saved; after the first time, only for samples.
+        """Show the first keys and where labels are saved, unless the user has closed that before.
 
         Args:
             app: The app.
             opened: The open workspace.
         """
         if _welcome_file().exists():
-            if self._options.samples:
-                app.say(self.saved_text())
             return
 
         def closed(seen: bool | None) -> None:
