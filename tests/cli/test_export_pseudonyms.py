@@ -23,7 +23,7 @@ from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Decided, GuidelineSet, StudySet
 from mast_tui.workspace.registers.pseudonyms import Pseudonyms, pseudonyms_of
 from tests.cli.conftest import Cli, opened
-from tests.traces import vendor_layouts
+from tests.traces.golden import golden_text
 
 MAST = load_mast()
 ABEL, BRUNO, CLARA, DORA = PEOPLE = ("Abel Quill", "Bruno Oake", "Clara Brandt", "Dora Finch")
@@ -36,7 +36,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Labels of three annotators on a trace, a study, a decision of a fourth, and a guideline."""
     folder = tmp_path_factory.mktemp("labelled")
     path, run_file, labels_file = (folder / name for name in ("w.db", "run.json", "labels.csv"))
-    run_file.write_text(json.dumps(vendor_layouts.langfuse()), encoding="utf-8")
+    run_file.write_text(golden_text("langfuse", "004-one-run"), encoding="utf-8")
     (trace,) = read_file(run_file, named=True).traces
     read_fully(trace)
     trace_id = trace.identity.trace_id

@@ -134,24 +134,6 @@ def test_an_edit_after_the_finish_starts_a_second_look(desk: Desk) -> None:
     assert content(desk.open()) == content(session)
 
 
-def test_frozen_labels_are_edited_in_a_second_look(desk: Desk) -> None:
-    session = desk.open()
-    label_id = put(session, ONE, span(0))
-    session.finish(open_modes="leave")
-    session.edit_label(label_id, note="")
-    session.note_span("k0", "")
-    session.set_verdict(TWO, None)
-    assert session.finished
-    assert current(session).number == 1
-    session.edit_label(label_id, note="later")
-    assert [x.note for x in session.labels] == ["later"]
-    assert [x.note for x in desk.workspace.labels(pass_number=1)] == [""]
-    session.finish(open_modes="leave")
-    session.remove_label(session.labels[0].id)
-    assert (session.labels, current(session).number) == ((), 3)
-    assert len(desk.workspace.labels(pass_number=2)) == 1
-
-
 def test_answers_stay_with_their_pass(desk: Desk) -> None:
     desk.judge(finding(ONE, 0), finding(TWO, 1))
     session = desk.open()

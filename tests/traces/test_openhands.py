@@ -8,10 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.readers.openhands import is_sdk_event, read_event_folder
-from tests.traces.checks import (
-    kinds_and_texts,
-    write_json,
-)
+from tests.traces.checks import kinds_and_texts, write_json
 from tests.traces.golden import golden_text
 
 SDK_EVENTS = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -40,7 +41,7 @@ async def choose(on: Stage, file_format: str) -> None:
 
 async def write_over(on: Stage, name: Path | str) -> None:
     """Put another name in the place of the one that stands in the first field."""
-    await on.press("end", "ctrl+u", *str(name), "enter")
+    await on.press("end", "ctrl+u", *(os.path.relpath(name) if name else ""), "enter")
 
 
 def screen_text(on: Stage) -> str:
