@@ -332,14 +332,16 @@ def _kiro_result(result: Fields) -> dict[str, object]:
     status = content_text(result.get("status")).lower()
     content: list[dict[str, object]] = []
     for part in map(fields_of, items_of(result.get("content"))):
-        kind, value = next(iter(part.items()), ("text", ""))
+        name, value = next(iter(part.items()), ("text", ""))
         if "kind" in part:
-            kind, value = content_text(part["kind"]), part.get("data")
+            name = content_text(part["kind"])
+            value = part.get("data")
         exit_status = as_text(fields_of(value).get("exit_status"))
-        if exit_status is not None:
-            kind, value = "text", texts_in(fields_of(value), "stdout", "stderr")
+        if exit_status is None:
+            content.append({name.lower(): value})
+        else:
+            content.append({"text": texts_in(fields_of(value), "stdout", "stderr")})
             status = status if exit_status.endswith(" 0") else "error"
-        content.append({kind.lower(): value})
     call_id = first_in(result, "toolUseId", "tool_use_id")
     return {"toolResult": {"toolUseId": call_id, "status": status, "content": content}}
 
