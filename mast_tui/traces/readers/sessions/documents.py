@@ -332,7 +332,7 @@ _CLINE_SILENT_KINDS: Final = name_set("""
     api_req_finished api_req_retried api_req_deleted deleted_api_reqs checkpoint_created
     checkpoint_saved shell_integration_warning resume_task resume_completed_task
     mcp_server_request_started load_mcp_documentation auto_approval_max_req_reached
-    codebase_search_result condense_context_started mcp_notification
+    condense_context_started mcp_notification
 """)
 _CLINE_ERROR_KINDS: Final = name_set("""
     error diff_error clineignore_error rooignore_error api_req_failed mistake_limit_reached
@@ -419,7 +419,7 @@ class _ClineTranslator:
             return self._tool_pieces(kind, text)
         if kind == "command":
             return [self._new_call("command", {"command": text})]
-        if kind in ("mcp_server_response", "browser_action_result"):
+        if kind in ("mcp_server_response", "browser_action_result", "codebase_search_result"):
             self._open_call = None
             return [result_piece({}, text, "")]
         if kind == "text" and not self._has_begun:
@@ -427,6 +427,7 @@ class _ClineTranslator:
             return [USER.piece(text)]
         if kind in ("text", "completion_result", "followup", "plan_mode_respond"):
             return [THE_MODEL.piece(_cline_question_text(text))]
+        text = text or text_in(fields_of(record.get("contextCondense")), "summary") or ""
         return [log_piece(text, kind)] if text else []
 
     def _request_pieces(self, request: Fields) -> list[Piece]:
