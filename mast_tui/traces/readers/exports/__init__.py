@@ -5,6 +5,7 @@ module here and to ``FORMATS``.
 """
 
 from mast_tui.traces.readers.exports.agents import (
+    AGENTSCOPE,
     BFCL,
     BROWSER_USE,
     CREW_OUTPUT,
@@ -32,6 +33,7 @@ FORMATS = tuple(
         BROWSER_USE,
         CREWAI,
         CREW_OUTPUT,
+        AGENTSCOPE,
         CHATGPT,
         DEEPSEEK,
         CLAUDE_AI,

@@ -72,13 +72,13 @@ def _changed(value: object, path: Sequence[object], change: Fields) -> object:
         if change.get("kind") != _APPEND:
             return change.get("v")
         length = change.get("i")
-        kept = items_of(value)[: length if isinstance(length, int) else None]
-        return [*kept, *items_of(change.get("v"))]
-    step, *rest = path
+        remaining = items_of(value)[: length if isinstance(length, int) else None]
+        return [*remaining, *items_of(change.get("v"))]
+    step, *inner_path = path
     if isinstance(value, dict) and isinstance(step, str):
-        return {**value, step: _changed(value.get(step), rest, change)}
+        return {**value, step: _changed(value.get(step), inner_path, change)}
     if isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
-        return [*value[:step], _changed(value[step], rest, change), *value[step + 1 :]]
+        return [*value[:step], _changed(value[step], inner_path, change), *value[step + 1 :]]
     return value
 
 
