@@ -95,8 +95,7 @@ def test_no_name_is_left_in_any_export(cli: Cli, tmp_path: Path, study: Path) ->
     for file_format in (name for name in EXPORT_FORMATS if name != "jsonl"):
         out = tmp_path / f"out-{file_format}"
         out.mkdir()
-        ending = {"codebook": "md", "csv-long": "csv", "csv-wide": "csv"}.get(file_format, "json")
-        target = out if file_format == "huggingface" else out / f"labels.{ending}"
+        target = out / EXPORT_FORMATS[file_format].file_name
         options = ["--format", file_format, "-o", target, "--pseudonyms"]
         if file_format not in ("gold", "huggingface", "codebook"):
             options += ["--labels", "all"]

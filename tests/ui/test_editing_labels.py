@@ -19,7 +19,7 @@ async def labelled_range(on: Stage) -> Label:
 
 
 MOVES: Final = (
-    (6, ("e", "j", "enter"), (3, 7)),
+    (6, ("e", ";", "enter"), (3, 7)),
     (6, ("e", "k", "enter"), (3, 5)),
     (3, ("e", "k", "enter"), (2, 6)),
     (4, ("e", "j", "enter"), (4, 6)),

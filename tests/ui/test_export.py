@@ -60,8 +60,9 @@ async def test_all_formats_are_offered_and_fit_80_columns(office: Office) -> Non
         assert [(choice.value, choice.name) for choice in choices[2:]] == [
             (name, row.title) for name, row in EXPORT_FORMATS.items()
         ]
-        await on.press("end")
-        assert [row.name for row in choices if row.name not in on.text] == []
+        for row in choices:
+            assert row.name in on.text
+            await on.press("down")
 
 
 async def test_gold_is_written_and_summed_up(office: Office, tmp_path: Path) -> None:

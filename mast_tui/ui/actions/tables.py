@@ -42,6 +42,7 @@ class KeyAction(NamedTuple):
             action out.
         priority: Whether the keys work while the user types.
         section: The heading in the help of the screen; empty for the title of the screen.
+        while_editing: Whether the keys work while a label or suggestion is edited.
     """
 
     where: Where
@@ -53,6 +54,7 @@ class KeyAction(NamedTuple):
     hint: int = 0
     priority: bool = False
     section: str = ""
+    while_editing: bool = False
 
     @property
     def id(self) -> str:
@@ -71,6 +73,7 @@ def action(  # noqa: PLR0913 - a row of the table of actions
     hint: int = 0,
     priority: bool = False,
     section: str = "",
+    while_editing: bool = False,
 ) -> KeyAction:
     """Make an action.
 
@@ -84,9 +87,20 @@ def action(  # noqa: PLR0913 - a row of the table of actions
         hint: Its order in the footer; 0 leaves it out.
         priority: Whether its keys work while the user types.
         section: Its heading in the help of the screen; empty for the title of the screen.
+        while_editing: Whether its keys work while a label or suggestion is edited.
     """
-    key_list = tuple(keys.split())
-    return KeyAction(where, name, key_list, title, help, command or name, hint, priority, section)
+    return KeyAction(
+        where,
+        name,
+        tuple(keys.split()),
+        title,
+        help,
+        command or name,
+        hint,
+        priority,
+        section,
+        while_editing,
+    )
 
 
 def moves(where: Where) -> tuple[KeyAction, ...]:
@@ -105,7 +119,12 @@ def moves(where: Where) -> tuple[KeyAction, ...]:
 
 
 def scrolls(
-    where: Where, subject: str, *, up: str = "b", section: str = ""
+    where: Where,
+    subject: str,
+    *,
+    up: str = "b",
+    section: str = "",
+    while_editing: bool = False,
 ) -> tuple[KeyAction, KeyAction]:
     """Return the two actions that scroll a text beside a list.
 
@@ -114,8 +133,9 @@ def scrolls(
         subject: The name of the text in the help.
         up: The key that scrolls up.
         section: Their heading in the help.
+        while_editing: Whether their keys work while a label or suggestion is edited.
     """
-    scroll = partial(action, where, section=section)
+    scroll = partial(action, where, section=section, while_editing=while_editing)
     return (
         scroll("text_down", "d", "text ↓", f"Scroll {subject} down", "text(1)"),
         scroll("text_up", up, "text ↑", f"Scroll {subject} up", "text(-1)"),
@@ -156,6 +176,7 @@ EVERYWHERE: Final = (
         "go to",
         "Find any action by name; or go to a span by number or key",
         "app.palette",
+        while_editing=True,
     ),
     _everywhere(
         "theme",
@@ -231,10 +252,11 @@ LIBRARY: Final = (
 )
 
 _annotate = partial(action, Where.ANNOTATE)
-_move = partial(_annotate, section="Move")
+_move = partial(_annotate, section="Move", while_editing=True)
 _label = partial(_annotate, section="Label")
+_aim = partial(_label, while_editing=True)
 _suggest = partial(_annotate, section="Suggestions")
-_find = partial(_annotate, section="Find")
+_find = partial(_annotate, section="Find", while_editing=True)
 _read = partial(_annotate, section="Read")
 _finish = partial(_annotate, section="Finish")
 
@@ -250,30 +272,30 @@ ANNOTATE: Final = (
         )
         for d in range(10)
     ),
-    _label("find_mode", "l", "modes", "Find a mode by name, definition or code", hint=24),
-    _label("range", "v", "range", "Mark a range of spans, then label it", hint=40),
-    _label(
+    _aim("find_mode", "l", "modes", "Find a mode by name, definition or code", hint=24),
+    _aim("range", "v", "range", "Mark a range of spans, then label it", hint=40),
+    _aim(
         "extend_down",
         "shift+down",
         "range ↓",
         "Extend the range by the next span, or begin one with it",
         "extend(1)",
     ),
-    _label(
+    _aim(
         "extend_up",
         "shift+up",
         "range ↑",
         "Extend the range by the previous span, or begin one with it",
         "extend(-1)",
     ),
-    _label(
+    _aim(
         "other_end",
         "o",
         "other end",
         "Move the other end of the range",
     ),
-    _label("quote", 'w "', "quote", "Mark words inside the span, then label them", hint=42),
-    _label("whole", "t", "whole trace", "Label the whole trace"),
+    _aim("quote", 'w "', "quote", "Mark words inside the span, then label them", hint=42),
+    _aim("whole", "t", "whole trace", "Label the whole trace"),
     _suggest(
         "next_suggestion",
         "] .",
@@ -382,8 +404,15 @@ ANNOTATE: Final = (
         "space",
         "fold",
         "Fold or unfold equal steps, steps of a sub-agent or under a step, or modes",
+        while_editing=True,
     ),
-    _read("compare", "=", "compare", "Show the difference to the step that this one repeats"),
+    _read(
+        "compare",
+        "=",
+        "compare",
+        "Show the difference to the step that this one repeats",
+        while_editing=True,
+    ),
     _read(
         "answer_key",
         "i",
@@ -402,7 +431,7 @@ ANNOTATE: Final = (
         "time, tokens",
         "Sum the time, the tokens and the money by agent and by tool",
     ),
-    _read("copy", "y", "copy", "Copy the span's text, or the quote"),
+    _read("copy", "y", "copy", "Copy the span's text, or the quote", while_editing=True),
     _read("copy_what", "C", "copy…", "Copy the text, its place in the file, or the whole trace"),
     _move(
         "pane",
@@ -412,7 +441,7 @@ ANNOTATE: Final = (
         hint=70,
     ),
     _move("drawer", "T", "taxonomy", "Show or hide the taxonomy on a narrow screen", hint=72),
-    *scrolls(Where.ANNOTATE, "the span's text", section="Read"),
+    *scrolls(Where.ANNOTATE, "the span's text", section="Read", while_editing=True),
     _read(
         "read",
         "z enter",
@@ -433,30 +462,45 @@ ANNOTATE: Final = (
         "split_down", "ctrl+down", "border down", "Move the border above the text down", "split(-1)"
     ),
     _read("time_bar", "H", "time bar", "Show or hide the time of each step"),
-    _read("raw", "p", "raw text", "Switch between raw and formatted text"),
-    _read("wrap", "W", "wrap", "Wrap long lines of the text, or not"),
+    _read("raw", "p", "raw text", "Switch between raw and formatted text", while_editing=True),
+    _read("wrap", "W", "wrap", "Wrap long lines of the text, or not", while_editing=True),
     _read(
         "follow",
         "f5 O",
         "read on",
         "Read what was added to the file; all of it if it was replaced or cut",
     ),
-    _move("next_trace", "} >", "next trace", "Next trace in the queue", "trace(1)", hint=75),
-    _move("previous_trace", "{ <", "previous trace", "Previous trace in the queue", "trace(-1)"),
+    _annotate(
+        "next_trace",
+        "} >",
+        "next trace",
+        "Next trace in the queue",
+        "trace(1)",
+        hint=75,
+        section="Move",
+    ),
+    _annotate(
+        "previous_trace",
+        "{ <",
+        "previous trace",
+        "Previous trace in the queue",
+        "trace(-1)",
+        section="Move",
+    ),
     _finish(
         "finish", "D", "finish", "Finish the trace: your labels are frozen as this pass", hint=28
     ),
     _finish("reveal", "r", "reveal", "After finishing: show labels of others and what was hidden"),
     _suggest("judge", "J", "run judge", "Run a judge on this trace, or cancel it"),
     _label("guidelines", "P", "page", "Read the guidelines of the mode in the taxonomy"),
-    _label(
+    _aim(
         "word_right",
         "right",
         "next word",
         "Next word while you mark a quote; else scroll long lines",
         "word(1)",
     ),
-    _label(
+    _aim(
         "word_left",
         "left",
         "previous word",

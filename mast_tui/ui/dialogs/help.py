@@ -273,12 +273,12 @@ class HelpLines(VirtualLines):
         """Scroll; no line has a cursor because there is nothing to choose."""
         self.scroll_to(y=self.scroll_y + delta, animate=False)
 
-    def move_to(self, row: int, *, centre: bool = False) -> None:
+    def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
         """Scroll to a line.
 
         Args:
             row: The position of the line.
-            centre: Not used.
+            in_upper_third: Not used.
         """
         self.scroll_to(y=row, animate=False)
 
