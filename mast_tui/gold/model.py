@@ -301,7 +301,5 @@ def gold_words(mix: GoldMixJson) -> str:
         return f"gold{restriction} (verdicts: {parts})"
     people = mix["annotators"]
     if len(people) == 1:
-        return f"labels of {people[0]} alone, no gold (verdicts: {parts})"
-    return (
-        f"labels of {', '.join(people)}, each verdict from one person, no gold (verdicts: {parts})"
-    )
+        return f"{people[0]}, one person, no gold (verdicts: {parts})"
+    return f"{', '.join(people)}, one person per verdict, no gold (verdicts: {parts})"

@@ -571,7 +571,7 @@ class _TableMaker:
             rows.append(self._table_row(ident, ("", name), table, [sentence]))
         return Table(
             "categories",
-            "Agreement on whole traces, by category",
+            "Agreement on whole traces, by category (modes pooled)",
             (replace(MODE, title="category", name="category"), _N, _PRESENT, *self.columns),
             (tuple(rows),),
             self._caption_text(),
@@ -598,14 +598,14 @@ class _TableMaker:
             )
             yield Table(
                 f"level_{number}",
-                f"Agreement on whole traces, by {level}",
+                f"Agreement on whole traces, by {level} (present if any mode is)",
                 (replace(MODE, title=level, name=level), _N, _PRESENT, *self.columns),
                 (tuple(rows), totals),
                 self._caption_text(),
                 (
                     Note(
                         "A category is present if any of its modes is present, and absent if all "
-                        "are absent.",
+                        "of them are absent.",
                         "any_within",
                     ),
                     Note(

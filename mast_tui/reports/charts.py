@@ -262,7 +262,9 @@ class _GroupCharts:
         )
         sides = (("failed traces", "v-failed"), ("successful traces", "v-succeeded"))
         drawing = bars(self.rows(), sides)
-        return self.chart("prevalence", "Modes in failed and successful traces", note, drawing)
+        return self.chart(
+            "prevalence", "Share of failed and successful traces with each mode", note, drawing
+        )
 
     def difference(self) -> tuple[str, Chart]:
         """Return the chart of the differences and classes of the modes, with its kind."""

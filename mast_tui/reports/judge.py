@@ -105,7 +105,7 @@ _OVERALL: Final = columns("""
     n_labelled   | labelled       | count  | traces with a verdict of people     | 96
     unresolved   | unresolved     | count  | traces on which people disagree     | 61
     people       | people alone   | share  | share of present verdicts of people | 97
-    these        | these traces   | share  | prevalence in exactly these traces  | 62
+    these        | these traces   | share  | prevalence in these traces only     | 62
     powered      | with the judge | share  | prediction-powered estimate         | 99
     judge_weight | λ              | number | weight of the judge's verdicts      | 60
     more_labels  | for ± 3        | count  | traces to label for ± 3 points      | 95
@@ -564,8 +564,8 @@ def _overall_table(report: JudgeReport) -> Table | None:
         "people alone: estimate from the traces that people labelled. with the judge: the same "
         f"combined with the verdicts of {report.judge} on all traces (prediction-powered "
         "inference, PPI++: Angelopoulos, Duchi and Zrnic 2023). Both estimate the prevalence in "
-        "the population of the traces, with Wilson's interval. these traces: prevalence in exactly "
-        "these traces, with the interval of a sample from a finite population.",
+        "the population of the traces, with Wilson's interval. these traces: prevalence in these "
+        "traces only, with the interval of a sample from a finite population.",
         (_powered_note(tables), *_too_few_left_note(tables), *withheld_notes(*tables.values())),
     )
 
@@ -613,7 +613,7 @@ def width_words(overall: FigureTable) -> Iterator[str]:
     if ends is None:
         return
     more_labels = overall.count("more_labels")
-    sentence = f"{more_labels:,} more labelled traces for ± 3" if more_labels else "no more needed"
+    sentence = f"{more_labels:,} more for ± 3" if more_labels else "no more needed for ± 3"
     if _needs_more_than_left(overall):
         sentence += f" (only {_unlabelled_count(overall):,} are left)"
     low, high = ends
