@@ -233,7 +233,7 @@ class _GroupCharts:
         parts = [(labels[shape], self.group.count("shape", shape)) for shape in SHAPES]
         note = (
             f"Segments: shares of n = {self.failed} failed traces, counts in parentheses. Open: "
-            "modes without a verdict could change the class."
+            "modes without a verdict could change the classification."
         )
         drawing = share_bars([("failed traces", parts)])
         return self.chart("shapes", "Isolated and cascading failures", note, drawing)
@@ -795,7 +795,7 @@ def _draw_median(drawing: Drawing, y: float, median: float, quartiles: tuple[flo
     drawing.dot(middle, y, 4)
 
 
-# Pairs of modes as grids: which show together, and which sets on first.
+# Pairs of modes as grids: which occur together, and which occurs first.
 
 _Cell = tuple[str, float, str]
 """The text of a cell, its shade (0 to 1), and its tooltip."""

@@ -129,7 +129,7 @@ _NO_VARIANCE: Final = {
     "F1": "neither has a present verdict",
 }
 _NOT_CORRECTED: Final = {
-    "no_unlabelled": "only the judge has labelled no trace",
+    "no_unlabelled": "no trace was labelled by the judge alone",
     "no_positives": "the reference has no present verdict, so the TPR is unknown",
     "no_negatives": "the reference has no absent verdict, so the TNR is unknown",
     "no_better_than_chance": "TPR + TNR ≤ 1, so the judge is no better than chance",
@@ -572,11 +572,11 @@ def _overall_table(report: JudgeReport) -> Table | None:
 
 def _powered_note(tables: Mapping[str, FigureTable]) -> Note:
     """Return a note on the condition under which the joined prevalence holds."""
-    unresolved_text = " Both exclude traces on which people disagree until they are adjudicated."
+    unresolved_text = " Traces on which people disagree are excluded until adjudicated."
     if any(table.value("weighted") for table in tables.values()):
         return Note(
-            "Both are weighted by the inverse probability with which traces were drawn, so they "
-            f"are valid for all traces, whatever the errors of the judge.{unresolved_text}",
+            "Estimates are weighted by the inverse probability with which traces were drawn, so "
+            f"they are valid for all traces, whatever the errors of the judge.{unresolved_text}",
             "weighted",
         )
     return Note(
@@ -591,7 +591,7 @@ def _too_few_left_note(tables: Mapping[str, FigureTable]) -> Iterator[Note]:
     codes = [code for code, table in tables.items() if _needs_more_than_left(table)]
     if codes:
         yield Note(
-            f"for ± 3: more than the unlabelled traces, for {', '.join(codes)}.",
+            f"for ± 3: not reached by labelling all traces, for {', '.join(codes)}.",
             "too_few_left",
         )
 

@@ -147,7 +147,7 @@ def test_methods_are_a_paragraph_without_names(two: Cli, tmp_path: Path) -> None
     for sentence in (
         "2 annotators labelled traces with 14 failure modes of the taxonomy mast@3",
         "8 traces were finished by both",
-        f"({pooled['n']} units with verdicts by two",
+        f"({pooled['n']} units with at least two verdicts)",
         f"raw agreement {pooled['raw_agreement']['value']:.2f} [{low:.2f}, {high:.2f}]",
         f"Cohen's κ {pooled['cohen_kappa']['value']:.2f};",
         "Cohen's κ (Cohen 1960; Light 1971)",

@@ -113,7 +113,7 @@ def test_rows_of_modes_have_shares_differences_classes_and_missing_ratios(
         assert mode["more_labels"] == more_for(mode["count"], mode["n"], MARGIN)
         assert row.cells["more_labels"] == mode["more_labels"]
     for text in (render_markdown(made), " ".join(render_text(made, 100))):
-        assert "further traces narrow the interval to ± 3 points" in text
+        assert "further traces for an interval of ± 3 points" in text
     counts = table(made, "counts-plain")
     for row in counts.rows:
         for key, side in modes[row.id]["success_given"].items():

@@ -48,7 +48,7 @@ _SHAPE_TEXTS: Final[Mapping[str, ShapeText]] = {
     "isolated": ShapeText("·", "Isolated: one or two modes."),
     "between": ShapeText("+", "Between isolated and cascading: three modes."),
     "cascading": ShapeText("»", "Cascading: four modes or more."),
-    "open": ShapeText("?", "Open: open or unsure verdicts could change the class."),
+    "open": ShapeText("?", "Open: open or unsure verdicts could change the classification."),
     "none": ShapeText("", "No mode."),
 }
 

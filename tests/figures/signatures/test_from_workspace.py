@@ -206,7 +206,7 @@ def test_traces_are_grouped_by_one_field_with_the_unknown_last() -> None:
     for by, problem in (
         ("weather", "weather"),
         ("model,model", "twice"),
-        ("model,all", "alone"),
+        ("model,all", "combined"),
         ("model,", "no field"),
     ):
         with pytest.raises(WorkspaceError, match=problem):
