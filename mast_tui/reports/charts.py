@@ -695,7 +695,7 @@ def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
     return drawing
 
 
-# Where in the run failures set on.
+# Where in the run failures first occur.
 
 _RUN_ENDS: Final = 560
 

@@ -167,7 +167,7 @@ async def test_agreement_without_two_annotators(office: Office) -> None:
     async with agreeing(office) as on:
         assert not missing(on.text, "two people who have finished", "alice has finished 1 trace.")
         await on.press("5")
-        assert "No judge has looked at a trace" in on.text
+        assert "No judge has labelled a trace" in on.text
 
 
 async def test_main_columns_fit_on_a_narrow_terminal(finished: Office) -> None:

@@ -207,7 +207,7 @@ def test_traces_are_grouped_by_one_field_with_the_unknown_last() -> None:
         ("weather", "weather"),
         ("model,model", "twice"),
         ("model,all", "combined"),
-        ("model,", "no field"),
+        ("model,", "cannot be grouped"),
     ):
         with pytest.raises(WorkspaceError, match=problem):
             read(office, by=by)
