@@ -292,7 +292,7 @@ def gold_words(mix: GoldMixJson) -> str:
     counts = {name: count for name, count in mix["sources"].items() if count}
     parts = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no verdict"
     if mix["merged"]:
-        parts += f"; {mix['merged']} places merged from different ones"
+        parts += f"; {mix['merged']} places merged from several annotators"
     outsiders = ", ".join(f"{name} {count}" for name, count in mix["not_in_study"].items())
     if outsiders:
         parts += f"; excluded, not in the study: {outsiders} traces"
@@ -301,7 +301,5 @@ def gold_words(mix: GoldMixJson) -> str:
         return f"gold{restriction} (verdicts: {parts})"
     people = mix["annotators"]
     if len(people) == 1:
-        return f"labels of {people[0]} alone, no gold (verdicts: {parts})"
-    return (
-        f"labels of {', '.join(people)}, each verdict from one person, no gold (verdicts: {parts})"
-    )
+        return f"{people[0]}, one person, no gold (verdicts: {parts})"
+    return f"{', '.join(people)}, one person per verdict, no gold (verdicts: {parts})"

@@ -187,7 +187,7 @@ def _methods_sentences(agreement: Agreement) -> Iterator[str]:
     ]
     yield (
         "The unit of analysis is trace × mode, with the verdicts present and absent "
-        f"({counted(pooled.count('n'), 'unit')} with verdicts by two or more annotators). Missing "
+        f"({counted(pooled.count('n'), 'unit')} with at least two verdicts). Missing "
         f"verdicts ({' and '.join(missing_counts)}) were excluded."
     )
     columns = _TableMaker.from_agreement(agreement).columns
@@ -300,7 +300,7 @@ def missed_table(agreement: Agreement) -> Table | None:
     estimator = "Chao's estimator" if len(agreement.finders) > 2 else "Chapman's estimator"
     return Table(
         "missed",
-        "Failures that all annotators missed, estimated",
+        "Estimated failures that all annotators missed",
         (CODE, MODE, *_MISSED),
         (tuple(rows), (_missed_row("pooled", {"name": "pooled"}, pooled),)),
         f"Capture-recapture estimate ({estimator}; intervals: Sadinle 2009) of the failures that "
@@ -571,7 +571,7 @@ class _TableMaker:
             rows.append(self._table_row(ident, ("", name), table, [sentence]))
         return Table(
             "categories",
-            "Agreement on whole traces, by category",
+            "Agreement on whole traces, by category (modes pooled)",
             (replace(MODE, title="category", name="category"), _N, _PRESENT, *self.columns),
             (tuple(rows),),
             self._caption_text(),
@@ -598,14 +598,14 @@ class _TableMaker:
             )
             yield Table(
                 f"level_{number}",
-                f"Agreement on whole traces, by {level}",
+                f"Agreement on whole traces, by {level} (present if any mode is)",
                 (replace(MODE, title=level, name=level), _N, _PRESENT, *self.columns),
                 (tuple(rows), totals),
                 self._caption_text(),
                 (
                     Note(
                         "A category is present if any of its modes is present, and absent if all "
-                        "are absent.",
+                        "of them are absent.",
                         "any_within",
                     ),
                     Note(
@@ -1125,8 +1125,8 @@ def _left_out_notes(agreement: Agreement) -> Iterator[Note]:
         yield Note("Nothing was excluded.", "left_out")
     if outside_texts:
         yield Note(
-            f"Excluded because the annotator is not in the study: {', '.join(outside_texts)}. "
-            "--annotators includes the annotators that it names.",
+            f"Excluded because not in the study: {', '.join(outside_texts)}. Include annotators "
+            "with --annotators.",
             "not_in_study",
         )
 
@@ -1197,9 +1197,9 @@ def _copied_notes(agreement: Agreement) -> Iterator[Note]:
     block_counts = agreement.index.table("blocks")
     yield Note(
         f"{counted(trace_count, 'trace')} share {counted(len(blocks), 'block')} of verdicts: "
-        "every annotator gave the same verdict on every mode in several traces, which is unlikely "
-        "by chance. Check whether they were copied or labelled together; they are included as "
-        f"agreement. In total, {counted(block_counts.count('traces'), 'trace')} have "
+        "every annotator gave the same verdicts on all modes in several traces, which is unlikely "
+        "by chance. Check whether they were copied or labelled together; the figures include "
+        f"them. In total, {counted(block_counts.count('traces'), 'trace')} have "
         f"{counted(block_counts.count('distinct'), 'different block')}.",
         "identical_blocks",
         warning=True,

@@ -233,7 +233,7 @@ class _GroupCharts:
         parts = [(labels[shape], self.group.count("shape", shape)) for shape in SHAPES]
         note = (
             f"Segments: shares of n = {self.failed} failed traces, counts in parentheses. Open: "
-            "modes without a verdict could change the class."
+            "modes without a verdict could change the classification."
         )
         drawing = share_bars([("failed traces", parts)])
         return self.chart("shapes", "Isolated and cascading failures", note, drawing)
@@ -262,7 +262,9 @@ class _GroupCharts:
         )
         sides = (("failed traces", "v-failed"), ("successful traces", "v-succeeded"))
         drawing = bars(self.rows(), sides)
-        return self.chart("prevalence", "Modes in failed and successful traces", note, drawing)
+        return self.chart(
+            "prevalence", "Share of failed and successful traces with each mode", note, drawing
+        )
 
     def difference(self) -> tuple[str, Chart]:
         """Return the chart of the differences and classes of the modes, with its kind."""
@@ -693,7 +695,7 @@ def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
     return drawing
 
 
-# Where in the run failures set on.
+# Where in the run failures first occur.
 
 _RUN_ENDS: Final = 560
 
@@ -793,7 +795,7 @@ def _draw_median(drawing: Drawing, y: float, median: float, quartiles: tuple[flo
     drawing.dot(middle, y, 4)
 
 
-# Pairs of modes as grids: which show together, and which sets on first.
+# Pairs of modes as grids: which occur together, and which occurs first.
 
 _Cell = tuple[str, float, str]
 """The text of a cell, its shade (0 to 1), and its tooltip."""

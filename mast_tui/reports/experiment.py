@@ -88,7 +88,7 @@ _AMOUNT_NAMES: Final[Mapping[str, str]] = {
 _WHY: Final[Mapping[str, str]] = {
     "few_tasks": f"no interval: fewer than {LEAST_TASKS} tasks",
     "rare_mode": f"no interval of the difference: fewer than {LEAST_TASKS} tasks have a run with "
-    "the mode, or fewer have a run without it",
+    f"the mode, or fewer than {LEAST_TASKS} have a run without it",
     "no_variance": "no interval: all tasks have the same value, or the same difference",
     "unresolved": "no interval: more than 2 % of the verdicts are unresolved",
 }

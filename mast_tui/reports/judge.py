@@ -105,7 +105,7 @@ _OVERALL: Final = columns("""
     n_labelled   | labelled       | count  | traces with a verdict of people     | 96
     unresolved   | unresolved     | count  | traces on which people disagree     | 61
     people       | people alone   | share  | share of present verdicts of people | 97
-    these        | these traces   | share  | prevalence in exactly these traces  | 62
+    these        | these traces   | share  | prevalence in these traces only     | 62
     powered      | with the judge | share  | prediction-powered estimate         | 99
     judge_weight | λ              | number | weight of the judge's verdicts      | 60
     more_labels  | for ± 3        | count  | traces to label for ± 3 points      | 95
@@ -129,7 +129,7 @@ _NO_VARIANCE: Final = {
     "F1": "neither has a present verdict",
 }
 _NOT_CORRECTED: Final = {
-    "no_unlabelled": "only the judge has labelled no trace",
+    "no_unlabelled": "no trace was labelled by the judge alone",
     "no_positives": "the reference has no present verdict, so the TPR is unknown",
     "no_negatives": "the reference has no absent verdict, so the TNR is unknown",
     "no_better_than_chance": "TPR + TNR ≤ 1, so the judge is no better than chance",
@@ -564,19 +564,19 @@ def _overall_table(report: JudgeReport) -> Table | None:
         "people alone: estimate from the traces that people labelled. with the judge: the same "
         f"combined with the verdicts of {report.judge} on all traces (prediction-powered "
         "inference, PPI++: Angelopoulos, Duchi and Zrnic 2023). Both estimate the prevalence in "
-        "the population of the traces, with Wilson's interval. these traces: prevalence in exactly "
-        "these traces, with the interval of a sample from a finite population.",
+        "the population of the traces, with Wilson's interval. these traces: prevalence in these "
+        "traces only, with the interval of a sample from a finite population.",
         (_powered_note(tables), *_too_few_left_note(tables), *withheld_notes(*tables.values())),
     )
 
 
 def _powered_note(tables: Mapping[str, FigureTable]) -> Note:
     """Return a note on the condition under which the joined prevalence holds."""
-    unresolved_text = " Both exclude traces on which people disagree until they are adjudicated."
+    unresolved_text = " Traces on which people disagree are excluded until adjudicated."
     if any(table.value("weighted") for table in tables.values()):
         return Note(
-            "Both are weighted by the inverse probability with which traces were drawn, so they "
-            f"are valid for all traces, whatever the errors of the judge.{unresolved_text}",
+            "Estimates are weighted by the inverse probability with which traces were drawn, so "
+            f"they are valid for all traces, whatever the errors of the judge.{unresolved_text}",
             "weighted",
         )
     return Note(
@@ -591,7 +591,7 @@ def _too_few_left_note(tables: Mapping[str, FigureTable]) -> Iterator[Note]:
     codes = [code for code, table in tables.items() if _needs_more_than_left(table)]
     if codes:
         yield Note(
-            f"for ± 3: more than the unlabelled traces, for {', '.join(codes)}.",
+            f"for ± 3: not reached by labelling all traces, for {', '.join(codes)}.",
             "too_few_left",
         )
 
@@ -613,7 +613,7 @@ def width_words(overall: FigureTable) -> Iterator[str]:
     if ends is None:
         return
     more_labels = overall.count("more_labels")
-    sentence = f"{more_labels:,} more labelled traces for ± 3" if more_labels else "no more needed"
+    sentence = f"{more_labels:,} more for ± 3" if more_labels else "no more needed for ± 3"
     if _needs_more_than_left(overall):
         sentence += f" (only {_unlabelled_count(overall):,} are left)"
     low, high = ends

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from mast_tui.counts import counted
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import Figure, FigureTable
 from mast_tui.reports.model import Column, Estimate, Note
@@ -16,9 +17,9 @@ Values = Mapping[str, Any]
 PARADOX: Final = "†"
 """The mark of a row whose κ is low only because nearly all verdicts are the same."""
 
-# Where κ is called low although raw agreement is high because one answer is nearly always given.
 _NO_INTERVALS: Final = "No intervals were computed (--rounds 0)."
 
+# Where κ is called low although raw agreement is high because one answer is nearly always given.
 # The bounds are this project's own: κ under 0.4 is what Landis and Koch call at most 'fair'.
 _LOW_KAPPA: Final = 0.4
 _HIGH_RAW: Final = 0.8
@@ -145,7 +146,7 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     ),
     "rare_mode": lambda least: (
         f"no interval of the difference: fewer than {least[-1]} traces of both groups together "
-        "show the mode, or fewer lack it"
+        f"show the mode, or fewer than {least[-1]} lack it"
     ),
     "few_shared_traces": lambda least: (
         f"no interval of mean κ: at least one pair shares fewer than {least[-1]} traces"
@@ -168,7 +169,8 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     "unresolved": lambda least: (
         "no interval: more than 2 % of the verdicts on a mode are unresolved disagreements, and "
         "the other verdicts need not represent them. (a to b) are bounds: all unresolved verdicts "
-        f"absent, or all present. An interval needs up to {least[-1]:,} resolved per mode"
+        "absent, or all present. For an interval, resolve up to "
+        f"{counted(least[-1], 'verdict')} per mode"
     ),
 }
 

@@ -582,6 +582,6 @@ def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
     unseen_codes = [code for code, rate in rates.items() if rate.n and not rate.count]
     if unseen_codes:
         codes = ", ".join(unseen_codes)
-        yield f"Modes in no trace: {codes}. Their intervals show which shares are still possible."
+        yield f"Modes not found: {codes}. Their intervals show how frequent they can still be."
     if report.places(name, "all") is None:
         yield "No label is on a span of known position, so there are no figures on places."

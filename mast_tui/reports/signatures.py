@@ -108,7 +108,7 @@ _MISSING: Final[Mapping[str, str]] = {
     },
     "few_traces": "The difference has no interval: fewer than 5 failed or successful traces.",
     "rare_mode": "The difference has no interval: fewer than 5 failed and successful traces show "
-    "the mode, or fewer lack it.",
+    "the mode, or fewer than 5 lack it.",
     "unresolved": "The difference has no interval: disagreements are unresolved.",
     "no_unlabelled": "People have labelled all traces that the judge labelled.",
     "no_positives": "The gold has no present verdict on the mode in traces of the judge.",
@@ -881,7 +881,7 @@ class _Group:
             ),
             (
                 any(mode.value("more_labels") for mode in self.of_modes.values()),
-                "for ± 3: about how many further traces narrow the interval to ± 3 points.",
+                "for ± 3: approximate number of further traces for an interval of ± 3 points.",
                 "more_labels",
             ),
         )
@@ -1148,8 +1148,9 @@ class _Group:
         places = self.places
         assert places is not None
         return (
-            f"{places.count('traces'):,} with a place, of "
-            f"{counted(places.count('showing'), self.traces_text.removesuffix('s'))} with a failure"
+            f"{places.count('traces'):,} of "
+            f"{counted(places.count('showing'), self.traces_text.removesuffix('s'))} with a "
+            "failure, those with labels on spans"
         )
 
     def summary_notes(self) -> Iterator[Note]:
@@ -1698,7 +1699,7 @@ def _reading_rules(figures: SignatureReport) -> Iterator[str]:
         f"failed trace: percentile bootstrap over traces ({figures.rounds:,} resamples, seed "
         f"{figures.seed})."
     )
-    yield ("p: Fisher's exact test, two-sided. p adj: over the modes (Benjamini and Hochberg).")
+    yield "p: Fisher's exact test, two-sided. p adj: over the modes (Benjamini and Hochberg)."
     yield (
         f"Class: fatal if the mode is more frequent in failed traces with p adj < {rules.alpha:g}; "
         f"benign if at least {rules.least} successful traces show it and the interval of the "

@@ -260,4 +260,4 @@ def test_left_out_runs_are_named() -> None:
     report = experiment_report(experiment, FigureIndex(experiment_figures(experiment)))
     texts = [note.text for note in report.notes]
     assert f"Excluded: 1 run without a {experiment.inputs.by}." in texts
-    assert "old: 2 runs without an outcome, not counted in success." in texts
+    assert "Excluded from success of old: 2 runs without an outcome." in texts

@@ -113,14 +113,14 @@ def test_rows_of_modes_have_shares_differences_classes_and_missing_ratios(
         assert mode["more_labels"] == more_for(mode["count"], mode["n"], MARGIN)
         assert row.cells["more_labels"] == mode["more_labels"]
     for text in (render_markdown(made), " ".join(render_text(made, 100))):
-        assert "more traces bring the interval to ± 3 points" in text
+        assert "further traces for an interval of ± 3 points" in text
     counts = table(made, "counts-plain")
     for row in counts.rows:
         for key, side in modes[row.id]["success_given"].items():
             share = row.cells[f"rate:success_if_{key}"]
             assert isinstance(share, Estimate)
             assert share.value == side["rate"]
-    assert "no effect" in counts.notes[0].text
+    assert "not an effect" in counts.notes[0].text
 
 
 def test_weights_are_told() -> None:
@@ -138,10 +138,10 @@ def test_report_tells_its_labels_and_what_is_missing() -> None:
     assert not any(one.id.startswith("modes-") for one in report.tables)
     alone = group_report(small_report(outcomes=False, places=False), PLAIN)
     assert "Outcomes come from the trace files" in all_text(alone)
-    assert "nothing can be said of places" in all_text(alone)
+    assert "no figures on places" in all_text(alone)
     empty = signatures_report(small_report(traces=0), extras=Extras(load_mast()))
     assert empty.charts == []
-    assert "there is no figure" in all_text(empty)
+    assert "There are no figures" in all_text(empty)
 
 
 def test_remedies_are_in_the_order_of_the_traces_decided(
@@ -150,7 +150,7 @@ def test_remedies_are_in_the_order_of_the_traces_decided(
     shown = texts(made)["helps-plain"].paragraphs
     assert shown[1].startswith("3.1 Premature termination decided 4 and occurs in")
     assert shown[2].startswith("1.3 Step repetition decided 1 and occurs in")
-    assert "where its labels there are fatal" in shown[0]
+    assert "if its labels there are fatal" in shown[0]
     assert texts(made)["helps-more-plain"].folded
     for fix in load_mast().mode("premature_termination").fixes:
         assert " ".join(fix.split()) in " ".join(shown)
@@ -160,7 +160,7 @@ def test_remedies_are_in_the_order_of_the_traces_decided(
         mode = document["groups"][HOSTILE]["modes"][row.id]
         decisive = mode["severity"] == "fatal"
         assert row.cells["decided"] == (mode["failed"]["count"] if decisive else 0)
-    assert "No severities were set" in alone.notes[0].text
+    assert "No label has a severity" in alone.notes[0].text
 
 
 def test_measured_effects_are_told_with_their_source_for_mast(
@@ -202,7 +202,7 @@ def test_judged_shares_are_shown_with_their_correction() -> None:
     assert first.cells["corrected"] == Estimate(0.31, (0.2, 0.4))
     assert "31% (20% to 40%); uncorrected: 50%; 120 traces" in first.detail[0]
     assert second.cells["corrected"] == Estimate(None, None, "no_positives")
-    assert "gold calls it present nowhere" in second.detail[0]
+    assert "gold has no present verdict" in second.detail[0]
     assert [one.id for one in report.tables].count("corrected-plain") == 1
 
 

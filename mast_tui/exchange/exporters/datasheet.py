@@ -386,10 +386,7 @@ def _single_verdict_lines(mix: GoldMixJson) -> list[str]:
         return []
     settled = sum(mix["sources"][source.value] for source in SETTLED)
     if not settled:
-        return [
-            "- No verdict is more than one person's word; these labels are "
-            f"{plain(gold_words(mix))}"
-        ]
+        return [f"- Every verdict comes from one person alone. Labels: {plain(gold_words(mix))}"]
     return [
         f"- {counted(single, 'verdict is', 'verdicts are')} one person's word (`single`), "
         f"{settled} agreed on or "

@@ -206,8 +206,8 @@ def test_traces_are_grouped_by_one_field_with_the_unknown_last() -> None:
     for by, problem in (
         ("weather", "weather"),
         ("model,model", "twice"),
-        ("model,all", "alone"),
-        ("model,", "no field"),
+        ("model,all", "combined"),
+        ("model,", "cannot be grouped"),
     ):
         with pytest.raises(WorkspaceError, match=problem):
             read(office, by=by)
