@@ -284,7 +284,7 @@ def gold_name(mix: GoldMixJson) -> str:
     if is_gold(mix) or not mix["sources"][Resolution.SINGLE.value]:
         return "gold"
     people = mix["annotators"]
-    return people[0] if len(people) == 1 else f"{len(people)} people, each alone"
+    return people[0] if len(people) == 1 else f"{len(people)} people, one verdict each"
 
 
 def gold_words(mix: GoldMixJson) -> str:
@@ -292,17 +292,17 @@ def gold_words(mix: GoldMixJson) -> str:
     counts = {name: count for name, count in mix["sources"].items() if count}
     parts = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no verdict"
     if mix["merged"]:
-        parts += f"; {mix['merged']} places cover different ones"
+        parts += f"; {mix['merged']} places joined from different ones"
     outsiders = ", ".join(f"{name} {count}" for name, count in mix["not_in_study"].items())
     if outsiders:
         parts += f"; not counted, as not in the study: {outsiders} traces"
     if is_gold(mix) or not counts:
-        restriction = ", only what is settled" if mix["settled_only"] else ""
+        restriction = ", settled verdicts only" if mix["settled_only"] else ""
         return f"gold{restriction} (verdicts: {parts})"
     people = mix["annotators"]
     if len(people) == 1:
-        return f"{people[0]}'s, one person's and so no gold (verdicts: {parts})"
+        return f"{people[0]}'s alone, so not gold (verdicts: {parts})"
     return (
-        f"those of {', '.join(people)}, each verdict one person's and so no gold "
+        f"those of {', '.join(people)}, each verdict one person's alone, so not gold "
         f"(verdicts: {parts})"
     )

@@ -308,7 +308,7 @@ def test_one_annotators_labels_are_not_called_gold(cli: Cli, tmp_path: Path) -> 
         "settled_only": False, "not_in_study": {}, "merged": 0,
     }  # fmt: skip
     assert report["labels"] == report["labels_kind"] == "gold"
-    source = "ann's, one person's and so no gold (verdicts: 16 single)"
+    source = "ann's alone, so not gold (verdicts: 16 single)"
     assert f"labels: {source}" in flat(cli("report").out)
     cli.ok("report", "--html", "page.html", "--figures", "drawn")
     page = (tmp_path / "page.html").read_text("utf-8")
@@ -335,7 +335,7 @@ def test_gold_reports_its_sources_and_settled_gold_leaves_out_single_verdicts(
     assert settled["groups"]["m"]["modes"]["1.1"]["n"] == 3
     assert settled["groups"]["m"]["modes"]["3.3"]["n"] == 0
     text = flat(cli("report", "--gold", "settled").out)
-    assert "gold, only what is settled (verdicts: 3 unanimous, 3 unresolved)" in text
+    assert "gold, settled verdicts only (verdicts: 3 unanimous, 3 unresolved)" in text
     cli.refused("report", "--labels", "ann", "--gold", "settled", code=2)
     assert cli.json("report", "--labels", "ann")["gold"] is None
 
@@ -361,7 +361,7 @@ def test_agree_and_export_use_settled_gold(cli: Cli, tmp_path: Path) -> None:
     assert [trace["trace_id"] for trace in gold["traces"]] == ["t0", "t1"]
     assert (gold["gold"]["sources"]["unanimous"], gold["gold"]["settled_only"]) == (4, True)
     sheet = (tmp_path / "gold.datasheet.md").read_text("utf-8")
-    assert "one person alone are left out" in sheet
+    assert "one annotator alone are left out" in sheet
     cli.ok("export", "--format", "gold", "-o", "all.json")
     everything = json.loads((tmp_path / "all.json").read_text("utf-8"))
     assert everything["gold"]["sources"]["single"] == 2
