@@ -130,7 +130,9 @@ class JudgeConfiguration(NamedTuple):
             is_default=True,
         ),
     ] = None
-    concurrency: Annotated[_Count, Setting("Requests at a time.", _COUNT)] = CONCURRENCY
+    concurrency: Annotated[_Count, Setting("The number of requests at a time.", _COUNT)] = (
+        CONCURRENCY
+    )
     temperature: Annotated[
         Annotated[float, Meta(ge=0, le=2)] | None,
         Setting("The temperature. Default: the server's.", "a number from 0 to 2", "0.0"),
@@ -149,7 +151,7 @@ class JudgeConfiguration(NamedTuple):
     timeout: Annotated[
         Annotated[float, Meta(ge=1, le=86_400)],
         Setting(
-            "Seconds to wait for an answer.",
+            "The seconds to wait for an answer.",
             "a number from 1 to 86400",
             f"{TIMEOUT:g}",
             is_default=True,
@@ -214,8 +216,8 @@ class JudgeConfiguration(NamedTuple):
     prices: Annotated[
         Mapping[str, Prices],
         Setting(
-            'What models cost per million tokens: [judge.prices."MODEL"] with input and output, '
-            "and cached for cached input.",
+            'The prices of models per million tokens: [judge.prices."MODEL"] with input and '
+            "output, and cached for cached input.",
             "",
             item="a table of prices per million tokens, such as input = 0.25 and output = 2",
         ),
@@ -289,7 +291,7 @@ class Configuration(NamedTuple):
         str,
         Setting(
             _PRESETS_ABOUT,
-            "the name of a preset, or a table: write [keys] and below it one line an action",
+            "the name of a preset, or a table: write [keys] and below it one line per action",
             dotted_key=("keys", "preset"),
         ),
     ] = "vim"
@@ -406,7 +408,7 @@ def _converted_item(field: SettingField, key: str, item: object) -> Any:
         text = f"{name} must be {field.setting.item}"
         raise _InvalidValueError(text, key, *field_key) from None
     except TypeError as error:
-        text = f"{name} must not hold dates or times, which JSON does not know"
+        text = f"{name} must not contain dates or times, which JSON does not support"
         raise _InvalidValueError(text, key) from error
     return value
 
@@ -540,7 +542,7 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
         if name == "keys" and not isinstance(table, dict):
             table = {"preset": table}
         if not isinstance(table, dict):
-            problems.append(((name,), f"{name} is no table; write [{name}] and lines below it"))
+            problems.append(((name,), f"{name} is not a table; write [{name}] and lines below it"))
             table = {}
         tables[name] = table
     for field in setting_fields():

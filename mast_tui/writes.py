@@ -155,7 +155,7 @@ class Writes:
         if not self._is_slow or self._running is None or self._is_asking:
             return ""
         status = self._status
-        reason = "another program that writes" if status.waits_for_others else "the disk"
+        reason = "another program that is writing" if status.waits_for_others else "the disk"
         if status.on_server:
             reason = "the server"
         unsaved_count = sum(piece.holds > HeldKeys.NOTHING for piece in self._unfinished_pieces)

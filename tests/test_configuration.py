@@ -79,7 +79,7 @@ def test_a_header_takes_its_secret_from_the_environment(
     ("text", "said"),
     [
         ("[judge\n", "config.toml"),
-        ("judge = 3\n", "no table"),
+        ("judge = 3\n", "not a table"),
         ("[judge]\nmodel = 3\n", "model must be text"),
         ("[judge]\nconcurrency = 0\n", "concurrency"),
         ("[judge]\nconcurrency = true\n", "concurrency"),

@@ -99,7 +99,7 @@ def _configuration_json(
 
 def _configuration_lines(configuration: Configuration, keys: Sequence[KeySetting]) -> Iterator[str]:
     """Yield the lines of a configuration file, with a comment on each setting."""
-    missing_text = "" if configuration.path.exists() else " (there is no such file yet)"
+    missing_text = "" if configuration.path.exists() else " (this file does not exist yet)"
     yield f"# {configuration.path}{missing_text}"
     current_table = ""
     for field in setting_fields():

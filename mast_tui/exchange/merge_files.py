@@ -129,7 +129,8 @@ def merge_files(
             _FileWriter(file, content, workspace, record, replacing, asked_by).write()
         except (ChangedElsewhere, MergeRefused) as error:
             raise WorkspaceError(
-                f"{file}: {error}; what came before that is here. Import it again to finish"
+                f"{file}: {error}; everything before that was imported. Import the file again "
+                "to finish"
             ) from error
     workspace.finish_import(record)
     if any(
@@ -141,8 +142,8 @@ def merge_files(
         if undone_count:
             merged.notes.append(
                 f"{counted(undone_count, 'event')} of these files "
-                f"{'was' if undone_count == 1 else 'were'} taken back here with 'mast-tui import "
-                "--undo'; that does not change"
+                f"{'was' if undone_count == 1 else 'were'} undone here with 'mast-tui import "
+                "--undo' and stay undone"
             )
     return merged
 
@@ -232,7 +233,7 @@ def _merge_into_trial(
     merged.people += report.people
     for changes in report.people:
         if changes.replaced:
-            merged.notes.append(f"{file}: replaced as asked: {changes_in_words(changes)}")
+            merged.notes.append(f"{file}: replaced, as requested: {changes_in_words(changes)}")
     merged.notes += branches_in_words(report.people)
     merged.notes += conflicts_in_words(workspace, report.conflicts)
     merged.notes += studies_in_words(workspace, set_ups, earlier_studies)
@@ -240,8 +241,8 @@ def _merge_into_trial(
     altered = count_different(workspace, events, report.altered)
     if altered:
         merged.notes.append(
-            f"{file}: {counted(altered, 'event is', 'events are')} here with other content, which "
-            "does not change"
+            f"{file}: {counted(altered, 'event is', 'events are')} already here with other "
+            "content; the content here stays"
         )
 
 
@@ -282,15 +283,15 @@ class _Facts:
         ]
         if changed_refs:
             yield (
-                f"{file}: the texts of {', '.join(changed_refs)} were changed later by the "
-                "file, so its texts count from now on; the earlier ones are kept"
+                f"{file}: the texts of {', '.join(changed_refs)} are newer in the file and are "
+                "used from now on; the earlier ones are kept"
             )
         changed_count = sum(
             now.outcomes.get(trace_id) != outcome for trace_id, outcome in self.outcomes.items()
         )
         if changed_count:
             has = counted(changed_count, "trace has", "traces have")
-            yield f"{file}: {has} another outcome or score by the file, which counts from now on"
+            yield f"{file}: {has} another outcome or score in the file, used from now on"
 
 
 def _record_replacement(
@@ -322,12 +323,12 @@ def _check_leads(
         for ref in refs:
             if leads[ref] == asked_by:
                 continue
-            remedy = f"say who you are: --annotator {leads[ref]}"
+            remedy = f"give your name: --annotator {leads[ref]}"
             if asked_by:
-                remedy = f"you are {asked_by} here"
+                remedy = f"your name here is {asked_by}"
             raise ExchangeError(
                 f"the work of {changes.annotator} belongs to a study under {ref}, so only "
-                f"{leads[ref]}, who set it up, may say --replace; {remedy}. Nothing was written"
+                f"{leads[ref]}, who set it up, may use --replace; {remedy}. Nothing was written"
             )
 
 
@@ -357,8 +358,8 @@ def conflicts_in_words(workspace: Workspace, conflicts: Sequence[EventConflict])
         ]
         yield (
             f"{conflict.annotator} worked in two copies at once: step {conflict.seq} is "
-            f"{' in one and '.join(descriptions)} in the other; both are kept, so look at what "
-            "stands"
+            f"{' in one and '.join(descriptions)} in the other; both are kept, so check the "
+            "result"
         )
     if len(conflicts) > len(first_conflicts):
         yield f"and {len(conflicts) - len(first_conflicts)} more such steps"
@@ -418,7 +419,7 @@ def _fact_description(fact: Fact, event: Event) -> str:
             return f"decide {item if decision is None else decision.mode}"
         case GuidelineSet(_, before, after):
             guideline = after or before
-            return f"write what was agreed about {guideline.mode if guideline else 'a mode'}"
+            return f"write a guideline on {guideline.mode if guideline else 'a mode'}"
         case _:
             return event.kind.replace("_", " ")
 
@@ -472,11 +473,11 @@ def studies_in_words(
         names = ", ".join(dict.fromkeys(e.annotator for e in events if e.taxonomy == ref))
         if workspace.study(ref) != study:
             yield (
-                f"the study under {ref} was set up otherwise later, by {names}: that one counts "
-                "from now on; look at 'mast-tui study show'"
+                f"the study under {ref} was later set up differently by {names}, which applies "
+                "from now on; see 'mast-tui study show'"
             )
         elif not any(isinstance(e.fact, StudySet) and e.fact.after == study for e in events):
             yield (
-                f"the study under {ref} was set up otherwise earlier, by {names}: the one that is "
-                "here stays; look at 'mast-tui study show'"
+                f"the study under {ref} was earlier set up differently by {names}; the study "
+                "here stays; see 'mast-tui study show'"
             )

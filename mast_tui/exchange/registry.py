@@ -128,7 +128,7 @@ _TABLE: Final = (
     ),
     Format(
         "csv-wide",
-        "a row for each annotator and trace, a column a mode",
+        "a row for each annotator and trace, a column for each mode",
         FormatContent.VERDICTS,
         "verdicts.csv",
         reads=_read_csv_wide,
@@ -143,7 +143,7 @@ _TABLE: Final = (
     ),
     Format(
         "huggingface",
-        "a folder that load_dataset loads, with a card",
+        "a folder for load_dataset, with a dataset card",
         FormatContent.GOLD,
         "dataset",
         writes=add_dataset,
@@ -151,7 +151,7 @@ _TABLE: Final = (
     ),
     Format(
         "mast-data",
-        "records with mast_annotation, as MAST-Data has them",
+        "records with mast_annotation, as in MAST-Data",
         FormatContent.VERDICTS,
         "mast-data.json",
         reads=_read_mast_data,
@@ -169,7 +169,7 @@ _TABLE: Final = (
     ),
     Format(
         "doccano",
-        "texts with marks, for doccano",
+        "texts with marked spans, for doccano",
         FormatContent.LABELS,
         "doccano.jsonl",
         writes=labels_writer(doccano_text),

@@ -95,7 +95,7 @@ def rules_of_lines(lines: Iterable[str], file_name: str) -> tuple[SecretRule, ..
         instruction_count += compiled.programsize
         if len(rules) == MOST_RULES or instruction_count > MOST_STEPS:
             raise RedactionError(
-                f"{location}: the patterns are too many or too large to be looked for"
+                f"{location}: the patterns are too many or too large to search for"
             )
         rules.append(file_rule(name, pattern, compiled))
     return tuple(rules)
@@ -130,8 +130,8 @@ def file_rule(
                 yield start, end
             if now() > deadline:
                 raise RedactionTooSlow(
-                    f"the pattern “{one_line(pattern, 80)}” takes too long on a text of"
-                    f" {len(text):,} characters; make it ask for less"
+                    f"the pattern “{one_line(pattern, 80)}” takes too long on a text of "
+                    f"{len(text):,} characters; make it simpler"
                 )
 
     return SecretRule(name, ranges, pattern=pattern, is_own=True)
@@ -151,7 +151,7 @@ def _compile_line(pattern: str, location: str) -> re2._Regexp:
         ) from None
     if compiled.fullmatch("") is None:
         return compiled
-    reason = "it matches an empty text; make it ask for something"
+    reason = "it matches an empty text; make it match at least one character"
     raise RedactionError(f"{location}: this expression cannot be used: {reason}")
 
 

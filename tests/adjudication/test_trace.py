@@ -131,7 +131,7 @@ def test_another_mode_takes_the_place_over(office: Office) -> None:
     assert [(x.mode, x.target) for x in work.gold.labels] == [(THIRD, at(3, 5))]
     assert set(work.undo()) == {MODE, THIRD}
     assert work.decisions == ()
-    with pytest.raises(AdjudicationError, match="in question"):
+    with pytest.raises(AdjudicationError, match="in conflict"):
         work.another_mode([only(work)], MODE)
     with pytest.raises(AdjudicationError, match="no mode"):
         work.another_mode([only(work)], "not_in_here")

@@ -99,7 +99,7 @@ def test_label_studio_tasks_have_texts_places_and_notes_and_come_back(
     arguments = ("import", "tasks.json", "--format", "label-studio")
     same = cli.json(*arguments)
     assert same["events"] == {"new": 0, "known": 0}
-    assert "came back unchanged" in same["notes"][0]
+    assert "unchanged, already in" in same["notes"][0]
     other = ("--workspace", "other.db")
     assert cli.json(*arguments, *other)["annotators"] == ["alice", JUDGE]
     assert cli.rows(*other, labels="alice") == cli.rows(labels="alice")
@@ -158,8 +158,8 @@ def test_csv_long_has_slugs_and_notes_and_its_import_is_undone(
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("1.3,note,KEY,words,", "a note on a span and has no mode"),
-        (",note,,words,", "names one span in span_first"),
+        ("1.3,note,KEY,words,", "about a span; leave out the mode"),
+        (",note,,words,", "needs one span in span_first"),
         (",note,KEY,,", "has an empty note"),
         ("1.3,present,,,premature_termination", "is step_repetition, but the slug says"),
         (",note,KEY,second,", "the note on span"),
@@ -290,7 +290,7 @@ def test_another_datasheet_may_be_named(cli: Cli) -> None:
         ('license = "mit"', "unknown key 'license'; did you mean 'licence'?"),
         ('[people]\npayment = "none"', "[people]: unknown key 'payment'; did you mean 'pay'?"),
         ("zzz = 1", "known are pretty_name"),
-        ("licence = 4", "'licence' is no text"),
+        ("licence = 4", "'licence' is not text"),
         ('languages = "en"', "'languages' is no list of texts"),
         ('people = "three"', "write [people]"),
         ("licence = ", "not TOML"),
@@ -365,7 +365,7 @@ def test_an_export_without_gold_stops_and_says_what_to_do(
     for options, words in [
         ((), "no one has finished a trace; finish one in the app"),
         (("--gold", "settled"), "no verdict of two annotators agrees"),
-        (("--annotators", "ann"), "there is no gold of ann"),
+        (("--annotators", "ann"), "there is no gold by ann"),
     ]:
         done = cli(*export, *options)
         assert (done.code, words in done.err, done.out) == (1, True, "")

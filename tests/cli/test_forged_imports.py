@@ -148,8 +148,8 @@ def test_import_refuses_all_files_if_one_erases_labels_and_decisions(
     good = write(tmp_path / "good.jsonl", [HEAD, start])
     cli.ok("export", "--format", "jsonl", "-o", "before.jsonl")
     message = (
-        "bad.jsonl was edited, or would replace work that is here: "
-        "mira: 69 labels removed, 14 finished passes changed, 42 decisions taken back. Nothing"
+        "bad.jsonl was edited, or would replace work in this workspace: mira: 69 labels "
+        "removed, 14 finished passes changed, 42 decisions taken back. Nothing"
     )
     cli.refused("import", bad, "--format", "jsonl", says=(message, "--replace mira"))
     files = ("import", good, bad, "--format", "jsonl", "--allow-new")
@@ -366,18 +366,20 @@ def test_replace_is_for_the_lead_of_a_study_and_for_all_without_one(
     cli.ok("import", "study.jsonl", "--format", "jsonl")
     for who in ((), ("--annotator", "bob"), ("--annotator", "mira")):
         name = f"you are {who[1]} here" if who else "--annotator carol"
-        says = ("only carol, who set it up, may say --replace", name)
+        says = ("only carol, who set it up, may use --replace", name)
         cli.refused(*replace_mira, *who, says=says)
     cli.refused(*replace_mira[:-1], "bob", "--annotator", "carol")
     other_study = StudySet(None, Study("other@1", ("mira", "bob")))
     office.append([NewEvent("dave", None, "other@1", None, other_study)])
     (tmp_path / "both.jsonl").write_text(text(office), encoding="utf-8")
     cli.ok("import", "both.jsonl", "--format", "jsonl")
-    cli.refused(*replace_mira, "--annotator", "dave", says="only carol, who set it up, may say")
+    cli.refused(*replace_mira, "--annotator", "dave", says="only carol, who set it up, may use")
     report = cli.json(*replace_mira, "--annotator", "carol")
     (mira,) = report["people"]
     assert (mira["passes_reopened"], mira["replaced"]) == (1, True)
-    assert any("replaced as asked: mira: 1 finished pass reopened" in n for n in report["notes"])
+    assert any(
+        "replaced, as requested: mira: 1 finished pass reopened" in n for n in report["notes"]
+    )
     with closing(sqlite3.connect(find_workspace(None))) as raw:
         rows = raw.execute("SELECT value FROM settings WHERE key LIKE 'replaced:%'").fetchall()
     (kept,) = (json.loads(value) for (value,) in rows)

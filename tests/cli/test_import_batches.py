@@ -350,7 +350,7 @@ def test_an_import_of_a_workspace_is_undone(cli: Cli, tmp_path: Path) -> None:
     cli.ok("import", "--undo", listed(cli)[1]["id"][-8:])
     assert verdicts(cli) == before
     notes = cli.json("import", "all.jsonl", "--format", "jsonl")["notes"]
-    assert any("were taken back here" in note for note in notes)
+    assert any("were undone here" in note for note in notes)
     assert verdicts(cli) == before
 
 
@@ -361,7 +361,7 @@ def test_list_and_undo_go_without_a_file(cli: Cli, tmp_path: Path) -> None:
     cli.ok("import", file, "--format", "csv-wide")
     cli.refused("import", "--undo", "nonsense")
     cli.ok("import", "--undo")
-    cli.refused("import", "--undo", says="no import here that could be taken back")
+    cli.refused("import", "--undo", says="this workspace has no import to undo")
     cli.refused("import", "--undo", listed(cli)[0]["id"])
 
 

@@ -205,7 +205,7 @@ def test_a_mode_that_cannot_be_made_is_refused(cli: Cli, notes: None) -> None:
 
 
 def test_agreement_is_compared_between_versions_on_the_same_traces(cli: Cli, notes: None) -> None:
-    cli.refused("taxonomy", "agree", says="name the taxonomies to compare")
+    cli.refused("taxonomy", "agree", says="give the taxonomies to compare")
     cli.ok(*ADD_MODE, "--group", "1")
     first, last = cli.json("taxonomy", "agree", "--rounds", "0")["versions"]
     assert (first["taxonomy"], last["taxonomy"]) == ("mast@3", "mast@3+1")
@@ -216,7 +216,7 @@ def test_agreement_is_compared_between_versions_on_the_same_traces(cli: Cli, not
     assert same["here"]["cohen_kappa"]["value"] is None
     assert same["last"]["cohen_kappa"]["value"] == 1.0
     assert "κ mast@3+1" in cli("taxonomy", "agree", "--rounds", "0").out
-    cli.refused("taxonomy", "agree", "mast@9", "mast@3", says="no taxonomy of that name")
+    cli.refused("taxonomy", "agree", "mast@9", "mast@3", says="no such taxonomy in the workspace")
 
 
 @needs_corpus

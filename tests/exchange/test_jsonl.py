@@ -305,12 +305,12 @@ HEAD = '{"record":"workspace","format":"mast-tui-workspace","version":1}\n'
 def test_a_bad_file_is_refused_with_its_line(tmp_path: Path) -> None:
     for text, words in [
         ("", "empty"),
-        ('{"record":"event"}\n', "line 1: the first line"),
-        (HEAD + HEAD, "line 2: the first line"),
+        ('{"record":"event"}\n', "line 1: expected the record"),
+        (HEAD + HEAD, "line 2: expected the record"),
         (HEAD.replace(":1}", f":{VERSION + 1}}}"), "line 1: written by a newer version"),
         (HEAD.replace("mast-tui-workspace", "other"), "line 1: the format"),
         (HEAD + "{\n", "line 2"),
-        (HEAD + "[1]\n", "line 2: a line is one JSON object"),
+        (HEAD + "[1]\n", "line 2: expected one JSON object per line"),
         (HEAD + '\n{"record":"cake"}\n', "line 3: unknown record 'cake'"),
         (HEAD + '{"record":"event","id":"x"}\n', "line 2: event.kind: "),
         (HEAD + '{"record":"taxonomy","taxonomy":{}}\n', "line 2: taxonomy"),

@@ -414,7 +414,7 @@ def test_disagreements_on_finished_traces() -> None:
         QueueItem("t00", (ONE, TWO)),
         QueueItem("t02", (ONE,)),
     )
-    with pytest.raises(Exception, match="stands"):
+    with pytest.raises(Exception, match="cannot be undone"):
         room.open("t01").undo()
     assert room.open("t04").current is None
 

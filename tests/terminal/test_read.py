@@ -151,7 +151,7 @@ def test_a_long_text_is_read_in_pages(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "long.json", [{"role": "user", "content": text}])
     place = tmp_path / "w.db"
     said = said_to(path, place)
-    assert f"line {PAGE - 1}\nd has more" in said
+    assert f"line {PAGE - 1}\nd shows more" in said
     with session_of(path, place) as session:
         assert not session.read
     said = said_to(path, place, "d", "d")

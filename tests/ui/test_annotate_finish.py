@@ -140,4 +140,4 @@ async def test_a_finish_is_undone_until_something_is_revealed(small: Path, tmp_p
         assert "bob" in on.message
         await on.press("u")
         assert on.session.finished
-        assert "the finish stands" in on.message
+        assert "the finish cannot be undone" in on.message

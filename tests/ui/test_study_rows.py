@@ -252,7 +252,7 @@ def test_invalid_fields_are_refused() -> None:
     for field, text, words in (
         ("annotators", " , ", "annotators: a study needs at least one"),
         ("annotators", "judge:x, b", "annotators: "),
-        ("annotators", "a", "2 annotators a trace need as many"),
+        ("annotators", "a", "2 annotators per trace need at least as many"),
         ("annotators", "a=two", "“a=two” is no weight"),
         ("annotators", "a, a", "a is listed twice"),
         ("per_trace", "two", "per trace: “two” is no whole number"),
@@ -260,7 +260,7 @@ def test_invalid_fields_are_refused() -> None:
         ("overlap", "1", "overlap: write 1 as a percentage"),
         ("overlap", "120 %", "overlap: 120 % is more than all"),
         ("retests", "some", "repeat: “some” is no share"),
-        ("withheld", "20 %", "no share is without"),
+        ("withheld", "20 %", "no share of traces can be without"),
         ("seed", "", "seed: “” is no whole number"),
     ):
         texts = {**texts_of(None, ["a", "b"]), field: text}

@@ -386,7 +386,7 @@ def test_revealed_trace_is_visible_and_its_labels_are_final(team: Team) -> None:
         assert tags_seen(session.workspace) == {("bob", "run-2"), ("carol", "run-2")}
         tag(session.workspace, "mira")
         assert ("mira", TRACE) in tags_seen(session.workspace)
-        with pytest.raises(SessionError, match="the finish stands"):
+        with pytest.raises(SessionError, match="the finish cannot be undone"):
             session.undo()
         (own,) = session.labels
         said = label(session.workspace, MODES[3], annotator="mira", trace_id="run-2")

@@ -653,7 +653,7 @@ def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> M
     """
     works, study_events = _events_by_work(workspace, mapping.old.ref)
     if not works and not study_events:
-        raise ExchangeError(f"nobody has labelled under {mapping.old.ref} here")
+        raise ExchangeError(f"there are no labels under {mapping.old.ref} in this workspace")
     workspace.add_taxonomy(mapping.new)
     taxonomy_refs = [mapping.old.ref, mapping.new.ref]
     places = [
@@ -689,8 +689,8 @@ def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
     lead = workspace.study_leads().get(old.ref)
     if lead is not None and author != lead:
         raise ExchangeError(
-            f"a study is set up under {old.ref}, so only {lead}, who set it up, may carry it over; "
-            + (f"you are {author} here" if author else f"say who you are: --annotator {lead}")
+            f"only {lead}, who set up the study under {old.ref}, may migrate it; "
+            + (f"your name here is {author}" if author else f"give your name: --annotator {lead}")
         )
 
 

@@ -353,7 +353,7 @@ def test_a_migration_can_be_undone_and_repeated_unless_work_was_built_on_it(room
 def test_nothing_to_carry_is_refused() -> None:
     with closing(Workspace.open(":memory:")) as workspace:
         workspace.add_taxonomy(MAST)
-        with pytest.raises(ExchangeError, match="nobody has labelled under mast@3"):
+        with pytest.raises(ExchangeError, match="there are no labels under mast@3"):
             migrate(workspace, MAP, None)
 
 
