@@ -84,9 +84,9 @@ MOST_NAMED: Final = 12
 _PASSES: Final = {"1": "first pass", "last": "last pass"}
 
 _UNDEFINED: Final = {
-    "no_variance": "all verdicts are the same, so that nothing can be told from chance",
+    "no_variance": "all verdicts are the same, so agreement cannot be compared with chance",
     "no_overlap": "no trace has a verdict on it by two people",
-    "single_trace": "one trace tells nothing of chance",
+    "single_trace": "one trace does not show how often chance agrees",
     "single_rater": "only one person has given verdicts",
 }
 _NO_VARIANCE: Final = {
@@ -321,8 +321,8 @@ def _missed_unknown_note(agreement: Agreement) -> Iterator[Note]:
         return
     assisted_names = joined_names([name for name, n in suggested_counts.items() if n])
     yield Note(
-        "How many failures everybody missed cannot be told: that takes two who looked at the same "
-        f"traces without a judge's suggestions on screen, which {assisted_names} had.",
+        "There is no estimate of missed failures: it needs two annotators who labelled the same "
+        f"traces without a judge's suggestions on screen; {assisted_names} had suggestions.",
         "missed_untold",
     )
 
@@ -342,9 +342,9 @@ def _missed_row(ident: str, cells: dict[str, Cell], table: FigureTable) -> Row:
 def _missed_notes(agreement: Agreement) -> Iterator[Note]:
     """Yield notes on the assumptions of the estimate, whether they hold, and units left out."""
     yield Note(
-        "missed: from how often they found the same failures. It takes finders to be independent, "
-        "failures of one mode to be equally hard to find, and all that somebody calls present to "
-        "be real unless it was settled as absent: hard ones make it too low, wrong calls too high.",
+        "missed: estimated from how often they found the same failures. This assumes independent "
+        "finders, equally hard failures within a mode, and correct labels, unless an adjudicator "
+        "called them absent. Hard failures make the estimate too low, wrong labels too high.",
         "missed",
     )
     index = agreement.index
@@ -353,10 +353,10 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
     if agreement.finders_dependent and p_value is not None:
         is_alike = agreement.finders_alike
         yield Note(
-            f"They are not independent: {'more' if is_alike else 'less'} was found by several than "
-            f"chance has it ({p_words(p_value)}). So "
-            f"{'more' if is_alike else 'fewer'} were missed than the estimate says"
-            f"{', unless wrong calls of single finders make it look so' if is_alike else ''}.",
+            f"The finders are not independent: several found {'more' if is_alike else 'fewer'} of "
+            f"the same failures than chance explains ({p_words(p_value)}). So "
+            f"{'more' if is_alike else 'fewer'} were missed than estimated"
+            f"{', unless single finders made wrong labels' if is_alike else ''}.",
             "dependent",
             warning=True,
         )
@@ -366,18 +366,20 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
                 yield _dependent_pair_note(pair, p_adjusted)
     elif p_value is not None:
         yield Note(
-            "Nothing speaks against their independence, by what several found "
-            f"({p_words(p_value)}); few failures would not show it.",
+            "The finders may be independent: several found about as many of the same failures as "
+            f"chance explains ({p_words(p_value)}). Few failures cannot show a dependence.",
             "independence",
         )
     else:
         has_third_finder = len(agreement.finders) > 2
         cause = (
-            "Too few were found by a third to tell" if has_third_finder else "Two alone cannot tell"
+            "A third finder found too few failures"
+            if has_third_finder
+            else "Two finders are not enough"
         )
         yield Note(
-            f"{cause} whether they are independent; where they are not, more were missed. A third "
-            "finder can tell, such as a judge: --annotators names all.",
+            f"{cause} to test whether the finders are independent. If they are not, more failures "
+            "were missed. --annotators adds a finder, such as a judge.",
             "independence_untold",
             warning=True,
         )
@@ -403,10 +405,10 @@ def _dependent_pair_note(pair: FigureTable, p_adjusted: float) -> Note:
     is_alike = ratio is None or ratio > 1
     ratio_text = "" if ratio is None else f"odds ratio {fixed_number(ratio)}, "
     return Note(
-        f"{joined_names(pair.subject)} are not independent: of what a third found they find "
-        f"{'the same' if is_alike else 'different ones'} more often than chance has it "
+        f"{joined_names(pair.subject)} are not independent: of the failures of a third finder, "
+        f"they find {'the same' if is_alike else 'different ones'} more often than chance explains "
         f"({ratio_text}{p_words(p_adjusted)}). So {'more' if is_alike else 'fewer'} were missed "
-        "than the estimate says.",
+        "than estimated.",
         "dependent_pair",
         warning=True,
     )
@@ -620,9 +622,9 @@ class _TableMaker:
         """Make the table of agreement on the set of modes of a trace."""
         table = self.agreement.index.table("sets")
         reasons = {
-            "no_variance": "all sets are the same, so that nothing can be told from chance",
+            "no_variance": "all sets are the same, so agreement cannot be compared with chance",
             "no_overlap": "in no trace two people have answered every mode",
-            "single_trace": "one trace tells nothing of chance",
+            "single_trace": "one trace does not show how often chance agrees",
             "single_rater": "only one person has answered every mode of a trace",
         }
         definitions = [table[name].definition for name in _SETS]
@@ -696,7 +698,7 @@ class _TableMaker:
             "retests",
             "Agreement with oneself, all modes pooled",
             self._tables_of_two("retest", names),
-            "Traces that repeat, labelled again without sight of the first time",
+            "Retests: traces labelled again, without the first labels on screen",
             "present: the share of that verdict, the first / the second time.",
         )
 
@@ -1093,8 +1095,8 @@ def _paradox_note(tables: Mapping[str, FigureTable]) -> Iterator[Note]:
     """Yield a note on the modes in which nearly all verdicts are the same."""
     return paradox_note(
         tables,
-        ". Nearly all verdicts are the same there, so nearly all agreement counts as chance: read "
-        "AC1, P+ and P− beside it.",
+        ". Nearly all verdicts are the same, so κ counts nearly all agreement as chance: read AC1, "
+        "P+ and P−.",
     )
 
 
@@ -1126,8 +1128,8 @@ def _left_out_notes(agreement: Agreement) -> Iterator[Note]:
         yield Note("Nothing was left out.", "left_out")
     if outside_texts:
         yield Note(
-            f"Not counted, as they have no part in the study: {', '.join(outside_texts)} finished. "
-            "--annotators counts whom it names.",
+            f"Not counted, as they are outside the study: {', '.join(outside_texts)} finished. "
+            "--annotators can name them.",
             "not_in_study",
         )
 
@@ -1198,8 +1200,8 @@ def _copied_notes(agreement: Agreement) -> Iterator[Note]:
     block_counts = agreement.index.table("blocks")
     yield Note(
         f"{counted(trace_count, 'trace')} share {counted(len(blocks), 'block')} of verdicts: "
-        "everybody said the same of every mode on several traces, where chance would hardly have "
-        "it so. Were they copied, or labelled together? They count as agreement all the same. In "
+        "everyone gave the same verdicts on all modes of several traces, which chance hardly "
+        "explains. Were they copied, or labelled together? They still count as agreement. In "
         f"all, {counted(block_counts.count('traces'), 'trace')} hold "
         f"{counted(block_counts.count('distinct'), 'different block')}.",
         "identical_blocks",

@@ -118,9 +118,9 @@ _EFFECT: Final = columns("""
 """)
 
 _UNDEFINED: Final = {
-    "no_variance": "one of the two says the same of all traces",
-    "no_overlap": "there is no trace to divide by",
-    "single_rater": "only one of the two has said anything",
+    "no_variance": "one of the two gives the same verdict on all traces",
+    "no_overlap": "there is no such trace",
+    "single_rater": "only one of the two has verdicts",
 }
 _NO_VARIANCE: Final = {
     "true positive rate (TPR)": "nothing is present by the reference",
@@ -132,7 +132,7 @@ _NOT_CORRECTED: Final = {
     "no_unlabelled": "there is no trace that only the judge has judged",
     "no_positives": "the reference calls the mode present nowhere, so its TPR is not known",
     "no_negatives": "the reference calls the mode absent nowhere, so its TNR is not known",
-    "no_better_than_chance": "TPR and TNR add up to 1 or less: its word says nothing of the truth",
+    "no_better_than_chance": "TPR and TNR add up to 1 or less, so its verdicts show nothing",
 }
 _LEFT_OUT: Final = {
     "judge_seen": "made with suggestions on screen",
@@ -236,9 +236,9 @@ def compared_table(comparison: JudgeComparison) -> Table:
             "n",
         ),
         Note(
-            "p: whether one is right more often. Of a mode McNemar's exact test, corrected over "
-            "the modes after Benjamini and Hochberg; of all modes a test that turns whole traces "
-            "round, as the modes of a trace hang together.",
+            "p: tests whether one judge is right more often. For a mode McNemar's exact test, "
+            "corrected over the modes (Benjamini and Hochberg); for all modes a permutation of "
+            "whole traces, because the modes of a trace are not independent.",
             "p_value",
         ),
         *withheld_notes(*modes.values(), pooled),
@@ -320,8 +320,8 @@ def _rates_table(report: JudgeReport) -> Table:
         _caption_text(report),
         (
             Note(
-                f"present: how often the judge / {against} say so. TPR: of what {against} calls "
-                "present the share that the judge finds. TNR: the same of absent.",
+                f"present: how often the judge / {against} say present. TPR: the share of what "
+                f"{against} calls present that the judge calls present. TNR: the same for absent.",
                 "n",
             ),
             _macro_note(report, _RATES),
@@ -514,7 +514,7 @@ def _prevalence_table(report: JudgeReport, visibility: Mapping[str, Any] | None)
         return None
     notes = [
         Note(
-            "corrected: for how the judge errs (Rogan and Gladen); it holds where the traces that "
+            "corrected: for the judge's errors (Rogan and Gladen). It holds if the traces that "
             "people labelled are a random sample of all.",
             "corrected",
         )
@@ -533,9 +533,9 @@ def _prevalence_table(report: JudgeReport, visibility: Mapping[str, Any] | None)
         f"Prevalence on {counted(judged_count, 'trace')} that only the judge has judged",
         (CODE, MODE, *_PREVALENCE),
         (_mode_rows(report, tables, _PREVALENCE, _correction_sentences),),
-        f"As {report.judge} says, and corrected for its errors (Rogan and Gladen 1978), for "
-        "traces like these. [a, b] is a 95 % interval: Wilson's, and of the corrected ones Lang "
-        "and Reiczigel's (2014).",
+        f"The share that {report.judge} calls present, and this share corrected for its errors "
+        "(Rogan and Gladen 1978), for traces like these. [a, b] is a 95 % interval: Wilson's, and "
+        "for corrected shares Lang and Reiczigel's (2014).",
         (*notes, *withheld_notes(*(table["corrected"] for table in tables.values()))),
     )
 
@@ -559,26 +559,26 @@ def _overall_table(report: JudgeReport) -> Table | None:
         f"Prevalence over {traces_text}: people on a part, the judge on all",
         (CODE, MODE, *_OVERALL),
         (_mode_rows(report, tables, _OVERALL, width_words),),
-        f"What people say of the traces that they labelled, and the same joined with what "
-        f"{report.judge} says of all (prediction-powered inference, PPI++: Angelopoulos, Duchi "
-        "and Zrnic 2023). The intervals are Wilson's. Both are estimates for traces like these; "
-        "'of these' is the share of these traces alone, with the interval of a sample of so many.",
+        "The share that people call present on the traces that they labelled, and the same joined "
+        f"with the verdicts of {report.judge} on all traces (prediction-powered inference, PPI++: "
+        "Angelopoulos, Duchi and Zrnic 2023). The intervals are Wilson's. Both are estimates for "
+        "traces like these; 'of these' is the share of these traces alone.",
         (_powered_note(tables), *_too_few_left_note(tables), *withheld_notes(*tables.values())),
     )
 
 
 def _powered_note(tables: Mapping[str, FigureTable]) -> Note:
     """Return a note on the condition under which the joined prevalence holds."""
-    unresolved_text = "; traces on which people differ are in neither until somebody decides"
+    unresolved_text = "; traces on which people differ count once an adjudicator decides"
     if any(table.value("weighted") for table in tables.values()):
         return Note(
-            "Both are weighted by one over the chances with which traces were drawn, so that they "
-            f"hold for all traces, however the judge errs{unresolved_text}.",
+            "Both are weighted by the inverse of the chances with which traces were drawn, so they "
+            f"hold for all traces, whatever errors the judge makes{unresolved_text}.",
             "weighted",
         )
     return Note(
-        "with the judge: it holds where the traces with people's verdict are a random sample of "
-        f"all, however the judge errs{unresolved_text}.",
+        "with the judge: holds if the traces that people labelled are a random sample of all, "
+        f"whatever errors the judge makes{unresolved_text}.",
         "powered",
     )
 
@@ -588,7 +588,7 @@ def _too_few_left_note(tables: Mapping[str, FigureTable]) -> Iterator[Note]:
     codes = [code for code, table in tables.items() if _needs_more_than_left(table)]
     if codes:
         yield Note(
-            f"for ± 3: not with these traces, as fewer are left, in {', '.join(codes)}.",
+            f"for ± 3: too few traces are left for {', '.join(codes)}.",
             "too_few_left",
         )
 
@@ -786,8 +786,8 @@ def _prevalence_sentences(table: FigureTable) -> Iterator[str]:
         yield f"{apparent_text}; that cannot be corrected: {reason}."
     else:
         yield (
-            f"{apparent_text}; corrected for its errors it is {in_words(corrected)}, as far as it "
-            "errs there as it does here."
+            f"{apparent_text}; corrected for its errors it is {in_words(corrected)}, if it errs "
+            "there as it does here."
         )
 
 
@@ -857,9 +857,9 @@ def _chance_warning(report: JudgeReport) -> Iterator[Note]:
     if names:
         yield Note(
             f"Not shown to be better than chance: {', '.join(names)}. There κ is at most 0, its "
-            "interval reaches 0, or there is too little for an interval. Raw agreement and AC1 may "
-            "look fine there all the same, most of all where a mode is rare; they say nothing for "
-            "the judge.",
+            "interval reaches 0, or there are too few traces for an interval. Raw agreement and "
+            "AC1 can look good anyway, above all for rare modes: they do not show that the judge "
+            "is useful.",
             "not_better_than_chance",
             warning=True,
         )
@@ -921,8 +921,8 @@ def _missing_table_notes(report: JudgeReport) -> Iterator[Note]:
         )
     if report.both_kinds is None:
         yield Note(
-            "No study keeps suggestions back on a share of the traces, so nothing tells how far "
-            "they move people; mast-tui study sets that up.",
+            "No study hides suggestions on a share of the traces, so their influence on people is "
+            "unknown; 'mast-tui study set --withhold' sets this up.",
             "not_withheld",
         )
 

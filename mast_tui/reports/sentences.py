@@ -148,24 +148,24 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
         f"(fewer than {least[-1]})"
     ),
     "few_places": lambda least: (
-        f"no interval, as places of two meet in fewer than {least[-1]} traces"
+        f"no interval, as places of two overlap in fewer than {least[-1]} traces"
     ),
     "few_found_twice": lambda least: (
         f"no interval, as fewer than {least[-1]} failures were found by two or more"
     ),
     "dependent_finders": lambda _: "no interval, as it holds only for independent finders",
     "single_trace": lambda _: (
-        "no interval, as a single trace decides: without it an answer occurs nowhere or the figure "
-        "is undefined"
+        "no interval, as the figure depends on a single trace: without it, an answer does not "
+        "occur or the figure is undefined"
     ),
     "copied_blocks": lambda least: (
         "no interval, as copies of one block of verdicts count once and fewer than "
         f"{joined_names([*map(str, least)], 'or')} traces (or traces × modes) are left"
     ),
     "unresolved": lambda least: (
-        "no interval, as over 2 % of the verdicts of a mode are unresolved disagreements, and the "
-        "share of the others is not that of all; (a to b): the bounds with all of these absent, "
-        f"and present. Up to {least[-1]:,} a mode must be resolved for an interval"
+        "no interval, as over 2 % of the verdicts of a mode are unresolved disagreements, so the "
+        "share of the others would mislead; (a to b): the bounds with all of these absent, and "
+        f"present. For an interval, resolve up to {least[-1]:,} in a mode"
     ),
 }
 

@@ -535,14 +535,14 @@ def cannot_say(inputs: SignatureInput) -> Iterator[str]:
         yield f"Left out: {traces} that the annotator has begun and not finished."
     if inputs.has_unknown_weights:
         yield (
-            "Traces came into the study with different chances, of no one whole: shares are those "
-            "of the traces that were labelled."
+            "Traces came into the study with different, unknown chances: shares are those of the "
+            "labelled traces."
         )
     if inputs.unplaced:
         subject = "label names" if inputs.unplaced == 1 else "labels name"
         yield (
-            f"{inputs.unplaced} {subject} spans whose place is not known here: the trace is not at "
-            "hand or holds something else now; nothing about places rests on that."
+            f"{inputs.unplaced} {subject} spans whose position is unknown here, because the trace "
+            "is missing or has changed; figures on places leave them out."
         )
     if inputs.whole:
         subject = (
@@ -569,9 +569,9 @@ def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
             "known; they count neither as failed nor as successful."
         )
     if not failed:
-        yield "No trace is known to have failed, so nothing is said of failed traces."
+        yield "No trace is known to have failed, so there are no figures of failed traces."
     if not succeeded:
-        yield "No trace is known to have succeeded, so failed ones have no counterpart."
+        yield "No trace is known to have succeeded, so failed traces cannot be compared."
     elif 0 < min(failed, succeeded) < report.rules.least:
         yield (
             f"With fewer than {report.rules.least} failed or successful traces no mode is called "
@@ -586,6 +586,6 @@ def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
     unseen_codes = [code for code, rate in rates.items() if rate.n and not rate.count]
     if unseen_codes:
         codes = ", ".join(unseen_codes)
-        yield f"Seen on no trace: {codes}; what that rules out is told by the intervals."
+        yield f"Seen on no trace: {codes}; the intervals show how frequent they can still be."
     if report.places(name, "all") is None:
-        yield "No label names spans that are known here, so nothing is said of places."
+        yield "No label names spans that are known here, so there are no figures on places."

@@ -94,7 +94,7 @@ _ANY_SIZE: Final = {"success_if_present": 0, "success_if_absent": 0}
 _FATAL_BY: Final = {"labels": "as labels say", "class": "by the class of its mode"}
 
 _MISSING: Final[Mapping[str, str]] = {
-    "not_judged": "Nobody was judged on it with a known outcome, so there is nothing to compare.",
+    "not_judged": "No trace with a known outcome was judged on it, so there is nothing to compare.",
     **{
         f"no_{side}": f"No {trace} was judged on it, so there is nothing to compare."
         for side, trace in _SIDE_WORDS.items()
@@ -111,9 +111,9 @@ _MISSING: Final[Mapping[str, str]] = {
     "has no interval.",
     "unresolved": "Disagreements are unresolved, so the difference has no interval.",
     "no_unlabelled": "People have labelled all of the judge's traces here.",
-    "no_positives": "The gold calls it present nowhere that the judge has judged.",
-    "no_negatives": "The gold calls it absent nowhere that the judge has judged.",
-    "no_better_than_chance": "Beside the gold the judge's word on it is no better than chance.",
+    "no_positives": "The gold calls it present on no trace that the judge has judged.",
+    "no_negatives": "The gold calls it absent on no trace that the judge has judged.",
+    "no_better_than_chance": "Compared with the gold, the judge is no better than chance on it.",
 }
 
 _MODE: Final = columns("""
@@ -209,7 +209,7 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         """,
     ),
     "transitions": (
-        "What sets on next",
+        "Which mode begins next",
         """
         step | step | text | | 100
         name | next mode | text | | 90
@@ -217,7 +217,7 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         """,
     ),
     "mode_onsets": (
-        "Where in the run each mode sets on",
+        "Where in the run each mode begins",
         """
         position#value | median | share | part of the run at onset, median | 90
         position#low | from | share | lower quartile | 70
@@ -237,7 +237,7 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         """,
     ),
     "order_counts": (
-        "Of two modes, which sets on first",
+        "Which of two modes begins first",
         """
         pair | modes | text | | 100
         sets_on:before | first one first | count | | 90
@@ -254,7 +254,7 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         """,
     ),
     "bill": (
-        "What failed runs used up once they were lost",
+        "What failed runs used after the first fatal failure",
         """
         by | fatal | text | what makes it fatal | 100
         what | used up | text | | 99
@@ -549,14 +549,14 @@ def _limit_notes(sentences: Iterable[str]) -> Iterator[Note]:
 
 def _no_places_note(figures: SignatureReport) -> Note:
     """Return a note on why the group has no tables of positions in the run."""
-    sentence = "No label names spans that are known here, so nothing can be said of places."
+    sentence = "No label names spans that are known here, so there are no figures on places."
     if figures.inputs.unplaced:
         sentence += (
             " The traces of the labels were never read here: open the folder that holds them once, "
             "with mast-tui FOLDER, so that the workspace knows the order of their spans."
         )
     else:
-        sentence += " Labels on spans are given with the cursor on the span, not with t."
+        sentence += " A label is on the span under the cursor, unless t puts it on the whole trace."
     return Note(sentence, "no_places")
 
 
@@ -879,7 +879,7 @@ class _Group:
             ),
             (
                 any(mode.value("more_labels") for mode in self.of_modes.values()),
-                "for ± 3: about so many more traces bring the interval to ± 3 points.",
+                "for ± 3: about this many more traces bring the interval to ± 3 points.",
                 "more_labels",
             ),
         )
@@ -918,7 +918,7 @@ class _Group:
             cells = self.mode_cells(code) | _figure_cells(mode, self.columns("counts"), _ANY_SIZE)
             rows.append(Row(code, cells | {"severity_because": _BECAUSE[reason]}))
         note = Note(
-            "Success with and without a mode is no effect of it: outcomes came as they did.",
+            "Success with and without a mode does not show an effect of the mode.",
             "no_effect",
         )
         return self.table("counts", rows, note, folded=True)
@@ -1011,8 +1011,8 @@ class _Group:
         if reversed_codes:
             notes.append(
                 Note(
-                    "The other way round over all models at once than within each, so that the "
-                    "table of all misleads (Simpson's paradox): "
+                    "Over all models together, the difference has the opposite sign than within "
+                    "the models, so the table of all misleads (Simpson's paradox): "
                     f"{', '.join(reversed_codes)}.",
                     "reversed",
                     warning=True,
@@ -1214,7 +1214,7 @@ class _Group:
         """Make the table of the modes that begin first in a trace, the most frequent on top."""
         tied_count = places.count("tied")
         sentence = (
-            f"In {counted(tied_count, 'trace')} several modes set on at the first span; each "
+            f"In {counted(tied_count, 'trace')} several modes begin at the first span; each "
             "of them counts."
         )
         modes_by_frequency = sorted(
@@ -1231,7 +1231,7 @@ class _Group:
         rows = self.source_rows("transitions", most_frequent, "transitions", self._step_sentence)
         limit_sentence = f"The {MOST_STEPS} most frequent of {len(steps)} steps."
         notes = _notes_that_apply(
-            (True, "A → B: the onset of B is the next after that of A.", "transitions"),
+            (True, "A → B: B begins next after A.", "transitions"),
             (len(steps) > MOST_STEPS, limit_sentence, "most_frequent"),
         )
         return self.table("transitions", rows, *notes, traces=self._traces_with_place())
@@ -1245,7 +1245,7 @@ class _Group:
                 earlier = table.find("sets_on", "after" if is_reversed_pair else "before")
                 later = table.find("sets_on", "before" if is_reversed_pair else "after")
                 yield (
-                    f"Of {counted(earlier.n or 0, 'trace')} with both, {first} sets on earlier "
+                    f"Of {counted(earlier.n or 0, 'trace')} with both, {first} begins earlier "
                     f"in {earlier.value or 0:,.0f}, later in {later.value or 0:,.0f}, at the same "
                     f"span in {table.count('sets_on', 'together'):,}."
                 )
@@ -1298,7 +1298,7 @@ class _Group:
             steps = " → ".join("+".join(step) for step in chain_of(chain))
             cells: dict[str, Cell] = {"chain": steps, "chains": table.count("chains")}
             rows.append(Row(f"chain {number}", cells, sources=table["chains"].sources))
-        note = Note("A → B: B sets on next after A. A+B: both set on at the same span.", "chains")
+        note = Note("A → B: B begins next after A. A+B: both begin at the same span.", "chains")
         return self.table("chain_counts", rows, note, traces=self._traces_with_place(), folded=True)
 
     def bill(self) -> Table | None:
@@ -1383,8 +1383,8 @@ class _Group:
         ]
         title = "Modes that show together"
         note = Note(
-            f"A cell is how many {self.traces_text} show both modes; on the diagonal how many show "
-            "the one.",
+            f"A cell counts the {self.traces_text} that show both modes; on the diagonal, those "
+            "that show the mode.",
             "matrix",
         )
         source = self._together_source()
@@ -1472,9 +1472,9 @@ class _Group:
             ),
             (
                 "hazard",
-                "Hazard: runs in which it sets on, of those that came so far",
+                "Hazard: of the runs that came so far, those in which it begins",
                 "steps",
-                "Runs that show the mode nowhere in particular are left out.",
+                "Runs with the mode but without a place of it are left out.",
             ),
         ):
             tables = {
@@ -1704,7 +1704,7 @@ def _reading_rules(figures: SignatureReport) -> Iterator[str]:
         f"whatever rests on fewer than {rules.least} failed or successful traces."
     )
     if figures.stated is not None:
-        yield f"Published: what the {figures.stated.source} say; it decides nothing here."
+        yield f"Published: the class by the {figures.stated.source}; no figure uses it."
     yield (
         f"Isolated: a failed trace with up to {rules.isolated} modes; cascading: with "
         f"{rules.cascading} or more."
@@ -1714,8 +1714,8 @@ def _reading_rules(figures: SignatureReport) -> Iterator[str]:
 def _method_text(figures: SignatureReport) -> model.Text:
     """Return the text on the rules, the intervals, and what a difference does not prove."""
     caution = (
-        "A difference between failed and successful runs is no proof that the mode caused the "
-        "failure: hard tasks may bring about both."
+        "A difference between failed and successful runs does not prove that the mode caused the "
+        "failure: hard tasks may cause both."
     )
     return model.Text("counted", "Rules and intervals", (*_reading_rules(figures), caution))
 

@@ -153,9 +153,10 @@ def _modes_table(spans: SpanAgreement) -> Table:
         + intervals_note(spans.bootstrap, spans.compared, BIAS_CORRECTED),
         (
             Note(
-                "F1: of all places marked the share that pairs off one to one, exactly or with an "
+                "F1: the share of all marked places that form pairs, one to one: exact, or with an "
                 "overlap of at least a half, or of 0.1. α spans: marked or not, over the spans "
-                "that two or more have read. α_U: where units lie on the spans that all have read. "
+                "that two or more have read. α_U: positions of ranges, over the spans that all "
+                "have read. "
                 "place only: the same place, with any mode; place and mode: the same place with "
                 "the same mode.",
                 "f1",
@@ -191,7 +192,7 @@ def _overlaps_table(spans: SpanAgreement) -> Table:
     ]
     return Table(
         "spans_overlap",
-        "F1 of places by the overlap that is asked for",
+        "F1 of places by required overlap",
         (Column("name", "overlap ≥", Kind.TEXT, "F1", keeps=102), *levels),
         (tuple(rows),),
     )
@@ -243,7 +244,7 @@ def _annotators_table(spans: SpanAgreement) -> Table:
     ]
     return Table(
         "spans_annotators",
-        "What the figures on places rest on",
+        "The data of the figures on places",
         (Column("annotator", "annotator", Kind.TEXT, keeps=102), *columns),
         (tuple(rows),),
         notes=(
@@ -304,7 +305,7 @@ def _f1_sentences(figures: FigureTable) -> Iterator[str]:
             f"{value} at {overlaps[0]}" + (f" to {overlaps[-1]}" if len(overlaps) > 1 else "")
             for value, overlaps in overlaps_by_value.items()
         )
-        yield f"F1 by the overlap that is asked for: {shares}."
+        yield f"F1 by required overlap: {shares}."
 
 
 def _left_out_notes(spans: SpanAgreement) -> Iterator[Note]:
@@ -315,9 +316,7 @@ def _left_out_notes(spans: SpanAgreement) -> Iterator[Note]:
         parts.append(f"{counted(spans.not_at_hand, 'trace')} of whose spans the order is unknown")
     place_count = index.table("spans_naming").count("places_left_out")
     if place_count:
-        parts.append(
-            f"{counted(place_count, 'place')} on what the other side has not read or judged"
-        )
+        parts.append(f"{counted(place_count, 'place')} that the other side has not read or judged")
     for name, n in index.table("spans_traces").values("examples_left_out").items():
         if n:
             parts.append(f"{counted(int(n), 'trace')} in the prompt of {name}")
@@ -326,7 +325,7 @@ def _left_out_notes(spans: SpanAgreement) -> Iterator[Note]:
     without_place = index.table("spans").count("no_places")
     if without_place:
         yield Note(
-            f"In {without_place:,} traces × modes somebody says present and not where (a "
+            f"In {without_place:,} traces × modes someone says present without a place (a "
             "label on the whole trace, or a table without places): left out on both sides.",
             "no_places",
         )
@@ -334,6 +333,6 @@ def _left_out_notes(spans: SpanAgreement) -> Iterator[Note]:
         if codes:
             modes = "any mode" if len(codes) == len(spans.modes) else ", ".join(codes)
             yield Note(
-                f"{name} never says where {modes} shows, so counts in no figure on places of it.",
+                f"{name} marks no place of {modes}, so no figure on its places counts {name}.",
                 "never_placed",
             )

@@ -380,8 +380,8 @@ def test_present_verdicts_without_a_place_are_counted() -> None:
     same = {"ann": reading(("a", LabelRange(1, 1))), "bob": reading(("a", LabelRange(1, 1)))}
     unplaced = {"ann": reading(("a", LabelRange(3, 4))), "bob": reading(unplaced=("a", "b"))}
     sentences = all_notes(places_section(span_figures(places_of(same, unplaced), rounds=0)))
-    assert "In 2 traces × modes somebody says present and not where" in sentences
-    assert "bob never says where 1.2 shows" in sentences
+    assert "In 2 traces × modes someone says present without a place" in sentences
+    assert "bob marks no place of 1.2" in sentences
 
 
 def changed(found: Agreement, values: dict[tuple[str, str], float]) -> Agreement:
@@ -402,7 +402,7 @@ def test_missed_failures_are_told_with_their_assumptions() -> None:
     alike = changed(found, {("missed_together", "p_value"): 0.001})
     warned = missed_table(replace(alike, finders_dependent=True, finders_alike=True))
     assert warned is not None
-    assert "more was found by several than chance has it" in warned.notes[1].text
+    assert "several found more of the same failures than chance explains" in warned.notes[1].text
     nothing = {("missed_pooled", "n"): 0.0, ("missed_pooled", "found"): 0.0}
     seen = {("missed_left_out", "with_suggestions"): 3.0}
     untold = agreement_report(changed(found, nothing | seen))

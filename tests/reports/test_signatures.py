@@ -118,7 +118,7 @@ def test_rows_of_modes_have_shares_differences_classes_and_missing_ratios(
             share = row.cells[f"rate:success_if_{key}"]
             assert isinstance(share, Estimate)
             assert share.value == side["rate"]
-    assert "no effect" in counts.notes[0].text
+    assert "does not show an effect" in counts.notes[0].text
 
 
 def test_weights_are_told() -> None:
@@ -136,7 +136,7 @@ def test_report_tells_its_labels_and_what_is_missing() -> None:
     assert not any(one.id.startswith("modes-") for one in report.tables)
     alone = group_report(small_report(outcomes=False, places=False), PLAIN)
     assert "Outcomes come with the traces' files" in all_text(alone)
-    assert "nothing can be said of places" in all_text(alone)
+    assert "there are no figures on places" in all_text(alone)
     empty = signatures_report(small_report(traces=0), extras=Extras(load_mast()))
     assert empty.charts == []
     assert "there is no figure" in all_text(empty)
@@ -200,7 +200,7 @@ def test_judged_shares_are_shown_with_their_correction() -> None:
     assert first.cells["corrected"] == Estimate(0.31, (0.2, 0.4))
     assert "31% (20% to 40%), where it says 50%, on 120 traces" in first.detail[0]
     assert second.cells["corrected"] == Estimate(None, None, "no_positives")
-    assert "gold calls it present nowhere" in second.detail[0]
+    assert "gold calls it present on no trace" in second.detail[0]
     assert [one.id for one in report.tables].count("corrected-plain") == 1
 
 

@@ -121,7 +121,7 @@ async def test_pages_groups_and_labels_are_chosen(ended: Office) -> None:
         await on.press("3", "right")
         words = " ".join(screen(on).detail.text.split())
         assert "1.3 and 2.6: both in 1 of 2 failed traces judged on both" in words
-        assert "how many show the one" in words
+        assert "those that show the mode" in words
         await on.press("tab")
         assert not missing(on.text, "[4 traces]", "isolated")
         await on.press("v", "v", "v", "v")

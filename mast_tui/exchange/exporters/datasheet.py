@@ -402,7 +402,7 @@ def _outsider_lines(mix: GoldMixJson) -> list[str]:
     counts = ", ".join(
         f"{plain(name)} ({counted(n, 'trace')})" for name, n in mix["not_in_study"].items()
     )
-    return [f"- Not counted, as they have no part in the study: {counts}"] if counts else []
+    return [f"- Not counted, as they are outside the study: {counts}"] if counts else []
 
 
 def _protocol_lines(document: Values) -> list[str]:
@@ -482,11 +482,10 @@ def _left_out_lines(document: Values) -> list[str]:
         "## What was left out",
         "",
         f"- Traces begun and not finished, by annotator: {_number_list(left_out['unfinished'])}",
-        f"- Second readings for agreement with oneself, which are no sides: "
-        f"{_number_list(left_out['retests'])}",
+        f"- Retests, which are no sides: {_number_list(left_out['retests'])}",
         f"- Judges that labelled and are no sides: {_name_list(left_out['judges'])}",
         f"- Traces with something left to decide: {len(unresolved)}",
-        f"- Traces of which only labels are known, never the content: {without_content}",
+        f"- Traces with labels whose content was never read: {without_content}",
         f"- Labels on spans whose order is not known, so that overlaps with others may be missed: "
         f"{document.get('unordered', 0)}",
         *_hidden_lines(document.get("sight")),
@@ -496,21 +495,21 @@ def _left_out_lines(document: Values) -> list[str]:
 def _hidden_lines(sight: Values | None) -> Iterator[str]:
     if sight is not None and sight["left_out"]:
         yield (
-            f"- Traces that {plain(sight['annotator'])}, who wrote this, may not look into yet: "
+            f"- Traces that are hidden from {plain(sight['annotator'])}, who exported this: "
             f"{sight['left_out']}"
         )
 
 
 def _guideline_lines(document: Values) -> list[str]:
     """Return lines on the guidelines of the modes."""
-    lines = ["## What was agreed about the modes", ""]
+    lines = ["## Guidelines of the modes", ""]
     for code, page in document["guidelines"].items():
         for guideline in page["guidelines"]:
             lines.append(
                 f"- **{plain(code)} {plain(page['name'])}**: {plain(guideline['text'])} "
                 f"({plain(guideline['by'])}, {plain(guideline['at'][:10])})"
             )
-    return lines if len(lines) > 2 else [*lines, "Nothing was written down."]
+    return lines if len(lines) > 2 else [*lines, "No guideline was written."]
 
 
 def _name_list(names: Iterable[str | None]) -> str:
