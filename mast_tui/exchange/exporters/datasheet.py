@@ -499,14 +499,14 @@ def _hidden_lines(sight: Values | None) -> Iterator[str]:
 
 def _guideline_lines(document: Values) -> list[str]:
     """Return lines on the guidelines of the modes."""
-    lines = ["## What was agreed about the modes", ""]
+    lines = ["## Guidelines of the modes", ""]
     for code, page in document["guidelines"].items():
         for guideline in page["guidelines"]:
             lines.append(
                 f"- **{plain(code)} {plain(page['name'])}**: {plain(guideline['text'])} "
                 f"({plain(guideline['by'])}, {plain(guideline['at'][:10])})"
             )
-    return lines if len(lines) > 2 else [*lines, "Nothing was written down."]
+    return lines if len(lines) > 2 else [*lines, "No guideline was written."]
 
 
 def _name_list(names: Iterable[str | None]) -> str:
