@@ -1199,7 +1199,7 @@ class AdjudicateScreen(BaseScreen):
             return
         self._show_row()
         names = [one_line(answer.judge.removeprefix(JUDGE_PREFIX), 24) for answer in answers]
-        message = "No judge has looked at this mode here"
+        message = "No judge has judged this mode here"
         if names:
             message = (
                 f"{', '.join(names)}: later decisions about this mode count as made with the judge "
