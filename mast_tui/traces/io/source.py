@@ -38,6 +38,7 @@ _LEAST_BYTES_PER_NULL: Final = 8
 """The least bytes of JSON for each NUL byte; with fewer bytes it is binary."""
 
 _JSON_BEGINNING: Final = re.compile(rb'\s*(?:\{\s*"|\[\s*[\[{"])')
+_LIST_OF_OBJECTS: Final = re.compile(rb"\s*\[\s*\{")
 _LOG_BEGINNING: Final = re.compile(rb"\s*\[(?:\d+[-:/]\d[^\]\n]*|[A-Z]+)\]")
 
 
@@ -225,10 +226,11 @@ class Source:
 
     @cached_property
     def head_records(self) -> list[dict[str, object]]:
-        """The JSON objects on the first 40 lines; none of a long document on a single line."""
+        """The JSON objects on the first 40 lines; none of a list or a long line alone."""
         records = []
         lines = self.head_lines[:_MOST_HEAD_LINES]
-        if len(lines) == 1 and len(lines[0]) > HEAD_BYTES:
+        is_long_document = len(lines) == 1 and len(lines[0]) > HEAD_BYTES
+        if is_long_document or _LIST_OF_OBJECTS.match(as_utf8(self.head)) is not None:
             return []
         for line in lines:
             try:

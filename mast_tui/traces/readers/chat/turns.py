@@ -63,6 +63,8 @@ from mast_tui.traces.times import unix_seconds
 PLAIN_FIELDS = frozenset({"role", "content"})
 """The fields of a plain message. A message without others has no time, tokens or model."""
 
+_SESSION_FIELDS: Final = frozenset({"sessionId", "session_id", "uuid"})
+
 _CONTENT_FIELDS: tuple[str, ...] = ("content", "tool_calls", "function_call", "text", "parts")
 
 
@@ -126,11 +128,14 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
 
 
 def _without_wrapper(value: Fields) -> Fields:
-    """Return the message in the field ``message`` with the fields around it; else the value."""
+    """Return the message in the field ``message`` with the fields around it; else the value.
+
+    A line of a coding agent's log is no such message.
+    """
     message = value.get("message")
     if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
         return value
-    if "role" in value or "messages" in value:
+    if "role" in value or "messages" in value or _SESSION_FIELDS & value.keys():
         return value
     around = {name: field for name, field in value.items() if name not in ("message", "type")}
     return {**around, **message}
@@ -144,7 +149,7 @@ def _chat_or_log_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
 
 def _is_session_line(value: Fields) -> bool:
     """Return whether an object is a line of a coding agent's log, and no message."""
-    return kind_of(value) == "system" and bool({"sessionId", "session_id", "uuid"} & value.keys())
+    return kind_of(value) == "system" and bool(_SESSION_FIELDS & value.keys())
 
 
 _REASONING_FIELDS: Final = names(
