@@ -38,7 +38,7 @@ ASSISTANT: Final = "assistant"
 
 _ARGUMENT_FIELDS: Final = ("arguments", "args", "input", "action", "parameters")
 _CALL_ID_FIELDS: Final = ("call_id", "id", "tool_call_id", "toolCallId")
-_RESULT_ID_FIELDS: Final = ("tool_call_id", "tool_use_id", "call_id", "toolCallId")
+_RESULT_ID_FIELDS: Final = ("tool_call_id", "tool_use_id", "call_id", "toolCallId", "toolUseID")
 _TOOL_NAME_FIELDS: Final = ("name", "toolName", "tool_name")
 
 
@@ -421,6 +421,9 @@ def _call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece
 
 
 def _result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    run = fields_of(part.get("run"))
+    if run:  # as Amp writes results
+        part = {**part, "status": run.get("status"), "result": first_in(run, "result", "error")}
     return [result_piece(part, first_in(part, *_OUTPUT_FIELDS), pointer)]
 
 

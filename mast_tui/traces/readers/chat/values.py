@@ -31,7 +31,10 @@ _OUTPUT_COUNT_FIELDS: Final = names(
     "output_tokens completion_tokens response_tokens candidates_token_count candidatesTokenCount"
     " outputTokens completionTokens"
 )
-_CACHE_COUNT_FIELDS: Final = ("cache_read_input_tokens", "cache_creation_input_tokens")
+_CACHE_COUNT_FIELDS: Final = names(
+    "cache_read_input_tokens cache_creation_input_tokens cacheReadInputTokens"
+    " cacheCreationInputTokens cacheWriteInputTokens"
+)
 _THOUGHT_COUNT_FIELDS: Final = ("thoughts_token_count", "thoughtsTokenCount")
 
 
@@ -46,7 +49,10 @@ def start_of(message: Fields) -> float | None:
 
 def model_of(message: Fields) -> str | None:
     """Return the model that wrote a message or answered a request; None if none is named."""
-    for fields in (message, *(fields_of(message.get(field)) for field in _METADATA_FIELDS)):
+    for fields in (
+        message,
+        *(fields_of(message.get(field)) for field in (*_METADATA_FIELDS, "usage")),
+    ):
         if name := name_in(fields, *_MODEL_FIELDS):
             return name
     return None
@@ -142,6 +148,8 @@ def output_text(output: object) -> str:
             return message_text(output["value"])
         if kind_of(output) == "execution-denied":
             return as_text(output.get("reason")) or "[denied]"
+        if "output" in output and output.keys() <= {"output", "exitCode"}:
+            return dump_text(output["output"])
         if not kind_of(output) and "text" not in output:
             return _single_value_text(output)
     return message_text(output)
@@ -257,6 +265,8 @@ def _single_value_text(output: Fields) -> str:
     if len(output) == 1:
         (name,) = output
         value = output[name]
-        if name in ("result", "output", "content", "response", "error") and isinstance(value, str):
+        if name in ("result", "output", "content", "response", "error", "message") and isinstance(
+            value, str
+        ):
             return value
     return dump_text(output)
