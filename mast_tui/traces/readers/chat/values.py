@@ -22,7 +22,7 @@ from mast_tui.traces.times import unix_seconds
 _TIME_FIELDS: Final = ("timestamp", "created_at", "createdAt", "time", "created")
 _USAGE_FIELDS: Final = ("usage", "usage_metadata", "usageMetadata", "models_usage", "token_usage")
 _MODEL_FIELDS: Final = ("model", "model_name", "model_version", "modelVersion", "model_id")
-_METADATA_FIELDS: Final = ("response_metadata", "metadata")
+_METADATA_FIELDS: Final = ("response_metadata", "metadata", "meta")
 _INPUT_COUNT_FIELDS: Final = names(
     "input_tokens prompt_tokens request_tokens prompt_token_count promptTokenCount"
     " inputTokens promptTokens"
@@ -107,7 +107,9 @@ def _sum_of_fields(usage: Fields, field_names: str) -> int | None:
     return sum(counts) if counts else None
 
 
-_THOUGHT_FIELDS: Final = names("thinking reasoning reasoning_content text content summary")
+_THOUGHT_FIELDS: Final = names(
+    "thinking reasoning reasoning_content reasoning_text text content summary"
+)
 _FILE_TYPES: Final = name_set("""
     audio binary computer_screenshot document document-url file image image-url image_url
     input_audio input_file input_image media video video-url video_url

@@ -1,4 +1,4 @@
-"""What Gemini CLI and Cursor print with ``--output-format stream-json``."""
+"""The streams that Gemini CLI and Cursor print with ``--output-format stream-json``."""
 
 from __future__ import annotations
 
