@@ -188,6 +188,8 @@ def thought_text(thought: object) -> str:
 def file_note(part: Fields) -> str | None:
     """Return ``[image]`` or ``[file report.pdf]`` for a part that is a file; None for any other."""
     kind = kind_of(part) or name_in(part, "kind") or ""
+    if kind in ("blob", "uri"):  # in OpenTelemetry's messages
+        kind = name_in(part, "modality") or "file"
     source = next((fields_of(part[field]) for field in _FILE_SOURCE_FIELDS if field in part), None)
     if kind and kind not in _FILE_TYPES:
         return None
