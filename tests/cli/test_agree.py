@@ -372,7 +372,7 @@ def test_time_compares_passes_with_and_without_suggestions(cli: Cli, tmp_path: P
     assert document["minutes_difference"]["ci_withheld"] == "few_traces"
     text = cli("agree", "--time", "--annotator", "ann").out
     assert "suggestions hidden" in text
-    assert "where a judge suggests it" in text
+    assert "suggested by a judge" in text
 
 
 def test_thresholds_are_fitted_on_calibration_traces_and_measured_on_others(cli: Cli) -> None:
