@@ -57,7 +57,8 @@ class Setting(NamedTuple):
         about: The purpose, in a line.
         expected: The valid values, for messages; empty for a table.
         example: A value in TOML, if the default is not one.
-        dotted_key: The key in the file, with its table; empty if it is the name of the field.
+        dotted_key: The key in the file, if it is in another table than the settings around it. It
+            ends with the name of the field.
         is_default: True if the example is the default.
         item: The valid values in a table.
     """
@@ -129,7 +130,9 @@ class JudgeConfiguration(NamedTuple):
             is_default=True,
         ),
     ] = None
-    concurrency: Annotated[_Count, Setting("Requests at a time.", _COUNT)] = CONCURRENCY
+    concurrency: Annotated[_Count, Setting("The number of requests at a time.", _COUNT)] = (
+        CONCURRENCY
+    )
     temperature: Annotated[
         Annotated[float, Meta(ge=0, le=2)] | None,
         Setting("The temperature. Default: the server's.", "a number from 0 to 2", "0.0"),
@@ -148,7 +151,7 @@ class JudgeConfiguration(NamedTuple):
     timeout: Annotated[
         Annotated[float, Meta(ge=1, le=86_400)],
         Setting(
-            "Seconds to wait for an answer.",
+            "The seconds to wait for an answer.",
             "a number from 1 to 86400",
             f"{TIMEOUT:g}",
             is_default=True,
@@ -213,8 +216,8 @@ class JudgeConfiguration(NamedTuple):
     prices: Annotated[
         Mapping[str, Prices],
         Setting(
-            'What models cost per million tokens: [judge.prices."MODEL"] with input and output, '
-            "and cached for cached input.",
+            'The prices of models per million tokens: [judge.prices."MODEL"] with input and '
+            "output, and cached for cached input.",
             "",
             item="a table of prices per million tokens, such as input = 0.25 and output = 2",
         ),
@@ -288,7 +291,7 @@ class Configuration(NamedTuple):
         str,
         Setting(
             _PRESETS_ABOUT,
-            "the name of a preset, or a table: write [keys] and below it one line an action",
+            "the name of a preset, or a table: write [keys] and below it one line per action",
             dotted_key=("keys", "preset"),
         ),
     ] = "vim"
@@ -343,7 +346,7 @@ class SettingField(NamedTuple):
 
 @cache
 def setting_fields() -> Sequence[SettingField]:
-    """Return all settings; besides them ``[keys]`` has the ids of actions."""
+    """Return all settings, those without a table first; ``[keys]`` has the ids of actions too."""
     tables: tuple[tuple[type[Any], DottedKey], ...] = (
         (Configuration, ()),
         (JudgeConfiguration, ("judge",)),
@@ -356,7 +359,7 @@ def setting_fields() -> Sequence[SettingField]:
                     default = table_type._field_defaults[name]
                     dotted_key = setting.dotted_key or (*table_key, name)
                     fields.append(SettingField(dotted_key, field_type, setting, default))
-    return fields
+    return sorted(fields, key=lambda field: len(field.dotted_key) > 1)
 
 
 class _InvalidValueError(Exception):
@@ -405,7 +408,7 @@ def _converted_item(field: SettingField, key: str, item: object) -> Any:
         text = f"{name} must be {field.setting.item}"
         raise _InvalidValueError(text, key, *field_key) from None
     except TypeError as error:
-        text = f"{name} must not hold dates or times, which JSON does not know"
+        text = f"{name} must not contain dates or times, which JSON does not support"
         raise _InvalidValueError(text, key) from error
     return value
 
@@ -539,7 +542,7 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
         if name == "keys" and not isinstance(table, dict):
             table = {"preset": table}
         if not isinstance(table, dict):
-            problems.append(((name,), f"{name} is no table; write [{name}] and lines below it"))
+            problems.append(((name,), f"{name} is not a table; write [{name}] and lines below it"))
             table = {}
         tables[name] = table
     for field in setting_fields():
@@ -569,16 +572,12 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
         else:
             text = f'{action} needs a key such as "m" or "ctrl+n", or a list of keys'
             problems.append((("keys", *action_key), text))
-    judge_values = {key[1]: value for key, value in values.items() if key[0] == "judge"}
+    judge_values = {key[-1]: value for key, value in values.items() if key[0] == "judge"}
+    other_values = {key[-1]: value for key, value in values.items() if key[0] != "judge"}
     if "redact" in judge_values:
         judge_values["redact"] = empty.path.parent / judge_values["redact"]
     return empty.with_problems(
-        problems,
-        annotator=values.get(("annotator",)),
-        theme=values.get(("theme",)),
-        preset=values.get(("keys", "preset"), "vim"),
-        keys=keys,
-        judge=JudgeConfiguration(**judge_values),
+        problems, keys=keys, judge=JudgeConfiguration(**judge_values), **other_values
     )
 
 

@@ -180,21 +180,21 @@ def checked_person(name: str) -> str:
     """
     name = name.strip()
     if not name:
-        raise InvalidName("an annotator's name is empty; give one with --annotator NAME")
+        raise InvalidName("the annotator's name is empty; give --annotator NAME")
     folded = unicodedata.normalize("NFKC", name).casefold()
     if folded.startswith(JUDGE_PREFIX):
         raise InvalidName(f"{name!r} is a judge's name; a person's may not begin with 'judge:'")
     if folded.startswith(AGENT_PREFIX):
         raise InvalidName(f"{name!r} is an agent's name; a person's may not begin with 'agent:'")
     if folded in RESERVED:
-        raise ReservedName(f'"{name}" is reserved. Choose another name: --annotator NAME')
+        raise ReservedName(f'"{name}" is reserved; choose another name with --annotator NAME')
     if len(name) > _MOST_NAME_CHARS or not name.isprintable():
-        raise InvalidName(f"{name!r} is no name: at most 64 printable characters")
+        raise InvalidName(f"{name!r} is not a valid name; use at most 64 printable characters")
     if "|" in name or "," in name:
-        raise InvalidName(f"{name!r} is no name: '|' and ',' separate names in tables")
+        raise InvalidName(f"{name!r} is not a valid name: '|' and ',' separate names in tables")
     invisible = invisible_in(name)
     if invisible is not None:
-        raise InvalidName(f"{one_line(name)} is no name: {invisible} in it cannot be seen")
+        raise InvalidName(f"{one_line(name)} is not a valid name: {invisible} in it is invisible")
     return name
 
 
@@ -206,7 +206,7 @@ def checked_agent(name: str) -> str:
     """
     name = name.strip()
     if not name.startswith(AGENT_PREFIX):
-        raise InvalidName(f"{name!r} is not an agent's name; agents are called agent:NAME")
+        raise InvalidName(f"{name!r} is not an agent's name; use agent:NAME")
     return AGENT_PREFIX + checked_person(name.removeprefix(AGENT_PREFIX))
 
 
@@ -414,7 +414,7 @@ class Finding:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.confidence <= 1.0:
-            raise ValueError(f"a confidence lies between 0 and 1, not at {self.confidence}")
+            raise ValueError(f"a confidence must be from 0 to 1, not {self.confidence}")
         if (self.first is None) != (self.last is None):
             raise ValueError("a range has both a first and a last span, or neither")
         if self.evidence is None:

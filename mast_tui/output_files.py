@@ -39,7 +39,7 @@ class InTheWay(OutputError):
     """An existing file that is replaced only with ``--force``."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: {reason}; name another file, or give --force to replace it")
+        super().__init__(f"{path}: {reason}; give another file, or use --force to replace it")
         self.path = path
         self.reason = reason
 
@@ -119,7 +119,7 @@ class Outputs:
         """
         output = self._checked_output(path, ours)
         if any(output.target == other.target for other, _ in self._files):
-            raise OutputError(f"{path}: two outputs of this command name this file; name two")
+            raise OutputError(f"{path}: two outputs of this command name this file; give two files")
         self._files.append((output, content))
 
     def add_folder(self, folder: Path) -> None:
@@ -129,7 +129,7 @@ class Outputs:
             OutputError: A file has that name.
         """
         if folder.exists() and not folder.is_dir():
-            raise OutputError(f"{folder}: is a file; name a folder")
+            raise OutputError(f"{folder}: is a file; give a folder")
         self._folders.append(folder)
 
     def remove(self, path: Path) -> None:
@@ -190,13 +190,13 @@ class Outputs:
             return output
         target = output.target
         if target.is_dir():
-            raise OutputError(f"{path}: is a folder; name a file to write")
+            raise OutputError(f"{path}: is a folder; give a file to write")
         if not target.parent.is_dir() and not any(
             path.is_relative_to(folder) for folder in self._folders
         ):
             raise OutputError(f"{path.parent}: no such folder; create it first")
         if (reason := self._rules.never(target)) is not None:
-            raise OutputError(f"{path}: {reason}; name another file to write")
+            raise OutputError(f"{path}: {reason}; give another file to write")
         if not self._rules.force and (reason := self._reason_to_stay(target, ours)) is not None:
             raise InTheWay(path, reason)
         return output
@@ -271,11 +271,11 @@ def _output_path(path: Path) -> _OutputPath:
         with suppress(OSError):  # the target of the link is missing, or hidden from the user
             trusted.add(target.stat().st_uid)
         if target.lstat().st_uid not in trusted:
-            raise OutputError(f"{path}: is a link that another user created; name its target")
+            raise OutputError(f"{path}: is a link that another user created; give its target")
         if _is_special(target):
             return _OutputPath(path, target)  # the text of the link may not be a path, as in /proc
         target = target.parent / target.readlink()
-    raise OutputError(f"{path}: a link that leads to itself; name another file")
+    raise OutputError(f"{path}: a link that leads to itself; give another file")
 
 
 def _real_path(path: Path) -> Path:
@@ -334,7 +334,7 @@ def _write_stream(output: _OutputPath, content: Content) -> None:
             descriptor = os.open(output.target, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         if output.descriptor is None and stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OutputError(f"{output.path}: has become another file meanwhile; try again")
+            raise OutputError(f"{output.path}: was replaced meanwhile; try again")
         _write_all(descriptor, output.path, content)
     finally:
         os.close(descriptor)

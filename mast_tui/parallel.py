@@ -59,7 +59,7 @@ class LostItem:
     reason: str
 
 
-LOST: Final = LostItem("each process that had it was ended; is there enough memory?")
+LOST: Final = LostItem("every process that worked on it was killed; is there enough memory?")
 
 
 @dataclass(slots=True, eq=False)
@@ -260,8 +260,8 @@ def workers_of(requested: str) -> Workers:
     if requested.isascii() and requested.isdecimal() and int(requested) > 0:
         return LocalProcesses(int(requested))
     raise NoWorkers(
-        f"{requested!r} are no workers; give auto, a number of processes, or the address of a Dask "
-        "scheduler such as tcp://localhost:8786"
+        f"{requested!r} is not a number of workers; give auto, a number of processes, or the "
+        "address of a Dask scheduler such as tcp://localhost:8786"
     )
 
 

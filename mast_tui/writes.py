@@ -106,8 +106,8 @@ class _WorkPiece:
 class Writes:
     """The queue of pieces of work, and the writer thread.
 
-    ``when_gone`` is called if the workspace's file is gone. It returns True if there is another
-    file now, in which the step is repeated.
+    ``when_file_gone`` is called if the workspace's file is gone. It returns True if there is
+    another file now, in which the step is repeated.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Writes:
             changed: Called when held keys may be handled, or ``report`` returns another text.
             failed: Called with the exception of a piece of work, which is a bug.
         """
-        self.when_gone: Callable[[], Awaitable[bool]] | None = None
+        self.when_file_gone: Callable[[], Awaitable[bool]] | None = None
         self._changed = changed
         self._failed = failed
         self._thread = ThreadPoolExecutor(1, "workspace-writer")
@@ -155,7 +155,7 @@ class Writes:
         if not self._is_slow or self._running is None or self._is_asking:
             return ""
         status = self._status
-        reason = "another program that writes" if status.waits_for_others else "the disk"
+        reason = "another program that is writing" if status.waits_for_others else "the disk"
         if status.on_server:
             reason = "the server"
         unsaved_count = sum(piece.holds > HeldKeys.NOTHING for piece in self._unfinished_pieces)
@@ -186,7 +186,7 @@ class Writes:
 
         Args:
             step: Reads or writes the workspace. If the workspace's file is gone it has changed
-                nothing, and is repeated if ``when_gone`` returns True.
+                nothing, and is repeated if ``when_file_gone`` returns True.
 
         Returns:
             The result of the step.
@@ -203,7 +203,7 @@ class Writes:
             try:
                 return future.result() if done_futures else await asyncio.wrap_future(future)
             except WorkspaceGone:
-                if self.when_gone is None or not await self.when_gone():
+                if self.when_file_gone is None or not await self.when_file_gone():
                     raise
 
     async def ask(self, question: Callable[[Callable[[Answer], None]], None]) -> Answer:

@@ -24,7 +24,7 @@ sys.dont_write_bytecode = False
 settings.register_profile(
     "house",
     parent=settings.default,
-    max_examples=50,
+    max_examples=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -265,12 +265,12 @@ def test_impossible_paths_are_refused(tmp_path: Path) -> None:
     outputs = Outputs()
     (tmp_path / "file").touch()
     for path, words in (
-        (tmp_path, "is a folder; name a file"),
+        (tmp_path, "is a folder; give a file"),
         (tmp_path / "none" / "file", "no such folder"),
     ):
         with pytest.raises(OutputError, match=words):
             outputs.check(path)
-    with pytest.raises(OutputError, match="is a file; name a folder"):
+    with pytest.raises(OutputError, match="is a file; give a folder"):
         outputs.add_folder(tmp_path / "file")
     outputs.add(tmp_path / "file", "one")
     with pytest.raises(OutputError, match="two outputs"):
@@ -298,10 +298,10 @@ def test_replacement_rules_protect_files(tmp_path: Path) -> None:
         Outputs(ReplacementRules(never, precious)),
         Outputs(ReplacementRules(never, precious, True)),
     )
-    assert "is kept; name another file" in refused("kept", careful)
+    assert "is kept; give another file" in refused("kept", careful)
     assert "was not written by mast-tui" in refused("other", careful)
     assert refused("ours", careful) == refused("new", careful) == ""
-    with pytest.raises(OutputError, match="is precious; name another file, or give --force"):
+    with pytest.raises(OutputError, match="is precious; give another file, or use --force"):
         careful.check(tmp_path / "precious")
     careful.check(tmp_path / "other")
     assert "is kept" in refused("kept", forced)

@@ -88,7 +88,7 @@ def test_the_installed_package_reads_samples_and_saves_a_label(
     assert Path(where).is_relative_to(installed.parent)
     checked = run(program, "doctor", "--offline", cwd=tmp_path, env=home | {"EDITOR": "true"})
     assert f"mast-tui {__version__}" in checked
-    assert "the first label makes" in checked
+    assert "the first label creates" in checked
     process = pexpect.spawn(program, env=home, dimensions=(40, 120), cwd=str(tmp_path))
     with Terminal(home=tmp_path, process=process) as terminal:
         terminal.first_label("Ann")

@@ -231,7 +231,7 @@ class GuidelineBook:
                 changed = replace(existing, text=text, written_by=self._writer, written_at=now())
                 self._append_facts([GuidelineSet(id, existing, changed)])
                 return changed
-        raise AdjudicationError("that guideline is not there any more; open the page again")
+        raise AdjudicationError("this guideline no longer exists; open the page again")
 
     def _undo_or_redo(self, mode: str, *, back: bool) -> Guideline | None:
         """Undo the last change on a mode's page if ``back``, otherwise redo the last undone one.
@@ -288,5 +288,5 @@ def _mode_of(fact: object) -> str | None:
 
 def _checked_text(text: str) -> str:
     if not text.strip():
-        raise AdjudicationError("a guideline needs words; to remove one, take it back")
+        raise AdjudicationError("a guideline must not be empty; remove it instead")
     return text.strip()

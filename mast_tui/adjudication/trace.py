@@ -88,12 +88,12 @@ class Adjudication:
         if access is Access.HIDDEN:
             raise AdjudicationError(
                 f"{adjudicator} has not read {trace_id}: finish it first, or take it on as "
-                "adjudicator; labels made on it later are then a new pass"
+                "adjudicator; later labels on it then begin a new pass"
             )
         if access is Access.AGAIN:
             raise AdjudicationError(
-                f"{trace_id} is a repeat for {adjudicator}, to be labelled again: do that first, "
-                "or take it on as adjudicator, and it is none"
+                f"{adjudicator} is to label {trace_id} again: do that first, or take it on as "
+                "adjudicator, which cancels the repeat"
             )
         if not any(
             own_pass.kind is PassKind.ADJUDICATION or (own_pass.finished and own_pass.revealed_at)
@@ -171,7 +171,7 @@ class Adjudication:
             AdjudicationError: A conflict is about this mode, or the taxonomy has no such mode.
         """
         if any(mode == conflict.mode for conflict in conflicts):
-            raise AdjudicationError("that is the mode in question; take a side, or both")
+            raise AdjudicationError("this is the mode in conflict; take a side, or both")
         time = now()
         places = tuple(dict.fromkeys(conflict.where or WHOLE_TRACE for conflict in conflicts))
         decisions = (
@@ -243,7 +243,9 @@ class Adjudication:
             current = self._own_decision(item)
             if current is None or current != self._decision_in_force(item):
                 author = self._decision_in_force(item).decided_by
-                raise AdjudicationError(f"{author} decided this: decide it yourself to say why")
+                raise AdjudicationError(
+                    f"{author} decided this; decide it yourself to give a reason"
+                )
             if current.reason != reason.strip():
                 facts.append(Decided(item, current, replace(current, reason=reason.strip())))
         if facts:

@@ -25,7 +25,7 @@ from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import is_url
 
-_BLIND: Final = "an agent always works blind"
+_BLIND: Final = "agents always work blind"
 _CONFIGURATION_FILES: Final = {
     "claude-code": ".mcp.json",
     "codex": ".codex/config.toml",
@@ -55,7 +55,7 @@ class McpRequest:
 
 _RULES: Final = (
     OptionRule[McpRequest](
-        "name the agent with --annotator agent:NAME",
+        "give the agent's name: --annotator agent:NAME",
         when=lambda request: not request.skill and not request.common.annotator,
     ),
     OptionRule[McpRequest](
@@ -80,8 +80,8 @@ def mcp_command(request: McpRequest) -> None:
         return
     if request.common.workspace is not None and is_url(request.common.workspace):
         raise MastError(
-            "agents label in a workspace in a file; name one with --workspace PATH, and import "
-            "its labels into the server's"
+            "agents label only in workspace files; give --workspace PATH, and import its "
+            "labels into the server"
         )
     name = _agent_name(request.common.annotator or "")
     if request.configuration is not None:
@@ -118,7 +118,7 @@ def _server_module() -> Any:
         if (error.name or "").startswith("mast_tui"):
             raise
         raise MastError(
-            f"it needs an extra: pip install 'mast-tui[mcp]' ({error.name} is missing)"
+            f"{error.name} is missing; install it with: pip install 'mast-tui[mcp]'"
         ) from error
 
 
@@ -140,7 +140,7 @@ def _read_traces(paths: Iterable[Path]) -> list[Trace]:
         if report.failed is not None:
             say(f"mast-tui mcp: {report.path}: {report.failed}")
     if not traces:
-        raise MastError("there is no trace to annotate; name a file or folder of traces")
+        raise MastError("there is no trace to annotate; give a file or folder of traces")
     return traces
 
 

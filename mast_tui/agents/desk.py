@@ -45,7 +45,7 @@ DATA_NOTICE: Final = (
 )
 
 Row = TypeVar("Row")
-TraceId = Annotated[str, Meta(max_length=400, description="The id of a trace, of list_traces.")]
+TraceId = Annotated[str, Meta(max_length=400, description="The id of a trace, from list_traces.")]
 ModeName = Annotated[
     str, Meta(max_length=100, description="The code or slug of a failure mode, such as 1.3.")
 ]
@@ -57,7 +57,9 @@ NoteText = Annotated[str, Meta(max_length=4000)]
 First = Annotated[
     int, Meta(ge=1, le=1 << 40, description="The number of the first row; rows count from 1.")
 ]
-Count = Annotated[int, Meta(ge=1, le=MOST_ROWS, description="The most rows in the answer.")]
+Count = Annotated[
+    int, Meta(ge=1, le=MOST_ROWS, description="The maximum number of rows in the answer.")
+]
 
 
 class _ToolCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -88,7 +90,8 @@ class ReadSpansCall(_ToolCall, frozen=True):
     first: First = 1
     count: Annotated[int, Meta(ge=1, le=MOST_ROWS, description="The most spans.")] = 10
     offset: Annotated[
-        int, Meta(ge=0, le=1 << 40, description="Skip so many characters of the first span.")
+        int,
+        Meta(ge=0, le=1 << 40, description="The number of characters to skip in the first span."),
     ] = 0
 
 
@@ -282,7 +285,7 @@ class AgentDesk:
         """
         query = Query(request.pattern, regex=request.regex)
         matcher = query.matcher()
-        assert matcher is not None, "a pattern is not empty"
+        assert matcher is not None, "a pattern must not be empty"
         trace_ids = [*self._traces] if request.trace is None else [request.trace]
         hits: list[dict[str, Any]] = []
         searched_count = 0
@@ -382,7 +385,7 @@ class AgentDesk:
         # A blind viewer may see others' labels only on the traces that they have finished.
         own_traces = viewer.traces or frozenset()
         if not own_traces:
-            raise SessionError("finish a trace first: then its figures are shown")
+            raise SessionError("finish a trace first; its figures are shown then")
         viewer.reveal(own_traces)
         traces_by_annotator = labelled_traces(self._workspace, ref)
         excluded_names = self._workspace.outside_study(ref)
@@ -423,9 +426,9 @@ class AgentDesk:
         label_id = _find_label(session, mode.slug, target)
         if request.remove:
             if label_id is None:
-                raise SessionError("you have no such label here; my_labels lists yours")
+                raise SessionError("you have no such label on this trace; my_labels lists yours")
             return _change_report(session.remove_label(label_id).message, session)
-        message = "this label is there already"
+        message = "this label already exists"
         if label_id is None:
             message = session.toggle_label(mode.slug, target, suggestions_on_screen=False).message
             label_id = _find_label(session, mode.slug, target)
@@ -481,7 +484,7 @@ class AgentDesk:
         """
         trace = self._traces.get(trace_id)
         if trace is None:
-            raise SessionError("there is no such trace; list_traces has the ids")
+            raise SessionError("there is no such trace; list_traces lists the ids")
         read_fully(trace)
         return trace
 
@@ -619,7 +622,7 @@ def _page_answer(
 
 def _check_first(first: int, row_count: int) -> None:
     if first > max(1, row_count):
-        raise SessionError(f"'first' is {first}, and there are only {row_count}")
+        raise SessionError(f"'first' is {first}, but there are only {row_count}")
 
 
 def _find_label(session: Session, mode: str, target: Target) -> str | None:
@@ -697,7 +700,9 @@ def _quote_range(text: str, quote: str) -> tuple[int, int]:
     display_text = _display_text(text)
     start = display_text.find(quote)
     if start < 0:
-        raise SessionError("the quote does not occur in this span letter by letter; copy it")
+        raise SessionError(
+            "the quote is not in this span, character for character; copy it from the span"
+        )
     offsets = _display_offsets(text)
     quote_start = bisect_left(offsets, start + 1) - 1
     quote_end = bisect_left(offsets, start + len(quote))

@@ -87,13 +87,13 @@ def _call_result(desk: AgentDesk, tool: Tool, arguments: Mapping[str, Any]) -> C
     except msgspec.ValidationError as error:
         return _refusal_result(f"{tool.name}: {error}")
     except UnicodeEncodeError:
-        return _refusal_result("the arguments hold half a character (a lone surrogate)")
+        return _refusal_result("the arguments contain half a character (a lone surrogate)")
     except ChangedMeanwhile:
-        return _refusal_result("the work on this trace has changed meanwhile; call again")
+        return _refusal_result("the work on this trace has changed; call again")
     except MastError as error:
         return _refusal_result(str(error))
     except OSError as error:
-        return _refusal_result(f"the trace cannot be read any more: {error.strerror}")
+        return _refusal_result(f"the trace can no longer be read: {error.strerror}")
     return CallToolResult(content=[_json_content(document)])
 
 

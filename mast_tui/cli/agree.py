@@ -240,8 +240,8 @@ def _with_thresholds(
     }
     if not calibration_traces:
         raise click.ClickException(
-            "no calibration trace has a verdict of people; 'mast-tui study set --split 0.5,0.2,0.3'"
-            " keeps some traces apart for --thresholds"
+            "no calibration trace has a person's verdict; 'mast-tui study set --split "
+            "0.5,0.2,0.3' sets traces aside for --thresholds"
         )
     thresholds = fit_thresholds(input_on_traces(judged_input, calibration_traces))
     document = thresholds_json(judged_input, thresholds, calibration_traces)
@@ -372,25 +372,29 @@ class AgreeRequest:
     thresholds: bool = options.option(
         "--thresholds",
         is_flag=True,
-        help="With --judge: its findings count from a confidence on that is fitted for each mode "
-        "on the calibration traces of 'study set --split', and it is measured on all others.",
+        help="With --judge: count a finding only from a confidence that is fitted for each mode on "
+        "the calibration traces of 'study set --split', and measure the judge on all other "
+        "traces.",
     )
     which: Which = options.which_pass(
-        help="The first reading, before anybody saw the others, or the last one.", default="1"
+        help="The first pass, made before others' labels were visible, or the last one.",
+        default="1",
     )
-    rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
+    rounds: int = options.rounds(
+        help="The number of resamples of the traces; 0 gives no intervals."
+    )
     seed: int = options.seed()
     no_spans: bool = options.option("--no-spans", is_flag=True, help="Leave out where labels are.")
     time: bool = options.option(
         "--time",
         is_flag=True,
-        help="Show the minutes per trace and label with and without suggestions instead, and how "
+        help="Show instead the minutes per trace and label with and without suggestions, and how "
         "much more often people say present where a judge suggests it.",
     )
     mode: str | None = options.option(
         "--traces",
         metavar="MODE",
-        help="List the traces behind the figures of a mode instead, the disagreements first.",
+        help="List instead the traces behind the figures of a mode, disagreements first.",
     )
     csv_file: Path | None = options.report_file(
         "--csv", help="Also write every figure as one row of a CSV file."
@@ -398,7 +402,7 @@ class AgreeRequest:
     markdown: str | None = options.option(
         "--markdown",
         metavar="OUT|-",
-        help="Also write tables for a paper; - prints them instead of the text.",
+        help="Also write the tables as Markdown; - prints them instead of the text.",
     )
     latex_file: Path | None = options.report_file("--latex", help="Also write the tables as LaTeX.")
     html_file: Path | None = options.report_file(
@@ -407,7 +411,7 @@ class AgreeRequest:
     methods: bool = options.option(
         "--methods",
         is_flag=True,
-        help="Print a paragraph for the methods section of a paper instead.",
+        help="Print instead a paragraph for the methods section of a paper.",
     )
     records: bool = options.option(
         "--records",
@@ -449,17 +453,17 @@ _RULES: Final = (
         when=lambda request: len(request.judges) > 2,
     ),
     OptionRule[AgreeRequest](
-        "--against is the reference for a judge; name the judge with --judge",
+        "--against is the reference for a judge; give the judge with --judge",
         options=("--against",),
         needs=("--judge",),
     ),
     OptionRule[AgreeRequest](
-        "--shards hold the verdicts of one judge; name it with --judge",
+        "--shards contains the verdicts of one judge; give its name with --judge",
         options=("--shards",),
         when=lambda request: len(request.judges) != 1,
     ),
     OptionRule[AgreeRequest](
-        "--gold selects the gold labels that a judge is compared with; name the judge with "
+        "--gold selects the gold labels that a judge is compared with; give the judge with "
         "--judge, and leave out --against",
         options=("--gold",),
         when=lambda request: not request.judges or request.against not in (None, "gold"),
@@ -475,12 +479,12 @@ _RULES: Final = (
         when=lambda request: request.markdown == "-",
     ),
     OptionRule[AgreeRequest](
-        "--thresholds are those of one judge; name it with --judge",
+        "--thresholds needs a judge; give it with --judge",
         options=("--thresholds",),
         when=lambda request: len(request.judges) != 1,
     ),
     OptionRule[AgreeRequest](
-        "--time shows figures of its own; leave out {other}",
+        "--time shows other figures; leave out {other}",
         options=("--time",),
         excludes=(
             "--judge",
@@ -511,7 +515,7 @@ _RULES: Final = (
         when=lambda request: request.markdown == "-",
     ),
     OptionRule[AgreeRequest](
-        "--traces lists traces and writes no files; leave these out",
+        "--traces writes no files; leave out the options that do",
         options=("--traces",),
         excludes=("--csv", "--markdown", "--latex", "--html"),
     ),
@@ -573,6 +577,9 @@ def agree_command(request: AgreeRequest) -> None:
             if note.reason == "few_annotators":
                 say(note.text)
     document = agreement_json(figures) | visibility
+    if not figures.compares_someone:
+        # Every table would have a reason in place of each figure.
+        report = replace(report, sections=(), facts=())
     output = ReportOutput(request.files, request.stdout)
     output.show(report, document, outputs, figures.figures)
 
@@ -852,7 +859,7 @@ def _trace_count_text(document: Mapping[str, Any]) -> str:
     """Return the number of traces as text, and how many of them have a disagreement."""
     traces = document["traces"]
     if not traces:
-        return "no trace has verdicts on it by two of the compared annotators"
+        return "no trace has verdicts on this mode by two of the compared annotators"
     differing = sum(row["disagreement"] > 0 for row in traces)
     return f"{counted(len(traces), 'trace')}, {differing} with a disagreement"
 

@@ -87,7 +87,9 @@ def _read_trace(name: str) -> Trace:
     else:
         path = trace_path(name) if is_url(name) else file_or_record(name)
     if not path.exists():
-        raise click.ClickException(f"{path}: no such file; name a trace, or FILE#1 for its second")
+        raise click.ClickException(
+            f"{path}: no such file; give a trace, or FILE#1 for the second trace of a file"
+        )
     report = read_file(path, named=True)
     if record is not None:
         report = only_records(report, (record,))
@@ -96,7 +98,7 @@ def _read_trace(name: str) -> Trace:
     if len(report.traces) > 1:
         last = len(report.traces) - 1
         raise click.ClickException(
-            f"{path}: holds {last + 1} traces; name one of them, {path}#0 to #{last}"
+            f"{path}: contains {last + 1} traces; give one of them, {path}#0 to #{last}"
         )
     trace = report.traces[0]
     read_fully(trace)

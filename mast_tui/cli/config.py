@@ -80,11 +80,11 @@ def _configuration_json(
         model: {"input": price.input, "output": price.output}
         for model, price in configuration.judge.prices.items()
     }
+    dotted_keys = (field.dotted_key for field in setting_fields())
     return {
         "path": str(configuration.path),
         "found": configuration.path.exists(),
-        "annotator": configuration.annotator,
-        "theme": configuration.theme,
+        **{key[0]: _setting_value(configuration, key) for key in dotted_keys if len(key) == 1},
         "keys": {
             "preset": configuration.preset,
             "actions": {setting.name: setting.keys for setting in keys},
@@ -99,7 +99,7 @@ def _configuration_json(
 
 def _configuration_lines(configuration: Configuration, keys: Sequence[KeySetting]) -> Iterator[str]:
     """Yield the lines of a configuration file, with a comment on each setting."""
-    missing_text = "" if configuration.path.exists() else " (there is no such file yet)"
+    missing_text = "" if configuration.path.exists() else " (this file does not exist yet)"
     yield f"# {configuration.path}{missing_text}"
     current_table = ""
     for field in setting_fields():

@@ -153,9 +153,7 @@ def convert_command(request: ConvertRequest) -> int:
                 yield line
                 trace_count += 1
         if trace_count == 0:
-            raise click.ClickException(
-                "there are no traces to write; 'mast-tui inspect' shows what the files are"
-            )
+            raise click.ClickException("there are no traces to write; see 'mast-tui inspect'")
 
     outputs = Outputs(
         ReplacementRules(

@@ -32,7 +32,7 @@ class _AppCommand(click.Command):
         with formatter.section("Commands"):
             formatter.write_dl(rows)
         formatter.write_paragraph()
-        formatter.write_text("A path that is named like a command is given as ./judge.")
+        formatter.write_text("Write a path that is named like a command as ./judge.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

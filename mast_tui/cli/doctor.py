@@ -75,7 +75,9 @@ class DoctorRequest:
     """The options of ``mast-tui doctor``."""
 
     offline: bool = options.option(
-        "--offline", is_flag=True, help="Ask no model server, so that nothing leaves the machine."
+        "--offline",
+        is_flag=True,
+        help="Do not contact the model server; nothing leaves the machine.",
     )
     common: CommonOptions = options.common(
         annotator=_NO_LABELS_REFUSAL,
@@ -140,7 +142,7 @@ def _check_terminal() -> Check:
     if not sys.stdout.isatty():
         return Check("terminal", CheckState.NOTE, f"{description}; the output is not a terminal")
     if name in ("", "dumb"):
-        hint = "set TERM to what your terminal is, such as xterm-256color"
+        hint = "set TERM to the type of your terminal, such as xterm-256color"
         return Check("terminal", CheckState.WRONG, description, hint)
     if size.columns < MIN_SIZE[0] or size.lines < MIN_SIZE[1]:
         return Check(
@@ -171,12 +173,10 @@ def _check_encoding() -> Check:
 def _check_colours() -> Check:
     """Check which colours the terminal can show."""
     if os.environ.get("NO_COLOR"):
-        return Check(
-            "colours", CheckState.NOTE, "NO_COLOR is set: none are used, signs say the same"
-        )
+        return Check("colours", CheckState.NOTE, "off, as NO_COLOR is set; symbols show the same")
     system = Console().color_system
     if system is None:
-        return Check("colours", CheckState.NOTE, "none; signs say the same")
+        return Check("colours", CheckState.NOTE, "none; symbols show the same")
     if system == "standard":
         hint = "if your terminal has more, set TERM=xterm-256color or COLORTERM=truecolor"
         return Check("colours", CheckState.NOTE, _COLOURS[system], hint)
@@ -220,7 +220,7 @@ def _check_settings() -> Check:
     """Check that the settings can be read."""
     configuration, _keys = settings_in_use()
     if configuration.problem is not None:
-        hint = "the app uses the default of what is wrong; `mast-tui config` lists every setting"
+        hint = "the app uses defaults for wrong settings; `mast-tui config` lists every setting"
         return Check("settings", CheckState.WRONG, configuration.problem, hint)
     suffix = "" if configuration.path.exists() else ": no such file, all defaults"
     return Check("settings", CheckState.WORKS, f"{configuration.path}{suffix}")
@@ -250,13 +250,16 @@ def _check_workspace(location: str | None) -> Check:
         distrust = why_not_trusted(path) if location is None else None
         if distrust is not None:
             return Check(
-                "workspace", CheckState.WRONG, f"{path}: {distrust}", "name it with --workspace"
+                "workspace", CheckState.WRONG, f"{path}: {distrust}", "give it with --workspace"
             )
         summary = _workspace_summary(Workspace.open(path, create=False))
     except MastError as error:
         return Check("workspace", CheckState.WRONG, str(error))
     if is_on_network(path):
-        hint = "only one person at a time can use it safely; others need their own, and merge"
+        hint = (
+            "only one person at a time can use it safely; others need their own workspace, to "
+            "merge later"
+        )
         return Check("workspace", CheckState.NOTE, f"{summary}, on a network file system", hint)
     return Check("workspace", CheckState.WORKS, summary)
 
@@ -267,16 +270,16 @@ def _workspace_summary(workspace: Workspace) -> str:
         workspace.check()
         events = workspace.event_count()
         traces = len(workspace.traces())
-    return f"{workspace.name}: {counted(traces, 'trace')}, {counted(events, 'event')}, whole"
+    return f"{workspace.name}: {counted(traces, 'trace')}, {counted(events, 'event')}, intact"
 
 
 def _check_new_workspace(path: Path) -> Check:
     """Check that a workspace can be created at a path."""
     nearest = next(parent for parent in path.absolute().parents if parent.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
-        hint = "work in a folder of your own, or name one with --workspace PATH"
+        hint = "work in your own folder, or give --workspace PATH"
         return Check("workspace", CheckState.WRONG, f"{nearest} is not writable", hint)
-    return Check("workspace", CheckState.WORKS, f"none yet; the first label makes {path}")
+    return Check("workspace", CheckState.WORKS, f"none yet; the first label creates {path}")
 
 
 def _check_model(offline: bool) -> Check:
@@ -284,7 +287,7 @@ def _check_model(offline: bool) -> Check:
     try:
         judge = read_judge_configuration()
         if judge.model is None:
-            return Check("model", CheckState.WORKS, "none is set; the rules judge without one")
+            return Check("model", CheckState.WORKS, "not set; the rules need none")
         if offline:
             return Check("model", CheckState.NOTE, f"{judge.model} at {judge.address()}, not asked")
         return asyncio.run(_ask_server(judge, judge.model))
@@ -307,7 +310,7 @@ async def _ask_server(judge: JudgeConfiguration, model: str) -> Check:
     if model in names:
         return Check("model", CheckState.WORKS, f"{model} at {address}")
     if not names:
-        hint = "it may judge all the same; test it with `mast-tui judge … --max-tokens-total`"
+        hint = "it may still work; test it with `mast-tui judge … --max-tokens-total`"
         return Check("model", CheckState.NOTE, f"{address} answers but lists no models", hint)
     further_text = f" and {len(names) - 5} more" if len(names) > 5 else ""
     description = f"{address} has no {model}; it has {', '.join(names[:5])}{further_text}"

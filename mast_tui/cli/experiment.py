@@ -61,12 +61,12 @@ class ExperimentRequest:
         "--arm",
         multiple=True,
         metavar="NAME=PATH",
-        help="An arm by the file or folder of its runs; once for each arm.",
+        help="An arm, as the file or folder of its runs; repeat it for each arm.",
     )
     baseline: str | None = options.option(
         "--baseline",
         metavar="VALUE",
-        help="The arm that the others are compared with; by default the first one.",
+        help="The arm that the others are compared with. Default: the first one.",
     )
     labels: str = options.option(
         "--labels",
@@ -86,30 +86,29 @@ class ExperimentRequest:
         "--mode",
         multiple=True,
         metavar="CODE",
-        help="A mode to test that was named beforehand; p-values are adjusted over these modes "
-        "alone.",
+        help="A mode chosen beforehand for the test; p-values are adjusted over these modes only.",
     )
     change: float = options.option(
         "--change",
         type=click.FloatRange(0, 100, min_open=True),
         default=20.0,
         show_default=True,
-        help="The change, in points, to plan for.",
+        help="The change to plan for, in percentage points.",
     )
     without_power: bool = options.option(
-        "--without-power", is_flag=True, help="Leave out planning, which takes seconds."
+        "--without-power", is_flag=True, help="Leave out the planning, which takes some seconds."
     )
     cost: bool = options.option(
         "--cost",
         is_flag=True,
-        help="Compare tokens, minutes and money too; reads the files of the runs. Money is by the "
-        "prices of models in the configuration.",
+        help="Also compare tokens, minutes and cost; reads the files of the runs. Costs use the "
+        "model prices in the configuration.",
     )
     failed_below: float | None = options.option(
         "--failed-below",
         type=float,
         metavar="X",
-        help="Derive the outcome from the score: below X a run has failed.",
+        help="Derive the outcome from the score: a run below X has failed.",
     )
     seed: int = options.seed()
     html_file: Path | None = options.report_file("--html", help="Write it as a page.")
@@ -174,7 +173,7 @@ _RULES: Final = (
         excludes=("--arms",),
     ),
     OptionRule[ExperimentRequest](
-        "--judge goes with the gold; leave out --labels",
+        "--judge is used with the gold; leave out --labels",
         options=("--judge",),
         when=lambda request: request.labels != GOLD,
     ),

@@ -73,8 +73,8 @@ class ExportCommandRequest:
     allow_unordered: bool = options.option(
         "--allow-unordered",
         is_flag=True,
-        help="Export gold although the order of some labelled spans is unknown; then overlaps on "
-        "them are missed.",
+        help="Export gold even if the order of some labelled spans is unknown; overlaps on these "
+        "are missed.",
     )
     force: bool = options.force()
     common: CommonOptions = options.common()
@@ -88,8 +88,8 @@ class ExportCommandRequest:
 
 _RULES: Final = (
     OptionRule[ExportCommandRequest](
-        "export --format jsonl does not accept {option}: it holds the whole workspace, for backup "
-        "and merging; choose another format to look at labels",
+        "export --format jsonl does not accept {option}: it contains the whole workspace, for "
+        "backup and merging; use another format to export a part",
         options=(
             "--taxonomy",
             "--blind",
@@ -101,11 +101,11 @@ _RULES: Final = (
         when=lambda request: request.file_format == "jsonl",
     ),
     OptionRule[ExportCommandRequest](
-        "jsonl holds the whole workspace; leave out --labels",
+        "jsonl contains the whole workspace; leave out --labels",
         when=lambda request: request.file_format == "jsonl" and request.labels not in (None, "all"),
     ),
     OptionRule[ExportCommandRequest](
-        "{request.file_format} holds gold and its sources; use csv-long for other labels",
+        "{request.file_format} contains gold and its sources; use csv-long for other labels",
         when=lambda request: request.of_gold and request.labels not in (None, "gold"),
     ),
     OptionRule[ExportCommandRequest](
@@ -114,7 +114,7 @@ _RULES: Final = (
         when=lambda request: not request.of_gold,
     ),
     OptionRule[ExportCommandRequest](
-        "codebook holds no labels; leave out --labels",
+        "codebook contains no labels; leave out --labels",
         options=("--labels",),
         when=lambda request: request.file_format == "codebook",
     ),

@@ -73,10 +73,10 @@ class GuardBuildRequest:
         default="gold",
         show_default=True,
         metavar="gold|NAME",
-        help="Whose labels say which runs show a failure.",
+        help="The annotator whose labels decide which runs show a failure.",
     )
     output: Path | None = options.output(required=True, help="The file of guards to write.")
-    seed: int = options.seed(help="How the labelled traces are split in halves.")
+    seed: int = options.seed(help="The seed of the split of the labelled traces into halves.")
     force: bool = options.force()
     common: CommonOptions = options.common()
     as_json: bool = options.as_json()
@@ -97,9 +97,9 @@ def build_command(request: GuardBuildRequest) -> None:
     outputs.check(request.output)
     runs, missing = _labelled_runs(workspace, taxonomy, request.labels, viewer)
     if missing:
-        say(f"mast-tui guard: {counted(missing, 'labelled trace')} without a file at hand")
+        say(f"mast-tui guard: {counted(missing, 'labelled trace')} without an available file")
     if not runs:
-        raise MastError(f"no trace at hand has a verdict of {request.labels}")
+        raise MastError(f"no available trace has a verdict by {request.labels}")
     guards = tuple(_tested_guards(runs, taxonomy, request.seed))
     outputs.add(
         request.output,
@@ -190,7 +190,9 @@ def _labelled_runs(
         MastError: The workspace has no annotator of this name.
     """
     if labels not in ("gold", *(info.name for info in workspace.annotators())):
-        raise MastError(f"--labels {one_line(labels)}: there is no such annotator here")
+        raise MastError(
+            f"--labels {one_line(labels)}: there is no such annotator in this workspace"
+        )
     span_orders = SpanOrders(workspace)
     trace_of = traces_from_files(workspace)
     annotators = None if labels == "gold" else [labels]
@@ -324,8 +326,8 @@ def _reason_for_off(rates: TestedRates) -> str:
         if _false_alarm_bound(rates.false_alarms, n) <= MOST_FALSE_ALARMS
     )
     return (
-        f"{rates.runs} tested runs without the failure; with {rates.false_alarms} false alarms it "
-        f"takes {needed_runs}"
+        f"tested on {rates.runs} runs without the failure; with {rates.false_alarms} false "
+        f"alarms, {needed_runs} are needed"
     )
 
 
@@ -429,12 +431,12 @@ def hook_command(request: GuardHookRequest) -> None:
     hooks = settings.setdefault("hooks", {})
     stop_groups = hooks.setdefault("Stop", []) if isinstance(hooks, dict) else None
     if not isinstance(stop_groups, list):
-        raise MastError(f"{path}: 'hooks' or its 'Stop' is not what the agent expects; mend it")
+        raise MastError(f"{path}: 'hooks' or its 'Stop' is not what the agent expects; fix it")
     existing_hooks = [
         hook for group in stop_groups for hook in _items_of(_field_of(group, "hooks"))
     ]
     if any(_field_of(hook, "command") == entry["command"] for hook in existing_hooks):
-        print_line(f"{path}: the hook is there already")
+        print_line(f"{path}: the hook is already there")
         return
     stop_groups.append({"hooks": [entry]})
     outputs = Outputs(ReplacementRules(force=True))
@@ -463,9 +465,9 @@ def _read_settings(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        raise MastError(f"{path}: not JSON ({error}); mend or move it") from None
+        raise MastError(f"{path}: not JSON ({error}); fix or move it") from None
     if not isinstance(settings, dict):
-        raise MastError(f"{path}: not a JSON object; mend or move it")
+        raise MastError(f"{path}: not a JSON object; fix or move it")
     return settings
 
 
@@ -517,5 +519,5 @@ def _stop_event(text: str) -> Mapping[str, Any]:
     path = _field_of(event, "transcript_path")
     is_path = isinstance(path, str) and path and "\0" not in path and path.isprintable()
     if not isinstance(event, dict) or not is_path:
-        raise MastError("stdin has no event of a stop hook with a 'transcript_path'")
+        raise MastError("stdin contains no stop hook event with a 'transcript_path'")
     return event

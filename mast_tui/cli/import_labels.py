@@ -72,7 +72,7 @@ class ImportCommandRequest:
         "of a crosswalk that comes with the package, such as trail-to-mast).",
     )
     skip_errors: bool = options.option(
-        "--skip-errors", is_flag=True, help="Skip wrong rows and import the rest."
+        "--skip-errors", is_flag=True, help="Skip invalid rows and import the rest."
     )
     replace: tuple[str, ...] = options.option(
         "--replace",
@@ -84,7 +84,7 @@ class ImportCommandRequest:
     allow_new: bool = options.option(
         "--allow-new",
         is_flag=True,
-        help="Accept traces and annotators that a workspace with other ones does not know.",
+        help="Accept new traces and annotators in a workspace that already has some.",
     )
     judges_finished: bool = options.option(
         "--finished",
@@ -141,7 +141,7 @@ _RULES: Final = (
         excludes=("--undo",),
     ),
     OptionRule[ImportCommandRequest](
-        "name the files to import, or give --list or --undo", needs=("files", "--list", "--undo")
+        "give the files to import, or --list or --undo", needs=("files", "--list", "--undo")
     ),
     OptionRule[ImportCommandRequest](
         "jsonl files contain names and taxonomies; leave out other options",
@@ -160,7 +160,7 @@ _RULES: Final = (
         when=lambda request: request.file_format not in (None, "csv-long"),
     ),
     OptionRule[ImportCommandRequest](
-        "--replace is for jsonl; other formats change nobody's work",
+        "--replace is for jsonl; other formats never change existing work",
         options=("--replace",),
         when=lambda request: request.file_format not in (None, "jsonl"),
     ),
@@ -188,10 +188,10 @@ def import_command(request: ImportCommandRequest) -> int:
             return _import_shards(shards, request)
     if request.where or request.sample is not None:
         raise click.UsageError(
-            f"--where and --sample are for shards, and there are none in {request.files[0]}"
+            f"--where and --sample are for shards, but {request.files[0]} contains none"
         )
     if request.file_format is None:
-        raise click.UsageError("name the format of the files: --format F")
+        raise click.UsageError("give the format of the files: --format F")
     for file in request.paths:
         if not file.exists():
             raise click.ClickException(f"{file}: no such file")
@@ -262,8 +262,8 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
         say(f"mast-tui import: {_remedies_text(applied.problems, has_good_rows=has_good_rows)}")
     if not applied.finished:
         say(
-            "mast-tui import: other work changed the workspace meanwhile, so these were left out "
-            "and the import is not finished; fix them and import it again"
+            "mast-tui import: the workspace changed meanwhile, so these were left out and the "
+            "import is not finished; fix them and import again"
         )
     _print_import(document, map(changes_in_words, applied.people), request.as_json)
     return 0 if applied.written and applied.finished else 1
@@ -406,9 +406,9 @@ def _remedies_text(problems: Iterable[RowProblem], *, has_good_rows: bool) -> st
     if Remedy.FIX_ROW in remedies:
         sentences.append("Fix the rows")
     if has_good_rows:
-        sentences.append("--skip-errors imports the other rows")
+        sentences.append("use --skip-errors to import the other rows")
     if Remedy.ALLOW_NEW in remedies:
-        sentences.append("--allow-new accepts new names")
+        sentences.append("use --allow-new to accept new names")
     return ". ".join(sentences)
 
 
@@ -440,12 +440,12 @@ def _import_summary(document: Mapping[str, Any]) -> str:
         events_text = counted(new_count, "new event")
         if known_count:
             verb = "was" if known_count == 1 else "were"
-            events_text += f", {known_count:,} {verb} in the workspace already"
+            events_text += f", {known_count:,} {verb} already in the workspace"
     else:
         events_text = "Nothing is new"
         if known_count:
             verb = "was" if known_count == 1 else "were"
-            events_text += f": {counted(known_count, 'event')} {verb} in the workspace already"
+            events_text += f": {counted(known_count, 'event')} {verb} already in the workspace"
     return (
         f"{events_text}. {subject} {content_text} by {names_text} on {traces_text}{taxonomies_text}"
     )

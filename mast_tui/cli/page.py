@@ -40,7 +40,7 @@ class PageRequest:
         help="The file to write; a folder where the paths hold several runs.", required=True
     )
     markdown: bool = options.option(
-        "--markdown", is_flag=True, help="Write Markdown in place of a page."
+        "--markdown", is_flag=True, help="Write Markdown instead of HTML."
     )
     pseudonyms: bool = options.pseudonyms()
     redact: bool = options.redact()
@@ -108,9 +108,7 @@ def _readable_traces(paths: tuple[Path, ...]) -> tuple[list[Trace], int]:
             if len(trace):
                 traces.append(trace)
     if not traces:
-        raise click.ClickException(
-            "there are no traces to write; 'mast-tui inspect' says what the files are"
-        )
+        raise click.ClickException("there are no traces to write; see 'mast-tui inspect'")
     return traces, failed
 
 

@@ -129,7 +129,7 @@ def _ask_name(workspace: Workspace, study: Study | None) -> str:
     """
     participants = "" if study is None else ", ".join(map(one_line, study.participants))
     if not sys.stdin.isatty():
-        hint = f"the study has {participants}" if participants else "no annotator is known"
+        hint = f"the study has {participants}" if participants else "the annotator is unknown"
         raise click.UsageError(f"{hint}; give your name with --annotator NAME")
     if participants:
         click.echo(f"In this study: {participants}.")
@@ -221,7 +221,7 @@ class LineReader:
         self._lines = lines
         title = one_line(self._trace.path.name)
         self._say(f"{title}, {counted(len(self._trace), 'span')}, as {self._session.annotator}.")
-        self._say("? lists the keys; each line is ended by Enter.")
+        self._say("? lists the keys; end each line with Enter.")
         self._show_span()
         for line in lines:
             if line in ("q", "Q"):
@@ -292,7 +292,7 @@ class LineReader:
         next_line = next(self._remaining_lines, None)
         if next_line is not None:
             self._remaining_lines = chain([next_line], self._remaining_lines)
-            self._say("d has more of this text")
+            self._say("d shows more of this text")
         elif not lines:
             self._say("The text ends here")
         if next_line is None:
@@ -488,7 +488,7 @@ class LineReader:
                 f"{counted(unread, 'span')} {verb} not read. Modes without a verdict: o leaves "
                 "them open,"
             )
-            self._say("j sets them absent, as you have judged the whole trace; any other goes back")
+            self._say("j sets them absent, as judged on the whole trace; any other key goes back")
             key = next(self._lines, "")
             if key not in ("o", "j"):
                 self._say("Not finished")

@@ -90,7 +90,7 @@ class ReportRequest:
         "--failed-below",
         type=float,
         metavar="X",
-        help="Derive the outcome from the score: below X a trace has failed.",
+        help="Derive the outcome from the score: a trace below X has failed.",
     )
     compare: str | None = options.option(
         "--compare",

@@ -21,7 +21,7 @@ from mast_tui.traces.model import SpanKind
 from mast_tui.traces.search.file_search import Hit, ManyFilesSearch, NotSearched, Query
 from mast_tui.traces.search.pattern import InvalidPattern
 
-_NOTHING_HIDDEN: Final = "it shows neither outcomes nor labels, so there is nothing to hide"
+_NOTHING_HIDDEN: Final = "it shows no outcomes or labels, so there is nothing to hide"
 _KINDS: Final = {kind.value.replace("_", "-"): kind.value for kind in SpanKind}
 
 
@@ -79,7 +79,7 @@ def search_command(request: SearchRequest) -> int:
         failed=request.failed,
     )
     if query == Query():
-        raise click.UsageError("an empty PATTERN needs --tool, --agent, --kind or --failed with it")
+        raise click.UsageError("an empty PATTERN needs --tool, --agent, --kind or --failed")
     try:
         query.matcher()
     except InvalidPattern as error:

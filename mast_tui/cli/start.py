@@ -202,7 +202,7 @@ def _missing_path_text(path: str) -> str:
     matches = get_close_matches(path, COMMANDS, n=1)
     if matches:
         return f"no such file or folder, and no command; did you mean 'mast-tui {matches[0]}'?"
-    return "no such file or folder; name a trace, a folder of traces or a command"
+    return "no such file or folder; give a trace, a folder of traces or a command"
 
 
 def words_of(error: OSError) -> str:

@@ -102,7 +102,7 @@ def read_assignments(path: Path, study: Study) -> Mapping[str, tuple[str, ...]]:
             problem = f"trace {trace_id!r} is not in the study; add it with mast-tui study add"
         elif name not in study.annotators:
             problem = (
-                f"{name!r} is no annotator of the study; add one with mast-tui study join; "
+                f"{name!r} is not an annotator of the study; add one with mast-tui study join; "
                 f"there are {', '.join(study.annotators)}"
             )
         elif name in names_by_trace.get(trace_id, {}):
@@ -178,7 +178,7 @@ class StudySetRequest:
         "default.",
     )
     adjudicators: str | None = options.option(
-        "--adjudicators", metavar="C,…", help="Who decides where annotators differ."
+        "--adjudicators", metavar="C,…", help="The people who decide where annotators differ."
     )
     per_trace: int | None = options.option(
         "--per-trace",
@@ -211,9 +211,8 @@ class StudySetRequest:
     split: str | None = options.option(
         "--split",
         metavar="D,C,T",
-        help="Keep three shares of all traces apart, once and for all: development, which may "
-        "teach a judge; calibration, to fit its thresholds; and test, to measure it. Such as "
-        "0.5,0.2,0.3.",
+        help="Permanently divide all traces into three shares, such as 0.5,0.2,0.3: development, "
+        "which may teach a judge; calibration, to fit its thresholds; test, to measure it.",
     )
     open_modes: OpenModes | None = options.option(
         "--open-modes",
@@ -255,7 +254,7 @@ class StudySetRequest:
         "--redact-file",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Mask also what the patterns of this file find, one per line.",
+        help="Also mask what the patterns in this file match, one per line.",
     )
     common: CommonOptions = options.common()
     as_json: bool = options.as_json()
@@ -357,8 +356,8 @@ class StudyAddRequest:
     judge: str | None = options.option(
         "--judge",
         metavar="NAME",
-        help="Prefer traces whose labels would be most informative, by this judge's answers. The "
-        "chances are stored, and prevalences over all traces are weighted by them.",
+        help="Prefer traces whose labels would be most informative, judging by this judge's "
+        "answers. The chances are stored, and weight prevalences over all traces.",
     )
     mode: str | None = options.option(
         "--mode",
@@ -378,7 +377,7 @@ _ADD_RULES: Final = (
         needs=("--sample",),
     ),
     OptionRule[StudyAddRequest](
-        "--mode is for --judge: give both",
+        "--mode needs --judge",
         options=("--mode",),
         needs=("--judge",),
     ),
@@ -399,7 +398,7 @@ def add_command(request: StudyAddRequest) -> None:
     previous = workspace.study(taxonomy.ref)
     if previous is None:
         raise click.ClickException(
-            f"there is no study under {taxonomy.ref} in the workspace; begin one with "
+            f"there is no study under {taxonomy.ref} in the workspace; set one up with "
             "mast-tui study set"
         )
     if request.judge is not None:
@@ -465,9 +464,10 @@ class StudyMemberRequest:
 @study_command.command("leave")
 @options.takes(StudyMemberRequest)
 def leave_command(request: StudyMemberRequest) -> None:
-    """Remove NAME: their finished traces stay, the rest goes to the others.
+    """Remove NAME; the others get the unfinished traces.
 
-    Each trace goes to the annotator with the fewest. 'study join NAME' adds them again.
+    Finished traces stay NAME's. Each other trace goes to the annotator with the fewest. 'study join
+    NAME' adds NAME again.
     """
     _change_people(request.name, request.plan, without_annotator)
 
@@ -475,10 +475,10 @@ def leave_command(request: StudyMemberRequest) -> None:
 @study_command.command("release")
 @options.takes(StudyMemberRequest)
 def release_command(request: StudyMemberRequest) -> None:
-    """Give the traces that NAME has not finished to the others; NAME stays, and gets traces of
-    later batches.
+    """Give the unfinished traces of NAME to the others.
 
-    Each trace goes to the annotator with the fewest.
+    NAME stays in the study and gets traces of later batches. Each trace goes to the annotator with
+    the fewest.
     """
     _change_people(request.name, request.plan, with_released_traces)
 
@@ -666,10 +666,10 @@ def _trace_ids(workspace: Workspace, paths: Sequence[Path]) -> tuple[str, ...]:
     ids: set[str] = set()
     for report in scan(paths):
         if report.format is None and report.path in paths:
-            say(f"{report.path}: no trace is recognised in it; see mast-tui inspect")
+            say(f"{report.path}: contains no known trace; see mast-tui inspect")
         ids.update(register_open_trace(workspace, trace) for trace in report.traces)
     if not ids:
-        raise click.ClickException("there is no trace under the paths given")
+        raise click.ClickException("the paths contain no traces")
     keep_missing_indices(workspace)
     return tuple(sorted(ids))
 
@@ -731,4 +731,4 @@ def _print_study(workspace: Workspace, study: Study, *, changed: bool, as_json: 
     print_plan(study)
     if not study.traces:
         say("the study has no traces yet; add some with mast-tui study add PATH")
-    print_line("mast-tui study show shows everybody's progress")
+    print_line("see everyone's progress with mast-tui study show")

@@ -34,7 +34,7 @@ _QUEUE_KINDS = ("mine", "disagreements", "judge", "unsure", "changed", "worth", 
 _OPEN_KINDS = ("mine", "worth", "sample")
 """The queues that reveal no labels of others."""
 
-STUDY_DECIDES_VISIBILITY: Final = "the study and the annotators' own choice say who works blind"
+STUDY_DECIDES_VISIBILITY: Final = "the study and the annotators choose who works blind"
 """The reason why a command on a study accepts neither ``--blind`` nor ``--assisted``."""
 
 
@@ -91,8 +91,8 @@ class StudyQueueRequest:
         type=click.Choice(_QUEUE_KINDS),
         default="mine",
         show_default=True,
-        help="Unfinished traces; traces where others or a judge differ (that you saw this is "
-        "recorded); where you said unsure; where the codebook has changed; traces most worth "
+        help="The kind of queue: unfinished traces; traces where others or a judge differ "
+        "(recorded as seen); with verdicts unsure; with a changed codebook; most worth "
         "labelling; or a sample of your traces.",
     )
     count: int = options.option(
@@ -109,7 +109,7 @@ class StudyQueueRequest:
 
 _QUEUE_RULES: Final = (
     OptionRule[StudyQueueRequest](
-        "name the annotator of the queue: --annotator NAME", needs=("--annotator",)
+        "give the annotator of the queue: --annotator NAME", needs=("--annotator",)
     ),
 )
 
@@ -134,8 +134,8 @@ def queue_command(request: StudyQueueRequest) -> None:
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     if viewer.named is not None and request.kind not in _OPEN_KINDS:
         raise click.ClickException(
-            f"--kind {request.kind} shows what others say, and records that {annotator} has seen "
-            f"it, but you are signed in as {viewer.name}"
+            f"--kind {request.kind} shows others' labels and records that {annotator} has seen "
+            f"them, but you are signed in as {viewer.name}"
         )
     items = queue(
         workspace, taxonomy, annotator, QueueKind(request.kind), n=request.count, seed=request.seed
@@ -187,7 +187,7 @@ def open_study(common: CommonOptions) -> tuple[Workspace, Taxonomy, Study]:
             return workspace, only_taxonomy, only_study
     if study is None:
         raise click.ClickException(
-            f"there is no study under {taxonomy.ref} in the workspace; begin one with "
+            f"there is no study under {taxonomy.ref} in the workspace; set one up with "
             "mast-tui study set --annotators A,B"
         )
     return workspace, taxonomy, study

@@ -64,13 +64,13 @@ if TYPE_CHECKING:
     from mast_tui.session import Viewer
 
 _TAXONOMY_REFUSAL: Final = "OLD and NEW name the taxonomies"
-_NO_LABELS_REFUSAL: Final = "it looks at taxonomies, not at labels"
+_NO_LABELS_REFUSAL: Final = "it reads taxonomies, not labels"
 _MODE_WIDTH: Final = 44
 """The most characters of a mode's name in a table."""
 
 _LEFT_REASONS: Final = {
     OWN_WORK: "has work under the new taxonomy that was not carried over",
-    GONE_ON: "was carried over before, and has gone on under the old taxonomy since",
+    GONE_ON: "was carried over before, and has changed under the old taxonomy since",
 }
 
 _LIST_LENGTH: Final = 20
@@ -199,8 +199,8 @@ class TaxonomyMigrateRequest:
         "--map",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="The map for modes without a namesake: TOML, JSON or CSV as for a crosswalk, "
-        "or the name of a crosswalk that comes with mast-tui.",
+        help="The map for modes whose slug is not in the new version: TOML, JSON or CSV as for a "
+        "crosswalk, or the name of a crosswalk that comes with mast-tui.",
     )
     dry_run: bool = options.option(
         "--dry-run", is_flag=True, help="Show the result, and write nothing."
@@ -216,12 +216,12 @@ class TaxonomyMigrateRequest:
 
 _MIGRATE_RULES: Final = (
     OptionRule[TaxonomyMigrateRequest](
-        "--undo undoes the last migration; leave the rest out",
+        "--undo undoes the last migration; leave out everything else",
         options=("--undo",),
         excludes=("old", "new", "--map", "--dry-run"),
     ),
     OptionRule[TaxonomyMigrateRequest](
-        "name two taxonomies: mast-tui taxonomy migrate OLD NEW --map FILE",
+        "give two taxonomies: mast-tui taxonomy migrate OLD NEW --map FILE",
         needs=("new", "--undo"),
     ),
 )
@@ -395,7 +395,7 @@ def _find_taxonomy(name: str, workspace: Workspace | None) -> Taxonomy:
     available.setdefault(mast.id, available[mast.ref])
     if name not in available:
         raise click.ClickException(
-            f"{name}: no such file, and no taxonomy of that name in the workspace; there are "
+            f"{name}: no such file and no such taxonomy in the workspace; there are "
             f"{', '.join(sorted(ref for ref in available if '@' in ref))}"
         )
     return available[name]
@@ -555,7 +555,7 @@ def _print_document(document: Mapping[str, Any], mapping: CodebookMap) -> None:
         f"({counted(len(entry['places']), 'place')})"
         for entry in document["look_again"]
     ]
-    _print_list("traces to look at again", look_again_lines, hidden["look_again"])
+    _print_list("traces to check again", look_again_lines, hidden["look_again"])
     dropped_title = "labels of dropped modes stay under the old taxonomy"
     _print_list(dropped_title, _label_lines(document["dropped"]), hidden["dropped"])
     left_lines = [
@@ -686,10 +686,12 @@ class TaxonomyAgreeRequest:
     annotators: str | None = options.option(
         "--annotators", metavar="A,B,…", help="The annotators to compare. Default: as for 'agree'."
     )
-    which: Which = options.which_pass(help="The first reading, or the last one.", default="1")
-    rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
+    which: Which = options.which_pass(help="The first pass, or the last one.", default="1")
+    rounds: int = options.rounds(
+        help="The number of resamples of the traces; 0 gives no intervals."
+    )
     seed: int = options.seed()
-    common: CommonOptions = options.common(taxonomy="VERSION names the taxonomies, the newest last")
+    common: CommonOptions = options.common(taxonomy="VERSION gives the taxonomies, the newest last")
     as_json: bool = options.as_json()
 
 
@@ -757,17 +759,17 @@ def _compared_taxonomies(workspace: Workspace, requested: Sequence[str]) -> list
         requested = [*old_refs, *(ref for ref in new_refs if ref not in old_refs)]
         if not requested:
             raise click.ClickException(
-                "no labels were migrated in this workspace; name the taxonomies to compare"
+                "no labels were migrated in this workspace; give the taxonomies to compare"
             )
     for name in requested:
         if name not in stored_by_ref:
             raise click.ClickException(
-                f"{name}: no taxonomy of that name in the workspace; there are "
+                f"{name}: no such taxonomy in the workspace; there are "
                 f"{', '.join(sorted(stored_by_ref))}"
             )
     # There are fewer than two, or one is named twice.
     if len(set(requested)) < max(2, len(requested)):
-        raise click.UsageError("name two different taxonomies at least")
+        raise click.UsageError("give at least two different taxonomies")
     return [stored_by_ref[name] for name in requested]
 
 

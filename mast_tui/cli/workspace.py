@@ -15,10 +15,10 @@ from mast_tui.cli.shared.common import open_on_server, open_workspace, print_jso
 from mast_tui.counts import counted
 from mast_tui.workspace import Workspace, is_url
 
-WHOLE_REFUSAL: Final = "it is about the whole workspace, for every user alike"
+WHOLE_REFUSAL: Final = "it concerns the whole workspace, and is the same for every user"
 """The reason why these commands accept no option about visibility."""
 
-_LOCATION_REFUSAL: Final = "the workspaces are named without an option"
+_LOCATION_REFUSAL: Final = "the workspaces are given without an option"
 
 
 @click.group()

@@ -82,19 +82,19 @@ class ExamRequest:
     set_name: str | None = options.option(
         "--set",
         metavar="SET",
-        help=f"{', '.join(SETS)}: the set whose files are the PATHs; or a file of labels "
-        "(csv-long) of the traces at the PATHs. Else gold, or an annotator of the workspace whose "
-        "labels count as the truth. Without it: figures that need no truth, of judges of the "
-        "workspace.",
+        help=f"The labels that count as the truth. With PATHs: {', '.join(SETS)} for that set's "
+        "files, or a csv-long file with labels of these traces. Without PATHs: gold or an "
+        "annotator of the workspace. Default: figures of the workspace's judges that need no "
+        "truth.",
     )
     judges: tuple[str, ...] = options.option(
         "--judge",
         multiple=True,
         required=True,
         metavar="NAME",
-        help="A candidate; repeat it for several: rules (they judge a set of files now), or a "
-        "judge of the workspace that has run, or whose answers were imported. Without a set: all "
-        "judges whose names begin with it; others are compared with the first that ran.",
+        help="A candidate; repeat it for several: rules (which judge a set of files now), or a "
+        "judge whose answers are in the workspace. Without a set: all judges whose names "
+        "begin with it; the others are compared with the first that ran.",
     )
     rule_names: str | None = options.option(
         "--rules", metavar="all|NAME,…", help="The rules that run; as for judge."
@@ -109,22 +109,26 @@ class ExamRequest:
     coverage: bool = options.option(
         "--coverage",
         is_flag=True,
-        help="Also measure sets of steps that contain the decisive step with 90 % probability: "
-        "how often they do, and which share of a run they take.",
+        help="Also measure sets of steps meant to contain the decisive step with 90 % probability: "
+        "how often they do, and what share of a run they take.",
     )
     keep: bool = options.option(
         "--keep",
         is_flag=True,
-        help="Also keep the set of each trace of the workspace, by the marks of the one --judge: "
-        "the app marks the steps, * goes through them, and the library sorts by their number. "
-        "Annotators who may not see what judges say do not see them.",
+        help="Also store the set of each trace of the workspace, from the findings of the one "
+        "--judge: the app marks the steps, * goes through them, and the library sorts by "
+        "their number. Annotators who may not see judges' findings do not see them.",
     )
-    rounds: int = options.rounds(help="Resamples of the traces behind the intervals; 0 gives none.")
+    rounds: int = options.rounds(
+        help="The number of resamples of the traces; 0 gives no intervals."
+    )
     seed: int = options.seed()
     markdown_file: Path | None = options.report_file(
-        "--markdown", help="Also write it as Markdown."
+        "--markdown", help="Also write the report as Markdown."
     )
-    html_file: Path | None = options.report_file("--html", help="Also write it as one page.")
+    html_file: Path | None = options.report_file(
+        "--html", help="Also write the report as one HTML page."
+    )
     latex_file: Path | None = options.report_file("--latex", help="Also write LaTeX tables.")
     csv_file: Path | None = options.report_file(
         "--csv", help="Also write every figure as one row of a CSV file."
@@ -160,7 +164,7 @@ _RULES: Final = (
         needs=("--set",),
     ),
     OptionRule[ExamRequest](
-        "--keep goes with --coverage, a --set of the workspace and one --judge",
+        "--keep needs --coverage, a --set of the workspace and one --judge",
         options=("--keep",),
         when=lambda request: not request.coverage or request.from_files or len(request.judges) != 1,
     ),
@@ -170,7 +174,7 @@ _RULES: Final = (
         when=lambda request: request.from_files,
     ),
     OptionRule[ExamRequest](
-        "--set {request.set_name} is of the workspace; leave out the PATHs",
+        "--set {request.set_name} is in the workspace; leave out the PATHs",
         options=("paths",),
         when=lambda request: not request.from_files,
     ),
@@ -180,12 +184,12 @@ _RULES: Final = (
         when=lambda request: len(set(request.judges)) < len(request.judges),
     ),
     OptionRule[ExamRequest](
-        "--rules is for --judge rules and a set of files",
+        "--rules needs --judge rules and a set of files",
         options=("--rules",),
         when=lambda request: not request.from_files or RULES not in request.judges,
     ),
     OptionRule[ExamRequest](
-        "--crosswalk is for the sets that are read from their own files",
+        "--crosswalk needs a set that is read from its own files",
         options=("--crosswalk",),
         when=lambda request: request.set_name not in SETS,
     ),
@@ -233,9 +237,7 @@ def exam_command(request: ExamRequest) -> None:
         assert workspace is not None
         exam = _read_workspace_set(workspace, request.set_name, request.common.taxonomy, may_see)
     if not exam.questions:
-        raise click.ClickException(
-            f"--set {request.set_name}: there is no labelled trace to ask about"
-        )
+        raise click.ClickException(f"--set {request.set_name}: no trace has labels")
     candidates = [
         rules_candidate(exam, rules)
         if workspace is None or name in judges_of_files
@@ -445,8 +447,8 @@ def _store_step_sets(
     sets = fit_sets(exam.questions, features, exam_answers, seed=seed)
     if sets is None or mean_share is None or chance_share is None:
         raise click.ClickException(
-            "--keep: the decisive or first failing step is known of "
-            f"{judge_coverage['runs']} runs, and {LEAST_RUNS} are needed"
+            f"--keep: {LEAST_RUNS} runs with a known decisive or first failing step are "
+            f"needed; there are {judge_coverage['runs']}"
         )
     find_trace = traces_from_files(workspace)
     traces = dict(exam.traces)
@@ -520,7 +522,7 @@ def _outputs_without_workspace(paths: Sequence[Path], force: bool) -> Outputs:
         if resolved_target.exists() and any(
             resolved_target == path or path in resolved_target.parents for path in set_paths
         ):
-            return "it is a part of the set, which is never overwritten"
+            return "it is part of the set, which is never overwritten"
         return None
 
     return Outputs(ReplacementRules(reason_to_keep, protected_kind, force))

@@ -106,7 +106,7 @@ def samples_figures(
         ValueError: There was only one reading.
     """
     if samples < 2:
-        raise ValueError(f"{samples} reading tells nothing of agreement")
+        raise ValueError(f"agreement needs two readings or more, not {samples}")
     repeated_counts: list[tuple[int, int]] = []
     constant_counts: list[tuple[int, int]] = []
     for shares in shares_by_trace:

@@ -356,8 +356,7 @@ def set_from_table(
     names = sorted({work.annotator for work in works})
     if len(names) != 1:
         raise ExchangeError(
-            f"{file}: the truth of an exam is one annotator's word, and here are those of "
-            f"{', '.join(names) or 'nobody'}"
+            f"{file}: expected the labels of one annotator, found {', '.join(names) or 'none'}"
         )
     read_trace = partial(_exam_trace, rules, frozenset(work.trace_id for work in works))
     traces: list[ExamTrace] = []

@@ -27,32 +27,32 @@ from mast_tui.reports.sentences import Values
 _JUDGE: Final = Column("judge", "judge", Kind.TEXT, keeps=102)
 _N: Final = Column("n", "n", Kind.COUNT, "traces asked about", keeps=95)
 _DECISIVE: Final = columns("""
-    step_0            | step   | share | the decisive step                   | 100
-    step_1            | ±1     | share | a step at most 1 off                | 60
-    step_3            | ±3     | share | a step at most 3 off                | 55
-    step_5            | ±5     | share | a step at most 5 off                | 50
-    agent             | agent  | share | the agent of the decisive step      | 99
-    category          | categ. | share | the category of the decisive step   | 90
-    step_and_category | both   | share | the decisive step and its category  | 80
-    published_step    | publ.  | share | the step, by the published scorer   | 70
+    step_0            | step   | share | the decisive step                      | 100
+    step_1            | ±1     | share | a step at most 1 off                   | 60
+    step_3            | ±3     | share | a step at most 3 off                   | 55
+    step_5            | ±5     | share | a step at most 5 off                   | 50
+    agent             | agent  | share | the agent of the decisive step         | 99
+    category          | categ. | share | the category of the decisive step      | 90
+    step_and_category | both   | share | the decisive step and its category     | 80
+    published_step    | publ.  | share | the step, by the published scorer      | 70
 """)
 _MATCH: Final = columns("""
-    what      | what      | text   |                                                | 101
-    true      | true      | count  | true ones                                      | 75
-    named     | named     | count  | named ones                                     | 75
-    right     | right     | count  | named ones that are true                       | 85
-    precision | precision | number | of what is named, how much is true             | 70
-    recall    | recall    | number | of what is true, how much is named             | 70
-    f1        | F1        | number | F1                                             | 100
+    what      | what      | text   |                                                 | 101
+    true      | true      | count  | true ones                                       | 75
+    named     | named     | count  | named ones                                      | 75
+    right     | right     | count  | named ones that are true                        | 85
+    precision | precision | number | the share of the named that is true             | 70
+    recall    | recall    | number | the share of the true that is named             | 70
+    f1        | F1        | number | F1                                              | 100
     per_trace | per trace | number | recall, mean over the traces (TRAIL's accuracy) | 80
 """)
 _LEVEL: Final = columns("""
-    level             | level   | text   |                                                | 101
-    n                 | n       | count  | traces asked about                             | 95
-    category          | categ.  | share  | the category of the decisive step              | 90
-    step_and_category | both    | share  | the decisive step and its category             | 80
-    f1                | F1      | number | F1 of the categories that show in a trace      | 85
-    joint             | F1 both | number | F1 of the marked places with their categories  | 75
+    level             | level   | text   |                                               | 101
+    n                 | n       | count  | traces asked about                            | 95
+    category          | categ.  | share  | the category of the decisive step             | 90
+    step_and_category | both    | share  | the decisive step and its category            | 80
+    f1                | F1      | number | F1 of the categories that show in a trace     | 85
+    joint             | F1 both | number | F1 of the marked places with their categories | 75
 """)
 _MATCH_TITLES: Final = {
     "location": "step",
@@ -63,19 +63,19 @@ _EXACT: Final = "0"
 """The distance of a step that is exactly right, as a key of the figures."""
 
 _COST: Final = columns("""
-    requests   | requests   | number | requests per trace     | 60
-    tokens_in  | tokens in  | count  | tokens in, per trace   | 80
-    tokens_out | tokens out | count  | tokens out, per trace  | 80
-    cost       | cost       | number | cost per trace         | 90
+    requests   | requests   | number | requests per trace                     | 60
+    tokens_in  | tokens in  | count  | tokens in, per trace                   | 80
+    tokens_out | tokens out | count  | tokens out, per trace                  | 80
+    cost       | cost       | number | cost per trace                         | 90
 """)
 _QUOTES: Final = columns("""
-    exact     | exact      | count | quotes to the letter                     | 70
-    spacing   | spacing    | count | quotes with other white space or case    | 60
-    reworded  | reworded   | count | quotes in other words                    | 60
-    in_parts  | in parts   | count | quotes with something left out           | 60
-    altered   | altered    | count | quotes that say something else           | 90
-    not_found | not found  | count | quotes that stand nowhere                | 90
-    unsorted  | found      | count | quotes found, nobody noted how           | 40
+    exact     | exact     | count | quotes found exactly                   | 70
+    spacing   | spacing   | count | quotes with other white space or case  | 60
+    reworded  | reworded  | count | quotes in other words                  | 60
+    in_parts  | in parts  | count | quotes with omissions                  | 60
+    altered   | altered   | count | quotes that say something else         | 90
+    not_found | not found | count | quotes not found                       | 90
+    unsorted  | found     | count | quotes found, match not recorded       | 40
 """)
 
 _COVERAGE: Final = columns("""
@@ -86,18 +86,18 @@ _COVERAGE: Final = columns("""
 """)
 
 _CONSISTENCY: Final = columns("""
-    samples      | readings | count  | readings of each trace                      | 60
-    again        | again    | number | of what one reading finds, found by another | 100
-    always       | always   | number | of what is found, found by every reading    | 80
-    quotes_found | quotes   | number | quotes found in the trace                   | 90
+    samples      | readings | count  | readings of each trace                     | 60
+    again        | again    | number | share of one reading's findings in another | 100
+    always       | always   | number | share of all findings in every reading     | 80
+    quotes_found | quotes   | number | quotes found in the trace                  | 90
 """)
 _PAIR: Final = columns("""
-    n        | n        | count  | traces judged by both                               | 95
-    verdicts | verdicts | number | verdicts that are the same                          | 100
-    modes    | modes    | number | of modes that either calls present, agreed on       | 95
-    places   | places   | number | of modes that both call present, in the same places | 85
-    step     | step     | number | the same decisive step                              | 80
-    set      | set otherwise | text |                                                  | 70
+    n        | n              | count  | traces judged by both                         | 95
+    verdicts | verdicts       | number | verdicts that are the same                    | 100
+    modes    | modes          | number | agreement on modes that either calls present  | 95
+    places   | places         | number | same places, for modes that both call present | 85
+    step     | step           | number | the same decisive step                        | 80
+    set      | other settings | text   |                                               | 70
 """)
 
 
@@ -148,8 +148,9 @@ def _coverage_section(document: Values) -> ReportSection | None:
     )
     notes = [
         Note(
-            "inside: runs whose set contains the decisive step, meant to be 90 %; share: steps "
-            "of a run that are in its set; by chance: that of sets of random steps.",
+            "inside: share of runs whose set contains the decisive step, meant to be 90 %; "
+            "share: share of a run's steps in its set; by chance: the same for sets of random "
+            "steps.",
             "coverage",
         )
     ]
@@ -161,14 +162,14 @@ def _coverage_section(document: Values) -> ReportSection | None:
     if large_sets:
         names = ", ".join(large_sets)
         notes.append(
-            Note(f"Sets of more than half the size by chance help little: {names}.", "poor_sets")
+            Note(f"Sets more than half as large as by chance help little: {names}.", "poor_sets")
         )
     if "look_here" in document:
         stored_sets = document["look_here"]
         notes.append(
             Note(
-                f"Kept for {counted(stored_sets['traces'], 'trace')} (sets {stored_sets['hash']}): "
-                "the app marks the steps in the timeline.",
+                f"Stored for {counted(stored_sets['traces'], 'trace')} (sets "
+                f"{stored_sets['hash']}): the app marks the steps in the timeline.",
                 "look_here",
             )
         )
@@ -199,10 +200,10 @@ def consistency_report(document: Values) -> Report:
         _interval_caption(document),
         (
             Note(
-                "again: of what one reading of a trace finds, the share that another finds too; "
-                "always: of all that is found, the share that every reading finds. Both want "
-                "--samples 2 or more. quotes: those that stand in the trace, in whatever form; "
-                "what was altered or left out does not count.",
+                "again: the share of one reading's findings that another reading has too; "
+                "always: the share of all findings in every reading. Both need "
+                "--samples 2 or more. quotes: the share found in the trace in any form except "
+                "altered.",
                 "steady",
             ),
         ),
@@ -224,10 +225,10 @@ def consistency_report(document: Values) -> Report:
             "",
             (
                 Note(
-                    "Where nothing that matters was set otherwise, as the size of windows, what "
-                    "differs is the judge's own unsteadiness. modes: twice the modes that both "
-                    "call present, over the modes that each does. step: of the traces in which "
-                    "either names a decisive step.",
+                    "If no setting that matters differs, such as the size of windows, the "
+                    "differences are the judge's own variation. modes: twice the number of modes "
+                    "that both call present, divided by the sum of the numbers that each calls "
+                    "present. step: share of the traces in which either names a decisive step.",
                     "beside",
                 ),
             ),
@@ -235,7 +236,7 @@ def consistency_report(document: Values) -> Report:
         sections.append(ReportSection("beside", "Asked otherwise", (pair_table,)))
     return Report(
         "exam",
-        "Exam without a truth",
+        "Exam without labels",
         f"{document['taxonomy']}: {counted(len(judges), 'judge')}.",
         tuple(sections),
         (),
@@ -245,7 +246,7 @@ def consistency_report(document: Values) -> Report:
 
 def _interval_caption(document: Values) -> str:
     return (
-        "In brackets 95 % intervals over the traces: Student's t and the jackknife, from 300 "
+        "In brackets: 95 % intervals over the traces: Student's t and the jackknife, from 300 "
         f"traces on the bootstrap (seed {document['bootstrap']['seed']})."
     )
 
@@ -306,13 +307,14 @@ def _decisive_section(document: Values, judges: Values) -> ReportSection | None:
             Column("named", "named", Kind.COUNT, "traces with any step named"),
         ),
         tuple(group for group in (tuple(rows), tuple(_baseline_rows(document))) if group),
-        "In brackets Wilson's 95 % intervals.",
+        "In brackets: Wilson's 95 % intervals.",
         (
             Note(
-                "step: the very step that the set calls decisive; ±k: at most k steps off. A trace "
-                "for which a judge names no step counts as wrong. Where it names several, the one "
-                "called decisive counts, else the one it is surest of, else the first. Below stand "
-                "judges that look at nothing: any step by chance, always the first, the last.",
+                "step: exactly the step that the set calls decisive; ±k: at most k steps off. "
+                "A trace for which a judge names no step counts as wrong. If it names "
+                "several, the one called decisive counts, else the one with the highest "
+                "confidence, else the first. The last rows are baselines: a random step, "
+                "always the first, always the last.",
                 "decisive",
             ),
             *_published_note(figures_by_judge),
@@ -339,9 +341,9 @@ def _published_note(figures_by_judge: Values) -> Iterator[Note]:
     )
     if shares_by_judge:
         yield Note(
-            "publ.: the share that the set's own scorer counts as right. It looks for the digits "
-            "of the true step in those of the named one, so that step 1 is found in 15. Compare "
-            "it with published figures only; step is exact."
+            "publ.: the share that the set's own scorer counts as right. It searches the "
+            "named step for the digits of the true one, so it finds step 1 in 15. Compare it "
+            "only with published figures; step is exact."
             + (f" They differ for {differing}." if differing else ""),
             "published_step",
         )
@@ -439,8 +441,8 @@ def _not_asked_notes(figures_by_judge: Values) -> Iterator[Note]:
     for name, figures in figures_by_judge.items():
         if figures["not_asked"]:
             yield Note(
-                f"{name} has not looked at {counted(figures['not_asked'], 'trace')} of the set; "
-                "they are left out of its figures.",
+                f"{name} has not judged {counted(figures['not_asked'], 'trace')} of the set; "
+                "its figures leave them out.",
                 "not_asked",
             )
 
@@ -475,7 +477,7 @@ def _cost_section(judges: Values) -> ReportSection | None:
         return None
     table = Table(
         "took",
-        "What a trace took, and how quotes were found",
+        "Cost per trace, and matches of quotes",
         (_JUDGE, *_COST, *_QUOTES),
         (tuple(rows),),
     )
@@ -497,20 +499,21 @@ def _report_notes(document: Values) -> Iterator[Note]:
     other_taxonomy = [name for name, judge in document["judges"].items() if not judge["categories"]]
     if other_taxonomy and {"decisive", "places"} & set(document["scored_by"]):
         yield Note(
-            f"In another taxonomy than the set speak {', '.join(other_taxonomy)}: their categories "
+            f"{', '.join(other_taxonomy)} use another taxonomy than the set; their categories "
             "do not count.",
             "other_taxonomy",
         )
     if document["modes"] is not None:
         yield Note(
-            f"A crosswalk makes modes of the set's categories. Only {', '.join(document['modes'])} "
-            "have one, so nothing else counts, of the set's or of a judge's.",
+            "A crosswalk translates the set's categories to modes. Only "
+            f"{', '.join(document['modes'])} can result; all other modes of the set or a judge "
+            "do not count.",
             "crosswalk",
         )
     if document["baselines"] is not None and not document["baselines"]["n"]:
         yield Note(
-            "The set's traces are not at hand, so nobody knows how many steps they have: there are "
-            "no baselines, and no agents.",
+            "The set's traces are not available, so their numbers of steps are unknown: there "
+            "are no baselines and no agents.",
             "no_traces",
         )
     for problem in document["problems"]:

@@ -154,8 +154,8 @@ def _check_characters(file: object, trace_id: str, *texts: str | None) -> None:
     except UnicodeEncodeError as error:
         half = f"U+{ord(error.object[error.start]):X}"
         raise ExchangeError(
-            f"{file}: {trace_id}: a text holds half a character ({half}) and cannot be kept; "
-            "nothing was written"
+            f"{file}: {trace_id}: a text contains half a character ({half}) and cannot be "
+            "saved; nothing was written"
         ) from None
 
 
@@ -474,13 +474,13 @@ class _CurrentPass:
         """Return the reason why facts cannot be added to the pass; None if they can."""
         if self.last_pass.finished:
             return (
-                "has finished this trace here, and the file says something else; import it under "
-                "another name with --annotator"
+                "has finished this trace here, and the file differs; import it under another "
+                "name with --annotator"
             )
         for fact in new_facts:
             match fact:
                 case SpanNoteSet(key) if key in self.notes:
-                    return f"the note on span {key!r} is another here"
+                    return f"the note on span {key!r} differs here"
                 case LabelAdded(label):
                     mode = label.mode
                     value = VerdictValue.PRESENT

@@ -26,12 +26,13 @@ _COUNTS: Final = (
     ("decisions_taken_back", "decision taken back", "decisions taken back"),
     ("guidelines_written", "guideline written", "guidelines written"),
     ("studies_set", "study set up or changed", "studies set up or changed"),
-    ("edited", "event here with another content", "events here with another content"),
+    ("edited", "event has other content here", "events have other content here"),
 )
 _OVERRULED: Final = {"decisions": "decision", "guidelines": "guideline", "studies": "study"}
 """The singular for each kind of entry in ``overruled``."""
 _SIGHT: Final = {True: "blind", False: "assisted"}
-_SIGHT_WORDS: Final = {True: "blind", False: "with suggestions shown"}
+_VISIBILITY_WORDS: Final = {True: "blind", False: "with suggestions shown"}
+"""By the setting of blind work."""
 
 
 def changes_to_dict(changes: PersonChanges) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def changes_in_words(changes: PersonChanges) -> str:
             noun = _OVERRULED[table] if count == 1 else table
             parts.append(f"{count} {noun} of {name} replaced")
     if changes.sight is not None:
-        parts.append(f"works {_SIGHT_WORDS[changes.sight]} from now on")
+        parts.append(f"works {_VISIBILITY_WORDS[changes.sight]} from now on")
     if not parts:
         verb = "changes" if changes.events == 1 else "change"
         parts.append(
@@ -73,13 +74,13 @@ def branches_in_words(people: Iterable[PersonChanges]) -> Iterator[str]:
             continue
         if changes.history is HistoryRelation.FORKED:
             yield (
-                f"{changes.annotator} went on in two copies: what either holds is kept; look at "
-                "what stands"
+                f"{changes.annotator}'s work was changed in two copies: both changes are kept; "
+                "check the result"
             )
         elif changes.history is HistoryRelation.APART:
             yield (
-                f"{changes.annotator} has worked here, and what the file holds does not go on from "
-                "that: both are kept; make sure that it is the same person"
+                f"{changes.annotator} has worked here and, separately, in the file: both are "
+                "kept; make sure that it is the same person"
             )
 
 
@@ -94,9 +95,9 @@ def refusal_in_words(file: object, people: Iterable[PersonChanges]) -> str:
     names = dict.fromkeys(name for changes in refused for name in changes.needs)
     options = " ".join(f"--replace {_quoted_name(name)}" for name in names)
     return (
-        f"{file} was edited, or would replace work that is here: "
-        f"{'; '.join(map(changes_in_words, refused))}. Nothing was written. Where that is meant, "
-        f"say {options}"
+        f"{file} was edited, or would replace work in this workspace: "
+        f"{'; '.join(map(changes_in_words, refused))}. Nothing was written. To accept this, "
+        f"use {options}"
     )
 
 

@@ -47,7 +47,7 @@ def find_crosswalk(path: Path) -> Path:
     if str(path) in shipped:
         return shipped[str(path)]
     names = ", ".join(shipped)
-    raise ExchangeError(f"{path}: no such file, nor a crosswalk of the package ({names})")
+    raise ExchangeError(f"{path}: no such file or built-in crosswalk ({names})")
 
 
 def read_crosswalk(path: Path) -> tuple[CrosswalkEntry, ...]:
@@ -92,9 +92,9 @@ def _crosswalk_document(path: Path) -> Mapping[str, object]:
     except RecursionError:
         raise ExchangeError(f"{path}: lists or objects are nested too deeply") from None
     except (tomllib.TOMLDecodeError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ExchangeError(f"{path}: not {'JSON' if is_json else 'TOML'}: {error}") from None
+        raise ExchangeError(f"{path}: not valid {'JSON' if is_json else 'TOML'}: {error}") from None
     if not isinstance(document, dict):
-        raise ExchangeError(f"{path}: a crosswalk is an object with tables, such as 'modes'")
+        raise ExchangeError(f"{path}: expected an object with tables, such as 'modes'")
     return document
 
 
@@ -105,11 +105,11 @@ def _from_tables(document: Mapping[str, object], path: Path) -> tuple[CrosswalkE
         raise ExchangeError(f"{path}: the crosswalk is empty")
     for name, table in document.items():
         if not isinstance(table, dict):
-            raise ExchangeError(f"{path}: {name!r} stands outside a table; put it under [modes]")
+            raise ExchangeError(f"{path}: {name!r} is outside a table; put it under [modes]")
         for source, targets in table.items():
             target_codes = targets if isinstance(targets, list) else [targets]
             if not all(isinstance(target, str) for target in target_codes):
-                raise ExchangeError(f'{path}: {source!r} wants a code such as "1.3"')
+                raise ExchangeError(f'{path}: {source!r} needs a code such as "1.3"')
             entries.append(
                 CrosswalkEntry(source, tuple(target_codes), ANY if name == "modes" else name)
             )
@@ -151,7 +151,7 @@ def translated(
             label.mode not in slugs_by_source for label in imported_work.labels.values()
         )
         work.append(_translated_work(imported_work, slugs_by_source, target))
-    note = f"{path.name}: labels are those of {target.ref}"
+    note = f"{path.name}: labels translated to {target.ref}"
     if left_out:
         note += f"; {left_out} of modes without a link were left out"
     return replace(
@@ -189,10 +189,12 @@ def _refuse_unused(
         sources = [t for t in incoming.taxonomies if entry.taxonomy in (ANY, t.ref)]
         for name in entry.targets:
             if target.find(name) is None:
-                raise ExchangeError(f"{path}: {name!r} is no mode of {target.ref}")
+                raise ExchangeError(f"{path}: {name!r} is not a mode of {target.ref}")
             if not any(source.find(entry.source) for source in sources):
                 names = ", ".join(t.ref for t in incoming.taxonomies)
-                raise ExchangeError(f"{path}: {entry.source!r} is no mode of the import ({names})")
+                raise ExchangeError(
+                    f"{path}: {entry.source!r} is not a mode in the import ({names})"
+                )
 
 
 def _translated_work(

@@ -53,12 +53,12 @@ def _columns_and_rows(path: Path) -> tuple[tuple[str, ...], Iterator[CsvRow | Ro
     numbered_rows = _numbered_rows(reader)
     _, heading = next(numbered_rows, (0, None))
     if not isinstance(heading, list) or not any(heading):
-        raise ExchangeError(f"{path}: no heading row; the first row names the columns")
+        raise ExchangeError(f"{path}: no heading row; the first row must name the columns")
     columns = tuple(name.strip() for name in heading)
     duplicate_names = sorted({name for name in columns if columns.count(name) > 1})
     if duplicate_names:
         raise ExchangeError(
-            f"{path}: column {duplicate_names[0]!r} stands twice in the heading row"
+            f"{path}: column {duplicate_names[0]!r} appears twice in the heading row"
         )
     return columns, _checked_rows(path, columns, numbered_rows)
 
@@ -191,7 +191,7 @@ def _check_columns(
     for name in columns:
         if name not in allowed_names:
             subject = f"column {name!r}" if name else "a column without a heading"
-            raise ExchangeError(f"{path}: {subject} is unknown; known are {', '.join(allowed)}")
+            raise ExchangeError(f"{path}: {subject} is unknown; expected {', '.join(allowed)}")
 
 
 def trial_in(text: str) -> int | None:
@@ -202,7 +202,7 @@ def trial_in(text: str) -> int | None:
     """
     trial = trial_number(text.strip()) if text.strip() else None
     if text.strip() and trial is None:
-        raise ValueError(f"trial is {text!r}; it is a whole number from 0")
+        raise ValueError(f"trial is {text!r}; expected a whole number from 0")
     return trial
 
 
@@ -223,5 +223,5 @@ def share_in(name: str, text: str) -> float | None:
     except ValueError:
         raise ValueError(f"{name} is {text!r}, not a number") from None
     if not 0 <= number <= 1:
-        raise ValueError(f"{name} is {text}; it lies between 0 and 1")
+        raise ValueError(f"{name} is {text}; expected 0 to 1")
     return number

@@ -194,7 +194,9 @@ def _row_adder(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[Import
     time = iso_time(cells.get("created_at", ""))
     if value == FINISHED:
         if cells["mode"].strip():
-            raise ValueError("a row with value 'finished' speaks of the trace and has no mode")
+            raise ValueError(
+                "a row with value 'finished' is about the whole trace; leave out the mode"
+            )
         _refuse_cells(cells, value)
         return lambda draft, _location: draft.finish(time)
     if value == NOTE:
@@ -203,7 +205,7 @@ def _row_adder(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[Import
     mode = _mode_in(cells["mode"], cells.get("slug", ""), taxonomy).slug
     verdict = _VALUES.get(value)
     if verdict is None:
-        raise ValueError(f"value is {value!r}; it is present, absent, unsure or finished, or note")
+        raise ValueError(f"value is {value!r}; expected present, absent, unsure, finished or note")
     if verdict is not VerdictValue.PRESENT:
         _refuse_cells(cells, value)
         return lambda draft, _location: draft.add_verdict(mode, verdict)
@@ -237,9 +239,9 @@ def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
     target = _target_in(cells)
     text = cells.get("note", "")
     if cells["mode"].strip() or cells.get("slug", "").strip():
-        raise ValueError("a row with value 'note' is a note on a span and has no mode")
+        raise ValueError("a row with value 'note' is about a span; leave out the mode")
     if target.first is None or target.last != target.first or target.quote is not None:
-        raise ValueError("a row with value 'note' names one span in span_first, and no quote")
+        raise ValueError("a row with value 'note' needs one span in span_first and no quote")
     if not text.strip():
         raise ValueError("a row with value 'note' has an empty note")
     return target.first, text
@@ -248,7 +250,9 @@ def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
 def _refuse_cells(cells: Mapping[str, str], value: str) -> None:
     for name in _TARGET_COLUMNS:
         if cells.get(name):
-            raise ValueError(f"a row with value {value!r} points at no span; empty {name!r}")
+            raise ValueError(
+                f"a row with value {value!r} is about the whole trace; leave {name!r} empty"
+            )
 
 
 def _target_in(cells: Mapping[str, str]) -> Target:
@@ -288,7 +292,7 @@ def _mode_in(cell: str, slug_cell: str, taxonomy: Taxonomy) -> Mode:
     mode = taxonomy.find(name)
     if mode is None:
         codes = ", ".join(mode.code for mode in taxonomy.modes)
-        raise ValueError(f"mode {name!r} is none of {taxonomy.ref} ({codes})")
+        raise ValueError(f"mode {name!r} is not in {taxonomy.ref} ({codes})")
     if slug and slug != mode.slug:
         raise ValueError(f"mode {name!r} is {mode.slug}, but the slug says {slug!r}")
     return mode
@@ -320,14 +324,14 @@ def _enum_value_in(cells: Mapping[str, str], name: str, kind: type[EnumValue]) -
     try:
         return kind(text)
     except ValueError:
-        raise ValueError(f"{name} is {text!r}; it is one of {', '.join(kind)}") from None
+        raise ValueError(f"{name} is {text!r}; expected {', '.join(kind)}") from None
 
 
 def _flag_in(text: str) -> bool:
     try:
         return _FLAGS[text.strip().lower()]
     except KeyError:
-        raise ValueError(f"saw_suggestion is {text!r}; it is true or false") from None
+        raise ValueError(f"saw_suggestion is {text!r}; expected true or false") from None
 
 
 def iso_time(text: str) -> str:
@@ -342,7 +346,9 @@ def iso_time(text: str) -> str:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"created_at is {text!r}, not a time like 2026-05-04T10:20:30Z") from None
+        raise ValueError(
+            f"created_at is {text!r}; expected a time such as 2026-05-04T10:20:30Z"
+        ) from None
     if text.endswith("Z"):
         return text
     time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
@@ -490,7 +496,7 @@ def read_csv_wide(
             _add_verdicts(draft, cells, taxonomy)
             earlier_draft = batch.drafts.get(draft.key)
             if earlier_draft is not None and replace(earlier_draft, file=draft.file) != draft:
-                raise ValueError(f"a second row of {name} for {trace.trace_id}, with other cells")
+                raise ValueError(f"{trace.trace_id} has two different rows by {name}")
         except ValueError as error:
             batch.problems.append(row.problem(error))
             continue
@@ -509,7 +515,7 @@ def _add_verdicts(draft: ImportedWork, cells: Mapping[str, str], taxonomy: Taxon
     for mode in taxonomy.modes:
         cell = cells.get(mode.code, "").strip()
         if cell not in VERDICT_BY_CELL:
-            raise ValueError(f"{mode.code} is {cell!r}; a cell is 1, 0, ? or empty")
+            raise ValueError(f"{mode.code} is {cell!r}; expected 1, 0, ? or empty")
         value = VERDICT_BY_CELL[cell]
         if value is VerdictValue.PRESENT:
             draft.add_label(draft.label(mode.slug))
@@ -528,7 +534,7 @@ def _trace_in(cells: Mapping[str, str]) -> TraceRecord:
         raise ValueError("'trace_id' is empty")
     outcome = cells.get("outcome", "").strip().lower()
     if outcome not in _OUTCOMES:
-        raise ValueError(f"outcome is {outcome!r}; it is failed, succeeded or empty")
+        raise ValueError(f"outcome is {outcome!r}; expected failed, succeeded or empty")
     return TraceRecord(
         trace_id=trace_id,
         system=cells.get("system", "").strip() or None,
@@ -553,7 +559,7 @@ def _start_time_in(text: str) -> float | None:
         return None
     start_time = unix_seconds(text)
     if start_time is None:
-        raise ValueError(f"date is {text!r}; it must be as in 2026-03-31")
+        raise ValueError(f"date is {text!r}; expected a date such as 2026-03-31")
     return start_time
 
 

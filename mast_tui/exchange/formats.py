@@ -52,6 +52,7 @@ class Format:
     Attributes:
         title: A description of the contents.
         file_name: The suggested name of an export. Without a suffix it is the name of a folder.
+        companion: The ending of the second file that an export writes; empty for no such file.
         reads: The importer, None if there is none.
         writes: The exporter, None if there is none.
         first_passes: True if an export usually holds finished first passes.
@@ -63,6 +64,7 @@ class Format:
     title: str
     content: FormatContent
     file_name: str = ""
+    companion: str = ""
     reads: Callable[[ImportRequest], Incoming] | None = None
     writes: Callable[[ExportRequest, Outputs], Counts] | None = None
     first_passes: bool = False

@@ -215,7 +215,7 @@ class ImportedWork(TraceWork):
             raise ValueError(f"{label.mode} is both present and {verdict}")
         earlier = self.labels.get(label.id)
         if earlier is not None and earlier != label:
-            raise ValueError(f"the same label of {label.mode} comes twice with other details")
+            raise ValueError(f"the same label of {label.mode} appears twice with different details")
         self.labels[label.id] = label
         if location and not label.target.is_whole:
             self.places.setdefault(label.id, location)
@@ -251,7 +251,7 @@ class ImportedWork(TraceWork):
             ValueError: There is another note on the span.
         """
         if self.notes.setdefault(key, text) != text:
-            raise ValueError(f"span {key!r} has two notes of one annotator")
+            raise ValueError(f"span {key!r} has two notes by one annotator")
         if location:
             self.places.setdefault(key, location)
 
@@ -343,7 +343,7 @@ class LabelledRuns(Gathered):
         mode = self._modes.get(self._spelling(name))
         if mode is None:
             names = ", ".join(mode.name for mode in self._taxonomy.modes)
-            raise ValueError(f"{field} {name!r} is none of {names}")
+            raise ValueError(f"{field} {name!r} is not one of {names}")
         return mode
 
     def work(self, file: Path, native: str, trace: Trace | None, *, replaces: bool) -> ImportedWork:
@@ -358,7 +358,7 @@ class LabelledRuns(Gathered):
             replaces: True if earlier work on the same run is replaced.
         """
         if trace is None:
-            self.notes.append(f"{native}: trace not found; labels kept under this id")
+            self.notes.append(f"{native}: trace not found; labels are kept under this id")
         trace_id = native if trace is None else trace.identity.trace_id
         self.traces[trace_id] = (
             TraceRecord(trace_id) if trace is None else TraceRecord.from_trace(trace)
@@ -446,8 +446,8 @@ def _table_completion(
             return _UNCHANGED
         count = sum(bool(work.verdicts) for work in works)
         note = (
-            f"{name} has no 'finished' row: the {counted(count, 'trace')} with an absent "
-            "or unsure row count as finished, and in them the modes that have a row"
+            f"{name} has no 'finished' row: the {counted(count, 'trace')} with an absent or "
+            "unsure row count as finished for the modes that have a row"
         )
         # No mode becomes absent: the traces only count as finished.
         return _Completion([], note)
@@ -458,14 +458,14 @@ def _table_completion(
         modes = [mode for mode in taxonomy.modes if mode.slug in named_modes]
         codes = ", ".join(mode.code for mode in modes)
         note = (
-            f"{name} has no absent row: of the modes that it names ({codes}), those without a "
-            "finding are absent in the traces that it has finished"
+            f"{name} has no absent row: in its finished traces, modes that it reports "
+            f"elsewhere ({codes}) count as absent where it has no finding"
         )
         return _Completion([mode.slug for mode in modes], note)
     reason = (
-        "has only findings, so it would seem to be right about every failure. Add a "
-        "'finished' row for each trace that it has looked at, also those without a "
-        "finding; or say --finished if it has looked for all modes in each trace here"
+        "has only findings, so its false alarms and misses cannot be measured. Add a "
+        "'finished' row for each trace that it has checked, even without findings; or use "
+        "--finished if it has checked all modes in each of these traces"
     )
     return _Completion(problem=RowProblem(works[0].file, name, reason))
 
@@ -506,7 +506,9 @@ def taxonomy_named(
     """
     taxonomy = default if ref in (None, default.ref) else find_taxonomy(str(ref))
     if taxonomy is None:
-        raise ValueError(f"taxonomy {ref!r} is unknown here; give its file with --taxonomy")
+        raise ValueError(
+            f"taxonomy {ref!r} is not in this workspace; give its file with --taxonomy"
+        )
     return taxonomy
 
 
@@ -539,7 +541,7 @@ def check_one_name(annotator: str | None, names: Iterable[str]) -> None:
     authors = sorted({name.strip() for name in names} - {""})
     if len(authors) > 1:
         raise ExchangeError(
-            f"the rows are by {', '.join(authors)}; --annotator names one person's rows only"
+            f"the rows are by {', '.join(authors)}; --annotator accepts rows by one annotator only"
         )
 
 
@@ -555,7 +557,7 @@ def annotator_of(cell: str, author: str | None) -> str:
     """
     name = (author or cell).strip()
     if not name:
-        raise InvalidName("'annotator' is empty; fill it in or name one with --annotator NAME")
+        raise InvalidName("'annotator' is empty; fill it in, or give --annotator NAME")
     if name.startswith(JUDGE_PREFIX):
         return checked_judge(name)
     if name.startswith(AGENT_PREFIX):
@@ -566,12 +568,14 @@ def annotator_of(cell: str, author: str | None) -> str:
         if author is not None:
             raise
         raise ReservedName(
-            f'"{name}" is reserved. Import under another name: --annotator NAME'
+            f'"{name}" is reserved; import under another name with --annotator NAME'
         ) from None
 
 
 def checked_judge(name: str) -> str:
     """Return a judge's name; raises ``ValueError`` if it is not valid."""
     if len(name) > 128 or not name.isprintable() or "|" in name or "," in name:
-        raise ValueError(f"{name!r} is no judge's name: '|' and ',' separate names in tables")
+        raise ValueError(
+            f"{name!r} is not a valid judge name: '|' and ',' separate names in tables"
+        )
     return name

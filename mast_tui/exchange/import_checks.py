@@ -27,8 +27,8 @@ _LEAST_SIMILARITY: Final = 60.0
 _NAMES_COMPARED: Final = 50
 """The most unknown names for which a similar name is searched, since the search takes time."""
 
-_UNKNOWN_TRACE: Final = "no trace of this id is known here"
-_UNKNOWN_PERSON: Final = "no person of this name is in the workspace"
+_UNKNOWN_TRACE: Final = "no trace with this id is in the workspace"
+_UNKNOWN_PERSON: Final = "no annotator with this name is in the workspace"
 
 
 def without_unknown(incoming: Incoming, workspace: Workspace, *, named: str | None) -> Incoming:
@@ -228,7 +228,7 @@ class _CheckedWork:
                 moved = _with_target(label, _checked_target(label.target, trace))
                 if labels.setdefault(moved.id, moved) != moved:
                     raise ValueError(
-                        f"the same label of {label.mode} comes twice with other details"
+                        f"the same label of {label.mode} appears twice with different details"
                     )
             except ValueError as error:
                 checked._add_problem(label.id, error)
@@ -237,7 +237,7 @@ class _CheckedWork:
             try:
                 span = _checked_key(key, trace)
                 if notes.setdefault(span, text) != text:
-                    raise ValueError(f"span {span!r} has two notes of one annotator")
+                    raise ValueError(f"span {span!r} has two notes by one annotator")
             except ValueError as error:
                 checked._add_problem(key, error)
         checked.work = replace(work, labels=labels, notes=notes)
@@ -286,8 +286,8 @@ def _checked_key(name: str, trace: Trace | None) -> str:
     if trace is None:
         if number is not None:
             raise ValueError(
-                f"span {name!r} is a number, and the trace's file is not at hand; give the span's "
-                f"key ({_LIST_KEYS}), or open the trace once and import again"
+                f"span {name!r} is a number, and the trace's file is not available; give the "
+                f"span's key ({_LIST_KEYS}), or open the trace once and import again"
             )
         return name
     if trace.index_of(name) is not None:

@@ -338,7 +338,7 @@ def read_jsonl(path: Path) -> JsonlContent:
         try:
             value = load_json(line)
             if not isinstance(value, dict):
-                raise ValueError("a line is one JSON object")
+                raise ValueError("expected one JSON object per line")
             # The first line must be the workspace's; any other record there is refused.
             if value.get("record") == "event" and number > 1:
                 event = event_from_dict(value)
@@ -349,7 +349,7 @@ def read_jsonl(path: Path) -> JsonlContent:
         except (InvalidJSON, TaxonomyError, ValueError) as error:
             raise ExchangeError(f"{path}: line {number}: {error}") from None
     if not any(line.strip() for line in lines):
-        raise ExchangeError(f"{path}: empty; an export begins with a 'workspace' line")
+        raise ExchangeError(f"{path}: empty; expected a 'workspace' line first")
     content.foreign = examined(events)
     return content
 
@@ -364,7 +364,7 @@ def _check_author(event: Event) -> None:
         case _:
             return
     if author != event.annotator:
-        raise ValueError(f"an event of {event.annotator!r} is written as by {author!r}")
+        raise ValueError(f"an event by {event.annotator!r} is recorded under {author!r}")
 
 
 def _add_record(value: dict[str, Any], content: JsonlContent, *, is_first: bool) -> None:
@@ -374,16 +374,16 @@ def _add_record(value: dict[str, Any], content: JsonlContent, *, is_first: bool)
         ValueError: The record is not valid, or ``is_first`` does not fit its kind."""
     kind = read(value.get("record"), str, "record")
     if is_first != (kind == "workspace"):
-        raise ValueError("the first line, and no other, has the record 'workspace'")
+        raise ValueError("expected the record 'workspace' on the first line, and only there")
     if kind not in _KINDS:
         raise ValueError(f"unknown record {kind!r}; was it written by a newer version?")
     line: Line = read(value, Line, kind)  # type: ignore[arg-type]  # a union is no class to mypy
     match line:
         case WorkspaceLine():
             if line.format != FORMAT:
-                raise ValueError(f"the format is {line.format!r}, not {FORMAT!r}")
+                raise ValueError(f"the format is {line.format!r}; expected {FORMAT!r}")
             if line.version > VERSION:
-                raise ValueError("written by a newer version of mast-tui; update this one")
+                raise ValueError("written by a newer version of mast-tui; upgrade mast-tui")
         case TaxonomyLine():
             content.taxonomies.append(Revision(from_dict(line.taxonomy, "taxonomy"), line.since))
         case TraceLine():

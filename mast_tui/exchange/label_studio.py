@@ -68,10 +68,10 @@ CONFIG_MARK: Final = f'<Choices name="{WHOLE}" toName="{TRACE}" '
 CHANGED_THERE: Final = " (label-studio)"
 """The suffix for the name of an annotator whose labels were changed in Label Studio."""
 
-NO_TEXT: Final = "(the text of this span is not at hand)"
+NO_TEXT: Final = "(the text of this span is not available)"
 
 _CHOICES: Final = (
-    (WHOLE, "Shows in the trace as a whole"),
+    (WHOLE, "In the trace as a whole"),
     (ABSENT, "Does not show"),
     (UNSURE, "Unsure"),
 )
@@ -363,7 +363,7 @@ def target_of(value: Mapping[str, object], spans: Sequence[TextSpan]) -> Target:
     first = _whole_number(value, "start")
     last = _whole_number(value, "end")
     if not 0 <= first <= last < len(spans):
-        raise ValueError(f"lies on paragraphs {first} to {last}, but the task has {len(spans)}")
+        raise ValueError(f"covers paragraphs {first} to {last}, but the task has {len(spans)}")
     first_span = spans[first]
     last_span = spans[last]
     if "startOffset" not in value and "endOffset" not in value:
@@ -439,7 +439,7 @@ class Task:
         code = name.partition(" ")[0]
         match = self.taxonomy.find(name) or self.taxonomy.find(code)
         if match is None:
-            raise ValueError(f"{name!r} is no mode of {self.taxonomy.ref}")
+            raise ValueError(f"{name!r} is not a mode of {self.taxonomy.ref}")
         return match
 
 
@@ -465,7 +465,7 @@ def read_task(
     document = read(value, _TaskDocument, location)
     if document.data is None or document.data.trace_id is None:
         raise ValueError(
-            "has no 'trace_id' in its data; read what Label Studio exports as JSON of tasks that "
+            "has no 'trace_id' in its data; import Label Studio's JSON export of tasks that "
             "'mast-tui export --format label-studio' wrote"
         )
     trace_id = document.data.trace_id
@@ -566,7 +566,7 @@ def _written_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) ->
         # The trace may have another id here than in the export, so the label's id is made anew.
         label = label_from_values(detail.label, context)
         if all(mode.slug != label.mode for mode in taxonomy.all_modes):
-            raise ValueError(f"{label.mode!r} is no mode of {taxonomy.ref}")
+            raise ValueError(f"{label.mode!r} is not a mode of {taxonomy.ref}")
         new_id = label_id(name, trace_id, taxonomy.ref, label.mode, label.target)
         origin = label_origin(name, label.origin)
         label = structs.replace(label, id=new_id, suggestion=None, origin=origin)
@@ -648,13 +648,13 @@ def _finished_import(batch: _LabelStudioBatch, annotator: str | None) -> Incomin
     notes = batch.notes
     if batch.here_already:
         notes.append(
-            f"{counted(batch.here_already, 'annotation')} came back unchanged, already here"
+            f"{counted(batch.here_already, 'annotation')} unchanged, already in the workspace"
         )
     if batch.changed:
         names = ", ".join(dict.fromkeys(batch.changed))
-        notes.append(f"changed in Label Studio, kept as imported annotators: {names}")
+        notes.append(f"changed in Label Studio, imported as separate annotators: {names}")
     if batch.skipped:
-        notes.append(f"{counted(batch.skipped, 'annotation')} left out, skipped there")
+        notes.append(f"{counted(batch.skipped, 'annotation')} left out, as skipped in Label Studio")
     incoming = batch.done()
     if annotator is None:
         return incoming
@@ -718,7 +718,9 @@ def _read_annotation(
         draft = _changed_work(draft, written, annotation)
         batch.changed.append(draft.annotator)
     if draft.key in batch.drafts:
-        batch.wrong(task.file, location, f"{draft.annotator} has labelled this trace twice there")
+        batch.wrong(
+            task.file, location, f"{draft.annotator} has labelled this trace twice in Label Studio"
+        )
         return
     batch.keep(draft)
 
@@ -775,7 +777,7 @@ def _author_name(annotation: Document, author: str | None) -> str:
     if isinstance(name, int):
         name = f"label-studio user {name}"
     if not isinstance(name, str) or not name.strip():
-        raise ValueError("does not say who labelled it; name one with --annotator NAME")
+        raise ValueError("does not name its annotator; give --annotator NAME")
     return checked_person(name)
 
 

@@ -32,7 +32,7 @@ from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace.records import TraceRecord
 
 _AMBIGUOUS_CODES: Final = ("3.2", "3.3")
-_BY_NUMBER: Final = "by number, as no name is printed in the file"
+_BY_NUMBER: Final = "by number, as the file has no name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def mast_binding(mast: Taxonomy, printed: Iterable[Iterable[str]]) -> Binding:
         if mode is None or code not in slugs:
             continue
         if code in named and named[code][0] != mode.slug:
-            raise ValueError(f"{code} is printed as {named[code][1]!r} and as {name!r}")
+            raise ValueError(f"{code} is named both {named[code][1]!r} and {name!r}")
         named[code] = (mode.slug, name)
     slugs = _completed_binding(slugs, {code: slug for code, (slug, _) in named.items()})
     return Binding(
@@ -77,7 +77,7 @@ def mast_binding(mast: Taxonomy, printed: Iterable[Iterable[str]]) -> Binding:
 def _completed_binding(by_number: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:
     """Return a different slug for each code: by its name, else its number, else a free one."""
     if len(set(named.values())) < len(named):
-        raise ValueError("two codes are printed with names of the same mode")
+        raise ValueError("two codes have names of the same mode")
     free_slugs = [slug for slug in by_number.values() if slug not in named.values()]
     slugs = dict(named)
     for code, slug in by_number.items():
@@ -103,7 +103,7 @@ def _binding_text(
         _, name = named[code]
         reason = f"by its name {name!r}"
     elif mode.code != code:
-        reason = "what the printed names leave"
+        reason = "the only mode left"
     return f"{code} of the file is {mode.code} {mode.name} ({reason})"
 
 
@@ -156,7 +156,7 @@ def read_mast_data(
                 draft = _record_work(record, trace.trace_id, record_taxonomy, file, annotator)
                 name, trace_id, _ = draft.key
                 if draft.key in batch.drafts:
-                    raise ValueError(f"{name} on trace {trace_id!r} comes twice; keep one record")
+                    raise ValueError(f"{name} on trace {trace_id!r} appears twice; keep one record")
                 earlier = batch.traces.get(trace_id)
                 batch.traces[trace_id] = trace if earlier is None else joined(earlier, trace)
             except ValueError as error:
@@ -197,7 +197,7 @@ def _record_trace(record: Record, held_trace: TraceRecord | None) -> TraceRecord
         # Numbered anew for each system and benchmark, so the number alone names nothing.
         name = "/".join([*filter(None, (system, model, benchmark)), str(name)])
     if not isinstance(name, str) or not name.strip():
-        raise ValueError("has no 'trace_id', nor a log that would tell the trace")
+        raise ValueError("has no 'trace_id', and no log to identify the trace")
     return TraceRecord(name, system=system, model=model, benchmark=benchmark)
 
 
@@ -216,7 +216,7 @@ def _record_work(
     for code, value in record[_LABELS_FIELD].items():
         mode = taxonomy.find(str(code))
         if mode is None:
-            raise ValueError(f"mode {code!r} is none of {taxonomy.ref}")
+            raise ValueError(f"mode {code!r} is not in {taxonomy.ref}")
         if value is None:
             continue
         if value not in (0, 1):

@@ -93,13 +93,10 @@ def merge_files(
         The added events and changes; for a refused import, the changes that it would make.
 
     Raises:
-        ExchangeError: There is a study, and ``asked_by`` is not its lead, but ``replacing`` is
-            not empty.
+        ExchangeError: Work of a study would be replaced, and ``asked_by`` is not its lead.
         WorkspaceError: A file cannot be merged, or another process has changed the workspace
             meanwhile. The message names the file.
     """
-    if replacing:
-        _check_lead(workspace, asked_by)
     unfinished_by_request = {
         earlier_import.asked: earlier_import
         for earlier_import in workspace.imports()
@@ -123,6 +120,7 @@ def merge_files(
     if merged.refused:
         refused_changes = [changes for people in merged.refused.values() for changes in people]
         return MergeResult(people=refused_changes, refused=merged.refused)
+    _check_leads(merged.people, workspace, asked_by)
     record = workspace.begin_import(
         "jsonl", [str(file) for file in contents], asked=asked, annotator=asked_by
     )
@@ -131,7 +129,8 @@ def merge_files(
             _FileWriter(file, content, workspace, record, replacing, asked_by).write()
         except (ChangedElsewhere, MergeRefused) as error:
             raise WorkspaceError(
-                f"{file}: {error}; what came before that is here. Import it again to finish"
+                f"{file}: {error}; everything before that was imported. Import the file again "
+                "to finish"
             ) from error
     workspace.finish_import(record)
     if any(
@@ -143,8 +142,8 @@ def merge_files(
         if undone_count:
             merged.notes.append(
                 f"{counted(undone_count, 'event')} of these files "
-                f"{'was' if undone_count == 1 else 'were'} taken back here with 'mast-tui import "
-                "--undo'; that does not change"
+                f"{'was' if undone_count == 1 else 'were'} undone here with 'mast-tui import "
+                "--undo' and stay undone"
             )
     return merged
 
@@ -234,7 +233,7 @@ def _merge_into_trial(
     merged.people += report.people
     for changes in report.people:
         if changes.replaced:
-            merged.notes.append(f"{file}: replaced as asked: {changes_in_words(changes)}")
+            merged.notes.append(f"{file}: replaced, as requested: {changes_in_words(changes)}")
     merged.notes += branches_in_words(report.people)
     merged.notes += conflicts_in_words(workspace, report.conflicts)
     merged.notes += studies_in_words(workspace, set_ups, earlier_studies)
@@ -242,8 +241,8 @@ def _merge_into_trial(
     altered = count_different(workspace, events, report.altered)
     if altered:
         merged.notes.append(
-            f"{file}: {counted(altered, 'event is', 'events are')} here with other content, which "
-            "does not change"
+            f"{file}: {counted(altered, 'event is', 'events are')} already here with other "
+            "content; the content here stays"
         )
 
 
@@ -284,15 +283,15 @@ class _Facts:
         ]
         if changed_refs:
             yield (
-                f"{file}: the texts of {', '.join(changed_refs)} were changed later by the "
-                "file, so its texts count from now on; the earlier ones are kept"
+                f"{file}: the texts of {', '.join(changed_refs)} are newer in the file and are "
+                "used from now on; the earlier ones are kept"
             )
         changed_count = sum(
             now.outcomes.get(trace_id) != outcome for trace_id, outcome in self.outcomes.items()
         )
         if changed_count:
             has = counted(changed_count, "trace has", "traces have")
-            yield f"{file}: {has} another outcome or score by the file, which counts from now on"
+            yield f"{file}: {has} another outcome or score in the file, used from now on"
 
 
 def _record_replacement(
@@ -304,17 +303,33 @@ def _record_replacement(
     workspace.set_setting(f"{REPLACED}{time}:{changes.annotator}", json.dumps(entry))
 
 
-def _check_lead(workspace: Workspace, imported_by: str | None) -> None:
-    """Raise ``ExchangeError`` if there are studies, but the user leads none of them."""
-    leads = sorted(set(workspace.study_leads().values()))
-    if leads and imported_by not in leads:
-        remedy = f"say who you are: --annotator {leads[0]}"
-        if imported_by:
-            remedy = f"you are {imported_by} here"
-        raise ExchangeError(
-            f"a study is set up here, so only {' or '.join(leads)}, who set it up, may say "
-            f"--replace; {remedy}. Nothing was written"
-        )
+def _check_leads(
+    people: Iterable[PersonChanges], workspace: Workspace, asked_by: str | None
+) -> None:
+    """Check that the user leads each study whose work is replaced.
+
+    For a setting that belongs to no study, such as blind work, the user must lead one of them.
+
+    Raises:
+        ExchangeError: The user does not lead such a study.
+    """
+    leads = workspace.study_leads()
+    for changes in people:
+        if not leads or not changes.replaced:
+            continue
+        refs = [ref for ref in changes.replaced_under if ref in leads]
+        if not changes.replaced_under and asked_by not in leads.values():
+            refs = sorted(leads)
+        for ref in refs:
+            if leads[ref] == asked_by:
+                continue
+            remedy = f"give your name: --annotator {leads[ref]}"
+            if asked_by:
+                remedy = f"your name here is {asked_by}"
+            raise ExchangeError(
+                f"the work of {changes.annotator} belongs to a study under {ref}, so only "
+                f"{leads[ref]}, who set it up, may use --replace; {remedy}. Nothing was written"
+            )
 
 
 _CONFLICTS_SHOWN = 20
@@ -343,8 +358,8 @@ def conflicts_in_words(workspace: Workspace, conflicts: Sequence[EventConflict])
         ]
         yield (
             f"{conflict.annotator} worked in two copies at once: step {conflict.seq} is "
-            f"{' in one and '.join(descriptions)} in the other; both are kept, so look at what "
-            "stands"
+            f"{' in one and '.join(descriptions)} in the other; both are kept, so check the "
+            "result"
         )
     if len(conflicts) > len(first_conflicts):
         yield f"and {len(conflicts) - len(first_conflicts)} more such steps"
@@ -404,7 +419,7 @@ def _fact_description(fact: Fact, event: Event) -> str:
             return f"decide {item if decision is None else decision.mode}"
         case GuidelineSet(_, before, after):
             guideline = after or before
-            return f"write what was agreed about {guideline.mode if guideline else 'a mode'}"
+            return f"write a guideline on {guideline.mode if guideline else 'a mode'}"
         case _:
             return event.kind.replace("_", " ")
 
@@ -458,11 +473,11 @@ def studies_in_words(
         names = ", ".join(dict.fromkeys(e.annotator for e in events if e.taxonomy == ref))
         if workspace.study(ref) != study:
             yield (
-                f"the study under {ref} was set up otherwise later, by {names}: that one counts "
-                "from now on; look at 'mast-tui study show'"
+                f"the study under {ref} was later set up differently by {names}, which applies "
+                "from now on; see 'mast-tui study show'"
             )
         elif not any(isinstance(e.fact, StudySet) and e.fact.after == study for e in events):
             yield (
-                f"the study under {ref} was set up otherwise earlier, by {names}: the one that is "
-                "here stays; look at 'mast-tui study show'"
+                f"the study under {ref} was earlier set up differently by {names}; the study "
+                "here stays; see 'mast-tui study show'"
             )

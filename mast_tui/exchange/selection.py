@@ -210,7 +210,7 @@ def selected_work(
     if labels != ALL and labels not in names:
         available = ", ".join([GOLD, ALL, *names])
         raise WorkspaceError(
-            f"--labels {labels!r} is nobody in this workspace; there are: {available}"
+            f"--labels {labels!r} is not an annotator in this workspace; there are: {available}"
         )
     authors = names if labels == ALL else [labels]
     all_passes = workspace.passes(trace_id=trace_id, taxonomy=taxonomy.ref)
@@ -242,14 +242,14 @@ def check_ordered(entries: Iterable[GoldWithSides]) -> None:
     missing_files = [str(path) for path in paths if not path.exists()]
     sentences = [
         f"The order of {counted(span_count, 'labelled span')} in "
-        f"{counted(len(records), 'trace')} is unknown, so that places may overlap unseen; "
+        f"{counted(len(records), 'trace')} is unknown, so overlapping places could be missed; "
         "nothing was written."
     ]
     if missing_files:
         names = _first_names(missing_files)
         sentences.append(f"Their trace files were not found (looked in {names}).")
     if traces_without_path:
-        sentences.append(f"No file is known of {_first_names(traces_without_path)}.")
+        sentences.append(f"No file is known for {_first_names(traces_without_path)}.")
     if existing_files:
         sentences.append(f"The spans are not in the traces there ({_first_names(existing_files)}).")
     raise UnorderedSpans(" ".join(sentences))

@@ -116,7 +116,7 @@ def read_json(path: Path) -> object:
     try:
         return [load_json(line) for line in lines]
     except InvalidJSON as error:
-        raise ValueError(f"neither JSON nor JSON lines: {error}") from None
+        raise ValueError(f"neither JSON nor JSON Lines: {error}") from None
 
 
 def read_each(

@@ -108,18 +108,16 @@ def find_import(workspace: Workspace, import_id: str, *, only: str | None = None
     if not import_id:
         not_undone = [record for record in imports if record.state is not ImportState.UNDONE]
         if not not_undone:
-            raise ExchangeError("there is no import here that could be taken back")
+            raise ExchangeError("this workspace has no import to undo")
         return not_undone[-1]
     matches = [record for record in imports if record.id == import_id] or [
         record for record in imports if record.id.endswith(import_id)
     ]
     if len(matches) != 1:
-        reason = "several imports end so" if matches else "there is no such import here"
-        raise ExchangeError(f"{import_id}: {reason}; 'mast-tui import --list' names them")
+        reason = "several imports match" if matches else "there is no such import"
+        raise ExchangeError(f"{import_id}: {reason}; see 'mast-tui import --list'")
     if matches[0].state is ImportState.UNDONE:
-        raise ExchangeError(
-            f"import {matches[0].id} was taken back on {matches[0].undone_at} already"
-        )
+        raise ExchangeError(f"import {matches[0].id} was already undone on {matches[0].undone_at}")
     return matches[0]
 
 
@@ -162,8 +160,8 @@ def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | Non
             for work in batch:
                 for reason in undoing.built_on(work):
                     raise ExchangeError(
-                        f"{reason}, since this began; the rest of the import stays. Take that "
-                        "back and ask again"
+                        f"{reason}meanwhile; the rest of the import stays. Undo that change, "
+                        "then run the command again"
                     )
             events += undoing.take_back(batch)
         let_others_write()

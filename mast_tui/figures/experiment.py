@@ -89,7 +89,7 @@ class Experiment:
 
     @property
     def repeated_trials(self) -> int:
-        """The number of runs with the arm, the task and the trial number of another run."""
+        """The number of runs with the arm, task and trial number of an earlier run."""
         trial = self.inputs.trial
         if trial is None:
             return 0

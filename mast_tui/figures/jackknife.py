@@ -141,7 +141,7 @@ def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
 def why_no_mean_interval(name: str, traces: int, ratings: float) -> tuple[Withheld, int] | None:
     """Return why no interval of a mean over modes would hold, with the number that is needed.
 
-    Rare modes lower such a mean if there are few traces.
+    If there are few traces, rare modes lower such a mean, unless the statistic is steady.
 
     Args:
         name: The name of the figure in the report.

@@ -291,12 +291,12 @@ class Weighted:
     """The weighted tables (TP, FP, FN, TN) of one mode, of traces drawn with different chances.
 
     The weight w of a trace is the number of traces that it represents. ``sums``, ``squares`` and
-    ``spreads`` are the sums of w, of w² and of w(w − 1).
+    ``variance_weights`` are the sums of w, of w² and of w(w − 1).
     """
 
     sums: Tables
     squares: Tables
-    spreads: Tables
+    variance_weights: Tables
 
 
 def weighted_tables(cells: Tables, weights: Values) -> list[Weighted]:
@@ -306,8 +306,10 @@ def weighted_tables(cells: Tables, weights: Values) -> list[Weighted]:
         cells: Zeros and ones, traces × modes × (TP, FP, FN, TN).
         weights: One for each trace.
     """
-    spreads = np.maximum(weights * (weights - 1), 0)
-    sums = [np.tensordot(factors, cells, axes=1) for factors in (weights, weights**2, spreads)]
+    variance_weights = np.maximum(weights * (weights - 1), 0)
+    sums = [
+        np.tensordot(factors, cells, axes=1) for factors in (weights, weights**2, variance_weights)
+    ]
     return [Weighted(*tables) for tables in zip(*sums, strict=True)]
 
 
@@ -396,7 +398,7 @@ def prediction_powered(
         estimate = _powered_from_sample(labelled, unlabelled, result.people)
         result = replace(result, these=_share_of_these(positives, labelled_count, total))
     else:
-        estimate = _powered_from_chances(labelled, unlabelled, weighted)
+        estimate = _powered_from_unequal_chances(labelled, unlabelled, weighted)
     value = estimate.value
     result = replace(result, people=estimate.people, judge_weight=estimate.judge_weight)
     if labelled_count < _LEAST_POWERED:
@@ -457,15 +459,14 @@ _JUDGE: Final = np.array([1.0, 1.0, 0.0, 0.0])
 """The cells TP, FP, FN, TN in which people, or the judge, say present."""
 
 
-def _powered_from_chances(
+def _powered_from_unequal_chances(
     labelled: Tables, unlabelled: Tables, weighted: Weighted
 ) -> _JoinedPrevalence:
     """Return the prevalence if the labelled traces were drawn with different chances.
 
     The means are weighted by one over the chances (active statistical inference: Zrnic and Candès
-    2024, arXiv 2403.03208), and f̄ is the judge's share of all traces. The variance is a sum of two:
-    that of independent draws, Σ w(w − 1) r² of the residuals r, and that of all traces about the
-    truth.
+    2024, arXiv 2403.03208). The variance has two parts: that of independent draws, Σ w(w − 1) r²
+    over the residuals r, and that of a sample of as many traces as there are in all.
     """
     labelled_count = float(labelled.sum())
     trace_count = labelled_count + float(unlabelled.sum())
@@ -473,14 +474,16 @@ def _powered_from_chances(
     people_share = float((weighted.sums * _PEOPLE).sum()) / weight_sum
     judge_share = float((weighted.sums * _JUDGE).sum()) / weight_sum
     judge_share_of_all = float((labelled * _JUDGE).sum() + unlabelled[0]) / trace_count
-    spreads = weighted.spreads
-    judge_variance = float((spreads * (_JUDGE - judge_share) ** 2).sum())
-    covariance = float((spreads * (_PEOPLE - people_share) * (_JUDGE - judge_share)).sum())
+    variance_weights = weighted.variance_weights
+    judge_variance = float((variance_weights * (_JUDGE - judge_share) ** 2).sum())
+    covariance = float((variance_weights * (_PEOPLE - people_share) * (_JUDGE - judge_share)).sum())
     weight = min(1.0, max(0.0, covariance / judge_variance)) if judge_variance else 0.0
     value = min(1.0, max(0.0, people_share + weight * (judge_share_of_all - judge_share)))
-    # Of each kind of error, a part of a trace is added, with the mean spread of such traces.
+    # Errors that the sample does not show: a fraction of a trace is added to each kind of error,
+    # with the mean variance weight of the traces with the same verdict of the judge.
     false_positive, false_negative = (
-        float(spreads[cells].sum() / max(labelled[cells].sum(), 1)) for cells in ([0, 1], [2, 3])
+        float(variance_weights[cells].sum() / max(labelled[cells].sum(), 1))
+        for cells in ([0, 1], [2, 3])
     )
     unseen = np.array([0.0, false_positive, false_negative, 0.0]) * _UNSEEN_ERRORS
 
@@ -490,10 +493,10 @@ def _powered_from_chances(
         Args:
             weight: The weight of the judge's verdicts.
             mean: The corrected share.
-            unseen: The spreads of errors that the labelled traces may not show.
+            unseen: The variance weights of errors that the labelled traces may not show.
         """
         residual = _PEOPLE - people_share - weight * (_JUDGE - judge_share)
-        sampling_variance = float(((spreads + unseen) * residual**2).sum()) / weight_sum**2
+        sampling_variance = float(((variance_weights + unseen) * residual**2).sum()) / weight_sum**2
         return (
             labelled_count / (labelled_count - 1) * sampling_variance
             + mean * (1 - mean) / trace_count
@@ -506,8 +509,10 @@ def _powered_from_chances(
         else labelled_count / 2
     )
     people = Coefficient(people_share, ci=wilson_of(people_share, effective_count))
-    least_count = weight_sum**2 / float(weighted.squares.sum())
-    return _JoinedPrevalence(value, weight, variance_of(weight, value, unseen), people, least_count)
+    effective_trace_count = weight_sum**2 / float(weighted.squares.sum())
+    return _JoinedPrevalence(
+        value, weight, variance_of(weight, value, unseen), people, effective_trace_count
+    )
 
 
 def _unlabelled_counts(judge_input: JudgeInput) -> Tables:

@@ -284,7 +284,7 @@ def gold_name(mix: GoldMixJson) -> str:
     if is_gold(mix) or not mix["sources"][Resolution.SINGLE.value]:
         return "gold"
     people = mix["annotators"]
-    return people[0] if len(people) == 1 else f"{len(people)} people, each alone"
+    return people[0] if len(people) == 1 else f"{len(people)} people, one verdict each"
 
 
 def gold_words(mix: GoldMixJson) -> str:

@@ -101,7 +101,9 @@ def cover(targets: Sequence[Target], order: Order = no_order) -> Target:
         for key in (target.first, target.last):
             index = None if key is None else order(key)
             if key is None or index is None:
-                raise ValueError(f"nothing is known to cover {place_name(target)} and the others")
+                raise ValueError(
+                    f"the order of {place_name(target)} and the other places is unknown"
+                )
             key_by_index.setdefault(index, key)
     return Target(key_by_index[min(key_by_index)], key_by_index[max(key_by_index)])
 

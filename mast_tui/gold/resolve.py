@@ -79,7 +79,7 @@ def gold_of_trace(
     """
     names = [side.annotator for side in sides]
     if len(set(names)) < len(names):
-        raise ValueError(f"an annotator stands twice among the sides: {', '.join(names)}")
+        raise ValueError(f"an annotator has two sides: {', '.join(names)}")
     rules = _Rules(order, majority, boundaries)
     gold_by_mode = [_gold_of_mode(mode, sides, _in_force(mode, decisions), rules) for mode in modes]
     conflicts = [conflict for gold in gold_by_mode for conflict in gold.conflicts]

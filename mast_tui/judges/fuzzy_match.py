@@ -1,7 +1,7 @@
 """Search for a quote in a text: exactly, then by the same words, then by a similar text.
 
 Models change what they quote: they wrap, escape and shorten it, and copy text around it.
-``readings`` lists the possible meanings of a quote, ``parts`` splits it at its ellipses, and
+``readings`` lists the texts that a quote may stand for, ``parts`` splits it at its ellipses, and
 ``find_part`` searches for one part in one text. All offsets are code points in the text as read.
 """
 
@@ -101,15 +101,15 @@ class QuoteMatch:
 
 
 def readings(quote: str, is_agent: Callable[[str], bool] = lambda _name: False) -> tuple[str, ...]:
-    """Return the possible meanings of a quote, the likeliest first.
+    """Return the texts that a quote may stand for, the likeliest first.
 
-    Each reading lacks more than the one before it:
+    Each text is cleaned more than the one before it:
 
     1. White space around the quote is removed.
-    2. Quotation marks and backticks around it, and a number or a span's header before it.
-    3. A speaker before it.
-    4. HTML entities.
-    5. The escapes of JSON.
+    2. Quotation marks and backticks around it, and a number or a span's header before it, too.
+    3. A speaker before it is removed.
+    4. HTML entities are decoded.
+    5. The escapes of JSON are decoded.
 
     Args:
         quote: The words that a judge wrote.
@@ -220,16 +220,16 @@ def closest(text: str, part: str, how: Match, *, start: int = 0) -> QuoteMatch |
 
 
 def find_within(text: str, part: str, start: int, reach: int) -> QuoteMatch | None:
-    """Return the range of the same words near an offset.
+    """Find the words of a piece of a quote that begin soon after an offset.
 
     Args:
         text: The text to search.
-        part: The words.
+        part: The piece. White space and punctuation between its words may differ in the text.
         start: The offset from which to search.
         reach: The number of characters after ``start`` within which the words must begin.
 
     Returns:
-        The range of the words, or None.
+        The range of the words in the text, or None.
     """
     end = start + reach + len(part)
     match_range = closest(text[start:end], part, Match.SPACING)

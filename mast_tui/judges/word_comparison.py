@@ -154,13 +154,13 @@ class _WordSequence:
     """
 
     def __init__(self, text: str, *, is_trace: bool = False) -> None:
-        """Split a text into words.
+        """Split a text into words; a contraction becomes two words with one range.
 
         Args:
             text: The text.
             is_trace: True for the text of a trace, False for a quote.
         """
-        plain_text = straightened(text)
+        plain_text = with_straight_quotes(text)
         if "&" in plain_text or "\\" in plain_text:
             plain_text = with_plain_signs(_CODED.sub(_decoded_escape, plain_text))
         self._plain_text = plain_text
@@ -174,7 +174,7 @@ class _WordSequence:
                 self.texts.append(word.lower())
                 self.ranges.append(match.span())
                 continue
-            for form in _compared_forms(word, number=match["number"] is not None):
+            for form in _comparable_words(word, number=match["number"] is not None):
                 self.texts.append(form)
                 self.ranges.append(match.span())
 
@@ -234,7 +234,7 @@ class _WordSequence:
         return _Word(self.texts[index], _is_name(self._plain_text, start, end), is_optional)
 
 
-def straightened(text: str) -> str:
+def with_straight_quotes(text: str) -> str:
     """Replace typographic quotes and dashes by plain ones; the length stays the same."""
     if text.isascii():
         return text
@@ -247,7 +247,7 @@ def with_plain_signs(text: str) -> str:
     Escapes are backslashes with a following ``n``, ``r`` or ``t``, however often the text was
     escaped, and HTML entities for signs. The length stays the same.
     """
-    text = straightened(text)
+    text = with_straight_quotes(text)
     if "&" in text:
         text = SIGN_ENTITY.sub(_equal_blanks, text)
     if "\\" in text:
@@ -452,8 +452,8 @@ def _word_stem(word: str) -> str:
     return word[:-1] if word[-1] == word[-2] else word
 
 
-def _compared_forms(word: str, *, number: bool) -> tuple[str, ...]:
-    """Return the form in which a word is compared; two for a contraction: ``can't`` is ``can not``.
+def _comparable_words(word: str, *, number: bool) -> tuple[str, ...]:
+    """Return the words to compare for a word: two for a contraction, ``can not`` for ``can't``.
 
     Numbers are compared without separators of thousands.
     """
@@ -479,7 +479,7 @@ def _decoded_escape(match: re.Match[str]) -> str:
     char = chr(int(match[1], 16)) if match[1] else unescape(match[0])
     if len(char) != 1 or "\ud800" <= char <= "\udfff":
         return match[0]
-    return straightened(char) + "\0" * (len(match[0]) - 1)
+    return with_straight_quotes(char) + "\0" * (len(match[0]) - 1)
 
 
 def _is_name(text: str, start: int, end: int) -> bool:

@@ -95,7 +95,7 @@ def rules_of_lines(lines: Iterable[str], file_name: str) -> tuple[SecretRule, ..
         instruction_count += compiled.programsize
         if len(rules) == MOST_RULES or instruction_count > MOST_STEPS:
             raise RedactionError(
-                f"{location}: the patterns are too many or too large to be looked for"
+                f"{location}: the patterns are too many or too large to search for"
             )
         rules.append(file_rule(name, pattern, compiled))
     return tuple(rules)
@@ -130,8 +130,8 @@ def file_rule(
                 yield start, end
             if now() > deadline:
                 raise RedactionTooSlow(
-                    f"the pattern “{one_line(pattern, 80)}” takes too long on a text of"
-                    f" {len(text):,} characters; make it ask for less"
+                    f"the pattern “{one_line(pattern, 80)}” takes too long on a text of "
+                    f"{len(text):,} characters; make it simpler"
                 )
 
     return SecretRule(name, ranges, pattern=pattern, is_own=True)
@@ -151,7 +151,7 @@ def _compile_line(pattern: str, location: str) -> re2._Regexp:
         ) from None
     if compiled.fullmatch("") is None:
         return compiled
-    reason = "it matches an empty text; make it ask for something"
+    reason = "it matches an empty text; make it match at least one character"
     raise RedactionError(f"{location}: this expression cannot be used: {reason}")
 
 
@@ -159,8 +159,8 @@ SHORTEST_SECRET: Final = 8
 """The fewest characters of a literal secret: words such as ``none`` are not redacted."""
 
 
-class SecretNames(Protocol):
-    """Names for secrets: equal secrets have equal names."""
+class SecretNumbering(Protocol):
+    """A numbering of secrets: equal secrets have equal numbers or codes."""
 
     def number(self, name: str, secret: str) -> int | str:
         """Return the number or code of a secret.
@@ -172,7 +172,7 @@ class SecretNames(Protocol):
 
 
 class SecretNumbers:
-    """The numbers of secrets, from 1 for each rule, in the order of their first occurrence."""
+    """A numbering of secrets from 1 for each rule, in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self._number_by_secret: dict[tuple[str, str], int] = {}
@@ -224,7 +224,7 @@ class Redacted:
     cuts: tuple[Cut, ...] = ()
 
     def to_shown(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range in the redacted text of a range of the original.
+        """Convert a range of the original text to the range of the redacted text.
 
         A range that touches a secret covers its whole replacement.
 
@@ -353,20 +353,21 @@ class Redaction:
             return self
         return replace(self, secrets=(*self.secrets, secret))
 
-    def apply(self, text: str, numbers: SecretNames | None = None) -> Redacted:
+    def apply(self, text: str, numbering: SecretNumbering | None = None) -> Redacted:
         """Return a text with replacements for its secrets.
 
         Args:
             text: The text.
-            numbers: The numbers of secrets, to which new secrets are added; None to number the
-                secrets of this text alone. Texts that share numbers have the same number for the
-                same secret.
+            numbering: The numbers of secrets, to which new secrets are added; None to number the
+                secrets of this text alone. Texts that share a numbering have the same number for
+                the same secret.
         """
         secrets = list(self._find_secrets(text))
         if not secrets:
             return Redacted(text)
-        names = SecretNumbers() if numbers is None else numbers
-        return _replace_secrets(text, secrets, names, None if self.keeps_length else self.form)
+        if numbering is None:
+            numbering = SecretNumbers()
+        return _replace_secrets(text, secrets, numbering, None if self.keeps_length else self.form)
 
     def _find_secrets(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield the start, end and rule name of each secret; secrets may overlap."""
@@ -407,7 +408,7 @@ def _is_needed(rule: SecretRule, lowered: str) -> bool:
 
 
 def _replace_secrets(
-    text: str, secrets: Iterable[tuple[int, int, str]], numbers: SecretNames, form: str | None
+    text: str, secrets: Iterable[tuple[int, int, str]], numbering: SecretNumbering, form: str | None
 ) -> Redacted:
     """Replace the secrets of a text; overlapping secrets have one replacement.
 
@@ -420,7 +421,7 @@ def _replace_secrets(
     shown_length = 0
     for start, end, name in _merge_secrets(secrets):
         secret = text[start:end]
-        number = numbers.number(name, secret)
+        number = numbering.number(name, secret)
         replacement = (
             filled_mask(name, number, secret)
             if form is None

@@ -213,7 +213,7 @@ DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
 
 
 _NEEDS_EXTRA: Final = (
-    "masking personal data needs the extra 'redact': pip install 'mast-tui[redact]'"
+    "masking personal data needs more packages; install them with: pip install 'mast-tui[redact]'"
 )
 
 Check = Callable[[str], bool]

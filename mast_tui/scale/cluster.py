@@ -48,13 +48,13 @@ class Cluster(Workers):
             self._dask = import_module("distributed")
         except ImportError:
             raise NoWorkers(
-                f"{address}: a cluster needs an extra: pip install 'mast-tui[cluster]'"
+                f"{address}: a cluster needs Dask; install it with: pip install 'mast-tui[cluster]'"
             ) from None
         try:
             self._client = self._dask.Client(address, timeout=_PATIENCE)
         except (OSError, ValueError) as error:
             raise NoWorkers(
-                f"{address}: no Dask scheduler answers there ({error}); 'dask scheduler' begins one"
+                f"{address}: no Dask scheduler answers ({error}); start one with 'dask scheduler'"
             ) from None
         try:
             self._client.wait_for_workers(1, timeout=_PATIENCE)
@@ -62,7 +62,7 @@ class Cluster(Workers):
         except TimeoutError:
             self._client.close()
             raise NoWorkers(
-                f"{address}: this scheduler has no workers; 'dask worker {address}' begins one"
+                f"{address}: this scheduler has no workers; start one with 'dask worker {address}'"
             ) from None
         except Exception:
             self._client.close()
@@ -105,8 +105,8 @@ class Cluster(Workers):
 
     def _scheduler_gone_error(self) -> NoWorkers:
         return NoWorkers(
-            f"the Dask scheduler at {self._client.scheduler.addr} is gone; once there is one "
-            "again, the same command goes on"
+            f"the Dask scheduler at {self._client.scheduler.addr} is gone; start one, then run "
+            "the same command to continue"
         )
 
     def close(self) -> None:
@@ -127,6 +127,6 @@ def _check_versions(versions: Mapping[str, str]) -> None:
     for worker, version in versions.items():
         if version != __version__:
             raise NoWorkers(
-                f"the worker at {worker} has mast-tui {version}, and this is {__version__}: what "
-                "they find could differ; install the same version there"
+                f"the worker at {worker} has mast-tui {version}, but this is {__version__}, so "
+                "findings could differ; install the same version there"
             )

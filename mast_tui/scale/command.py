@@ -114,8 +114,8 @@ def _print_counts(document: Document) -> None:
     shards = document["shards"]
     before_suggestions = ";" if document["suggestions"] is None else ","
     print_line(
-        f"{document['judge']}: {counted(shards['written'], 'shard')} of {shards['all']} written to "
-        f"{document['out']}, {shards['known']} were there; "
+        f"{document['judge']}: {counted(shards['written'], 'shard')} of {shards['all']} "
+        f"written to {document['out']}, {shards['known']} existed; "
         f"{counted(document['traces']['judged'], 'trace')} judged{before_suggestions} "
         f"{suggestions_text(document)}"
     )

@@ -167,7 +167,9 @@ def shard_report(
         ShardsError: The shards cannot be read, or there is no such field.
     """
     if group_by not in (*FIELDS, ALL):
-        raise ShardsError(f"--by {group_by!r}: of shards there are {', '.join((*FIELDS, ALL))}")
+        raise ShardsError(
+            f"--by {group_by!r} is not a field of shards; there are {', '.join((*FIELDS, ALL))}"
+        )
     manifest = folder.manifest()
     done_shards = folder.done(manifest)
     files = [traces_file(name) for name in manifest.shards if name in done_shards]
@@ -179,7 +181,7 @@ def shard_report(
         for number, result in enumerate(each(count, batches, workers)):
             if isinstance(result, LostItem):
                 raise ShardsError(
-                    f"{folder.address}: {batches[number][0]} and so on: {result.reason}"
+                    f"{folder.address}: {batches[number][0]} and following: {result.reason}"
                 )
             batch_keys, batch_counts = result
             keys_by_batch.append(batch_keys)
@@ -208,7 +210,9 @@ def judged_beyond(address: str, judge: str, stored_traces: Iterable[TraceRecord]
     folder = ShardFolder(address)
     manifest = folder.manifest()
     if manifest.judge != judge:
-        raise ShardsError(f"{folder.address}: holds the word of {manifest.judge}, not of {judge}")
+        raise ShardsError(
+            f"{folder.address}: contains the verdicts of {manifest.judge}, not of {judge}"
+        )
     written_names = folder.done(manifest)
     files = [traces_file(name) for name in manifest.shards if name in written_names]
     if not files:
@@ -406,13 +410,13 @@ class _Counts:
         all_traces = int(self._traces.sum())
         shard_count = len(manifest.shards)
         cannot_say = [
-            "These are the suggestions of a judge that nobody has checked; 'mast-tui import' "
-            "brings a sample of them into a workspace for people to label."
+            "These are unchecked suggestions of a judge; 'mast-tui import' imports a sample "
+            "of them into a workspace for people to label."
         ]
         if done_count < shard_count:
             cannot_say.append(
-                f"{shard_count - done_count} of {shard_count} shards are not written; the judge's "
-                "command goes on."
+                f"{shard_count - done_count} of {shard_count} shards are not written yet; run "
+                "the judge's command again to continue."
             )
         return {
             "by": self._group_by,

@@ -111,11 +111,11 @@ def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
     new_count = traces.get(TraceStatus.JUDGED, 0)
     earlier_count = traces.get(TraceStatus.KNOWN, 0)
     sample_text = (
-        "" if request.sample is None else f" drawn of {matching_count:,} with seed {request.seed}"
+        "" if request.sample is None else f" drawn from {matching_count:,} with seed {request.seed}"
     )
     print_line(
-        f"{manifest.judge}: {counted(new_count + earlier_count, 'trace')}{sample_text} imported "
-        f"with what it suggests, {earlier_count:,} of them here before"
+        f"{manifest.judge}: {counted(new_count + earlier_count, 'trace')}{sample_text} "
+        f"imported with its suggestions, {earlier_count:,} of them already here"
     )
     return 0
 
@@ -193,7 +193,7 @@ def _matching_keys_in(folder: ShardFolder, conditions: _Conditions, shard: str) 
     """Return the keys of the traces in a shard that meet all conditions."""
     content = folder.read(traces_file(shard))
     if content is None:
-        raise ShardsError(f"{folder.address}: {traces_file(shard)} has gone")
+        raise ShardsError(f"{folder.address}: {traces_file(shard)} is missing")
     columns = ["key", *conditions]
     rows = pyarrow("pyarrow.parquet").read_table(BytesIO(content), columns=columns).to_pylist()
     return [

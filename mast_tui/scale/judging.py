@@ -298,7 +298,7 @@ def judge_into_shards(
     looks_at = tuple(slug for slug in judging.looks_at if slug in slugs)
     if not looks_at:
         raise WorkspaceError(
-            f"{judge} knows no mode of {taxonomy.ref}; it was made for another taxonomy"
+            f"{judge} supports no mode of {taxonomy.ref}; it was made for another taxonomy"
         )
     skipped: list[FileReport] = []
     shards = [*_divide_into_shards(paths, f"{judge} {taxonomy.content_hash}", files, skipped)]

@@ -40,7 +40,7 @@ def report_shards(request: ReportRequest, rules: Rules) -> None:
     folder = ShardFolder(address)
     if judges_hidden(request.common, folder.manifest().taxonomy):
         raise click.ClickException(
-            f"{address}: what a judge found is hidden while you work blind or without suggestions"
+            f"{address}: a judge's findings are hidden while you work blind or without suggestions"
         )
     with WorkerPool(request.workers) as pool:
         report = shard_report(
@@ -82,7 +82,7 @@ def _summary_lines(report: ShardReport) -> Iterator[str]:
         yield f"{counted(traces['unread'], 'trace')} could not be read"
     if traces["twice"]:
         repeated_text = counted(traces["twice"], "trace was", "traces were")
-        yield f"{repeated_text} there before; each counts once"
+        yield f"{repeated_text} already there; each counts once"
 
 
 def _outcome_counts(group: ShardGroupJson) -> str:

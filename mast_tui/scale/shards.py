@@ -82,7 +82,8 @@ class ShardFolder:
                 self._files, self._root = import_module("fsspec").core.url_to_fs(address)
             except ImportError as error:
                 raise ShardsError(
-                    f"{self.address}: URLs need an extra ({error}): pip install 'mast-tui[remote]'"
+                    f"{self.address}: URLs need more packages ({error}); install them with: "
+                    "pip install 'mast-tui[remote]'"
                 ) from None
             except ValueError as error:
                 reason = ADDRESSES.without_secrets(str(error))
@@ -180,15 +181,15 @@ class ShardFolder:
         content = self.read(MANIFEST)
         if content is None:
             raise ShardsError(
-                f"{self.address}: there are no shards, as there is no {MANIFEST}; 'mast-tui judge "
-                "PATH … --judge rules --out FOLDER' writes some"
+                f"{self.address}: no shards here ({MANIFEST} is missing); write them with "
+                "'mast-tui judge PATH … --judge rules --out FOLDER'"
             )
         try:
             document: Mapping[str, Any] = json.loads(content)
             if document["format"] != FORMAT:
                 raise ShardsError(
-                    f"{self.address}: these shards are {document['format']}, and this version "
-                    f"reads {FORMAT}; write them anew into another folder"
+                    f"{self.address}: the shards' format is {document['format']}; expected "
+                    f"{FORMAT}; write them again into another folder"
                 )
             return Manifest(
                 document["judge"],
@@ -198,7 +199,7 @@ class ShardFolder:
             )
         except (ValueError, KeyError, TypeError) as error:
             raise ShardsError(
-                f"{self.address}: {MANIFEST} is no manifest of shards ({error})"
+                f"{self.address}: {MANIFEST} is not a manifest of shards ({error})"
             ) from None
 
     def begin(self, manifest: Manifest) -> None:
@@ -217,13 +218,13 @@ class ShardFolder:
                 owner = f"taxonomy {stored.taxonomy.ref}"
             if owner is not None:
                 raise ShardsError(
-                    f"{self.address}: holds the shards of {owner}; name another folder"
+                    f"{self.address}: contains the shards of {owner}; give another folder"
                 )
             if stored == manifest:
                 return
         elif names:
             raise ShardsError(
-                f"{self.address}: holds other files, such as {min(names)}; name an empty folder"
+                f"{self.address}: contains other files, such as {min(names)}; give an empty folder"
             )
         document = {
             "format": FORMAT,
@@ -238,7 +239,7 @@ class ShardFolder:
         """Return the error to raise for a failed access, without secrets of the address."""
         reason = ADDRESSES.without_secrets(error.strerror or str(error) or type(error).__name__)
         return ShardsError(
-            f"{self.address}: {reason}; once that is mended, the same command goes on"
+            f"{self.address}: {reason}; fix this, then run the same command to continue"
         )
 
 
@@ -367,7 +368,7 @@ def pyarrow(name: str = "pyarrow") -> Any:
         return import_module(name)
     except ImportError:
         raise ShardsError(
-            "shards are Parquet, which needs an extra: pip install 'mast-tui[parquet]'"
+            "shards need Parquet; install it with: pip install 'mast-tui[parquet]'"
         ) from None
 
 

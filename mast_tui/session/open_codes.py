@@ -347,14 +347,20 @@ def checked_tag(text: str) -> str:
 def _added_tags(
     workspace: Workspace, taxonomy: str, may_see: Callable[[str, str], bool]
 ) -> Mapping[TaggedPlace, tuple[str, ...]]:
-    """Return the tags by open code, added by annotators whose codes on the trace are visible."""
+    """Return the visible tags of each open code.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The id of the taxonomy.
+        may_see: Checks whether the tags that an annotator added on a trace are visible.
+    """
     added_tags: dict[TaggedPlace, tuple[str, ...]] = {}
-    for _, annotator, tags_of_codes in all_tags(workspace, [taxonomy]):
-        for identity, tags in tags_of_codes.items():
-            _, trace_id, _, _ = identity
+    for _, annotator, tags_of_places in all_tags(workspace, [taxonomy]):
+        for tagged_place, tags in tags_of_places.items():
+            _, trace_id, _, _ = tagged_place
             if may_see(annotator, trace_id):
-                earlier = added_tags.get(identity, ())
-                added_tags[identity] = tuple(dict.fromkeys((*earlier, *tags)))
+                earlier = added_tags.get(tagged_place, ())
+                added_tags[tagged_place] = tuple(dict.fromkeys((*earlier, *tags)))
     return added_tags
 
 

@@ -259,20 +259,22 @@ def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
         workspace: The workspace.
         taxonomy: The taxonomy.
     """
-    readings_by_name: dict[str, dict[str, list[Pass]]] = {}
-    for reading in workspace.passes(taxonomy=taxonomy.ref):
-        if reading.kind.is_reading:
-            readings_by_trace = readings_by_name.setdefault(reading.annotator, {})
-            readings_by_trace.setdefault(reading.trace_id, []).append(reading)
+    passes_by_name: dict[str, dict[str, list[Pass]]] = {}
+    for trace_pass in workspace.passes(taxonomy=taxonomy.ref):
+        if trace_pass.kind.is_reading:
+            passes_by_trace = passes_by_name.setdefault(trace_pass.annotator, {})
+            passes_by_trace.setdefault(trace_pass.trace_id, []).append(trace_pass)
     rows = []
     for info in workspace.annotators():
         if info.kind is AnnotatorKind.JUDGE:
             continue
-        all_readings = readings_by_name.get(info.name, {}).values()
-        finished = sum(any(reading.finished for reading in readings) for readings in all_readings)
+        passes_of_traces = passes_by_name.get(info.name, {}).values()
+        finished = sum(
+            any(trace_pass.finished for trace_pass in passes) for passes in passes_of_traces
+        )
         unfinished = sum(
-            not max(readings, key=lambda reading: reading.number).finished
-            for readings in all_readings
+            not max(passes, key=lambda trace_pass: trace_pass.number).finished
+            for passes in passes_of_traces
         )
         rows.append(AnnotatorStatus(info.name, info.kind, finished, unfinished))
     return StatusReport(taxonomy.ref, len(workspace.traces()), tuple(rows))

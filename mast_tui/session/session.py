@@ -415,7 +415,7 @@ class Session:
             changed = structs.replace(changed, note=note)
         if not isinstance(confidence, Keep):
             if confidence is not None and not 0 <= confidence <= 1:
-                raise SessionError(f"a confidence lies between 0 and 1, not at {confidence}")
+                raise SessionError(f"a confidence must be from 0 to 1, not {confidence}")
             changed = structs.replace(changed, confidence=confidence)
         if not isinstance(severity, Keep):
             changed = structs.replace(changed, severity=severity)
@@ -431,7 +431,7 @@ class Session:
         if duplicate is not None and duplicate.id != changed.id:
             location = self._messages.location(changed.target)
             raise SessionError(
-                f"you have {self._messages.mode(changed.mode)} on {location} already"
+                f"you already have {self._messages.mode(changed.mode)} on {location}"
             )
         if previous == changed:
             return Change("nothing changed", changed.mode, changed.target, changed.target.first)
@@ -459,9 +459,9 @@ class Session:
         """
         self._check_mode(mode)
         if value is VerdictValue.PRESENT:
-            raise SessionError("label a span or the whole trace to say that a mode shows")
+            raise SessionError("label a span or the whole trace to mark a mode as present")
         if all(candidate.slug != mode for candidate in self.taxonomy.modes):
-            raise SessionError(f"{self._messages.mode(mode)} can only be labelled where it shows")
+            raise SessionError(f"{self._messages.mode(mode)} can only be a label on a place")
         change = self._begin_change()
         labels = change.state.labels_of(mode)
         if labels and not remove_labels:
@@ -475,7 +475,7 @@ class Session:
             value = None
         change.set_verdict(mode, value)
         if not change.changes_something:
-            return Change(f"{self._messages.mode(mode)} is open already", mode)
+            return Change(f"{self._messages.mode(mode)} is already open", mode)
         return self._commit_change(change)
 
     def note_span(self, key: str, text: str) -> Change:
@@ -582,7 +582,10 @@ class Session:
     def _accept_as(
         self, suggestion: Suggestion, mode: str, target: Target, answer: ReviewAnswer
     ) -> Change:
-        """Accept a suggestion with this mode and target, and write the change."""
+        """Accept a suggestion with this mode and target, and write the change.
+
+        The pass counts from now on as made with a judge on screen.
+        """
         self._check_mode(mode)
         self._judge_on_screen = True
         change = self._begin_change()
@@ -706,7 +709,7 @@ class Session:
             return
         current = self._passes.current
         if current is None or current.finished_at is None:
-            raise SessionError("what others say is shown once you have finished the trace")
+            raise SessionError("others' labels are shown once you have finished the trace")
         self._write_facts([Revealed("others")], current.number)
 
     # Finishing
@@ -758,11 +761,9 @@ class Session:
             WorkspaceError: The workspace cannot be written.
         """
         if self.finished:
-            raise SessionError("this trace is finished already; an edit begins a new pass")
+            raise SessionError("this trace is already finished; an edit begins a new pass")
         if not self.trace.loaded.complete:
-            raise SessionError(
-                "this trace is still being read; finish it when it is loaded completely"
-            )
+            raise SessionError("this trace is still loading; finish it when it is complete")
         if len(self.trace) != self._registered_spans:
             # The trace has grown, or more of it was loaded.
             register_open_trace(self.workspace, self.trace)
@@ -799,7 +800,7 @@ class Session:
         ]
         change = self._messages.change(facts)
         self._write_facts(facts, action.pass_number, redoes=action.id)
-        return replace(change, message=f"again: {change.message}")
+        return replace(change, message=f"redone: {change.message}")
 
     def _undo_action(self, action: Action) -> Change:
         """Write the facts that undo an action.
@@ -810,8 +811,8 @@ class Session:
         current = self._passes.current
         if current is not None and current.finished_at and current.revealed_at:
             raise SessionError(
-                "what others say was shown since you finished, so the finish stands; "
-                "an edit begins a new pass"
+                "others' labels were shown since you finished, so the finish cannot be "
+                "undone; an edit begins a new pass"
             )
         change = self._messages.undone(action.facts)
         self._write_facts(
@@ -948,7 +949,7 @@ class Session:
         result = self._messages.change(change.facts)
         if change.opens_second_look:
             number = change.state.number
-            message = f"reopened as pass {number}, finish it again · {result.message}"
+            message = f"the trace was finished: this begins pass {number} · {result.message}"
             result = replace(result, message=message)
         self._write_facts(change.facts, change.state.number)
         return result
@@ -1065,7 +1066,7 @@ class Session:
             start = target.char_start
             end = target.char_end
             if start is None or end is None or end - start != len(target.quote) or start < 0:
-                raise SessionError("a quote needs its position in the span")
+                raise SessionError("a quote needs its start and end in the span")
             if not target.quote:
                 raise SessionError("a quote must not be empty")
             if self.trace.masks is not None and first is not None:
@@ -1077,7 +1078,7 @@ class Session:
     def _own_label(self, change: PendingChange, label_id: str) -> Label:
         label = change.label(label_id)
         if label is None:
-            raise SessionError("this label is gone, or it is not yours")
+            raise SessionError("this label no longer exists, or it is not yours")
         return label
 
     def _require_visible_suggestion(self, suggestion_id: str) -> Suggestion:
@@ -1091,7 +1092,9 @@ class Session:
             self.refresh_suggestions()
             suggestion = self._find_visible_suggestion(suggestion_id)
         if suggestion is None:
-            raise SessionError("this suggestion is not on this trace, or hidden until you finish")
+            raise SessionError(
+                "this suggestion is not on this trace, or it is hidden until you finish"
+            )
         return suggestion
 
 

@@ -85,10 +85,10 @@ def check_changes(workspace: Workspace, study: Study) -> None:
     changed = changes_to_figures(previous, study)
     if changed:
         raise SessionError(
-            f"traces have been finished under this study, so {_enumeration(changed)} can no longer "
-            "change: its figures would mix two protocols. Set the other study up in a "
-            "workspace of its own (--workspace PATH); traces can be taken in here as before, and "
-            "adjudicators, retests and how adjudication goes can change"
+            f"traces have been finished under this study, so {_enumeration(changed)} can no "
+            "longer change, as the figures would mix two protocols. Set up another study in "
+            "its own workspace (--workspace PATH); here you can still add traces and change "
+            "adjudicators, retests and the settings of adjudication"
         )
 
 
@@ -137,7 +137,7 @@ def with_sample(
     for stratum in by:
         if stratum not in STRATA:
             raise SessionError(
-                f"a sample cannot be drawn over {stratum!r}; there are: {', '.join(STRATA)}"
+                f"a sample cannot be spread over {stratum!r}; there are: {', '.join(STRATA)}"
             )
     study_traces = frozenset(study.traces)
     records = [record for record in traces if record.trace_id not in study_traces]
@@ -209,14 +209,14 @@ def sample_texts(study: Study) -> list[str]:
             method = f", preferring traces on which {draw.judge} is least certain"
         lines.append(
             f"{subject} random sample: "
-            f"{len(study.batches[draw.lot])} of {draw.of} traces{method}; drawn by {draw.seed}"
+            f"{len(study.batches[draw.lot])} of {draw.of} traces{method}; seed {draw.seed}"
         )
     if study.chances_alike:
         return lines
     if study.trace_weights(study.traces) is not None:
         lines.append(
-            "chances differ and are kept: signatures (mast-tui report) and the prevalence over all "
-            "traces (mast-tui agree --judge) are weighted by them"
+            "chances differ and are stored; they weight signatures (mast-tui report) and the "
+            "prevalence over all traces (mast-tui agree --judge)"
         )
     else:
         lines.append(
@@ -249,7 +249,7 @@ def with_annotator(study: Study, name: str, *, weight: float = 1.0) -> Study:
         SessionError: This person is an annotator already.
     """
     if name in study.present:
-        raise SessionError(f"{name} is an annotator of this study already")
+        raise SessionError(f"{name} is already an annotator of this study")
     joined = Membership(name, len(study.batches), None, weight)
     return replace(
         study,
@@ -270,7 +270,9 @@ def with_weights(study: Study, weights: Mapping[str, float]) -> Study:
     """
     for name in weights:
         if name not in study.present:
-            raise SessionError(f"{name} is no annotator of this study now, and has no weight")
+            raise SessionError(
+                f"{name} is not an annotator of this study now, so a weight has no effect"
+            )
     members = {membership.annotator for membership in study.memberships}
     # Annotators from the first batch on have no membership as long as nothing about it changes.
     added_memberships = (Membership(name, 0) for name in weights if name not in members)
@@ -343,7 +345,7 @@ def with_released_traces(workspace: Workspace, study: Study, name: str) -> Study
     """
     if name not in study.present:
         present = ", ".join(study.present)
-        raise SessionError(f"{name} is no annotator of this study now; there are {present}")
+        raise SessionError(f"{name} is not an annotator of this study now; there are {present}")
     finished = workspace.finished_traces(name, study.taxonomy)
     unfinished = tuple(trace_id for trace_id in assigned(study, name) if trace_id not in finished)
     if not unfinished:

@@ -396,7 +396,7 @@ def record_reveal(
         finished = [work for work in passes if work.finished]
         if not finished:
             raise SessionError(
-                f"{annotator} has not finished {trace_id}: what others say is hidden"
+                f"{annotator} has not finished {trace_id}, so others' labels are hidden"
             )
         pass_number = finished[-1].number
         events.append(NewEvent(annotator, trace_id, taxonomy, pass_number, Revealed(source)))

@@ -142,15 +142,15 @@ class Study(Struct, frozen=True):
             InvalidStudy: Two parts of the study contradict each other, or a number is not valid.
         """
         if not self.annotators:
-            raise InvalidStudy("a study has at least one annotator")
+            raise InvalidStudy("a study needs at least one annotator")
         for names in (self.annotators, self.adjudicators, self.traces):
             if len(set(names)) < len(names):
                 twice = next(name for name in names if names.count(name) > 1)
-                raise InvalidStudy(f"{twice!r} stands in the study twice")
+                raise InvalidStudy(f"{twice!r} appears twice in the study")
         if not 1 <= self.per_trace <= len(self.annotators):
             raise InvalidStudy(
-                f"{counted(self.per_trace, 'annotator')} a trace need as many in the study, which "
-                f"has {len(self.annotators)}"
+                f"{counted(self.per_trace, 'annotator')} per trace need at least as many in "
+                f"the study; it has {len(self.annotators)}"
             )
         used_names = [item.annotator for item in self.memberships]
         used_names += [item.annotator for item in self.releases]
@@ -162,17 +162,19 @@ class Study(Struct, frozen=True):
                     f"of annotators must keep the name: {','.join((*self.annotators, name))}"
                 )
         if any(not 0 < item.weight < inf for item in self.memberships):
-            raise InvalidStudy("an annotator's weight is a number over 0")
+            raise InvalidStudy("an annotator's weight must be greater than 0")
         if _HEXADECIMAL.fullmatch(self.redact_key) is None:
-            raise InvalidStudy("the key of the masks is no hexadecimal number")
+            raise InvalidStudy("the key of the masks is not a hexadecimal number")
         self._check_assignments()
         self._check_draws()
         for name in ("overlap", "withheld", "retests"):
             share = getattr(self, name)
             if not 0 <= share <= 1:
-                raise InvalidStudy(f"{name} is a share between 0 and 1, not {share}")
+                raise InvalidStudy(f"{name} must be from 0 to 1, not {share}")
         if self.blind and self.withheld:
-            raise InvalidStudy("a blind study shows no suggestions at all, so no share is without")
+            raise InvalidStudy(
+                "a blind study shows no suggestions, so no share of traces can be without them"
+            )
 
     def _check_draws(self) -> None:
         """Raise ``InvalidStudy`` if a draw does not fit its batch."""
@@ -185,7 +187,8 @@ class Study(Struct, frozen=True):
                 or not all(0 < chance <= 1 for chance in draw.chances)
             ):
                 raise InvalidStudy(
-                    f"each trace of batch {draw.lot + 1} has a chance over 0, up to 1"
+                    f"each trace of batch {draw.lot + 1} needs a chance greater than 0 and at "
+                    "most 1"
                 )
 
     def _check_assignments(self) -> None:
@@ -198,7 +201,7 @@ class Study(Struct, frozen=True):
             if trace_id not in known_ids:
                 raise InvalidStudy(f"trace {trace_id!r} is not in the study")
             if trace_id in assigned_ids or not names or len(set(names)) < len(names):
-                raise InvalidStudy(f"who labels trace {trace_id!r} is said twice, or not at all")
+                raise InvalidStudy(f"trace {trace_id!r} has no annotator, or is assigned twice")
             assigned_ids.add(trace_id)
 
     def members(self, batch_number: int) -> tuple[str, ...]:
@@ -340,23 +343,23 @@ def changes_to_figures(old: Study, after: Study) -> tuple[str, ...]:
     ):
         changes.append("the annotators' weights")
     for field, title in (
-        ("per_trace", "how many label a trace"),
+        ("per_trace", "the number of annotators per trace"),
         ("overlap", "the overlap"),
         ("seed", "the seed"),
         ("blind", "blind or suggestions shown"),
         ("withheld", "the share without suggestions"),
-        ("open_modes", "what becomes of open modes"),
+        ("open_modes", "the handling of open modes"),
     ):
         if getattr(old, field) != getattr(after, field):
             changes.append(title)
     if after.batches[: len(old.batches)] != old.batches:
-        changes.append("the traces taken in")
+        changes.append("the traces added before")
     old_assignment_count = len(old.assignments)
     known_ids = frozenset(old.traces)
     if after.assignments[:old_assignment_count] != old.assignments or any(
         assignment.trace_id in known_ids for assignment in after.assignments[old_assignment_count:]
     ):
-        changes.append("who labels which trace")
+        changes.append("the assignments")
     if after.releases[: len(old.releases)] != old.releases:
-        changes.append("the traces given back")
+        changes.append("the released traces")
     return tuple(changes)

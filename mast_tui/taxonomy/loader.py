@@ -86,8 +86,8 @@ def _refuse_too_many(source: str, key: str, count: int) -> None:
     """Raise ``TaxonomyError`` if a list of the file has too many entries."""
     if count > MOST_ENTRIES:
         raise TaxonomyError(
-            f"{source}: {count:,} {key}; a taxonomy may have up to {MOST_ENTRIES:,}, as people "
-            "choose among them: leave some out, or split the file into several taxonomies"
+            f"{source}: {count:,} {key}; a taxonomy may have up to {MOST_ENTRIES:,}: leave "
+            "some out, or split the file into several taxonomies"
         )
 
 
@@ -178,7 +178,7 @@ def _read_open_mode(document: Mapping[str, object], source: str) -> Mode | None:
         return None
     values = document["open"]
     if not isinstance(values, Mapping):
-        raise TaxonomyError(f"{source}: 'open' is no table; write open = {{ code = \"9.9\" }}")
+        raise TaxonomyError(f"{source}: 'open' is not a table; write open = {{ code = \"9.9\" }}")
     table = TaxonomyTable(values, f"{source}: open")
     table.refuse_unknown(("code", "name"))
     default = open_mode()
@@ -201,7 +201,7 @@ def _read_categories(root: TaxonomyTable) -> tuple[Category, ...]:
         # Only earlier categories count, so that there is no cycle.
         if under and under not in [category.id for category in categories]:
             raise table.error(
-                f"'under' is {under!r}, which is no category before this one; name the id of one"
+                f"'under' is {under!r}, which is not an earlier category; give the id of one"
             )
         categories.append(Category(identifier, table.text("name", default=identifier), under))
     refuse_duplicates(root.where, "category", [(category.id,) for category in categories])
@@ -220,8 +220,8 @@ def _with_levels(taxonomy: Taxonomy, root: TaxonomyTable) -> Taxonomy:
         levels = counted(depth, "level")
         different_names = counted(depth, "different name")
         raise root.error(
-            f"'levels' has {', '.join(map(repr, names))}; the categories stand in {levels}, so "
-            f"give {different_names}, the topmost first, and none for the modes"
+            f"'levels' has {', '.join(map(repr, names))}; the categories have {levels}, so "
+            f"give {different_names}, the topmost first, without the modes"
         )
     return replace(taxonomy, own_levels=names)
 
@@ -265,10 +265,12 @@ def _check_confusable(source: str, mode: Mode, slugs: frozenset[str]) -> None:
     """Raise ``TaxonomyError`` if a mode is confusable with itself or with an unknown mode."""
     for confusable in mode.confusable:
         if confusable.slug not in slugs or confusable.slug == mode.slug:
-            reason = "the mode itself" if confusable.slug == mode.slug else "no mode of this file"
+            reason = (
+                "the mode itself" if confusable.slug == mode.slug else "not a mode of this file"
+            )
             raise TaxonomyError(
                 f"{source}: mode {mode.slug!r}: confusable {confusable.slug!r} is {reason}; "
-                "name another mode by its slug"
+                "give the slug of another mode"
             )
 
 
@@ -306,7 +308,7 @@ class TaxonomyTable:
         """
         for key in self._values:
             if key not in known_keys:
-                raise self.error(f"unknown key {key!r}; known are {', '.join(known_keys)}")
+                raise self.error(f"unknown key {key!r}; expected {', '.join(known_keys)}")
 
     def text(self, key: str, *, default: str | None = None) -> str:
         """Return the text under a key, with single spaces.
@@ -346,8 +348,8 @@ class TaxonomyTable:
             raise self.error(f"{key!r} is empty")
         if not word.isprintable() or len(word) > 64 or set(word) & set(",|@ "):
             raise self.error(
-                f"{key!r} is {word!r}; it may have up to 64 printable characters "
-                "and no space, ',', '|' or '@'"
+                f"{key!r} is {word!r}; use up to 64 printable characters without space, ',', "
+                "'|' or '@'"
             )
         return word
 
@@ -393,9 +395,9 @@ class TaxonomyTable:
         listed_names = self.texts(key)
         for name in listed_names:
             if name not in names:
-                raise self.error(f"{key!r} has {name!r}; known are {', '.join(names)}")
+                raise self.error(f"{key!r} has {name!r}; expected {', '.join(names)}")
         if len(set(listed_names)) < len(listed_names):
-            raise self.error(f"{key!r} names something twice")
+            raise self.error(f"{key!r} has an entry twice")
         return listed_names
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -481,4 +483,4 @@ def _refuse_surrogates(table: TaxonomyTable, key: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise table.error(f"{key!r} holds half a character (a lone surrogate)") from error
+        raise table.error(f"{key!r} contains half a character (a lone surrogate)") from error

@@ -74,8 +74,8 @@ OPEN_SLUG: Final = "none_of_these"
 _OPEN_NAME: Final = "Something, none of these"
 _OPEN_CODE: Final = "0.0"
 _OPEN_DEFINITION: Final = (
-    "Something went wrong here that no mode describes. Write down what, in a few words of your "
-    "own: such notes are gathered, and may become a mode."
+    "Something went wrong here that no mode describes. Describe it in a few words of your "
+    "own; such notes are collected and may become a mode."
 )
 
 
@@ -347,8 +347,8 @@ def _difference_phrases(old: Taxonomy, new: Taxonomy) -> Iterator[str]:
     _, new_categories, _ = new.identity
     if old_categories != new_categories:
         if set(old_categories) == set(new_categories):
-            yield "the categories stand in another order"
+            yield "the categories are in another order"
         else:
-            yield "the categories are others"
+            yield "the categories differ"
     if list(old_modes) != list(new_modes) and set(old_modes) == set(new_modes):
-        yield "the modes stand in another order"
+        yield "the modes are in another order"

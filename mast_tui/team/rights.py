@@ -170,7 +170,9 @@ def _make_role(driver: Any, name: str) -> str | None:
     """
     existing = driver.execute(
         "SELECT rolcanlogin AND NOT (rolsuper OR rolbypassrls OR rolcreaterole OR rolreplication "
-        "OR rolname = current_user OR EXISTS (SELECT FROM pg_auth_members WHERE member = oid)) "
+        "OR rolname = current_user "
+        # The table of memberships can have an oid of its own.
+        "OR EXISTS (SELECT FROM pg_auth_members WHERE member = pg_roles.oid)) "
         "FROM pg_roles WHERE rolname = %s",
         [name],
     ).fetchone()

@@ -73,7 +73,10 @@ def _groups_by_task(traces: Iterable[Trace]) -> Sequence[Sequence[Trace]]:
 
 
 def _agent_texts(trace: Trace) -> frozenset[str]:
-    """Return the texts of the agents, without short texts and texts that cannot be read."""
+    """Return the letters and digits of each text of the agents.
+
+    Short texts and texts that cannot be read are left out.
+    """
     read_fully(trace)
     texts = set()
     for index in range(len(trace)):

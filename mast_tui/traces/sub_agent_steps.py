@@ -35,7 +35,8 @@ class SubAgentFinder:
     def read_until(self, trace: Trace, end: int) -> None:
         """Read the spans up to ``end`` (exclusive).
 
-        Spans of a single thread are skipped, because no sub-agent begins or ends among them.
+        If all these spans are of one thread, only the first is read: no sub-agent begins or ends
+        after it.
 
         Args:
             trace: The trace; always the same one.

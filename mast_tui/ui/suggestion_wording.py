@@ -22,6 +22,9 @@ REWORDED: Final = "≈"
 MOVED: Final = "↷"
 DECISIVE: Final = "!"
 
+OWN_JUDGES: Final = ("rules", "twins")
+"""The judges that come with the app: their names say enough without the version."""
+
 MAX_NAME_CHARS: Final = 40
 """The most code points of a judge's name."""
 
@@ -88,10 +91,13 @@ def source_words(suggestion: Suggestion, index_of: IndexOf) -> str:
         suggestion: The suggestion.
         index_of: Returns the index of a span key, or None.
     """
-    parts = [judge_name(suggestion.judge)]
+    name = judge_name(suggestion.judge)
+    name_without_version = name.partition("@")[0]
+    parts = [f"{name_without_version} judge" if name_without_version in OWN_JUDGES else name]
     if suggestion.confidence is not None:
-        parts.append(f"{suggestion.confidence:.2f}")
-    return f"{'  '.join(parts)} · {place_words(suggestion.target, index_of)}"
+        parts.append(f"confidence {suggestion.confidence:.2f}")
+    parts.append(place_words(suggestion.target, index_of))
+    return " · ".join(parts)
 
 
 def warnings_on(suggestion: Suggestion, index_of: IndexOf) -> tuple[SuggestionLine, ...]:

@@ -253,7 +253,7 @@ def origin_title(span: Span, pictures: str = "") -> Text:
         if tokens_out:
             noun = "tokens out" if tokens_in is None else "out"
             parts.append(f"{tokens_out:,} {noun}")
-    parts.append(span.place)
+    parts.append(f"file {span.place}" if span.place.startswith("line ") else span.place)
     return plain_title(" · ".join(parts))
 
 

@@ -56,7 +56,7 @@ class WebRequest:
         default="localhost",
         metavar="ADDRESS",
         show_default=True,
-        help="Where to listen. Another address than this machine's own needs --token.",
+        help="The address to listen on. Any address but this machine's own needs --token.",
     )
     port: int = options.option(
         "--port", default=8000, show_default=True, type=click.IntRange(0, 65535)
@@ -70,7 +70,7 @@ class WebRequest:
     url: str | None = options.option(
         "--url",
         metavar="URL",
-        help="The address that visitors type where a proxy stands in between, as "
+        help="The address that visitors type if there is a proxy, such as "
         "https://labels.example.org.",
     )
     common: CommonOptions = options.common()
@@ -130,7 +130,7 @@ def _server_module() -> Any:
         if (error.name or "").startswith("mast_tui"):
             raise
         raise MastError(
-            f"it needs an extra: pip install 'mast-tui[web]' ({error.name} is missing)"
+            f"{error.name} is missing; install it with: pip install 'mast-tui[web]'"
         ) from error
 
 
@@ -150,7 +150,7 @@ def _required_token() -> str:
     if token is None:
         return secrets.token_urlsafe(24)
     if len(token) < _SHORTEST_TOKEN:
-        raise MastError(f"{TOKEN_VARIABLE} has less than {_SHORTEST_TOKEN} characters: too short")
+        raise MastError(f"{TOKEN_VARIABLE} is too short; use at least {_SHORTEST_TOKEN} characters")
     return token
 
 

@@ -219,7 +219,7 @@ class TeamSignIn:
             if not password:
                 raise WrongSecret(f"The password of {name} is missing.") from None
             reason = str(error).removeprefix(f"{self.member_url(name)}: ")
-            raise WrongSecret(f"The database does not let {name} in: {reason}.") from None
+            raise WrongSecret(f"The database refuses {name}: {reason}.") from None
         if not self._trusts_database and not (password and self._asks_for_password(name)):
             raise MastError(
                 f"the database accepts {name} without a password, so anyone could sign in under "
@@ -247,8 +247,8 @@ class TeamSignIn:
         with closing(Workspace.open(url, password=password)) as workspace:
             if workspace.member is None or workspace.member.name != name:
                 raise MastError(
-                    f"{name} is not in the team of this workspace, and only members sign in here; "
-                    "who made the workspace adds members with mast-tui team add"
+                    f"{name} is not in the team of this workspace; the creator of the "
+                    "workspace adds members with mast-tui team add"
                 )
             outside = outside_study_text(name, workspace.study(self._taxonomy))
         return SignedIn(Visitor(name, url, password), outside)
@@ -280,14 +280,14 @@ def _checked_parts(url: str) -> SplitResult:
         parts = urlsplit(url)
     except ValueError:
         raise MastError(
-            "--workspace: this is no address of a PostgreSQL database; write "
+            "--workspace: not the address of a PostgreSQL database; write "
             "postgresql://USER@HOST/DATABASE, without a password"
         ) from None
     names = {unquote(option.partition("=")[0]) for option in parts.query.split("&")}
     if ":" in parts.netloc.rpartition("@")[0] or names & {"password", "sslpassword"}:
         raise MastError(
-            "--workspace: a password in an address is shown to everybody who lists processes; "
-            "leave it out: each visitor types the password of their own member"
+            "--workspace: a password in an address is visible to everyone who lists "
+            "processes; leave it out: each visitor types their own password"
         )
     return parts
 
@@ -377,9 +377,10 @@ class WebServer:
         if workspace is not None and is_url(workspace):
             if annotator is not None and (access.token or not access.only_this_machine):
                 raise MastError(
-                    f"--annotator {annotator} would make every visitor the member {annotator} of "
-                    "the team; leave it out, so that each signs in with their own password. "
-                    "It is for this machine's own address without --token and --url"
+                    f"--annotator {annotator} would make every visitor the team member "
+                    f"{annotator}; leave it out, so that each visitor signs in with their own "
+                    "password. Use it only on this machine's own address, without --token and "
+                    "--url"
                 )
             self._team = TeamSignIn(workspace, taxonomy, trusts_database=access.only_this_machine)
         self._guesses = GuessLimit()
@@ -470,14 +471,14 @@ class WebServer:
             and _url_parts(f"//{request.host}").hostname not in self._allowed_hosts()
         ):
             raise web.HTTPForbidden(
-                text=f"This server does not go by the name {request.host}; the person who runs "
-                "it can name it with --url."
+                text=f"This server does not answer to the name {request.host}; whoever runs it can "
+                "set the name with --url."
             )
         # Only this server's own pages may change something or connect to an app.
         if (request.method != "GET" or request.path.startswith("/ws/")) and not self._is_own_page(
             request
         ):
-            raise web.HTTPForbidden(text="This was sent by a page of another address.")
+            raise web.HTTPForbidden(text="This request came from a page of another address.")
         answer = await handler(request)
         if not answer.prepared:
             answer.headers.update(_HEADERS)
@@ -600,7 +601,7 @@ class WebServer:
             return self._sign_in_page(str(error), name, token=known_token, status=403)
         except TooManySignIns:
             # Nothing in this answer may depend on the token, which was not checked in its turn.
-            wrong = "Too many sign-ins from your address wait; try again in half a minute."
+            wrong = "Too many pending sign-ins from your address; try again in half a minute."
             return self._sign_in_page(wrong, name, status=429)
         except MastError as error:
             return self._sign_in_page(str(error), name, people=people, token=token)
@@ -693,7 +694,7 @@ class WebServer:
             key, command, variables, visitor.password, width=width, height=height
         )
         if app is None:
-            raise web.HTTPServiceUnavailable(text=f"The server runs {RUNNING_APPS} apps already.")
+            raise web.HTTPServiceUnavailable(text=f"The server already runs {RUNNING_APPS} apps.")
         socket = web.WebSocketResponse(
             heartbeat=15, timeout=_CLOSE_SECONDS, max_msg_size=_LONGEST_MESSAGE
         )

@@ -543,9 +543,9 @@ class Insertion:
 
         Args:
             table: The table.
-            varying: The columns in which consecutive rows differ. Values of the other columns are
-                sent once for rows that share them. At least two columns, or none to send all
-                values of each row.
+            varying: The columns in which consecutive rows differ: at least two. Values of the
+                other columns are sent once for all rows that share them. With no columns here, each
+                row is sent with all of its values.
             where_known: The ``ON CONFLICT`` clause for rows whose key is in the table already.
         """
         self._table = table.name

@@ -358,7 +358,8 @@ class PersonChanges:
     and studies by author and table. ``sight`` is the new setting of blind work, if it changed.
     ``edited`` counts the stored events with another content, ``broken`` is the counter of the first
     event that does not fit its chain. ``needs`` are the names that ``--replace`` must give;
-    ``refused`` is True if one is missing, ``replaced`` if none is.
+    ``refused`` is True if one is missing, ``replaced`` if none is. ``replaced_under`` are the
+    taxonomies of the work that would be replaced.
     """
 
     annotator: str
@@ -387,6 +388,7 @@ class PersonChanges:
     needs: tuple[str, ...] = ()
     refused: bool = False
     replaced: bool = False
+    replaced_under: tuple[str, ...] = ()
 
 
 class MergeRefused(WorkspaceError):

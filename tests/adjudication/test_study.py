@@ -200,7 +200,7 @@ def test_retest_trace_is_hidden_until_it_is_labelled_or_taken_on() -> None:
 
     assert seen() == {"t1": (Access.AGAIN, 0), "t2": (Access.AGAIN, 0)}
     assert all(one.revealed_at is None for one in office.workspace.passes(annotator="ann"))
-    with pytest.raises(AdjudicationError, match="labelled again"):
+    with pytest.raises(AdjudicationError, match="is to label t1 again"):
         Adjudication(office.workspace, TAXONOMY, "t1", "ann", order=order)
     assert take_on(office.workspace, TAXONOMY, "ann", ["t1"]) == ("t1",)
     assert seen() == {"t1": (Access.OPEN, 1), "t2": (Access.AGAIN, 0)}

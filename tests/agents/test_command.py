@@ -57,13 +57,13 @@ def test_the_skill_file_names_every_tool(cli: Cli) -> None:
         (("--annotator", "judge:x"), 1, "judge's name"),
         (("--annotator", "agent:a|b"), 1, "separate names"),
         (("--annotator", "gold"), 1, "reserved"),
-        (("--annotator", "x", "--assisted"), 2, "always works blind"),
+        (("--annotator", "x", "--assisted"), 2, "always work blind"),
         (("--annotator", "x", "--print-skill", "--print-config", "codex"), 2, "both print"),
         (("--annotator", "x"), 1, "no trace to annotate"),
         (
             ("--annotator", "x", "--workspace", "postgresql://h/d", "--print-config", "codex"),
             1,
-            "name one with --workspace PATH",
+            "give --workspace PATH",
         ),
     ],
 )

@@ -232,7 +232,7 @@ def test_export_reports_places_without_an_order_and_their_files(cli: Cli, tmp_pa
     cli.ok("export", "--format", "csv-wide", "-o", "wide.csv", *where)
     assert cli.gold("--allow-unordered", *where)["unordered"] == 13
     (sheet,) = tmp_path.glob("exported*.md")
-    note = "order is not known, so that overlaps with others may be missed: 13"
+    note = "spans of unknown order, whose overlaps may be missed: 13"
     assert note in sheet.read_text()
     # Reading the traces again is enough, wherever they are.
     cli.ok("judge", folder / "moved", "--judge", "rules", *where)

@@ -44,7 +44,7 @@ def test_a_machine_without_problems_passes(cli: Cli) -> None:
     assert done.code == 0
     assert {check["state"] for check in found.values()} <= {"works", "note"}
     assert found["workspace"]["found"].endswith(str(Path(".mast-tui") / "workspace.db"))
-    assert found["model"]["found"] == "none is set; the rules judge without one"
+    assert found["model"]["found"] == "not set; the rules need none"
     told = cli("doctor")
     assert [line.split()[1] for line in told.out.splitlines() if line[0] in "✓·"] == list(found)
     assert not list(Path().iterdir())  # it has changed nothing

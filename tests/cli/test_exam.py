@@ -96,7 +96,7 @@ def test_the_rules_are_scored_on_files(cli: Cli, tmp_path: Path) -> None:
     options = [word for name, file in outputs.items() for word in (f"--{name}", file)]
     out = cli.ok(*exam, *options).out
     assert "The decisive step" in out
-    assert "step 1 is found in 15" in " ".join(out.split())
+    assert "finds step 1 in 15" in " ".join(out.split())
     for text in (out, *(Path(outputs[name]).read_text() for name in ("markdown", "html", "latex"))):
         assert "by chance" in text
     rows = Path(outputs["csv"]).read_text("utf-8").splitlines()
@@ -132,9 +132,9 @@ def test_sets_of_steps_are_kept_for_every_trace_of_the_workspace(cli: Cli, tmp_p
         assert [key[-1] for key in keys] == ["3"]
         assert known.sizes[trace_id] == 1
     assert cli.json(*exam)["look_here"] == kept
-    assert f"Kept for 42 traces (sets {kept['hash']})" in " ".join(cli(*exam).out.split())
+    assert f"Stored for 42 traces (sets {kept['hash']})" in " ".join(cli(*exam).out.split())
     for wrong in (exam[:-2], exam[:5]):
-        cli.refused(*wrong, "--keep", says="--keep goes with --coverage", code=2)
+        cli.refused(*wrong, "--keep", says="--keep needs --coverage", code=2)
 
 
 def test_imported_answers_of_another_judge_are_scored(cli: Cli, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_imported_answers_of_another_judge_are_scored(cli: Cli, tmp_path: Path) 
     # Labels that are hidden from the user are left out.
     cli.ok("study", "set", "--annotators", "ann", "--taxonomy", "agentrx@1")
     blind = ("--annotator", "ann", "--blind", "--taxonomy", "agentrx@1")
-    cli.refused(*exam, *blind, says="no labelled trace")
+    cli.refused(*exam, *blind, says="no trace has labels")
 
 
 def test_a_judge_of_the_workspace_is_scored_on_gold(cli: Cli, tmp_path: Path) -> None:

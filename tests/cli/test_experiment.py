@@ -150,7 +150,7 @@ def test_task_and_trial_are_read_from_tables_and_outcomes(cli: Cli, tmp_path: Pa
     )
     done = cli("import", "long.csv", "--format", "csv-long", "--allow-new", "--skip-errors")
     assert "task_id is 'T1' in one row and 'T2' in another" in done.err
-    assert "trial is 'x'; it is a whole number from 0" in done.err
+    assert "trial is 'x'; expected a whole number from 0" in done.err
     [row] = csv.DictReader(cli.export("csv-wide", "--labels", "all").splitlines())
     assert (row["trace_id"], row["task_id"], row["trial"]) == ("a-1", "T1", "1")
     again = ("--format", "csv-wide", "--allow-new", "--workspace", "again.db")

@@ -203,7 +203,7 @@ def test_a_hook_is_added_to_the_settings_of_an_agent(cli: Cli, tmp_path: Path) -
     settings.write_text(json.dumps(mine))
     hook = ("guard", "hook", "claude-code", "--guards", "guards.toml")
     cli.ok(*hook)
-    assert "there already" in cli(*hook).out
+    assert "already there" in cli(*hook).out
     written = json.loads(settings.read_text())
     assert written["model"] == "opus"
     assert len(written["hooks"]["Stop"]) == 2
@@ -344,5 +344,5 @@ def test_guards_of_few_runs_are_off_with_what_is_missing(cli: Cli, tmp_path: Pat
     assert "0 on" in cli.ok("guard", "build", "-o", "guards.toml", "--workspace", place).out
     (*_, guard) = read_guards(tmp_path / "guards.toml").guards
     assert not guard.on
-    assert guard.note.endswith("with 0 false alarms it takes 73")
+    assert guard.note.endswith("with 0 false alarms, 73")
     cli.refused("lint", "runs", "--guards", "guards.toml", says="no guard is on")

@@ -115,15 +115,6 @@ def test_rows_are_added_to_an_open_trace_unless_they_contradict(cli: Cli) -> Non
     cli.refused("import", file, "--format", "csv-long", says=says)
 
 
-def test_agree_compares_the_named_annotators(cli: Cli, tmp_path: Path) -> None:
-    cli.ok("import", wide(tmp_path, TWO_PEOPLE), "--format", "csv-wide")
-    assert cli.json("agree", "--annotators", "bob")["annotators"] == ["bob"]
-    unknown = cli.refused("agree", "--annotators", "alice,carol", says="carol")
-    assert unknown.err.count("\n") == 1
-    for names in ("bob,bob", ","):
-        cli.refused("agree", "--annotators", names, code=2)
-
-
 def test_figures_for_an_annotator_count_what_they_have_finished(cli: Cli, tmp_path: Path) -> None:
     rows = TWO_PEOPLE | {("t3", "bob"): "0" * 14, ("t4", "bob"): "1" * 14}
     cli.ok("import", wide(tmp_path, rows), "--format", "csv-wide")
@@ -258,8 +249,8 @@ def test_equal_problems_are_one_line_with_their_number(cli: Cli) -> None:
     done = cli.refused("import", file, "--format", "csv-long")
     gold, other, advice = done.err.splitlines()
     assert gold == (
-        f'mast-tui import: {file}: "gold" is reserved. Import under another name: --annotator NAME '
-        "(40 times: line 2, line 3, line 4 and 37 more)"
+        f'mast-tui import: {file}: "gold" is reserved; import under another name with '
+        "--annotator NAME (40 times: line 2, line 3, line 4 and 37 more)"
     )
     assert other.startswith(f"mast-tui import: {file}: line 42: mode '9.9' is none of")
     assert advice == "mast-tui import: nothing was written. Fix the rows"
@@ -271,14 +262,17 @@ def test_equal_problems_are_one_line_with_their_number(cli: Cli) -> None:
     ("rows", "advice"),
     [
         (["t,gold,1.1,present"], ""),
-        (["t,gold,1.1,present", "t,ada,1.1,present"], ". --skip-errors imports the other rows"),
+        (
+            ["t,gold,1.1,present", "t,ada,1.1,present"],
+            ". use --skip-errors to import the other rows",
+        ),
         (["t,ada,9.9,present"], ". Fix the rows"),
         (
             ["t,ada,9.9,present", "t,ada,1.1,present"],
-            ". Fix the rows. --skip-errors imports the other rows",
+            ". Fix the rows. use --skip-errors to import the other rows",
         ),
-        (["other,ada,1.1,present"], ". --allow-new accepts new names"),
-        (["t,zoe,1.1,absent"], ". --allow-new accepts new names"),
+        (["other,ada,1.1,present"], ". use --allow-new to accept new names"),
+        (["t,zoe,1.1,absent"], ". use --allow-new to accept new names"),
     ],
 )
 def test_a_refused_import_advises_what_helps(cli: Cli, rows: list[str], advice: str) -> None:
@@ -291,7 +285,7 @@ def test_an_own_gold_export_is_imported_under_another_name(cli: Cli) -> None:
     cli.ok("import", SAMPLES / "workspace.jsonl", "--format", "jsonl")
     cli.export("mast-data")
     arguments = ("import", "exported", "--format", "mast-data")
-    reserved = '"gold" is reserved. Import under another name: --annotator NAME ('
+    reserved = '"gold" is reserved; import under another name with --annotator NAME ('
     assert len(cli.refused(*arguments, says=reserved).err.splitlines()) == 2
     cli.ok(*arguments, "--annotator", "experts", "--allow-new")
 
@@ -301,7 +295,7 @@ def test_import_and_export_count_what_the_file_has(cli: Cli) -> None:
     first = cli("import", file, "--format", "csv-long").out.splitlines()
     content = "The file contains 1 label and 1 verdict by ada on 1 trace (mast@3)"
     assert first[0] == f"4 new events. {content}"
-    known = "Nothing is new: 4 events were in the workspace already. "
+    known = "Nothing is new: 4 events were already in the workspace. "
     assert cli("import", file, "--format", "csv-long").out == f"{known}{content}\n"
     cli.export("jsonl")
     out = cli("import", "exported", "--format", "jsonl").out
@@ -333,12 +327,12 @@ def test_an_imported_study_is_reported_and_a_different_one_needs_replace(cli: Cl
     cli.refused("import", "b.db.jsonl", "--format", "jsonl", "--workspace", "a.db", says=says)
     replace = ("--replace", "a", "--annotator", "a")
     notes = study_notes("b.db.jsonl", "a.db", *replace)
-    later, replaced = sorted(notes, key=lambda note: "replaced as asked" in note)
-    assert "counts from now on" in later
+    later, replaced = sorted(notes, key=lambda note: "replaced, as requested" in note)
+    assert "applies from now on" in later
     assert "1 study of a replaced" in replaced
     assert study_notes("b.db.jsonl", "a.db") == []
     (earlier,) = study_notes("a.db.jsonl", "b.db")
-    assert "the one that is here stays" in earlier
+    assert "the study here stays" in earlier
     shown = [cli.json("study", "show", "--workspace", f"{name}.db")["study"] for name in "ab"]
     assert shown[0] == shown[1]
 
@@ -442,7 +436,7 @@ def test_a_row_may_name_a_span_by_its_number(cli: Cli, trace: dict[str, Any]) ->
     contradiction = ("1.4,present,#1,,,,,one", f"1.4,present,{keys[0]},,,,,other")
     (problem,) = import_rows(cli, trace["id"], *contradiction).json["problems"]
     assert problem["place"] == "line 3"
-    assert "comes twice with other details" in problem["reason"]
+    assert "appears twice with different details" in problem["reason"]
 
 
 @pytest.mark.parametrize("is_known", [False, True])

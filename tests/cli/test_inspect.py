@@ -191,7 +191,7 @@ def test_every_command_takes_one_trace_of_a_file(cli: Cli, chats: Path) -> None:
     assert len(cli.json("inspect", own)["files"][0]["traces"]) == 3
     Path("empty").mkdir()
     done = cli("judge", "empty", "--judge", "rules")
-    assert (done.code, "no traces under the paths" in done.err) == (1, True)
+    assert (done.code, "the paths contain no traces" in done.err) == (1, True)
 
 
 # Search

@@ -119,8 +119,8 @@ def test_an_unusable_example_is_refused_with_its_line(
 def test_options_on_examples_that_cannot_be_used_are_refused(judge: Cli, tmp_path: Path) -> None:
     file = table(tmp_path, "ID,1.3,present,KEY,,")
     for options, problem in (
-        (("--examples", "nowhere.csv"), "neither a number nor a file"),
-        (("--examples", "3"), "is for --few-shot gold"),
+        (("--examples", "nowhere.csv"), "not a number or a file"),
+        (("--examples", "3"), "needs --few-shot gold"),
         (("--examples", file, "--few-shot", "gold"), "leave out --few-shot"),
         (("--examples", file, "--decisive"), "leave out --examples"),
     ):

@@ -37,7 +37,7 @@ def test_failed_runs_get_a_suggestion_and_the_others_no_verdict(cli: Cli, tmp_pa
     blind = cli.json(*judge, "--blind", "--annotator", "ann", "--workspace", "other.db")
     assert blind["suggestions"] is None
     cli.refused(*judge, "--rules", "all", code=2)
-    assert "the twins ask no model" in cli(*judge, "--model", "m").err
+    assert "twins uses no model" in cli(*judge, "--model", "m").err
     done = cli.ok(*judge, "--json")
     assert "comparing 8 runs of 1 task" in done.err
     assert done.json["judge"] == "judge:twins@1"

@@ -105,9 +105,9 @@ def test_only_the_named_modes_fail(cli: Cli, tmp_path: Path) -> None:
         ("--fail-on step-repetition", "did you mean 1.3"),
         ("--fail-on zzz", "no such mode; mast@3 has 1.1"),
         ("--fail-on ,", "is empty"),
-        ("--fail-on 2.4", "no rule looks for it; the rules look for 1.3"),
+        ("--fail-on 2.4", "no rule checks it; the rules check 1.3"),
         ("--fail-on 3.3 --rules similar-call", "add failed-check to --rules"),
-        ("--fail-on fatal --rules similar-call", "looks for a fatal mode (1.4, 1.5"),
+        ("--fail-on fatal --rules similar-call", "checks a fatal mode (1.4, 1.5"),
         ("--json --format sarif", "leave out --format sarif"),
         ("--blind", "shows nothing but a judge's findings"),
         ("--format xml", "'xml' is not one of"),
@@ -222,8 +222,8 @@ def test_a_trace_without_a_judgement_fails_and_nothing_is_changed(cli: Cli, know
     assert [failure["path"] for failure in other.json["failed"]] == ["other.json"]
     for options, code, reason in (
         (("--judge", "other"), 1, "no judge 'other' in this workspace"),
-        (("--judge", MODEL, "--rules", "loop"), 2, "has judged already"),
-        (("--judge", MODEL, "--fail-on", "2.5"), 2, "does not look for it"),
+        (("--judge", MODEL, "--rules", "loop"), 2, "has already judged"),
+        (("--judge", MODEL, "--fail-on", "2.5"), 2, "does not check it"),
         (("--judge", MODEL, "--workspace", "no.db"), 1, "there is no workspace"),
     ):
         cli.refused("lint", "run.json", *options, says=reason, code=code)

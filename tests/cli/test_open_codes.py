@@ -161,7 +161,7 @@ def test_annotators_see_notes_of_others_on_traces_they_have_finished(cli: Cli, n
 def test_notes_of_an_empty_workspace_say_what_to_do(cli: Cli) -> None:
     with opened():
         pass
-    assert "0 0 labels what is none of the modes" in cli("study", "notes").out
+    assert "the keys '0' '0' label a failure that no mode describes" in cli("study", "notes").out
 
 
 ADD_MODE = ("taxonomy", "add", "Asks twice", "--category", CATEGORY)
@@ -205,7 +205,7 @@ def test_a_mode_that_cannot_be_made_is_refused(cli: Cli, notes: None) -> None:
 
 
 def test_agreement_is_compared_between_versions_on_the_same_traces(cli: Cli, notes: None) -> None:
-    cli.refused("taxonomy", "agree", says="name the taxonomies to compare")
+    cli.refused("taxonomy", "agree", says="give the taxonomies to compare")
     cli.ok(*ADD_MODE, "--group", "1")
     first, last = cli.json("taxonomy", "agree", "--rounds", "0")["versions"]
     assert (first["taxonomy"], last["taxonomy"]) == ("mast@3", "mast@3+1")
@@ -216,7 +216,7 @@ def test_agreement_is_compared_between_versions_on_the_same_traces(cli: Cli, not
     assert same["here"]["cohen_kappa"]["value"] is None
     assert same["last"]["cohen_kappa"]["value"] == 1.0
     assert "κ mast@3+1" in cli("taxonomy", "agree", "--rounds", "0").out
-    cli.refused("taxonomy", "agree", "mast@9", "mast@3", says="no taxonomy of that name")
+    cli.refused("taxonomy", "agree", "mast@9", "mast@3", says="no such taxonomy in the workspace")
 
 
 @needs_corpus

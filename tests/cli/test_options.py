@@ -64,7 +64,7 @@ def box_command(request: BoxRequest) -> None:
         ("--json", BoxRequest(as_json=True)),
         ("--colour loud", "loud is no colour"),
         ("--blind --assisted", "--blind and --assisted exclude each other"),
-        ("--taxonomy t", "does not take --taxonomy: it has no labels"),
+        ("--taxonomy t", "does not accept --taxonomy: it has no labels"),
     ],
 )
 def test_a_line_becomes_a_request_or_is_refused(

@@ -135,7 +135,7 @@ def test_files_of_others_are_replaced_with_force_only(
     args = command.split()
     if args[-1].startswith("-"):
         args.append(file)
-    refused = cli.refused(*args, says=(file, reason, "name another file, or give --force"))
+    refused = cli.refused(*args, says=(file, reason, "give another file, or use --force"))
     assert refused.err.count("\n") == 1
     assert contents(strangers) == before
     cli.ok(*args, "--force")

@@ -267,12 +267,12 @@ def test_several_runs_become_a_folder_with_an_index(cli: Cli) -> None:
 def test_a_damaged_page_is_refused(cli: Cli, trace: Path) -> None:
     content = page(cli, trace)
     for damaged, message in (
-        ("<p>another page</p>", "is no page of mast-tui with labels"),
+        ("<p>another page</p>", "is not a mast-tui page with labels"),
         (content.replace('"records": [', '"records": [{"record": "gold"}, '), "gold"),
         (content.replace('"version": 1', '"version": 2'), "newer version"),
         (content.replace('"annotator": "mira"', '"annotator": "gold"'), "reserved"),
-        (content.replace('"mode": "reasoning_', '"mode": "other'), "is no mode of"),
-        (content[: content.index('"record": "work"')], "is no page of mast-tui"),
+        (content.replace('"mode": "reasoning_', '"mode": "other'), "is not a mode of"),
+        (content[: content.index('"record": "work"')], "is not a mast-tui page"),
     ):
         Path("bad.html").write_text(damaged, "utf-8")
         arguments = ("import", "bad.html", "--format", "page", "--workspace", "elsewhere.db")

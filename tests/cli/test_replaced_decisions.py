@@ -223,7 +223,7 @@ def test_a_decision_is_in_no_other_persons_name(here: Workspace, tmp_path: Path)
     text = made(tmp_path, decided("zoe", LATE)).read_text()
     file = tmp_path / "x.jsonl"
     file.write_text(text.replace('"decided_by": "zoe"', '"decided_by": "mira"'))
-    with pytest.raises(ExchangeError, match=r"line .*an event of 'zoe' is written as by 'mira'"):
+    with pytest.raises(ExchangeError, match=r"line .*an event by 'zoe' is recorded under 'mira'"):
         read_jsonl(file)
 
 
@@ -348,9 +348,9 @@ def test_changed_definitions_and_outcomes_are_reported(cli: Cli, tmp_path: Path)
     assert cli.json("import", "a.jsonl", "--format", "jsonl")["notes"] == []
     changed = cli.json("import", "b.jsonl", "--format", "jsonl")["notes"]
     assert changed == [
-        f"b.jsonl: the texts of {MAST.ref} were changed later by the file, so its texts count from "
-        "now on; the earlier ones are kept",
-        "b.jsonl: 1 trace has another outcome or score by the file, which counts from now on",
+        f"b.jsonl: the texts of {MAST.ref} are newer in the file and are used from now on; the "
+        "earlier ones are kept",
+        "b.jsonl: 1 trace has another outcome or score in the file, used from now on",
     ]
     assert cli.json("import", "b.jsonl", "--format", "jsonl")["notes"] == []
 

@@ -361,7 +361,7 @@ def test_agree_and_export_use_settled_gold(cli: Cli, tmp_path: Path) -> None:
     assert [trace["trace_id"] for trace in gold["traces"]] == ["t0", "t1"]
     assert (gold["gold"]["sources"]["unanimous"], gold["gold"]["settled_only"]) == (4, True)
     sheet = (tmp_path / "gold.datasheet.md").read_text("utf-8")
-    assert "one person alone are left out" in sheet
+    assert "one annotator alone are left out" in sheet
     cli.ok("export", "--format", "gold", "-o", "all.json")
     everything = json.loads((tmp_path / "all.json").read_text("utf-8"))
     assert everything["gold"]["sources"]["single"] == 2

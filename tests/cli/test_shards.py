@@ -84,7 +84,7 @@ def test_a_report_on_shards_has_the_figures_of_a_workspace(cli: Cli, runs: Path)
     done = cli("report", "shards", "--by", "all")
     for text in (f"{RUNS} traces in", "Step repetition", "fatal"):
         assert text in done.out
-    assert "nobody has checked" in done.err
+    assert "unchecked suggestions" in done.err
     cli.refused("report", "shards", "--by", "colour")
     cli.refused("report", "shards", "--html", "x.html", code=2)
     cli.refused("report", "nowhere")
@@ -211,14 +211,14 @@ def test_a_prevalence_of_all_shards_follows_from_labels_on_a_sample(cli: Cli, ru
 def test_wrong_options_and_damaged_shards_are_refused(cli: Cli, runs: Path, tmp_path: Path) -> None:
     judge(cli, runs)
     arguments = ("judge", runs, "--judge", "rules", "--out")
-    cli.refused(*arguments, "shards", "--rules", "all", says="name another folder")
-    cli.refused(*arguments, runs, says="holds other files")
+    cli.refused(*arguments, "shards", "--rules", "all", says="give another folder")
+    cli.refused(*arguments, runs, says="contains other files")
     cli.refused(*arguments, "shards", "--again", code=2)
     for condition in ("mode=9.9", "colour=red"):
         cli.refused("import", "shards", "--where", condition, code=2)
     cli.refused("import", runs / "outcomes.csv", "--sample", "3", code=2)
     (tmp_path / "shards" / "manifest.json").write_text("{}")
-    cli.refused("report", "shards", says="no manifest")
+    cli.refused("report", "shards", says="not a manifest")
 
 
 def test_shards_may_be_on_object_storage(cli: Cli, runs: Path, tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def test_commands_show_what_their_user_may_see_and_record_it_for_that_user_only(
     assert judged["unlabelled"] == ((JUDGE, "t4") in seen)
     check_left_out(document, asker, hidden)
     sheet = (tmp_path / "gold.datasheet.md").read_text("utf-8")
-    assert ("may not look into yet" in sheet) is (hidden > 0)
+    assert ("hidden from" in sheet) is (hidden > 0)
 
     document = ask("agree", "--rounds", 0, "--no-spans", "--json").json
     assert document["traces"]["finished_by_two"] == len(shown)
@@ -373,8 +373,8 @@ def test_an_adjudicator_who_labels_nothing_sees_everything(cli: Cli, place: Path
         ("study add", "--blind", "who works blind"),
         ("study show", "--assisted", "who works blind"),
         ("study queue --annotator bob", "--blind", "who works blind"),
-        ("inspect x.json", "--taxonomy=own.toml", "looks at traces"),
-        ("convert x.json -o y", "--taxonomy=own.toml", "looks at traces"),
+        ("inspect x.json", "--taxonomy=own.toml", "reads traces"),
+        ("convert x.json -o y", "--taxonomy=own.toml", "reads traces"),
         ("agree", "--blind", "--annotator NAME"),
         ("report", "--blind", "--annotator NAME"),
         ("status", "--blind", "--annotator NAME"),

@@ -83,7 +83,7 @@ def test_a_study_assigns_its_traces(cli: Cli) -> None:
     study = cli.json("study", "set", "--retest", 0.5, "--no-boundaries")["study"]
     assert (study["seed"], study["retests"], study["traces"]) == (7, 0.5, 10)
     assert cli.ok("study", "set", "--retest", 0.5).out.startswith("nothing changed")
-    cli.refused("study", "set", "--blind", says="no share is without")
+    cli.refused("study", "set", "--blind", says="no share of traces can be without")
     help_text = " ".join(cli("study", "set", "--help").out.split())
     assert "overlapping labels of one mode with different ends as a conflict" in help_text
     assert "as labels that do not overlap always are. Default: no." in help_text
@@ -132,9 +132,9 @@ def test_settings_that_figures_depend_on_are_fixed_once_a_trace_is_finished(cli:
     for options, settings in (
         (("--annotators", "alice,bob,eve"), "the annotators"),
         (("--overlap", 0.5), "the overlap"),
-        (("--per-trace", 1, "--seed", 8), "how many label a trace and the seed"),
+        (("--per-trace", 1, "--seed", 8), "the number of annotators per trace and the seed"),
         (hidden, "blind or suggestions shown and the share without suggestions"),
-        (("runs/run0.json",), "the traces taken in"),
+        (("runs/run0.json",), "the traces added before"),
     ):
         refused(*options, says=settings)
     study = cli.json(
@@ -192,7 +192,7 @@ def test_show_and_status_report_progress_and_hide_retests_from_annotators(cli: C
         (
             "study set runs --annotators a --sample 2 --stratify colour",
             1,
-            "cannot be drawn over 'colour'",
+            "cannot be spread over 'colour'",
         ),
         ("study set runs --annotators a --stratify outcome", 2, "give --sample N too"),
         ("study set runs --annotators a --split 0.5,0.5", 2, "three shares"),
@@ -251,7 +251,7 @@ def test_labels_from_outside_the_study_count_only_if_named(cli: Cli) -> None:
     for trace in gold["traces"]:
         assert [side["name"] for side in trace["annotators"]] == ["alice", "bob"]
     (sheet,) = Path().glob("*.datasheet.md")
-    note = "Not counted, as they have no part in the study: zoe (3 traces)"
+    note = "Not counted, as they are outside the study: zoe (3 traces)"
     assert note in sheet.read_text("utf-8")
     assert cli.json("status")["conflicts"]["left"] == 0
 
@@ -321,7 +321,7 @@ def test_a_sample_by_a_judges_uncertainty_keeps_its_chances(cli: Cli) -> None:
     assert not study["chances_alike"]
     output = cli("study", "show").out
     assert "is least certain" in output
-    assert "weighted by them" in output
+    assert "they weight signatures" in output
     assert sorted(queue(cli, "alice", "--kind", "worth")) == sorted(draw["chances"])
 
 
@@ -352,7 +352,7 @@ def test_a_table_assigns_traces_to_annotators(cli: Cli) -> None:
     assert (queue(cli, "alice"), sorted(queue(cli, "bob"))) == ([], traces)
     finish("bob", traces[0])
     table.write_text(f"trace_id,annotator\n{traces[1]},alice\n")
-    cli.refused("study", "import", table, says="who labels which trace")
+    cli.refused("study", "import", table, says="the assignments")
 
 
 def test_weights_set_the_share_of_each_annotator(cli: Cli) -> None:

@@ -115,13 +115,15 @@ def test_diff_reports_changed_definitions_and_modes(cli: Cli, shop: None) -> Non
 def test_diff_needs_no_workspace(cli: Cli) -> None:
     Path("old.toml").write_text(OLD)
     cli.ok("taxonomy", "diff", "old.toml", "mast")
-    says = "no such file, and no taxonomy of that name"
+    says = "no such file and no such taxonomy"
     cli.refused("taxonomy", "diff", "old.toml", "nowhere", says=says)
     assert not find_workspace(None).exists()
 
 
 def test_a_migration_carries_labels_over_and_is_undone(cli: Cli, shop: None) -> None:
-    cli.refused(*MIGRATE[:4], says="has no mode 'slow', 'wrong'; say with --map FILE")
+    cli.refused(
+        *MIGRATE[:4], says="has no mode 'slow', 'wrong'; map each under [modes] of --map FILE"
+    )
     cli.refused(*MIGRATE[:3], code=2)
     cli.refused(*MIGRATE[:4], "--undo", code=2)
     trial = cli.json(*MIGRATE, "--dry-run")
@@ -148,7 +150,7 @@ def test_a_migration_carries_labels_over_and_is_undone(cli: Cli, shop: None) -> 
     cli.refused("taxonomy", "migrate", "--undo", says="no migration in the workspace")
     out = cli(*MIGRATE).out
     assert "carried 2 readings with 1 label over" in out
-    assert "traces to look at again: 1\n  t1 · alice · wrong_price, wrong_item" in out
+    assert "traces to check again: 1\n  t1 · alice · wrong_price, wrong_item" in out
     assert "labels lost: 0" in out
 
 
@@ -164,7 +166,7 @@ def test_an_annotator_sees_no_hidden_labels_of_a_migration(cli: Cli, shop: None)
     output = cli(*MIGRATE).out
     assert "carried 3 readings with 0 labels over" in output
     assert "1 label of others is hidden from you and is carried over too" in output
-    assert "traces to look at again: 0, and 1 hidden from you" in output
+    assert "traces to check again: 0, and 1 hidden from you" in output
     assert "labels lost: 0\n" in output
     with opened() as workspace:
         others = [one.taxonomy for one in workspace.verdicts() if one.annotator != "carol"]

@@ -306,8 +306,8 @@ def test_a_command_gets_findings_in_its_environment_without_a_shell(
     [
         (("nowhere",), "nowhere: no such file or folder; to wait for a file"),
         ((".", "--fail-on", "1.33"), "did you mean 1.3"),
-        ((".", "--fail-on", "3.1"), "only the end of a run shows it"),
-        ((".", "--rules", "early-end"), "judges the end of a run"),
+        ((".", "--fail-on", "3.1"), "it shows only at the end of a run"),
+        ((".", "--rules", "early-end"), "checks only the end of a run"),
         ((".", "--run", "no-such-program-here x"), "there is no program 'no-such-program-here'"),
         ((".", "--run", "'open"), "No closing quotation"),
         ((".", "--run", ""), "there is no program"),

@@ -256,10 +256,10 @@ async def test_one_member_for_all_visitors_is_for_this_machine_only(url: str, cl
         assert "needs a password" in page
     options: dict[str, Any]
     for options in ({"token": TOKEN, "only_this_machine": True}, {}):
-        with pytest.raises(MastError, match="make every visitor the member webbob"):
+        with pytest.raises(MastError, match="make every visitor the team member webbob"):
             team_server(url, annotator="webbob", **options)
     web = ("web", "--annotator", "webbob", "--workspace", url, "--token")
-    cli.refused(*web, says="would make every visitor the member webbob")
+    cli.refused(*web, says="would make every visitor the team member webbob")
 
 
 def test_a_password_in_the_url_is_refused() -> None:

@@ -22,7 +22,7 @@ def test_findings_repeated_by_other_readings() -> None:
 def test_readings_without_findings_have_no_figure() -> None:
     figures = samples_figures([[], []], 5, rounds=0, seed=0)
     assert figures["again"]["value"] is None
-    with pytest.raises(ValueError, match="nothing of agreement"):
+    with pytest.raises(ValueError, match="two readings or more"):
         samples_figures([[1.0]], 1, rounds=0, seed=0)
 
 

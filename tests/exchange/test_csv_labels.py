@@ -83,21 +83,21 @@ def long_row(**cells: str) -> str:
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
-        ({"mode": "9.9"}, "'9.9' is none of mast@"),
-        ({"value": "yes"}, "present, absent, unsure or finished"),
-        ({"value": "finished"}, "has no mode"),
+        ({"mode": "9.9"}, "'9.9' is not in mast@"),
+        ({"value": "yes"}, "present, absent, unsure, finished or note"),
+        ({"value": "finished"}, "leave out the mode"),
         ({"mode": ""}, "'mode' is empty"),
-        ({"value": "absent", "span_first": "k"}, "points at no span"),
+        ({"value": "absent", "span_first": "k"}, "leave 'span_first' empty"),
         ({"quote": "q"}, "inside one span"),
         ({"span_last": "k"}, "without span_first"),
         ({"span_first": "k", "span_last": "l", "quote": "q"}, "inside one span"),
         ({"span_first": "k", "quote": "quo", "char_start": "4", "char_end": "9"},
          "the quote has 3 characters"),
-        ({"confidence": "1.5"}, "between 0 and 1"),
-        ({"confidence": "nan"}, "between 0 and 1"),
+        ({"confidence": "1.5"}, "expected 0 to 1"),
+        ({"confidence": "nan"}, "expected 0 to 1"),
         ({"severity": "bad"}, "fatal, benign"),
         ({"saw_suggestion": "maybe"}, "true or false"),
-        ({"created_at": "soon"}, "not a time"),
+        ({"created_at": "soon"}, "expected a time"),
         ({"taxonomy": "own@1"}, "--taxonomy"),
         ({"annotator": ""}, "--annotator"),
         ({"trace_id": " "}, "'trace_id' is empty"),
@@ -186,7 +186,7 @@ def test_a_bad_wide_row_is_named(tmp_path: Path) -> None:
         ("t,a,won,1\n", "failed, succeeded or empty"),
         (",a,,1\n", "'trace_id' is empty"),
         ("t,judge|x,,1\n", "separate names"),
-        ("t,a,,1\nt,a,,0\n", "second row"),
+        ("t,a,,1\nt,a,,0\n", "two different rows"),
         ("t,a,failed,1\nt,b,succeeded,0\n", "outcome is failed"),
     ]:
         incoming = read_wide(tmp_path, "trace_id,annotator,outcome,1.3\n" + rows)
@@ -267,7 +267,7 @@ def test_files_that_are_no_tables_are_refused(tmp_path: Path) -> None:
     for data, words in [
         (b"", "no heading row"),
         (b"\n\n", "no heading row"),
-        (b"a,a\n1,2\n", "stands twice"),
+        (b"a,a\n1,2\n", "appears twice"),
         (b"a\nb\n\xff\n", "line 3: not UTF-8"),
     ]:
         file = tmp_path / "t.csv"

@@ -92,7 +92,7 @@ def refused_or(call: Callable[[], Result]) -> Result | None:
 
 
 @pytest.mark.parametrize("name", READ_INTO_WORK)
-@settings(QUICK, max_examples=10)
+@settings(QUICK, max_examples=5)
 @given(document=DOCUMENT | st.lists(st.dictionaries(KEYS, DOCUMENT, min_size=3), min_size=1))
 def test_any_json_is_read_or_refused(
     name: str, document: Any, tmp_path: Path, empty: Workspace

@@ -132,9 +132,9 @@ def test_the_datasheet_says_what_its_figures_rest_on(filled: Workspace) -> None:
     assert "no interval: it needs at least" in text
     assert f"modes left open in finished traces ({NAMES[0]} 7, {NAMES[1]} 7)" in text
     assert "2026-05-04 to 2026-05-04" in text
-    assert "a share of 0.5, one in the others; seed 11" in text
+    assert "a share of 0.5, one for the others; seed 11" in text
     assert f"not finished, by annotator: {NAMES[1]} 1" in text
-    assert f"which are no sides: {NAMES[0]} 1" in text
+    assert f"not part of the gold: {NAMES[0]} 1" in text
     assert MAST.content_hash in text
     # Foreign text is no markup in it.
     assert "<script>" not in text
@@ -164,7 +164,7 @@ def test_the_datasheet_reports_agreement_on_places_and_judges(filled: Workspace)
     row = next(line for line in text.splitlines() if line.startswith("| judge:a |"))
     assert row.startswith("| judge:a | 20 | 20 | 0.67 ")
     assert row.endswith("| 4 labelled with suggestions on screen (traces × modes) |")
-    assert "No judge has looked" in sheet(filled)
+    assert "No judge has judged" in sheet(filled)
 
 
 def test_missing_figures_and_studies_are_stated() -> None:

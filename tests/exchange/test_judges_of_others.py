@@ -77,9 +77,9 @@ def test_bad_answers_are_named(tmp_path: Path) -> None:
         (["x"], "file: record 1: has no 'failure_modes'"),
         ([answer()], "file: record 1: has no 'trace_id'"),
         ([], ""),
-        (3, "file: holds no answer"),
-        ([answer(trace_id="t"), answer(trace_id="t")], "record 2: trace 't' comes twice"),
-        ({"t": {"failure_modes": {"9.9": 1}}}, "'t': mode '9.9' is none of MAST's"),
+        (3, "file: contains no agentdash answer"),
+        ([answer(trace_id="t"), answer(trace_id="t")], "record 2: trace 't' appears twice"),
+        ({"t": {"failure_modes": {"9.9": 1}}}, "'t': mode '9.9' is not in MAST"),
         ({"t": {"failure_modes": {"1.1": "yes"}}}, "'t': mode 1.1 is 'yes', not 1 or 0"),
     ]:
         incoming = read_agentdash([write_json(tmp_path / "x.json", document)])
@@ -176,7 +176,7 @@ def test_a_bad_diagnosis_is_named(tmp_path: Path) -> None:
         ({"trace_id": "t", "failure_modes": 3}, "diagnosis 1: 'failure_modes' is no list"),
         ({"trace_id": "t", "failure_modes": [{}]}, "diagnosis 1: a failure mode has no 'code'"),
         ({"trace_id": "t", "failure_modes": [mode_of("Z.1")]},
-         "diagnosis 1: code 'Z.1' is none of adamast@"),
+         "diagnosis 1: code 'Z.1' is not in adamast@"),
         ({"trace_id": "t", "failure_modes": [mode_of("A.1", confidence=7)]},
          "diagnosis 1: confidence is 7"),
     ]:  # fmt: skip
@@ -270,7 +270,7 @@ def test_unknown_spans_and_files_are_problems_of_pisama(
     other = pisama_answer(tmp_path, atif, issue("loop", ["0123456789abcdef"]))
     (unknown,) = read_pisama([other, tmp_path / "atif.json"]).problems
     assert "0123456789abcdef" in unknown.reason
-    with pytest.raises(ExchangeError, match="no answer of Pisama"):
+    with pytest.raises(ExchangeError, match="no Pisama answer"):
         read_pisama([written(tmp_path / "x.json", {"a": 1})])
 
 

@@ -177,12 +177,12 @@ def test_unchanged_and_skipped_annotations_are_left_out(tmp_path: Path) -> None:
     tasks = back_from_label_studio(tasks_of(work(label("step_repetition", WHOLE_TRACE))))
     incoming = read(tmp_path, tasks, here=True)
     assert (incoming.work, incoming.problems) == ((), ())
-    assert incoming.notes == ("1 annotation came back unchanged, already here",)
+    assert incoming.notes == ("1 annotation unchanged, already in the workspace",)
     task = own_annotation(3, REGION)
     task["annotations"][0]["was_cancelled"] = True
     skipped = read(tmp_path, [task])
     assert skipped.work == ()
-    assert "1 annotation left out, skipped there" in skipped.notes[0]
+    assert "1 annotation left out, as skipped in Label Studio" in skipped.notes[0]
 
 
 def own_annotation(who: object, *results: object) -> dict[str, Any]:
@@ -219,11 +219,14 @@ def test_bad_parts_are_named_with_their_place(tmp_path: Path) -> None:
     for task, words in [
         (7, "task 1: Expected an object"),
         ({"data": {"text": "x"}}, "task 1: has no 'trace_id' in its data"),
-        (own_annotation(None, REGION), "annotation 1: does not say who labelled it"),
-        (own_annotation(3, changed(end=7)), "result 1: lies on paragraphs 0 to 7"),
+        (own_annotation(None, REGION), "annotation 1: does not name its annotator"),
+        (own_annotation(3, changed(end=7)), "result 1: covers paragraphs 0 to 7"),
         (own_annotation(3, changed(startOffset=-1)), "'startOffset' is -1, not a number from 0"),
         (own_annotation(3, changed(endOffset=6)), "result 1: is empty"),
-        (own_annotation(3, changed(paragraphlabels=["7.7 No"])), "'7.7 No' is no mode of mast@3"),
+        (
+            own_annotation(3, changed(paragraphlabels=["7.7 No"])),
+            "'7.7 No' is not a mode of mast@3",
+        ),
         (own_annotation(3) | {"data": {"trace_id": "t", "spans": 1}}, "data.spans: Expected"),
         (own_annotation(3) | {"meta": {"mast_tui": {"taxonomy": "x@1"}}}, "taxonomy 'x@1' is"),
         (own_annotation(3) | {"meta": {"mast_tui": {"by": {"1": 2}}}}, "meta.mast_tui.by[...]: "),

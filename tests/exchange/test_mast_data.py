@@ -71,9 +71,12 @@ def test_records_of_the_study_have_an_imported_annotator(tmp_path: Path) -> None
     [
         ({"trace_id": "t"}, "record 1: has no 'mast_annotation'"),
         ({"mast_annotation": {}}, "record 1: has no 'trace_id'"),
-        ({"trace_id": "t", "mast_annotation": {"9.9": 1}}, "mode '9.9' is none of mast@3"),
+        ({"trace_id": "t", "mast_annotation": {"9.9": 1}}, "mode '9.9' is not in mast@3"),
         ({"trace_id": "t", "mast_annotation": {"1.1": 2}}, "mode 1.1 is 2, not 1, 0 or null"),
-        ({"trace_id": "t", "taxonomy": "x@1", "mast_annotation": {}}, "taxonomy 'x@1' is unknown"),
+        (
+            {"trace_id": "t", "taxonomy": "x@1", "mast_annotation": {}},
+            "taxonomy 'x@1' is not in this workspace",
+        ),
     ],
 )
 def test_a_bad_record_is_named(tmp_path: Path, record: object, words: str) -> None:

@@ -86,7 +86,7 @@ def test_numbers_of_mast_are_bound_by_printed_names(tmp_path: Path) -> None:
     assert "3.2 of the file is 3.3 Incorrect verification" in note
     assert "3.3 of the file is 3.2 No or incomplete verification" in note
     assert work.verdicts == {"no_or_incomplete_verification": VerdictValue.ABSENT}
-    with pytest.raises(ValueError, match="is printed as"):
+    with pytest.raises(ValueError, match="is named both"):
         mast_binding(MAST, [["3.3 Weak Verification"], ["3.3 No or Incorrect Verification"]])
     with pytest.raises(ValueError, match="two codes"):
         mast_binding(MAST, [["3.3 Weak Verification", "3.2 Incorrect verification"]])

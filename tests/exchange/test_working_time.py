@@ -75,7 +75,7 @@ def test_open_and_imported_passes_are_not_counted(workspace: Workspace) -> None:
     assert minutes_worked(workspace, MAST) == {}
     gold = gold_document(workspace, MAST, NOTHING, gold_entries(workspace, MAST))
     assert gold["minutes_per_trace"]["annotators"] == {}
-    assert "Minutes a trace" not in datasheet(with_set_facts(gold, None, "0"), AGREEMENT)
+    assert "Median minutes per trace" not in datasheet(with_set_facts(gold, None, "0"), AGREEMENT)
 
 
 def test_gold_and_datasheet_give_the_median_by_annotator(workspace: Workspace) -> None:
@@ -89,5 +89,5 @@ def test_gold_and_datasheet_give_the_median_by_annotator(workspace: Workspace) -
     }
     assert [trace["annotators"][0]["minutes"] for trace in gold["traces"]] == [2.0, 3.0]
     sheet = datasheet(with_set_facts(gold, None, "0"), AGREEMENT)
-    assert "Minutes a trace, the median: alice 2.5 (2 traces)." in sheet
-    assert "a pause of more than 5 minutes is cut out" in sheet
+    assert "Median minutes per trace: alice 2.5 (2 traces)." in sheet
+    assert "without pauses of more than 5 minutes" in sheet

@@ -236,7 +236,7 @@ def test_verdict_conflicts_come_before_place_conflicts() -> None:
 
 
 def test_annotator_with_two_sides_is_refused() -> None:
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="two sides"):
         gold([side("ann"), side("ann")])
 
 

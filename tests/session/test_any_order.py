@@ -182,4 +182,4 @@ class Annotating(RuleBasedStateMachine):
 
 
 TestAnnotating = Annotating.TestCase
-TestAnnotating.settings = settings(max_examples=12, stateful_step_count=30, deadline=None)
+TestAnnotating.settings = settings(max_examples=8, stateful_step_count=30, deadline=None)

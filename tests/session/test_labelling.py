@@ -100,7 +100,7 @@ def test_labels_are_edited_and_duplicates_refused(desk: Desk) -> None:
     put(session, TWO, span(1))
     with pytest.raises(SessionError, match="already"):
         session.edit_label(label_id, target=span(1))
-    with pytest.raises(SessionError, match="between 0 and 1"):
+    with pytest.raises(SessionError, match="from 0 to 1"):
         session.edit_label(label_id, confidence=1.5)
     assert len(session.labels) == 2
 

@@ -55,7 +55,7 @@ def test_open_codes_are_labels_without_mode() -> None:
     (label,) = session.labels
     assert label.mode == OPEN_SLUG
     assert {session.verdict(mode) for mode in MODES} == {VerdictValue.ABSENT}
-    with pytest.raises(SessionError, match="can only be labelled where it shows"):
+    with pytest.raises(SessionError, match="can only be a label on a place"):
         desk.open("bob").set_verdict(OPEN_SLUG, VerdictValue.ABSENT)
 
 

@@ -130,7 +130,7 @@ def test_seeing_figures_makes_the_finish_final(desk: Desk) -> None:
     assert list(desk.workspace.events()) == events
     again = desk.open()
     assert again.others_shown
-    with pytest.raises(SessionError, match="stands"):
+    with pytest.raises(SessionError, match="cannot be undone"):
         again.undo()
 
 

@@ -217,7 +217,7 @@ def test_changes_to_what_figures_depend_on_are_named() -> None:
     assert changes_to_figures(study, allowed) == ()
     for other, word in (
         (replace(study, annotators=("alice", "bob", "carol")), "annotators"),
-        (replace(study, per_trace=1), "how many"),
+        (replace(study, per_trace=1), "the number"),
         (replace(study, overlap=0.4), "overlap"),
         (replace(study, seed=9), "seed"),
         (replace(study, blind=True), "blind"),
@@ -232,7 +232,7 @@ def test_changes_to_what_figures_depend_on_are_named() -> None:
     fixed = replace(late, assignments=(Assignment("t1-0", ("bob",)),))
     assert changes_to_figures(before, fixed) == ()
     moved = replace(late, assignments=(Assignment("t0-0", ("bob",)),))
-    assert changes_to_figures(before, moved) == ("who labels which trace",)
+    assert changes_to_figures(before, moved) == ("the assignments",)
 
 
 @st.composite
@@ -357,8 +357,8 @@ def test_invalid_assignments_memberships_and_releases_are_refused() -> None:
     for values, message in (
         ({"assignments": (Assignment("other", ("bob",)),)}, "is not in the study"),
         ({"assignments": (Assignment("t0-0", ("eve",)),)}, "must keep the name: .*eve"),
-        ({"assignments": (Assignment("t0-0", ()),)}, "not at all"),
-        ({"memberships": (Membership("bob", 0, None, 0.0),)}, "weight is a number over 0"),
+        ({"assignments": (Assignment("t0-0", ()),)}, "has no annotator"),
+        ({"memberships": (Membership("bob", 0, None, 0.0),)}, "weight must be greater than 0"),
         ({"releases": (Release("zoe", ()),)}, ""),
     ):
         with pytest.raises(InvalidStudy, match=message):

@@ -157,7 +157,7 @@ def test_each_trace_has_a_chance_of_at_most_one() -> None:
     assert found["a"] == 1.0
     assert len(found) == 2
     assert set(weighted_sample({"a": 1.0, "b": 3.0}, 5, 0)) == {"a", "b"}
-    with pytest.raises(InvalidStudy, match="a chance over 0"):
+    with pytest.raises(InvalidStudy, match="a chance greater than 0"):
         Study(
             *("mast@3", ("a",)),
             per_trace=1,

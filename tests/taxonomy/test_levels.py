@@ -79,10 +79,10 @@ def test_levels_are_written_and_read_and_mast_has_one(tmp_path: Path) -> None:
 BAD_LEVELS: list[tuple[dict[str, Any], str]] = [
     (
         {"categories": [{"id": "a", "under": "b"}, {"id": "b"}]},
-        "desk.toml: category 1 'a': 'under' is 'b', which is no category before this one",
+        "desk.toml: category 1 'a': 'under' is 'b', which is not an earlier category",
     ),
     ({"categories": [{"id": "a", "under": "a"}]}, "category 1 'a': 'under' is 'a'"),
-    ({"levels": ["area"]}, "desk.toml: 'levels' has 'area'; .* in 2 levels, so give 2 diff"),
+    ({"levels": ["area"]}, "desk.toml: 'levels' has 'area'; .* have 2 levels, so give 2 diff"),
     ({"levels": ["area", "area"]}, "give 2 different names"),
 ]
 
@@ -99,7 +99,7 @@ def test_moving_a_group_changes_the_taxonomy_and_renaming_does_not() -> None:
     found = changes(desk(), desk(categories=moved))
     assert not found.same
     assert found.categories == ("-tools/arguments", "talk/arguments")
-    assert differences(desk(), desk(categories=moved)) == ("the categories are others",)
+    assert differences(desk(), desk(categories=moved)) == ("the categories differ",)
     names = [{**one, "name": one["name"].upper()} for one in DESK["categories"]]
     assert changes(desk(), desk(categories=names)).same
     assert changes(desk(), desk(levels=["area", "kind"])).same
@@ -208,7 +208,7 @@ def test_impossible_open_modes_are_refused() -> None:
         ({"code": "A"}, "'A' already names"),
         ({"name": "Slow"}, "'Slow' already names"),
         ({"slug": "x"}, "unknown key 'slug'"),
-        ("Z", "'open' is no table"),
+        ("Z", "'open' is not a table"),
     ]:
         with pytest.raises(TaxonomyError, match=told):
             shop(open=own)

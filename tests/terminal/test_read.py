@@ -89,7 +89,7 @@ def test_verdicts_notes_confidence_and_undo(small: Path, tmp_path: Path) -> None
     place = tmp_path / "w.db"
     said = said_to(small, place, "t11", "-32", "_31", "u", "m Look here", "f", "13", "f", "M")
     assert "1.1 Disobey task specification on the whole trace" in said
-    assert not missing(said, "3.2 No or incomplete verification: absent", "taken back: 3.1")
+    assert not missing(said, "3.2 No or incomplete verification: absent", "undone: 3.1")
     assert not missing(said, "No label of yours on this span", "fatal")
     assert "3.2 No or incomplete verification, absent" in said
     with session_of(small, place) as session:
@@ -151,7 +151,7 @@ def test_a_long_text_is_read_in_pages(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "long.json", [{"role": "user", "content": text}])
     place = tmp_path / "w.db"
     said = said_to(path, place)
-    assert f"line {PAGE - 1}\nd has more" in said
+    assert f"line {PAGE - 1}\nd shows more" in said
     with session_of(path, place) as session:
         assert not session.read
     said = said_to(path, place, "d", "d")

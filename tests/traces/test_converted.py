@@ -147,7 +147,7 @@ def test_a_lone_surrogate_can_be_written(tmp_path: Path) -> None:
         {"source": {"content_hash": 7}},
         {"source": None, "id": None},
         {"score": "high", "hidden": [], "outcome": "so so"},
-        {"problems": [None, {}]},
+        {"problems": [None, {}, {"place": "line 1"}]},
     ],
 )
 def test_wrong_types_raise_nothing(tmp_path: Path, change: dict[str, object]) -> None:
@@ -156,6 +156,7 @@ def test_wrong_types_raise_nothing(tmp_path: Path, change: dict[str, object]) ->
     path = tmp_path / "out.jsonl"
     path.write_text(json.dumps({**line, **change}, separators=(",", ":")) + "\n")
     (trace,) = read_file(path, named=False).traces
+    assert all(problem.place and problem.message for problem in trace.problems)
     for index in range(len(trace)):
         trace.span(index)
         trace.text(index)

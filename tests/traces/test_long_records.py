@@ -20,6 +20,8 @@ from tests.traces.golden import golden_text
 LONGER_THAN_HEAD: Final = "x" * 300_000
 
 FIRST_LINES: Final = {
+    "claude-code": "what-the-harness-tells-is-a-log",
+    "claude-code-stream": "a-run-from-its-first-message",
     "codex": "turn-items-of-newer-builds",
     "codex-otel-logs": "a-run-from-its-prompt",
     "message-list": "broken-lines-are-named",
@@ -34,8 +36,18 @@ def test_a_first_record_longer_than_the_head_is_recognised(name: str, tmp_path: 
     path.write_text(text)
     expected = lines_of(path)
     first, rest = text.split("\n", 1)
-    path.write_text(f'{first[:-1]}, "filler": "{LONGER_THAN_HEAD}"}}\n{rest}')
+    path.write_text(f'{{"filler": "{LONGER_THAN_HEAD}", {first[1:]}\n{rest}')
     assert [reader.name for reader in recognising_readers(Source(path))] == [name]
+    assert lines_of(path) == expected
+
+
+def test_a_session_that_begins_with_a_long_snapshot_is_recognised(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    text = golden_text("claude-code", FIRST_LINES["claude-code"])
+    path.write_text(text)
+    expected = lines_of(path)
+    snapshot = {"type": "file-history-snapshot", "snapshot": LONGER_THAN_HEAD}
+    path.write_text(f"{json.dumps(snapshot)}\n{text}")
     assert lines_of(path) == expected
 
 

@@ -87,21 +87,21 @@ async def test_severity_and_confidence_and_their_messages(small: Path) -> None:
         await on.press("c")
         assert on.message == "confidence of 1.3 on #1: fairly sure"
         await on.press("u")
-        assert on.message == ("taken back: confidence of 1.3 on #1: fairly sure · again sure")
+        assert on.message == ("undone: confidence of 1.3 on #1: fairly sure · again sure")
         await on.press("f")
         assert on.message == "severity of 1.3 on #1: fatal"
         await on.press("m", *"odd", "enter")
         assert on.message == "note on 1.3 at #1: odd"
         await on.press("m", *"er", "enter", "u")
-        assert on.message == "taken back: note on 1.3 at #1: odder · again “odd”"
+        assert on.message == "undone: note on 1.3 at #1: odder · again “odd”"
         await on.press("U")
-        assert on.message == "again: note on 1.3 at #1: odder"
+        assert on.message == "redone: note on 1.3 at #1: odder"
         await on.press("j", "m", *"well", "enter")
         assert on.message == "note on #2: well"
         await on.press("u")
-        assert on.message == "taken back: note on #2: well · again none"
+        assert on.message == "undone: note on #2: well · again none"
         await on.press("-", "3", "1", "u")
-        assert on.message.endswith("absent · again open")
+        assert on.message.endswith("absent · again no verdict")
 
 
 async def test_labels_at_the_cursor_are_removed_after_a_choice(small: Path) -> None:

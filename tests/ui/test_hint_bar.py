@@ -11,17 +11,21 @@ from textual.screen import ModalScreen
 
 from mast_tui import ui
 from mast_tui.ui.dialogs.help import HelpScreen
-from mast_tui.ui.widgets.bars import shorten_parts
+from mast_tui.ui.widgets.bars import MAX_ROWS, message_rows, shorten_parts
 from tests.ui.stage import stage, write_trace
 
 
 @pytest.mark.parametrize("width", [30, 200])
-async def test_the_key_of_the_help_is_always_shown(small: Path, width: int) -> None:
+async def test_a_message_takes_the_line_until_the_next_key(small: Path, width: int) -> None:
     async with stage(small, size=(width, 24)) as on:
         assert on.lines[-1].rstrip().endswith("? help")
         await on.press("1", "3")
-        assert on.lines[-1].rstrip().endswith("? help")
+        assert on.lines[-1].startswith(" 1.3 Step repetition on #1 ")
+        assert on.lines[-1].rstrip().endswith("? help") is (width == 200)
         assert len(on.lines[-1]) == width
+        await on.press("-", "1", "2", "P", "escape")
+        assert on.lines[-1].startswith(" 1 3 label")
+        assert on.lines[-1].rstrip().endswith("? help")
         await on.pilot.click(on.annotate.hints, offset=(width - 4, 0))
         await on.press()
         assert isinstance(on.app.screen, HelpScreen)
@@ -50,7 +54,8 @@ async def test_a_finished_trace_offers_the_next_one_first(tmp_path: Path) -> Non
         assert on.lines[-1].startswith(" 1 3 label")
         await on.press("D", "j")
         assert on.session.finished
-        assert "} next trace" in on.lines[-1]
+        assert on.lines[-2].startswith(" finished · ")
+        assert on.lines[-1].startswith(" } next trace · u undoes it · r shows")
         await on.press("j")
         assert on.lines[-1].startswith(" } next trace")
         assert "1 3 label" not in on.lines[-1]
@@ -66,20 +71,17 @@ async def test_a_finished_trace_offers_the_next_one_first(tmp_path: Path) -> Non
 
 async def test_dialogs_show_their_own_keys(small: Path) -> None:
     async with stage(small, size=(80, 24)) as on:
-        await on.press("2")
-        assert all(f"  {digit} " in on.lines[-1] for digit in "123456")
-        await on.press("escape", "1", "3")
+        await on.press("1", "3")
         for key, shown in (
             ("i", "j k scroll  / finds  n N next, previous match  y copies  Esc closes"),
             ("question_mark", "/ searches  j k scroll  d b pages  g G ends  Esc closes"),
-            ("colon", "↑ ↓ move  Enter takes it  Esc leaves"),
-            ("m", "Enter keeps  Esc leaves it as it was  ^g in your editor"),
+            ("colon", "↑ ↓ move  Enter chooses  Esc leaves"),
+            ("m", "Enter saves  Esc changes nothing  ^g in your editor"),
         ):
             await on.press(key)
             assert on.app.screen.is_modal
             assert on.lines[-1].strip() == shown
             await on.press("escape")
-            assert on.lines[-1].rstrip().endswith("? help")
 
 
 @pytest.mark.parametrize(
@@ -93,6 +95,17 @@ async def test_dialogs_show_their_own_keys(small: Path) -> None:
 )
 def test_messages_lose_their_last_parts_first(cells: int, shown: str) -> None:
     assert shorten_parts("1.3 on #5 · 12 to go · u takes back", cells) == shown
+
+
+def test_a_long_message_is_broken_between_its_parts() -> None:
+    message = "finished · 16 of 90 spans read · 7 modes set absent · } next trace"
+    assert message_rows(message, 80) == [message]
+    assert message_rows(message, 40) == [
+        "finished · 16 of 90 spans read",
+        "7 modes set absent · } next trace",
+    ]
+    assert message_rows("No step of this trace failed", 16) == ["No step of this", "trace failed"]
+    assert len(message_rows(" · ".join(["a part of it"] * 30), 20)) == MAX_ROWS
 
 
 def test_every_dialog_declares_its_keys() -> None:

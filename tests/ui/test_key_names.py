@@ -70,13 +70,13 @@ OWN_NAMES: Final = frozenset(
         "Enter keeps it · Esc leaves the decision without a reason",
         "no match for “\0” · Esc ends the search",
         "\0Esc closes",
-        "A letter sets its mode: once absent, twice unsure, three times open. Esc goes back.",
+        "Enter labels  \0 folds",
         "\n\0 without your answer: Esc, then \0 goes there.",
         "Enter keeps \0, two digits change it",
-        "Enter goes there  \0 edit  \0 off",
+        "Enter goes there  \0 edit  \0 remove",
         "\0 · Enter keeps\0",
-        "In contents · Enter looks\0\0",
-        "In names · Enter keeps\0\0",
+        "Text in all traces · Enter finds it\0\0",
+        "Filter by name, task or model · Enter keeps\0\0",
         "Enter draws · Esc leaves it as it was",
         "Enter begins · Esc asks nothing",
         "Enter begins · Esc quits",
@@ -197,7 +197,9 @@ def texts_on(screen: Screen[object]) -> Iterator[str]:
                 yield Content.from_text(title, markup=False).plain if title else ""
 
 
-NOT_SET: Final = re.compile(r"Enter (?:keeps|goes there|looks)|^\S+ does nothing|\bas [A-Z]\b")
+NOT_SET: Final = re.compile(
+    r"Enter (?:keeps|goes there|finds it|labels)|^\S+ does nothing|\bas [A-Z]\b"
+)
 """Enter where a line or a list of its own takes it, the key that was pressed, a side's letter."""
 
 

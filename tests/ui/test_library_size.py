@@ -52,18 +52,6 @@ def listed(on: Stage) -> list[str]:
     return [one.name.removesuffix(".json") for one in the_library(on).table.rows]
 
 
-async def test_rows_are_made_once(runs: Path, made: Counter[str]) -> None:
-    async with stage(runs) as on:
-        assert (len(listed(on)), made["rows"]) == (11, 11)
-        asked = made["asked"]
-        made.clear()
-        await on.press("j", "o", "/", *"run", "escape", "j")
-        assert made == Counter()
-        await on.press("g", "enter", "1", "3", "escape")
-        assert made["asked"] <= asked
-        assert made["rows"] <= 2
-
-
 async def test_the_first_frame_shows_cached_traces(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,7 +85,7 @@ async def add_files(on: Stage, folder: Path, *names_found: str, gone: str | None
     ]
     ids = [i for i, one in on.app.catalog.traces.items() if one.path.stem == gone]
     on.app.call_later(on.app.traces.take, FilesRead(reports, False, 9999, gone=ids))
-    await on.pilot.pause()
+    await on.press()
 
 
 async def test_the_cursor_keeps_its_line_while_traces_arrive(
@@ -119,7 +107,7 @@ async def test_the_cursor_keeps_its_line_while_traces_arrive(
         # Where the cursor is out of sight, what is on screen stays.
         table.scroll_to(y=0, animate=False, immediate=True)
         table.scroll_to(y=5, animate=False, immediate=True)
-        await on.pilot.pause()
+        await on.press()
         first = table.rows[5].name
         write_runs(folder, "run-4", "run-5")
         await add_files(on, folder, "run-4", "run-5")

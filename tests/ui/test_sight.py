@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from mast_tui.labels import Target
+from mast_tui.session import Session
 from mast_tui.ui.library.screen import LibraryScreen
+from mast_tui.workspace import Workspace
 from tests.ui.stage import (
+    MAST,
+    SLUGS,
     SMALL,
     Message,
     Stage,
@@ -36,15 +42,22 @@ def runs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def place(runs: Path, tmp_path: Path) -> Path:
+def place(runs: Path, tmp_path: Path) -> Path:
     """A workspace in which bob has labelled and finished, and a judge suggests."""
     place = tmp_path / "w.db"
     for name in OUTCOMES:
         trace = read_trace(runs / f"{name}.json")
         suggest(place, trace, [finding(trace, "1.3", 3, 8), finding(trace, "3.2", 12, 12)])
-    async with stage(runs, workspace=place, annotator="bob") as on:
-        await on.press("enter", "m", *"bobsnote", "enter", "2", "6", "m", *"aha", "enter")
-        await on.press("-", "1", "1", "D", ">", "j", "3", "1", "D")
+    with closing(Workspace.open(place)) as store:
+        for name, code, number in (("anna", "2.6", 0), ("bert", "3.1", 1)):
+            trace = read_trace(runs / f"{name}.json")
+            session = Session.open(store, trace, MAST, "bob", blind=False)
+            key = trace.span(number).key
+            session.toggle_label(SLUGS[code], Target(key, key), suggestions_on_screen=True)
+            if name == "anna":
+                session.edit_label(session.labels[0].id, note="aha")
+                session.note_span(key, "bobsnote")
+            session.finish(open_modes="absent")
     return place
 
 

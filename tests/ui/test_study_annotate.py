@@ -8,7 +8,6 @@ import pytest
 
 from mast_tui.labels import Finding, PassKind, VerdictValue
 from mast_tui.study import OpenModes, Study, retest_traces
-from mast_tui.ui.annotate.finish import finish_report
 from mast_tui.workspace import TraceRecord, Workspace
 from tests.ui.office import Office
 from tests.ui.stage import SLUGS, Stage, finding, missing, stage, suggest, write_trace
@@ -28,23 +27,25 @@ def found(office: Office, name: str) -> list[Finding]:
 
 
 OPEN_MODES = {
-    OpenModes.LEAVE: (None, "left open"),
-    OpenModes.ABSENT: (VerdictValue.ABSENT, "set absent"),
+    OpenModes.LEAVE: (None, "does not count modes without", "without a verdict"),
+    OpenModes.ABSENT: (VerdictValue.ABSENT, "sets modes without a verdict absent", "set absent"),
 }
 
 
 @pytest.mark.parametrize("answer", OPEN_MODES)
 async def test_a_study_can_fix_the_answer_for_open_modes(office: Office, answer: OpenModes) -> None:
-    value, words = OPEN_MODES[answer]
+    value, rule, result = OPEN_MODES[answer]
     path = write_trace(office.folder / "long.json", repeating(2))
     study_over(office, "long", open_modes=answer)
     async with stage(path, workspace=office.workspace) as on:
         await on.press("1", "3", "D")
+        assert not missing(on.text, "Not read: #2 to #6", f"finish; this study {rule}")
+        assert "I judged the whole trace" not in on.text
+        await on.press("o")
         assert on.session.finished
-        done = (
-            f"finished · 1 of 6 spans read · open modes {words} (fixed by the study) · not #2 to #6"
+        assert on.message.startswith(
+            f"finished · 1 of 6 spans read · 13 modes {result}, as the study says"
         )
-        assert on.message.startswith(done)
         assert on.session.verdict(SLUGS["1.1"]) is value
 
 
@@ -57,18 +58,9 @@ async def test_unanswered_suggestions_are_asked_about(office: Office) -> None:
         await on.press("enter")
         assert not on.session.finished
         await on.press("x")
-        assert on.message.endswith("all suggestions answered · 1.3 stays open")
+        assert on.message.endswith("all suggestions answered · 1.3 has no verdict yet")
         await on.press("D")
         assert on.session.finished
-
-
-def test_finishing_is_reported_in_one_line() -> None:
-    places = [range(2, 3), range(6, 9), range(300, 324)]
-    assert finish_report((), 340, 0, "absent", fixed=False) == "finished · 340 of 340 spans read"
-    assert finish_report(places, 340, 2, "leave", fixed=True) == (
-        "finished · 312 of 340 spans read · open modes left open (fixed by the study)"
-        " · not #3, #7 to #9 and 1 more place"
-    )
 
 
 async def test_withheld_suggestions_leave_no_sign(tmp_path: Path) -> None:

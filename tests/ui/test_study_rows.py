@@ -139,7 +139,7 @@ TRACES = tuple(f"t{number:02}" for number in range(12))
 def test_assignments_are_described() -> None:
     study = study_of(TRACES, overlap=0.5, withheld=0.25, retests=0.2)
     lines = assignment_text(None, study).splitlines()
-    assert lines[0] == "12 traces: 6 labelled by each of them, 6 by one."
+    assert lines[0] == "12 traces: 6 labelled by every annotator, 6 by one."
     for name, line in zip(study.annotators, lines[1:], strict=True):
         assert line.startswith(f"{name:<5}  {len(assigned(study, name))} traces · 6 with others")
         assert not missing(line, "without suggestions", "repeat")
@@ -252,7 +252,7 @@ def test_invalid_fields_are_refused() -> None:
     for field, text, words in (
         ("annotators", " , ", "annotators: a study needs at least one"),
         ("annotators", "judge:x, b", "annotators: "),
-        ("annotators", "a", "2 annotators a trace need as many"),
+        ("annotators", "a", "2 annotators per trace need at least as many"),
         ("annotators", "a=two", "“a=two” is no weight"),
         ("annotators", "a, a", "a is listed twice"),
         ("per_trace", "two", "per trace: “two” is no whole number"),
@@ -260,7 +260,7 @@ def test_invalid_fields_are_refused() -> None:
         ("overlap", "1", "overlap: write 1 as a percentage"),
         ("overlap", "120 %", "overlap: 120 % is more than all"),
         ("retests", "some", "repeat: “some” is no share"),
-        ("withheld", "20 %", "no share is without"),
+        ("withheld", "20 %", "no share of traces can be without"),
         ("seed", "", "seed: “” is no whole number"),
     ):
         texts = {**texts_of(None, ["a", "b"]), field: text}

@@ -39,7 +39,7 @@ def listed(on: Stage) -> list[str]:
 
 
 async def test_a_study_is_set_up_by_keys(office: Office) -> None:
-    async with stage(office.folder, workspace=office.workspace) as on:
+    async with stage(office.folder, workspace=office.workspace, size=(80, 24)) as on:
         assert "mine to do" not in on.lines[0]
         await on.press("Y")
         assert "There is no study yet" in on.text
@@ -48,9 +48,14 @@ async def test_a_study_is_set_up_by_keys(office: Office) -> None:
         # Two people, suggestions shown, open modes left open.
         await on.press("e", *", bob", "down", *"carol", "down", "down", "down", "down", "space")
         await on.press("down", "down", "down", "right", "enter")
-        assert not missing(on.text, "3 traces, labelled by each of them.", "alice  3 traces")
+        assert not missing(
+            on.text, "3 traces, each labelled by every annotator.", "alice  3 traces"
+        )
+        assert "Enter sets it up" in on.lines[-1]
+        assert "another choice" not in on.lines[-1]
         assert study_in(office) is None
         await on.press("enter")
+        assert "The study is set up · L shows your traces" in last_message(on)
         study = study_in(office)
         assert study is not None
         assert (study.annotators, study.adjudicators) == (("alice", "bob"), ("carol",))
@@ -113,7 +118,7 @@ async def test_a_study_of_the_listed_traces(office: Office) -> None:
         await on.press("/", *"one.json", "enter", "Y", "e", *", bob", "down", "down", "space")
         assert "listed there (1)" in on.text
         await on.press("enter")
-        assert "1 trace, labelled by each of them." in on.text
+        assert "1 trace, each labelled by every annotator." in on.text
         await on.press("enter")
         study = study_in(office)
         assert study is not None

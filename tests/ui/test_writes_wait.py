@@ -136,7 +136,7 @@ async def test_keys_act_after_the_changes_they_wait_for(small: Path, place: Path
             await send(on, "1", "3", "u")
         await settle(on.pilot)
         assert on.labels == set()
-        assert "taken back: 1.3" in on.message
+        assert "undone: 1.3" in on.message
 
 
 async def test_a_label_is_refused_after_waiting(

@@ -106,7 +106,7 @@ def test_unreadable_events_are_named_and_skipped(
     out = tmp_path / "all.jsonl"
     assert command("export", "--format", "jsonl", "-o", str(out), "--workspace", place) == 0
     warnings = capsys.readouterr().err
-    assert warnings.count("an event cannot be read and is left out: alice") == len(ids)
+    assert warnings.count("an event cannot be read and was left out: alice") == len(ids)
     assert not [event_id for event_id in ids if f'"{event_id}"' in out.read_text()]
     copy = str(tmp_path / "copy.db")
     assert command("import", str(out), "--format", "jsonl", "--workspace", copy) == 0

@@ -60,7 +60,7 @@ def test_new_text_keeps_labels_and_each_text_has_its_date(workspace: Workspace) 
 
 CHANGES: list[tuple[Callable[[list[Mode]], list[Mode]], str]] = [
     (lambda modes: modes[1:], "'disobey_task_specification' is gone"),
-    (lambda modes: modes[::-1], "the modes stand in another order"),
+    (lambda modes: modes[::-1], "the modes are in another order"),
     (lambda modes: [replace(modes[0], code="9.9"), *modes[1:]], "has the code 9.9, not 1.1"),
     (
         lambda modes: [replace(modes[0], category=modes[-1].category), *modes[1:]],

@@ -386,7 +386,7 @@ def test_revealed_trace_is_visible_and_its_labels_are_final(team: Team) -> None:
         assert tags_seen(session.workspace) == {("bob", "run-2"), ("carol", "run-2")}
         tag(session.workspace, "mira")
         assert ("mira", TRACE) in tags_seen(session.workspace)
-        with pytest.raises(SessionError, match="the finish stands"):
+        with pytest.raises(SessionError, match="the finish cannot be undone"):
             session.undo()
         (own,) = session.labels
         said = label(session.workspace, MODES[3], annotator="mira", trace_id="run-2")
@@ -636,7 +636,21 @@ def test_member_gets_a_password_that_is_not_stored(
     with closing(Workspace.open(theirs)) as workspace:
         assert not workspace.shows_who_is_connected()
     assert command(capsys, "team", "remove", "known", *team[5:])[1].endswith("elsewhere\n")
-    for other in ("postgres", "pg_x", "ä" * 40, "judge:x"):
+    for right in (
+        "SUPERUSER",
+        "BYPASSRLS",
+        "CREATEROLE",
+        "REPLICATION",
+        "IN ROLE known",
+        "NOLOGIN",
+    ):
+        strong = f"with_{right.replace(' ', '_').lower()}"
+        login = "" if right == "NOLOGIN" else "LOGIN"
+        postgres.run(f"CREATE ROLE {strong} {login} {right}")
+        code, _, told = command(capsys, *team[:2], strong, *team[3:])
+        assert code == 1, right
+        assert "with more rights than a member, or without login" in told, right
+    for other in ("pg_x", "ä" * 40, "judge:x"):
         code, _, told = command(capsys, *team[:2], other, *team[3:])
         assert (code, "Traceback" in told) == (1, False), other
     with closing(Workspace.open(url)) as workspace:

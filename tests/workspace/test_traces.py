@@ -144,7 +144,7 @@ def test_run_starts_with_its_first_dated_span_or_as_a_file_of_outcomes_says(
     assert [(one.version, one.started) for one in workspace.traces()] == [("1.10", MARCH)]
     rows.write_text("trace,version,date\na.json,1.11,on Monday\n")
     (problem,) = take_outcomes(workspace)
-    assert "line 2: date is 'on Monday'; it must be as in 2026-03-31" in problem
+    assert "line 2: date is 'on Monday'; expected a date such as 2026-03-31" in problem
     assert [(one.version, one.started) for one in workspace.traces()] == [("1.11", MARCH)]
 
 
@@ -158,7 +158,7 @@ def test_versions_and_dates_come_with_labels(tmp_path: Path) -> None:
     trace = TraceRecord("t1", version="1.9", started=MARCH)
     assert incoming.traces == (trace,)
     assert [problem.reason for problem in incoming.problems] == [
-        "date is 'soon'; it must be as in 2026-03-31",
+        "date is 'soon'; expected a date such as 2026-03-31",
         "version is '1.9' in one row and '2.0' in another",
     ]
     header, row = write_csv_wide([TraceWork("ann", "t1", MAST.ref)], {"t1": trace}, MAST).split()

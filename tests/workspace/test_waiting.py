@@ -129,7 +129,7 @@ async def test_step_waits_for_another_program_while_the_loop_goes_on(
     with another_writer(path):
         queue.add(lambda: add(workspace))
         await queue.until_reported()
-        report = "Waiting for another program that writes · 1 change not saved"
+        report = "Waiting for another program that is writing · 1 change not saved"
         assert queue.writes.report == report
         assert len(workspace.labels()) == 1
     await queue.until_idle()

@@ -97,7 +97,7 @@ class NumberOrFile(click.ParamType[int | Path]):
             return count
         path = Path(text)
         if not path.is_file():
-            self.fail(f"{text!r} is neither a number nor a file", param, ctx)
+            self.fail(f"{text!r} is not a number or a file", param, ctx)
         return path
 
 
@@ -106,7 +106,7 @@ class ModelRequest:
     """The options of ``mast-tui judge`` for a model."""
 
     model: str | None = options.option(
-        "--model", metavar="M", help="The model, as its server calls it."
+        "--model", metavar="M", help="The model's name on its server."
     )
     base_url: str | None = options.option(
         "--base-url",
@@ -128,7 +128,8 @@ class ModelRequest:
         "--samples",
         type=click.IntRange(1, 50),
         metavar="K",
-        help="Ask K times about each trace; the confidence of a finding is its share. Default: 1.",
+        help="Ask K times about each trace; the confidence of a finding is the share of answers "
+        "with it. Default: 1.",
     )
     temperature: float | None = options.option(
         "--temperature",
@@ -140,39 +141,39 @@ class ModelRequest:
         "--window-tokens",
         type=click.IntRange(1_000, 2_000_000),
         metavar="N",
-        help="The most tokens of a trace per request; longer traces need several requests."
-        f" Default: {WINDOW_TOKENS}.",
+        help="The maximum tokens of a trace per request; longer traces need several requests. "
+        f"Default: {WINDOW_TOKENS}.",
     )
     answer_tokens: int | None = options.option(
         "--answer-tokens",
         type=click.IntRange(200, 200_000),
         metavar="N",
-        help="The most tokens of a first answer; a reasoning model gets more."
-        f" Default: {ANSWER_TOKENS}.",
+        help="The maximum tokens of a first answer; a reasoning model gets more. Default: "
+        f"{ANSWER_TOKENS}.",
     )
     max_tokens_total: int | None = options.option(
         "--max-tokens-total",
         type=click.IntRange(1),
         metavar="N",
-        help="The most tokens of the run, in and out together.",
+        help="The maximum tokens of the run, in and out together.",
     )
     max_cost: float | None = options.option(
         "--max-cost",
         type=click.FloatRange(0.0, min_open=True),
         metavar="X",
-        help="The most money that the run may cost, by the prices in config.toml.",
+        help="The maximum cost of the run, by the prices in config.toml.",
     )
     timeout: float | None = options.option(
         "--timeout",
         type=click.FloatRange(1.0),
         metavar="SECONDS",
-        help=f"The most seconds for one answer. Default: {TIMEOUT:g}.",
+        help=f"The maximum seconds for one answer. Default: {TIMEOUT:g}.",
     )
     few_shot: str | None = options.option(
         "--few-shot",
         type=click.Choice(["gold", "built-in"]),
-        help="Show the model examples from resolved gold, or one hit and one near miss per mode "
-        "from the sample traces; figures leave out the traces of examples.",
+        help="Show the model examples: from resolved gold, or one hit and one near miss per mode "
+        "from the sample traces. Figures leave out the traces of examples.",
     )
     examples: int | Path | None = options.option(
         "--examples",
@@ -184,13 +185,13 @@ class ModelRequest:
     guidelines: bool = options.option(
         "--guidelines",
         is_flag=True,
-        help="Show the model what the team has agreed on each mode, in the mode's section.",
+        help="Show the model the team's guidelines on each mode.",
     )
     hold_out: float | None = options.option(
         "--hold-out",
         type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
         metavar="SHARE",
-        help="Set aside a share of all traces permanently; no prompt uses them.",
+        help="Permanently set aside a share of all traces; no prompt uses them.",
     )
     redact: Path | None = options.input_file(
         "--redact",
@@ -230,15 +231,16 @@ class ModelRequest:
         type=click.IntRange(0),
         default=0,
         metavar="N",
-        help="Ask about the modes in a random order with the seed N, to measure its effect with "
-        "'exam'.",
+        help="Ask about the modes in a random order with the seed N; 'exam' then measures the "
+        "effect of the order.",
     )
     first_number: int = options.option(
         "--first-number",
         type=click.IntRange(1, 1_000_000),
         default=1,
         metavar="N",
-        help="Number the spans in the prompt from N on, for the same purpose.",
+        help="Number the spans in the prompt from N on; 'exam' then measures the effect of the "
+        "numbers.",
     )
     record: Path | None = options.input_file(
         "--record", help="Append the model's answers to a file."
@@ -296,7 +298,7 @@ class JudgeRequest:
     again: bool = options.option(
         "--again",
         is_flag=True,
-        help="Judge traces again that this judge has judged; a model is asked again.",
+        help="Also judge traces that this judge has judged before; a model is asked again.",
     )
     quiet: bool = options.option("--quiet", is_flag=True, help="Show no progress on stderr.")
     workers: str | None = options.workers()
@@ -318,7 +320,7 @@ class JudgeRequest:
 
 JUDGE_RULES: Final = (
     OptionRule[JudgeRequest](
-        "--rules is for --judge rules; the other judges have none",
+        "--rules needs --judge rules",
         options=("--rules",),
         when=lambda request: request.judge_name != "rules",
     ),
@@ -340,19 +342,19 @@ JUDGE_RULES: Final = (
         excludes=("--again", "--workspace"),
     ),
     OptionRule[JudgeRequest](
-        "{option} is for --judge llm; the {request.judge_name} ask no model",
+        "{option} is for --judge llm; {request.judge_name} uses no model",
         options=options.flags_of(ModelRequest),
         when=lambda request: request.judge_name != "llm",
     ),
     OptionRule[JudgeRequest](
-        "--examples N is for --few-shot gold",
+        "--examples N needs --few-shot gold",
         options=("--examples",),
         when=lambda request: (
             isinstance(request.model.examples, int) and request.model.few_shot != "gold"
         ),
     ),
     OptionRule[JudgeRequest](
-        "--examples FILE has all examples; leave out --few-shot",
+        "--examples FILE contains all examples; leave out --few-shot",
         options=("--few-shot",),
         when=lambda request: isinstance(request.model.examples, Path),
     ),

@@ -177,7 +177,7 @@ def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | No
         examples = built_in_examples(setup.taxonomy, setup.redaction)
         return replace(setup, examples=examples, noted=(*setup.noted, ("few_shot", BUILT_IN)))
     if workspace is None:
-        raise FewShotError("there is no workspace yet, so there is no gold to show")
+        raise FewShotError("there is no workspace yet, so there is no gold for examples")
     count = request.examples or EXAMPLES
     noted = (*setup.noted, ("few_shot", "gold"), ("examples", str(count)))
     setup = replace(setup, noted=noted)
@@ -208,7 +208,7 @@ def _with_own_examples(setup: Setup, path: Path, workspace: Workspace | None) ->
         FewShotError: There is no workspace, or an example cannot be used.
     """
     if workspace is None:
-        raise FewShotError("there is no workspace here yet, so there are no traces to show")
+        raise FewShotError("there is no workspace yet, so there are no traces for examples")
     rows = list(_examples_in(path, setup.taxonomy))
     for row, error in rows:
         if held_out(workspace, error.trace_id):
@@ -248,7 +248,9 @@ def _examples_in(path: Path, taxonomy: Taxonomy) -> Iterator[tuple[CsvRow, Judge
         if mode is None:
             raise FewShotError(str(row.problem(f"{taxonomy.ref} has no mode {cells['mode']!r}")))
         if cells["value"] not in (VerdictValue.PRESENT, VerdictValue.ABSENT):
-            raise FewShotError(str(row.problem("the value of an example is present or absent")))
+            raise FewShotError(
+                str(row.problem("the value of an example must be present or absent"))
+            )
         first = cells["span_first"]
         if not first:
             raise FewShotError(str(row.problem("an example needs a span in span_first")))

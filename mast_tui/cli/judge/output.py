@@ -247,10 +247,10 @@ def model_document(
     """
     document = run_document(summary, reports, setup.taxonomy)
     processed = sum(document["traces"].values())
-    has_ended = summary.stopped is None and summary.ending is None
+    has_judged_all = summary.stopped is None and summary.ending is None
     all_traces = None if estimate is None else estimate.traces
     left_count = all_traces
-    if has_ended:
+    if has_judged_all:
         left_count = summary.waiting
     elif all_traces:
         left_count = max(summary.waiting, all_traces - processed)
@@ -442,15 +442,15 @@ def _print_model_use(document: Document) -> None:
         )
     if document["examples"]:
         examples = ", ".join(document["examples"])
-        print_line(f"examples from {examples}; they are left out of figures")
+        print_line(f"examples from {examples}; figures leave them out")
     if document["shortened"]:
-        print_line(f"in {counted(document['shortened'], 'trace')} texts were shortened")
+        print_line(f"texts were shortened in {counted(document['shortened'], 'trace')}")
     remarks_by_frequency = sorted((document["remarks"] or {}).items(), key=lambda item: -item[1])
     for remark, traces in remarks_by_frequency[:_MAX_REMARKS]:
         print_line(f"{remark} ({traces} traces)" if traces > 1 else remark)
     if len(remarks_by_frequency) > _MAX_REMARKS:
         further_text = counted(len(remarks_by_frequency) - _MAX_REMARKS, "other remark")
-        print_line(f"and {further_text}; --json has them all")
+        print_line(f"and {further_text}; --json lists all")
     if "batch" in document:
         _print_batch(document["batch"])
     if document["ending"]:
@@ -465,7 +465,7 @@ def _print_batch(batch: Document) -> None:
     if batch["answers"]:
         answers_text = counted(batch["read"], "answer")
         source = "files" if batch["batches"] is None else "batch"
-        print_line(f"{answers_text} used of the {batch['answers']} in the {source}")
+        print_line(f"{answers_text} used of {batch['answers']} in the {source}")
     for problem, count in batch["troubles"].items():
         print_line(f"{counted(count, 'request')} without an answer: {problem}")
     if batch["strangers"]:
@@ -491,7 +491,7 @@ def failed_files(document: Document) -> int:
     """
     stopped = document.get("stopped") or document.get("ending")
     if not (_has_any_trace(document) or document["failed"] or stopped):
-        say("mast-tui judge: no traces under the paths; `mast-tui inspect PATH` says why")
+        say("mast-tui judge: the paths contain no traces; see `mast-tui inspect PATH`")
         return 1
     for failure in document["failed"]:
         say(f"mast-tui judge: {failure['path']}: {failure['reason']}")
@@ -547,8 +547,8 @@ def _estimate_lines(estimate: RunEstimate, setup: Setup) -> list[str]:
     if estimate.story_requests:
         lines.append(
             f"{counted(estimate.story_requests, 'request')} and "
-            f"{token_text(estimate.story_tokens)} tokens of these are for reading long traces as a "
-            "whole"
+            f"{token_text(estimate.story_tokens)} tokens of these are for summaries of long "
+            "traces"
         )
     if estimate.shortened:
         lines.append(

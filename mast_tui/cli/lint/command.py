@@ -93,12 +93,12 @@ _RULES: Final = (
         when=lambda request: request.form not in (None, "json"),
     ),
     OptionRule[LintRequest](
-        "--rules is for --judge rules; {request.judge_name} has judged already",
+        "--rules needs --judge rules; {request.judge_name} has already judged",
         options=("--rules",),
         when=lambda request: request.judge_name != RULES_NOW,
     ),
     OptionRule[LintRequest](
-        "--guards look in the place of rules and judges; leave out {other}",
+        "--guards replaces rules and judges; leave out {other}",
         options=("--guards",),
         excludes=("--rules", "--judge"),
     ),
@@ -144,9 +144,7 @@ def lint_command(request: LintRequest) -> int:
     for path, reason in report.failed:
         say(f"mast-tui lint: {path}: {reason}")
     if not report.traces and not report.failed:
-        raise click.ClickException(
-            "there are no traces to judge; 'mast-tui inspect' shows what the files are"
-        )
+        raise click.ClickException("there are no traces to judge; see 'mast-tui inspect'")
     text = FORMATS["json" if request.as_json else request.form or "text"](report)
     if request.output is None:
         click.echo(text, nl=False)
@@ -232,7 +230,7 @@ class StoredFindings:
         for slug in gate.modes:
             if slug not in judged_modes:
                 raise click.UsageError(
-                    f"--fail-on {taxonomy.mode(slug).code}: {self.judge} does not look for it"
+                    f"--fail-on {taxonomy.mode(slug).code}: {self.judge} does not check it"
                 )
 
     def find(self, trace: Trace, /) -> Sequence[PlacedFinding]:

@@ -43,7 +43,7 @@ def fail_on_option() -> Any:
 def guards_option() -> Any:
     """Declare ``--guards``: a file of guards, which look in the place of rules."""
     return options.input_file(
-        "--guards", help="Have the guards of this file look, those that are on, and no rules."
+        "--guards", help="Use the guards of this file that are on instead of rules."
     )
 
 
@@ -156,12 +156,12 @@ def guards_for(path: Path, gate: Gate, *, running: bool = False) -> tuple[Rule, 
     guards = read_rules(path, gate.taxonomy)
     rules = tuple(rule for rule in guards if not (running and rule.needs_end))
     if not rules:
-        raise InvalidGuards(f"{path}: all guards judge the end of a run; see 'mast-tui lint'")
+        raise InvalidGuards(f"{path}: all guards check only the end of a run; use 'mast-tui lint'")
     guarded_modes = {rule.mode for rule in rules}
     for slug in gate.modes:
         if slug not in guarded_modes:
             code = gate.taxonomy.mode(slug).code
-            raise click.UsageError(f"--fail-on {code}: no guard of {path} that is on is about it")
+            raise click.UsageError(f"--fail-on {code}: no guard of {path} that is on checks it")
     return rules
 
 
@@ -187,7 +187,7 @@ def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[
     usable_rules = tuple(rule for rule in RULES if rule.mode in codes)
     if not usable_rules:
         raise NoRuleForTaxonomy(
-            f"the rules know no mode of {taxonomy.ref}; they were made for MAST"
+            f"the rules support no mode of {taxonomy.ref}; they were made for MAST"
         )
     usable_rules = tuple(rule for rule in usable_rules if not (running and rule.needs_end))
     if names is None:
@@ -202,7 +202,7 @@ def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[
         if not chosen_rules_of_run:
             names_text = ", ".join(rule.name for rule in named_rules)
             raise click.UsageError(
-                f"--rules {names_text}: judges the end of a run; see 'mast-tui lint'"
+                f"--rules {names_text}: checks only the end of a run; use 'mast-tui lint'"
             )
     rule_modes = {rule.mode for rule in chosen_rules_of_run}
     for slug in gate.modes:
@@ -216,7 +216,7 @@ def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[
     if gate.fatal is not None and rule_modes.isdisjoint(gate.fatal):
         fatal_codes = ", ".join(sorted(codes[slug] for slug in gate.fatal))
         raise click.UsageError(
-            f"--fail-on fatal: none of the rules that run looks for a fatal mode ({fatal_codes}); "
+            f"--fail-on fatal: none of the rules that run checks a fatal mode ({fatal_codes}); "
             "leave out --rules, or give --rules all"
         )
     return chosen_rules_of_run
@@ -228,13 +228,13 @@ def _unreachable_mode_text(slug: str, codes: dict[str, str], usable: tuple[Rule,
     names = [rule.name for rule in usable if rule.mode == slug]
     if names:
         return (
-            f"--fail-on {code}: none of the rules that run looks for it; add {' or '.join(names)} "
+            f"--fail-on {code}: none of the rules that run checks it; add {' or '.join(names)} "
             "to --rules"
         )
     if any(rule.mode == slug for rule in RULES):
-        return f"--fail-on {code}: only the end of a run shows it; see 'mast-tui lint'"
+        return f"--fail-on {code}: it shows only at the end of a run; use 'mast-tui lint'"
     rule_codes = sorted({codes[rule.mode] for rule in usable})
-    return f"--fail-on {code}: no rule looks for it; the rules look for {', '.join(rule_codes)}"
+    return f"--fail-on {code}: no rule checks it; the rules check {', '.join(rule_codes)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class WatchRequest:
 
 _RULES: Final = (
     OptionRule[WatchRequest](
-        "--guards look in the place of rules; leave out {other}",
+        "--guards replaces rules; leave out {other}",
         options=("--guards",),
         excludes=("--rules",),
     ),
@@ -105,8 +105,7 @@ def watch_command(request: WatchRequest) -> int:
     for path in request.paths:
         if not path.exists():
             raise click.UsageError(
-                f"{path}: no such file or folder; to wait for a file, name the folder in which it "
-                "will be"
+                f"{path}: no such file or folder; to wait for a file, give its folder"
             )
     taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
     gate = read_gate(request.fail_on, taxonomy)
@@ -189,7 +188,7 @@ class _FindingReporter:
     failing: int = 0
 
     def report(self, finding: PlacedFinding) -> None:
-        """Print and count a finding; if it fails, also ring the bell and run the command."""
+        """Print and count a finding; ring the bell and run the command if it fails the check."""
         self.findings += 1
         now = datetime.now().astimezone()
         if self.as_json:

@@ -57,8 +57,8 @@ def check_may_see_judges(common: CommonOptions, taxonomy: Taxonomy) -> None:
     """
     if judges_hidden(common, taxonomy):
         raise SessionError(
-            "what judges find is hidden from you, as you work blind here or have traces without "
-            "suggestions; work outside of this folder, or leave blind with --assisted"
+            "judges' findings are hidden from you, as you work blind here or have traces "
+            "without suggestions; work outside this folder, or leave blind with --assisted"
         )
 
 
@@ -118,7 +118,7 @@ def hides_outcomes(common: CommonOptions) -> bool:
 def _reason_to_hide_outcomes(common: CommonOptions) -> str | None:
     """Return why outcomes must be hidden from the person; None if they may be shown."""
     if common.blind:
-        return "outcomes, scores and what else --blind hides are left out"
+        return "outcomes, scores and everything else that --blind hides are left out"
     try:
         workspace = existing_workspace(common)
     except WorkspaceError as error:

@@ -64,14 +64,14 @@ def open_workspace(
     path = find_workspace(location)
     if not create and not path.exists():
         raise click.ClickException(
-            f"{path}: there is no workspace; label or import something first, or name one "
-            f"with --workspace PATH{_samples_hint(location, samples_workspace_path())}"
+            f"{path}: there is no workspace; label or import something first, or give "
+            f"--workspace PATH{_samples_hint(location, samples_workspace_path())}"
         )
     distrust = why_not_trusted(path) if location is None else None
     if distrust is not None:
         raise click.ClickException(
-            f"{path}: {distrust}, so another user may have prepared it; name it with --workspace "
-            "PATH if you trust what is in it"
+            f"{path}: {distrust}, so another user may have prepared it; give --workspace PATH "
+            "if you trust its content"
         )
     workspace = _close_at_the_end(Workspace.open(path, create=create))
     if location is None and announce:
@@ -179,7 +179,7 @@ def workspace_taxonomy(workspace: Workspace, requested: Path | None) -> Taxonomy
         if refs_in_use and loaded_taxonomy.ref not in refs_in_use:
             if len(refs_in_use) > 1:
                 raise click.ClickException(
-                    f"labels are kept under {', '.join(refs_in_use)}; name one with --taxonomy"
+                    f"labels are kept under {', '.join(refs_in_use)}; give one with --taxonomy"
                 )
             return workspace.taxonomy(refs_in_use[0])
         return stored_by_ref.get(loaded_taxonomy.ref, loaded_taxonomy)

@@ -244,7 +244,7 @@ _COMMON: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             "help": "Where labels are saved: a file, or postgresql://USER@HOST/DATABASE. Default: "
             ".mast-tui/workspace.db in this folder or the nearest parent folder that has one.",
         },
-        "annotator": {"metavar": "NAME", "help": "Your name (or whose work to show)."},
+        "annotator": {"metavar": "NAME", "help": "Your name, or the annotator whose work to show."},
         "taxonomy": {
             "type": click.Path(path_type=Path),
             "metavar": "FILE",
@@ -260,7 +260,7 @@ _COMMON: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
 )
 
 
-NO_LABELS: Final = "it looks at traces, not at labels"
+NO_LABELS: Final = "it reads traces, not labels"
 """The reason why a command accepts no ``--taxonomy``."""
 
 
@@ -295,7 +295,7 @@ def _refusing_callback(
 
     def refuse(context: click.Context, _parameter: click.Parameter, value: object) -> None:
         if value:
-            raise click.UsageError(f"{context.info_name} does not take {flag}: {reason}")
+            raise click.UsageError(f"{context.info_name} does not accept {flag}: {reason}")
 
     return refuse
 
@@ -333,7 +333,7 @@ redact_file: Final = partial(
     "--redact-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Mask also what these patterns match, one a line (docs/exchange.md).",
+    help="Also mask what these patterns match, one per line (docs/exchange.md).",
 )
 seed: Final = partial(option, "--seed", type=click.IntRange(0), default=0, show_default=True)
 rounds: Final = partial(option, "--rounds", type=click.IntRange(0), default=2000, show_default=True)

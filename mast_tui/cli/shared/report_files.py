@@ -67,8 +67,8 @@ def check_format(image_format: str) -> None:
         import cairosvg  # noqa: F401
     except ImportError as error:
         raise ImageError(
-            f"figures as {image_format} need CairoSVG: pip install 'mast-tui[figures]', or write "
-            "SVG"
+            f"figures as {image_format} need CairoSVG; install it with: pip install "
+            "'mast-tui[figures]', or write SVG"
         ) from error
     except OSError as error:
         raise ImageError(
@@ -199,7 +199,8 @@ def _parquet_content(rows: list[dict[str, Any]]) -> bytes:
         from pyarrow import Table, float64, int64, parquet, schema, string  # an extra
     except ImportError as error:
         raise MastError(
-            "records as Parquet need an extra: pip install 'mast-tui[parquet]', or write .jsonl"
+            "records as Parquet need more packages; install them with: pip install "
+            "'mast-tui[parquet]', or write .jsonl"
         ) from error
     column_types = {"float": float64(), "int": int64()}
     columns = [
@@ -284,7 +285,7 @@ class ReportFiles:
             lines += [f"{self.figures}: {len(names)} figures", *(f"  {name}" for name in names)]
         for language, file in self.whole.items():
             text = rendered(report, language)
-            replaced = ", in place of an earlier file" if file.is_file() else ""
+            replaced = ", replacing an earlier file" if file.is_file() else ""
             outputs.add(file, text)
             descriptions = {
                 "html": f"the report as a page{replaced}",

@@ -74,7 +74,7 @@ def read_datasheet(path: Path) -> dict[str, Any]:
         _check_list(document, name, str(path))
     people = document.get("people", {})
     if not isinstance(people, dict):
-        raise ExchangeError(f"{path}: 'people' is no table; write [people] and its keys below")
+        raise ExchangeError(f"{path}: 'people' is not a table; write [people] and its keys below")
     location = f"{path}: [people]"
     _check_keys(people, location, _PEOPLE)
     for name in _PEOPLE:
@@ -101,13 +101,13 @@ def _check_keys(table: Mapping[str, object], where: str, allowed: tuple[str, ...
 def _check_text(table: Mapping[str, object], name: str, where: str) -> None:
     value = table.get(name, "")
     if not isinstance(value, str):
-        raise ExchangeError(f'{where}: {name!r} is no text; write {name} = "…"')
+        raise ExchangeError(f'{where}: {name!r} is not text; write {name} = "…"')
 
 
 def _check_list(table: Mapping[str, object], name: str, where: str) -> None:
     value = table.get(name, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ExchangeError(f'{where}: {name!r} is no list of texts; write {name} = ["…"]')
+        raise ExchangeError(f'{where}: {name!r} is not a list of texts; write {name} = ["…"]')
 
 
 def card_values(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def citation_file(document: Mapping[str, Any]) -> str | None:
     times = [time for time in (*finished, document["set"]["last_decision_at"]) if time]
     values = {
         "cff-version": "1.2.0",
-        "message": "If you use these labels, please cite them as below.",
+        "message": "If you use these labels, cite them as below.",
         "type": "dataset",
         "title": facts.get("pretty_name")
         or f"Labels of {counted(len(document['traces']), 'trace')} under {taxonomy}",
@@ -239,7 +239,7 @@ def _head_lines(document: Values) -> list[str]:
     return [
         "# Datasheet",
         "",
-        f"{counted(len(traces), 'trace')} of agent runs ({counted(spans, 'span')} where they were "
+        f"{counted(len(traces), 'trace')} of agent runs ({counted(spans, 'span')}, where "
         f"counted), labelled for {len(taxonomy['modes'])} failure modes of the taxonomy "
         f"{plain(taxonomy['ref'])} "
         f"(content hash `{taxonomy['content_hash']}`). Written by {plain(tool['name'])} "
@@ -252,8 +252,8 @@ def _head_lines(document: Values) -> list[str]:
         f"- Outcomes: {_count_list(trace['outcome'] for trace in traces)}",
         *_identity(document["set"]),
         "",
-        "The unit is trace × mode. A mode that nobody judged in a trace is open: it is not counted "
-        "as absent.",
+        "The unit is trace × mode. A mode without a verdict in a trace is open: it does not "
+        "count as absent.",
     ]
 
 
@@ -313,9 +313,9 @@ def _minute_lines(worked: Values | None) -> list[str]:
     )
     return [
         "",
-        f"Minutes a trace, the median: {medians}. Counted from the first thing somebody did on a "
-        f"trace to its finish; a pause of more than {worked['longest_pause']} minutes is cut out. "
-        "Labels that were imported say nothing of it.",
+        f"Median minutes per trace: {medians}. Time runs from an annotator's first action on a "
+        f"trace to its finish, without pauses of more than {worked['longest_pause']} minutes. "
+        "Imported labels have no times.",
     ]
 
 
@@ -352,14 +352,14 @@ def _verdict_lines(document: Values) -> list[str]:
         *_single_verdict_lines(document["gold"]),
         *_outsider_lines(document["gold"]),
         f"- Decided by: {deciders}",
-        f"- Decisions by an annotator of the same trace: "
+        "- Decisions by adjudicators who also labelled the trace: "
         f"{document['set']['decisions_by_annotators']} of {document['set']['decisions']}",
         f"- Last decision: {plain(document['set']['last_decision_at'] or 'none')}",
-        f"- Majorities settle verdicts: {_yes_or_no(document['majority'])}",
-        f"- Places that cover different places of several annotators (`merged`): {merged_count} of "
-        f"{len(labels)}",
-        f"- Verdicts for which a side or the decision had a judge on screen: {judge_seen_count} of "
-        f"{len(verdicts)}; leave them out (`judge_seen`) when measuring a judge",
+        f"- Verdicts by majority: {_yes_or_no(document['majority'])}",
+        f"- Places joined from several annotators' different places (`merged`): {merged_count} "
+        f"of {len(labels)}",
+        f"- Verdicts for which an annotator or the adjudicator saw a judge: {judge_seen_count} "
+        f"of {len(verdicts)}; leave these out (`judge_seen`) to measure a judge",
         "",
         *table(heads, rows),
     ]
@@ -380,7 +380,7 @@ def _verdict_value(verdict: Values) -> str:
 def _single_verdict_lines(mix: GoldMixJson) -> list[str]:
     """Return lines on verdicts of one person, if there are any or if they were left out."""
     if mix["settled_only"]:
-        return ["- Verdicts of one person alone are left out (`--gold settled`)"]
+        return ["- Verdicts of one annotator alone are left out (`--gold settled`)"]
     single = mix["sources"]["single"]
     if not single:
         return []
@@ -388,9 +388,8 @@ def _single_verdict_lines(mix: GoldMixJson) -> list[str]:
     if not settled:
         return [f"- Every verdict comes from one person alone. Labels: {plain(gold_words(mix))}"]
     return [
-        f"- {counted(single, 'verdict is', 'verdicts are')} one person's word (`single`), "
-        f"{settled} agreed on or "
-        "decided; `--gold settled` takes the latter alone"
+        f"- {counted(single, 'verdict is', 'verdicts are')} one annotator's alone (`single`), "
+        f"{settled} agreed on or decided; `--gold settled` exports only the latter"
     ]
 
 
@@ -399,7 +398,7 @@ def _outsider_lines(mix: GoldMixJson) -> list[str]:
     counts = ", ".join(
         f"{plain(name)} ({counted(n, 'trace')})" for name, n in mix["not_in_study"].items()
     )
-    return [f"- Not counted, as they have no part in the study: {counts}"] if counts else []
+    return [f"- Not counted, as they are not in the study: {counts}"] if counts else []
 
 
 def _protocol_lines(document: Values) -> list[str]:
@@ -407,7 +406,7 @@ def _protocol_lines(document: Values) -> list[str]:
     study = document["protocol"]
     lines = ["## Protocol", ""]
     if study is None:
-        return [*lines, "No study was set up: who labelled what was not fixed beforehand."]
+        return [*lines, "No study was set up: assignments were not fixed beforehand."]
     trace_count = sum(len(batch["traces"]) for batch in study["batches"])
     condition = "without judges' suggestions" if study["blind"] else "with judges' suggestions"
     open_modes = {
@@ -421,15 +420,15 @@ def _protocol_lines(document: Values) -> list[str]:
         f"{_name_list(study['adjudicators'])}",
         f"- {counted(trace_count, 'trace')} in "
         f"{counted(len(study['batches']), 'batch', 'batches')}; "
-        f"{counted(study['per_trace'], 'annotator')} a trace in a share of "
-        f"{study['overlap']:g}, one in the others; seed {study['seed']}",
-        f"- Labelled {condition}; without suggestions, at random: a share of "
-        f"{study['withheld']:g} of the traces with suggestions shown",
-        f"- Repeat, without sight of the first time: a share of {study['retests']:g}",
-        f"- Modes without a verdict at finishing, spans unread: {open_modes}",
+        f"{counted(study['per_trace'], 'annotator')} per trace for a share of "
+        f"{study['overlap']:g}, one for the others; seed {study['seed']}",
+        f"- Labelled {condition}; hidden at random: suggestions on a share of "
+        f"{study['withheld']:g} of the traces that would show them",
+        f"- Share of traces labelled again, first labels hidden: {study['retests']:g}",
+        f"- Modes without a verdict when a trace is finished with unread spans: {open_modes}",
         f"- In adjudication: names hidden {_yes_or_no(study['names_hidden'])}, judge shown "
         f"before the decision {_yes_or_no(study['judge_first'])}, overlapping places with "
-        f"different ends are conflicts {_yes_or_no(study['boundaries'])}, reasons asked for "
+        f"different ends are conflicts {_yes_or_no(study['boundaries'])}, reasons requested "
         f"{_yes_or_no(study['reasons'])}",
         "- Personal data and secrets masked for the annotators: "
         f"{_yes_or_no(study.get('redact', False))}",
@@ -464,7 +463,7 @@ def _judge_lines(judges: Mapping[str, JudgeReport]) -> list[str]:
         return [
             f"## {title}",
             "",
-            "No judge has looked at these traces, other than as a side of the gold.",
+            "No judge has judged these traces, except as a source of the gold.",
         ]
     report = Report("judges", title, "", (judges_section(judges),))
     return render_markdown(report, level=2).splitlines()
@@ -478,13 +477,13 @@ def _left_out_lines(document: Values) -> list[str]:
     return [
         "## What was left out",
         "",
-        f"- Traces begun and not finished, by annotator: {_number_list(left_out['unfinished'])}",
-        f"- Second readings for agreement with oneself, which are no sides: "
+        f"- Traces started but not finished, by annotator: {_number_list(left_out['unfinished'])}",
+        "- Traces labelled again to measure self-agreement, not part of the gold: "
         f"{_number_list(left_out['retests'])}",
-        f"- Judges that labelled and are no sides: {_name_list(left_out['judges'])}",
-        f"- Traces with something left to decide: {len(unresolved)}",
-        f"- Traces of which only labels are known, never the content: {without_content}",
-        f"- Labels on spans whose order is not known, so that overlaps with others may be missed: "
+        f"- Judges that labelled, not part of the gold: {_name_list(left_out['judges'])}",
+        f"- Traces with undecided conflicts: {len(unresolved)}",
+        f"- Traces with labels but unknown content: {without_content}",
+        "- Labels on spans of unknown order, whose overlaps may be missed: "
         f"{document.get('unordered', 0)}",
         *_hidden_lines(document.get("sight")),
     ]
@@ -493,21 +492,21 @@ def _left_out_lines(document: Values) -> list[str]:
 def _hidden_lines(sight: Values | None) -> Iterator[str]:
     if sight is not None and sight["left_out"]:
         yield (
-            f"- Traces that {plain(sight['annotator'])}, who wrote this, may not look into yet: "
+            f"- Traces still hidden from {plain(sight['annotator'])}, who exported this: "
             f"{sight['left_out']}"
         )
 
 
 def _guideline_lines(document: Values) -> list[str]:
     """Return lines on the guidelines of the modes."""
-    lines = ["## What was agreed about the modes", ""]
+    lines = ["## Guidelines of the modes", ""]
     for code, page in document["guidelines"].items():
         for guideline in page["guidelines"]:
             lines.append(
                 f"- **{plain(code)} {plain(page['name'])}**: {plain(guideline['text'])} "
                 f"({plain(guideline['by'])}, {plain(guideline['at'][:10])})"
             )
-    return lines if len(lines) > 2 else [*lines, "Nothing was written down."]
+    return lines if len(lines) > 2 else [*lines, "No guideline was written."]
 
 
 def _name_list(names: Iterable[str | None]) -> str:

@@ -235,8 +235,9 @@ def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool =
     missing = counts.get("without_text", 0)
     if missing:
         lines.append(
-            f"{counted(missing, 'trace is', 'traces are')} not at hand, so the text is missing; "
-            "open the app or 'mast-tui judge' on the folder once, then export again"
+            f"{counted(missing, 'trace is', 'traces are')} not available, so the text is "
+            "missing; open the folder in the app or with 'mast-tui judge' once, then export "
+            "again"
         )
     return lines + _lines_on_missing_ids(counts.get("without_id", {}), file_format)
 
@@ -247,14 +248,14 @@ def _lines_on_missing_ids(left_out: Mapping[str, Any], file_format: str) -> list
     traces = left_out.get("traces", ())
     if traces:
         lines.append(
-            f"{counted(len(traces), 'trace')} left out, whose id in {file_format} is not known: "
-            f"recorded by another tool, or without the file at hand: {_first_names(traces)}"
+            f"{counted(len(traces), 'trace')} left out, as the id in {file_format} is unknown "
+            f"(recorded by another tool, or the file is not available): {_first_names(traces)}"
         )
     spans = [f"{span['key']} in {span['trace_id']}" for span in left_out.get("spans", ())]
     if spans:
         lines.append(
-            f"{counted(len(spans), 'labelled span')} left out, whose id in {file_format} is not "
-            f"known: {_first_names(spans)}"
+            f"{counted(len(spans), 'labelled span')} left out, as the id in {file_format} is "
+            f"unknown: {_first_names(spans)}"
         )
     return lines
 
@@ -304,10 +305,10 @@ def add_workspace(workspace: Workspace, outputs: Outputs, output: Path, say: Rep
     for event in workspace.edited_histories():
         say(
             f"{event.annotator}'s events were edited outside of mast-tui, at or before step "
-            f"{event.seq}; who imports this is asked for --replace"
+            f"{event.seq}; importing this file requires --replace"
         )
     for row in workspace.damaged_events():
-        say(f"an event cannot be read and is left out: {row.name}: {row.problem}")
+        say(f"an event cannot be read and was left out: {row.name}: {row.problem}")
     return {"traces": len(workspace.traces()), "lines": len(lines)}
 
 
@@ -324,7 +325,7 @@ def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
 
     def add_files(document: Mapping[str, Any], sheet: str) -> list[str]:
         """Add the document and its companions, and return the paths of the companions."""
-        paths = _add_companion(request, outputs, "datasheet.md", sheet, *MARKS)
+        paths = _add_companion(request, outputs, request.format.companion, sheet, *MARKS)
         citation = citation_file(document)
         if citation is not None:
             paths += _add_companion(request, outputs, CITATION_FILE, citation, CITATION_MARK)
@@ -388,7 +389,7 @@ def _add_gold_document(
         visible_entries = [work_masks.gold_entry(entry) for entry in visible_entries]
     request.stage("Counting agreement")
     agreement = _agreement_of_sides(request)
-    request.stage("Holding judges against the gold")
+    request.stage("Comparing judges with the gold")
     judges = _judge_reports(request, entries)
     request.stage("Putting the gold together")
     document = gold_document(
@@ -434,8 +435,8 @@ def _no_gold_text(request: ExportRequest, hidden_count: int) -> str:
     if request.annotators:
         names = " and ".join(request.annotators)
         return (
-            f"there is no gold of {names}: leave out --annotators, or finish traces under these "
-            "names"
+            f"there is no gold by {names}; leave out --annotators, or finish traces under "
+            "these names"
         )
     if request.gold == "settled":
         return (
@@ -538,7 +539,7 @@ def _add_companion(
     output = request.output
     path = output.with_name(f"{output.stem}.{suffix}")
     if is_stream(output):
-        request.say(f"{output}: is no file, so nothing is written beside it ({suffix})")
+        request.say(f"{output}: is not a file, so nothing is written beside it ({suffix})")
         return []
     outputs.add(path, text, ours=marked(*marks))
     return [str(path)]
@@ -735,7 +736,9 @@ def label_studio_text(labels: LabelsToWrite) -> LabelText:
     config = label_config(request.taxonomy)
     return _json_text(tasks), {
         "without_text": sum(not task["meta"][META]["texts"] for task in tasks),
-        "beside": _add_companion(request, labels.outputs, "config.xml", config, CONFIG_MARK),
+        "beside": _add_companion(
+            request, labels.outputs, request.format.companion, config, CONFIG_MARK
+        ),
     }
 
 

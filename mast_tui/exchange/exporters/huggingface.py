@@ -163,7 +163,7 @@ def _tables_of_document(document: Values) -> Iterator[_Table]:
     traces = document["traces"]
     yield _Table(
         "gold",
-        "the verdict on each mode in each trace, how it was settled, and each side's",
+        "the verdict on each mode in each trace, its source, and each annotator's verdict",
         _GOLD,
         [
             _table_row(
@@ -180,7 +180,7 @@ def _tables_of_document(document: Values) -> Iterator[_Table]:
     )
     yield _Table(
         "gold_labels",
-        "the places where modes show, as they were settled",
+        "the resolved places of the modes",
         _GOLD_LABELS,
         [
             _table_row(
@@ -204,7 +204,7 @@ def _tables_of_document(document: Values) -> Iterator[_Table]:
     for name, table in zip(names, _table_names(names), strict=True):
         yield _Table(
             table,
-            f"the verdicts of {name} alone; a mode that is open has no row",
+            f"{name}'s verdicts; an open mode has no row",
             _VERDICTS,
             [
                 _table_row(
@@ -223,7 +223,7 @@ def _tables_of_document(document: Values) -> Iterator[_Table]:
         )
     yield _Table(
         "modes",
-        "the modes as they were defined for those who labelled",
+        "the definitions of the modes that the annotators used",
         _MODES,
         [
             _table_row(_MODES, mode, taxonomy=ref, mode=mode["code"])
@@ -233,7 +233,7 @@ def _tables_of_document(document: Values) -> Iterator[_Table]:
     )
     yield _Table(
         "guidelines",
-        "what was agreed about the modes",
+        "the annotators' guidelines on the modes",
         _GUIDELINES,
         [
             _table_row(
@@ -341,8 +341,8 @@ def _card_text(document: Values, tables: list[_Table], datasheet: str) -> str:
     lines += [f"- `{t.name}` ({counted(len(t.rows), 'row')}): {plain(t.holds)}" for t in tables]
     lines += [
         "",
-        "Quotes are counted in code points of the span's text, span indices from 0. The traces "
-        "themselves are not part of the set: `content_hash` tells them.",
+        "Quote offsets count code points of the span's text; span indices count from 0. The "
+        "traces are not included; `content_hash` identifies them.",
         "",
         # One heading of the first level is enough for a card.
         datasheet.replace("# Datasheet", "## Datasheet", 1),

@@ -68,7 +68,7 @@ def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
         else:
             reader.note_trace(file, document)
     if not label_files and not reader.problems:
-        raise ExchangeError(f"{files[0]}: no TRAIL labels; name the file with 'errors'")
+        raise ExchangeError(f"{files[0]}: no TRAIL labels; give the file with 'errors'")
     for file, labels in label_files:
         for number, record in enumerate(labels):
             reader.read(file, "file" if len(labels) == 1 else f"record {number}", record)
@@ -120,7 +120,7 @@ class _TrailReader(LabelledRuns):
     """The labels that were read so far."""
 
     def __init__(self, annotator: str | None) -> None:
-        note = "the impact that TRAIL gives stands in the note; no severity follows from it"
+        note = "TRAIL's impact is kept in the note; it sets no severity"
         super().__init__("trail", annotator, _without_case_and_plurals, note)
         self._files: dict[str, Path] = {}
         self._neighbours: dict[Path, dict[str, list[Path]]] = {}
@@ -195,11 +195,11 @@ class _TrailReader(LabelledRuns):
             ValueError: A field of the error is missing or not valid.
         """
         if not isinstance(error, Mapping):
-            raise ValueError("an error is no object")
+            raise ValueError("an error is not an object")
         mode = self.mode("category", as_text(error.get("category")) or "")
         location = as_text(error.get("location"))
         if location is None:
-            raise ValueError(f"location is {error.get('location')!r}, not the id of a span")
+            raise ValueError(f"location is {error.get('location')!r}; expected the id of a span")
         span = otel_spans.span_id(location) or location.strip()
         evidence = as_text(error.get("evidence"))
         target = Target(span, span)
@@ -219,7 +219,9 @@ class _TrailReader(LabelledRuns):
         """Return everything that was read."""
         if self._unquoted:
             labels = counted(self._unquoted, "label has", "labels have")
-            self.notes.append(f"{labels} evidence that is not in the span's text; the note has it")
+            self.notes.append(
+                f"{labels} evidence that is not in the span's text; it is kept in the note"
+            )
         return super().done()
 
 
@@ -363,7 +365,7 @@ def _labelled_traces(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
     for trace in traces:
         record = records[trace.record or 0]
         if not isinstance(record, Mapping) or "mistake_step" not in record:
-            raise ValueError("no 'mistake_step' in the record; this is no file of Who&When")
+            raise ValueError("no 'mistake_step' in the record; this is not a Who&When file")
         labelled.append((trace, record))
     return labelled
 
@@ -375,14 +377,14 @@ def _add_record_label(
     step = _step_number(record["mistake_step"])
     spans = message_spans(trace, step)
     if spans is None:
-        raise ValueError(f"mistake_step is {step}, but the run has no step {step} (from 0)")
+        raise ValueError(f"mistake_step is {step}, but the run has no step {step} (counted from 0)")
     index = trace.index_of(spans[0])
     span_agent = trace.span(index).agent if index is not None else ""
     label_agent = str(record.get("mistake_agent") or "")
     note = str(record.get("mistake_reason") or "")
     mismatch = None
     if _plain_agent_name(label_agent) != _plain_agent_name(span_agent):
-        mismatch = f"step {step} is by {span_agent!r}, the label names {label_agent!r}"
+        mismatch = f"step {step} is by {span_agent!r}, but the label names {label_agent!r}"
         note = f"{note}\n({mismatch})".strip()
     draft.add_label(draft.label(DECISIVE_ERROR, Target(*spans), note))
     return mismatch
@@ -450,7 +452,7 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
             reader.add_tasks(file, document)
     if not label_files and not reader.problems:
         raise ExchangeError(
-            f"{files[0]}: no AgentRx labels; name the file with 'trajectory_id' and 'failures'"
+            f"{files[0]}: no AgentRx labels; give the file with 'trajectory_id' and 'failures'"
         )
     for file, labels in label_files:
         reader.add_neighbours(file)
@@ -602,8 +604,8 @@ class _AgentRxReader(LabelledRuns):
         if len(runs) > 1:
             files = ", ".join(dict.fromkeys(str(file) for file, _ in records))
             raise ValueError(
-                f"trajectory_id {task!r} may be any of {len(runs)} runs of this task in {files}; "
-                "name only the file whose runs were labelled"
+                f"trajectory_id {task!r} may be any of {len(runs)} runs of this task in "
+                f"{files}; give only the file with the labelled runs"
             )
         return next(iter(runs.values()), None)
 
@@ -622,7 +624,7 @@ class _AgentRxReader(LabelledRuns):
             ValueError: A field of the failure is missing or not valid.
         """
         if not isinstance(failure, Mapping):
-            raise ValueError("a failure is no object")
+            raise ValueError("a failure is not an object")
         mode = self.mode("failure_category", str(failure.get("failure_category") or ""))
         step = failure.get("step_number")
         if not isinstance(step, int) or isinstance(step, bool) or step < 1:
@@ -631,7 +633,9 @@ class _AgentRxReader(LabelledRuns):
         if trace is not None:
             spans = message_spans(trace, step - 1)
         if spans is None:
-            raise ValueError(f"step_number is {step}, but the run has no step {step} (from 1)")
+            raise ValueError(
+                f"step_number is {step}, but the run has no step {step} (counted from 1)"
+            )
         self._note_mismatch(draft.trace_id, trace, spans[0], step, failure)
         # The set writes the same id as a number in one place and as a text in the other.
         is_root = isinstance(root, Mapping) and str(root.get("failure_id")) == str(
@@ -662,7 +666,7 @@ class _AgentRxReader(LabelledRuns):
         if label_agent and _without_case_and_blanks(span_agent) != _without_case_and_blanks(
             label_agent.split("(")[0]
         ):
-            sentence = f"step {step} is by {span_agent!r}, the label names {label_agent!r}"
+            sentence = f"step {step} is by {span_agent!r}, but the label names {label_agent!r}"
             self._mismatches.setdefault(trace_id, []).append(sentence)
 
     def done(self) -> Incoming:

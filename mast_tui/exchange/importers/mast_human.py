@@ -44,7 +44,7 @@ class _Heading(NamedTuple):
         """
         match = _FIRST_LINE.match(text)
         if match is None:
-            raise ValueError(f"{text[:40]!r} is no heading like '1.3 Step repetition'")
+            raise ValueError(f"{text[:40]!r} is not a heading such as '1.3 Step repetition'")
         definition = "\n".join(text.strip().split("\n")[1:])
         return cls(int(match[1]), int(match[2]), match[3].strip(), definition)
 
@@ -142,7 +142,7 @@ def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Inco
     records = list(_label_and_trace_records(named, problems))
     if not records and not problems:
         raise ExchangeError(
-            f"{files[0]}: no human labels of MAST; its records have 'hf_annotations', or "
+            f"{files[0]}: no human labels of MAST; expected records with 'hf_annotations', or "
             "'trace_text' and 'human_labels'"
         )
     kinds = {_is_label(record) for record in records}
@@ -198,7 +198,7 @@ class _Reader(Gathered):
             changed = differences(self.taxonomies.setdefault(taxonomy.ref, taxonomy), taxonomy)
             if changed:
                 raise ValueError(
-                    f"the headings of {scheme} name other modes than those of another record: "
+                    f"the headings of {scheme} name different modes than another record's: "
                     + "; ".join(changed)
                 )
             answers = list(_people_answers(headings))
@@ -212,8 +212,8 @@ class _Reader(Gathered):
                 f"{incoming.trace_id}: trace not found; labels are kept under this id"
             )
         self.notes.append(
-            f"{taxonomy.ref}: {len(taxonomy.modes)} modes as headed in the file; without a "
-            "crosswalk no mode of MAST is made of them, its 3.2 and 3.3 included"
+            f"{taxonomy.ref}: {len(taxonomy.modes)} modes, as in the file's headings; without "
+            "a crosswalk they are not translated to MAST, 3.2 and 3.3 included"
         )
 
     def consensus(self, annotator: str) -> None:
@@ -278,7 +278,7 @@ class _Reader(Gathered):
             if instance and instance not in str(text.fields["trace_text"]):
                 raise ValueError(f"{native}: instance {instance!r} is not in the trace's text")
             return text.file, text.number
-        raise ValueError(f"{native}: no trace record with this number")
+        raise ValueError(f"{native}: no trace record has this number")
 
     def _add_answers(
         self,
@@ -299,7 +299,7 @@ class _Reader(Gathered):
                 answer.annotator, trace.trace_id, taxonomy.ref, kind, finished_at="", file=file
             )
             if new.key in self.drafts:
-                raise ValueError(f"a second record of {answer.annotator} for {trace.trace_id}")
+                raise ValueError(f"{trace.trace_id} has two records by {answer.annotator}")
             draft = drafts.setdefault(new.key, new)
             if answer.present:
                 draft.add_label(draft.label(answer.mode))
@@ -338,7 +338,7 @@ def _people_answers(headings: Mapping[str, object]) -> Iterator[_Answer]:
     """Yield the answers of all annotators on all modes."""
     for heading, answers in headings.items():
         if not isinstance(answers, Mapping):
-            raise ValueError(f"{heading.split(chr(10))[0]!r}: no answers by annotator")
+            raise ValueError(f"{heading.split(chr(10))[0]!r}: no answers by annotators")
         for name, present in _yes_or_no(answers):
             yield _Answer(checked_person(name), _slug_of_name(_Heading.of(heading).name), present)
 
@@ -349,7 +349,7 @@ def _yes_or_no(answers: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
         if value is None or _is_nan(value):
             continue
         if value not in (True, False):  # 1 and 0 as well
-            raise ValueError(f"{name}: {value!r} is no answer; it is true, false, 1 or 0")
+            raise ValueError(f"{name}: {value!r} is not an answer; expected true, false, 1 or 0")
         yield name, bool(value)
 
 
@@ -361,7 +361,7 @@ def _is_nan(value: object) -> bool:
 
 def _bound_slug(code: str, slugs: Mapping[str, str]) -> str:
     if code not in slugs:
-        raise ValueError(f"human_labels: {code!r} is no code of MAST")
+        raise ValueError(f"human_labels: {code!r} is not a code of MAST")
     return slugs[code]
 
 

@@ -71,7 +71,7 @@ def _adamast_taxonomy(document: object, source: str) -> Taxonomy:
         ValueError: The document has no usable codes.
     """
     if not isinstance(document, Mapping):
-        raise ValueError("no taxonomy of AdaMAST: it is an object with 'codes'")
+        raise ValueError("not an AdaMAST taxonomy; expected an object with 'codes'")
     name = document.get("display_name") or document.get("domain") or "AdaMAST taxonomy"
     return _adamast_taxonomy_of_codes(
         list(_adamast_codes_in_document(document)),
@@ -84,7 +84,7 @@ def _adamast_taxonomy_of_seen(seen: Sequence[tuple[str, str]]) -> Taxonomy:
     """Return a taxonomy of the codes and names in diagnoses whose own taxonomy is missing."""
     codes: list[Values] = [{"id": code, "name": name} for code, name in sorted(dict(seen).items())]
     return _adamast_taxonomy_of_codes(
-        codes or [{"id": "none"}], "AdaMAST, codes that were used", _ADAMAST_ID
+        codes or [{"id": "none"}], "AdaMAST, codes in use", _ADAMAST_ID
     )
 
 
@@ -205,7 +205,7 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
             batch.wrong(file, "codes", error)
             continue
         batch.taxonomies[taxonomy.ref] = taxonomy
-        batch.notes.append(f"{file.name}: codes are those of {taxonomy.ref} ({explanation})")
+        batch.notes.append(f"{file.name}: codes from {taxonomy.ref} ({explanation})")
         for _, location, head, record in file_diagnoses:
             try:
                 draft = _diagnosis_work(
@@ -216,7 +216,7 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
                     is_complete,
                 )
                 if draft.key in batch.drafts:
-                    raise ValueError(f"trace {draft.trace_id!r} comes twice; keep one diagnosis")
+                    raise ValueError(f"trace {draft.trace_id!r} appears twice; keep one diagnosis")
             except ValueError as error:
                 batch.wrong(file, location, error)
                 continue
@@ -241,7 +241,7 @@ def _add_adamast_document(file: Path, document: object, batch: _AdamastBatch) ->
         if isinstance(record, Mapping) and ("failure_modes" in record or "code" in record):
             batch.diagnoses.append((file, location, header, record))
         else:
-            reason = "has neither 'failure_modes' nor 'code'; this is no diagnosis of AdaMAST"
+            reason = "has neither 'failure_modes' nor 'code'; this is not an AdaMAST diagnosis"
             batch.wrong(file, location, reason)
 
 
@@ -274,8 +274,8 @@ def _adamast_taxonomy_of_file(
     used_codes = [pair for *_, record in diagnoses for pair in _codes_with_names(record)]
     mast = _shipped_mast()
     if used_codes and all(mast.find(code) is not None for code, _ in used_codes):
-        return mast, True, "AdaMAST's own list of MAST's modes, by its codes"
-    explanation = "only the codes that are used, as their taxonomy's file is not here"
+        return mast, True, "AdaMAST's list of MAST's modes"
+    explanation = "only the codes in use, as their taxonomy file was not found"
     return _adamast_taxonomy_of_seen(used_codes), False, explanation
 
 
@@ -297,10 +297,10 @@ def _adamast_judge_name(head: Record, record: Record) -> str:
     model = judge.get("model") if isinstance(judge, Mapping) else None
     if not model and isinstance(metadata, Mapping):
         model = metadata.get("judge_model")
-    if not isinstance(model, str) or not model.strip():
+    if not isinstance(model, str):
         return ADAMAST_JUDGE
-    plain = "".join(char for char in model.strip() if char.isprintable() and char not in ",|")
-    return f"{JUDGE_PREFIX}{plain[:100]}@adamast"
+    plain = "".join(char for char in model if char.isprintable() and char not in ",|").strip()
+    return f"{JUDGE_PREFIX}{plain[:100]}@adamast" if plain else ADAMAST_JUDGE
 
 
 def _diagnosis_work(
@@ -328,7 +328,7 @@ def _diagnosis_work(
             raise ValueError("a failure mode has no 'code'")
         mode = taxonomy.find(value["code"])
         if mode is None:
-            raise ValueError(f"code {value['code']!r} is none of {taxonomy.ref}")
+            raise ValueError(f"code {value['code']!r} is not in {taxonomy.ref}")
         draft.add_label(_adamast_label_of_mode(draft, mode.slug, value))
     if is_complete and picks_all and (modes or record.get("none_apply") is True):
         labelled_modes = {label.mode for label in draft.labels.values()}
@@ -348,7 +348,7 @@ def _adamast_label_of_mode(draft: ImportedWork, slug: str, value: Record) -> Lab
     confidence = value.get("confidence")
     number = confidence if isinstance(confidence, int | float) else None
     if isinstance(confidence, bool) or (number is not None and not 0 <= number <= 1):
-        raise ValueError(f"confidence is {confidence!r}; it lies between 0 and 1")
+        raise ValueError(f"confidence is {confidence!r}; expected 0 to 1")
     # A confidence in words, such as "high", is kept in the note.
     details = {"confidence": confidence if number is None else None}
     details |= {name: value.get(name) for name in ("severity", "recovery_hint")}
@@ -407,15 +407,15 @@ def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incom
                     name, file, trace_id, record, binding.slugs, mast
                 )
                 if draft.key in batch.drafts:
-                    raise ValueError(f"trace {trace_id!r} comes twice; keep one answer to it")
+                    raise ValueError(f"trace {trace_id!r} appears twice; keep one answer")
             except ValueError as error:
                 batch.wrong(file, location, error)
                 continue
             unmentioned_count += unmentioned
             batch.keep(draft)
     if unmentioned_count:
-        subject = counted(unmentioned_count, "zero stands for a mode", "zeros stand for modes")
-        batch.notes.append(f"{subject} that the model did not speak of; left open")
+        subject = counted(unmentioned_count, "zero is for a mode", "zeros are for modes")
+        batch.notes.append(f"{subject} that the model did not mention; left open")
     return batch.done()
 
 
@@ -437,11 +437,13 @@ def _agentdash_answers_in_document(
             record = _checked_agentdash_answer(value, f"record {number}")
             trace_id = _agentdash_trace_id_in(value)
             if trace_id is None:
-                raise ValueError(f"record {number}: has no 'trace_id'; add which trace it judges")
+                raise ValueError(
+                    f"record {number}: has no 'trace_id'; add the id of the trace that it judges"
+                )
             yield f"record {number}", trace_id, record
         return
     if not isinstance(document, Mapping):
-        raise ValueError("holds no answer of agentdash, which has 'failure_modes'")
+        raise ValueError("contains no agentdash answer with 'failure_modes'")
     if _AGENTDASH_MODES in document or _AGENTDASH_MODES in _annotation_or_value(document):
         yield (
             "file",
@@ -494,7 +496,7 @@ def _agentdash_answer_work(
     unmentioned_count = 0
     for code, value in record[_AGENTDASH_MODES].items():
         if code not in slugs:
-            raise ValueError(f"mode {code!r} is none of MAST's ({', '.join(slugs)})")
+            raise ValueError(f"mode {code!r} is not in MAST ({', '.join(slugs)})")
         if value not in (0, 1):
             raise ValueError(f"mode {code} is {value!r}, not 1 or 0")
         if value:
@@ -549,15 +551,15 @@ def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming
             if trajectory is not None:
                 trajectories[trajectory.id] = trajectory
     if not answers and not batch.problems:
-        raise ExchangeError(f"{files[0]}: no answer of Pisama, which has 'issues' and 'trace_id'")
+        raise ExchangeError(f"{files[0]}: no Pisama answer; expected 'issues' and 'trace_id'")
     for file, record in answers:
         trajectory = trajectories.get(str(record["trace_id"]))
         if trajectory is None:
             batch.wrong(
                 file,
                 f"trace {record['trace_id']}",
-                "the file that was analyzed is not named; name the one that 'mast-tui convert "
-                "--to atif' wrote",
+                "the analyzed file is not named; give the one that 'mast-tui convert --to "
+                "atif' wrote",
             )
             continue
         draft = batch.work(file, trajectory.trace_id)
@@ -572,7 +574,7 @@ def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming
                         issue.get("confidence"),
                     )
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                batch.wrong(file, f"issue {number}", f"no issue of Pisama: {error}")
+                batch.wrong(file, f"issue {number}", f"not a Pisama issue: {error}")
     return batch.done()
 
 
@@ -597,7 +599,7 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
     ]
     if not reports and not batch.problems:
         raise ExchangeError(
-            f"{files[0]}: no report of AgentDebugX, which has 'findings' and 'trace_id'"
+            f"{files[0]}: no AgentDebugX report; expected 'findings' and 'trace_id'"
         )
     for file, report in reports:
         draft = batch.work(file, str(report["trace_id"]))
@@ -618,7 +620,7 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
                     fatal=is_decisive,
                 )
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                batch.wrong(file, f"finding {number}", f"no finding of AgentDebugX: {error}")
+                batch.wrong(file, f"finding {number}", f"not an AgentDebugX finding: {error}")
         if decisive_event is not None and not has_decisive_finding:
             try:
                 batch.add(
@@ -655,8 +657,8 @@ def _target_of_event(event: object) -> Target:
     key = str(event)
     if _GENERATED_EVENT_ID.match(key):
         raise ValueError(
-            f"event {key} is no span's key; have AgentDebugX read what 'mast-tui convert --to "
-            "agentdebugx' wrote"
+            f"event {key} is not the key of a span; run AgentDebugX on what 'mast-tui convert "
+            "--to agentdebugx' wrote"
         )
     return Target(key, key)
 
@@ -708,7 +710,7 @@ def _targets_of_issue(issue: Record, trajectory: _Trajectory) -> list[Target]:
         span_ids = list(evidence.get("span_ids") or ())
         unknown_ids = [span for span in span_ids if span not in index_by_id]
         if unknown_ids:
-            raise ValueError(f"span {unknown_ids[0]!r} is not in the file that was analyzed")
+            raise ValueError(f"span {unknown_ids[0]!r} is not in the analyzed file")
         if span_ids:
             first = min(span_ids, key=index_by_id.__getitem__)
             last = max(span_ids, key=index_by_id.__getitem__)

@@ -121,8 +121,8 @@ def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap
     """
     if old.ref == new.ref:
         raise ExchangeError(
-            f"{old.ref} is both the old and the new taxonomy; give the new one another version. "
-            "Words alone may change under one version, without a migration"
+            f"{old.ref} is both the old and the new taxonomy; give the new one another "
+            "version. Changes of wording alone need neither a new version nor a migration"
         )
     stated = {} if path is None else _stated_targets(old, new, path)
     slugs = {mode.slug for mode in new.modes}
@@ -134,9 +134,8 @@ def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap
     if unmapped:
         names = ", ".join(map(repr, unmapped))
         raise ExchangeError(
-            f"{new.ref} has no mode {names}; say with --map FILE what becomes "
-            f'of each, under [modes]: {unmapped[0]} = "its new slug", a list for a split, '
-            "[] where it is dropped"
+            f"{new.ref} has no mode {names}; map each under [modes] of --map FILE: "
+            f'{unmapped[0]} = "its new slug", a list to split it, [] to drop it'
         )
     if OPEN_SLUG in stated:
         targets[OPEN_SLUG] = stated[OPEN_SLUG]
@@ -147,7 +146,7 @@ def _stated_targets(old: Taxonomy, new: Taxonomy, path: Path) -> dict[str, tuple
     """Return the new slugs by old slug that a crosswalk states."""
     entries = [entry for entry in read_crosswalk(path) if entry.taxonomy in (ANY, old.ref)]
     if not entries:
-        raise ExchangeError(f"{path}: says nothing of {old.ref}; put its modes under [modes]")
+        raise ExchangeError(f"{path}: maps no mode of {old.ref}; put its modes under [modes]")
     targets: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         source = _mode_named(old, entry.source, path)
@@ -160,7 +159,7 @@ def _stated_targets(old: Taxonomy, new: Taxonomy, path: Path) -> dict[str, tuple
 def _mode_named(taxonomy: Taxonomy, name: str, path: Path) -> Mode:
     mode = taxonomy.find(name)
     if mode is None:
-        raise ExchangeError(f"{path}: {name!r} is no mode of {taxonomy.ref}")
+        raise ExchangeError(f"{path}: {name!r} is not a mode of {taxonomy.ref}")
     return mode
 
 
@@ -221,7 +220,7 @@ def with_mode(
         raise ExchangeError(f"{old.ref} has no category {category!r}; there are: {names}")
     slug = words.get("slug") or _NO_SLUG.sub("_", name.casefold()).strip("_")[:_LONGEST].strip("_")
     if not slug:
-        raise ExchangeError(f"no slug follows from {name!r}; give one with --slug")
+        raise ExchangeError(f"no slug can be made from {name!r}; give one with --slug")
     mode = {
         "slug": slug,
         "code": words.get("code") or _next_code(old, category, slug),
@@ -333,4 +332,4 @@ def _next_code(old: Taxonomy, category: str, slug: str) -> str:
             code = f"{first_digit}.{second_digit}"
             if code not in codes:
                 return code
-    raise ExchangeError(f"all codes of {category!r} are taken; give another with --code")
+    raise ExchangeError(f"all codes of {category!r} are taken; give another one with --code")

@@ -97,7 +97,7 @@ class _CarriedPass:
     withdrawn: bool = False
 
 
-class Names:
+class NewIds:
     """The ids of carried objects, which are the same on every machine.
 
     ``suggestions`` holds the new id of each judge's label by its old id. Judges are carried before
@@ -127,12 +127,12 @@ class CarriedWork:
     def __init__(
         self,
         mapping: CodebookMap,
-        names: Names,
+        new_ids: NewIds,
         labelled: Collection[tuple[str | None, str]] = frozenset(),
     ) -> None:
         """``labelled`` holds each pair of a trace and an old mode that any person has labelled."""
         self._map = mapping
-        self._names = names
+        self._new_ids = new_ids
         self._labelled = labelled
         self._passes: dict[int, _CarriedPass] = {}
         self._decided: dict[str, Decision] = {}
@@ -160,7 +160,7 @@ class CarriedWork:
             self._map.new.ref,
             event.pass_number,
             fact,
-            id=self._names.id_for("event", event.id, number),
+            id=self._new_ids.id_for("event", event.id, number),
             at=event.at,
         )
 
@@ -213,7 +213,7 @@ class CarriedWork:
             return False
         old.noted.pop(key, None)
         if text:
-            name = self._names.id_for("noted", annotator, trace_id, number, key)
+            name = self._new_ids.id_for("noted", annotator, trace_id, number, key)
             old.noted[key] = Label(
                 *(name, annotator, trace_id, self._map.old.ref, mode, Target(key, key), text),
                 pass_number=number,
@@ -285,17 +285,17 @@ class CarriedWork:
             by_place[mode, label.target] = new_label
             self.new_label_ids[label.id] = new_label.id
             if annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
-                self._names.suggestions[label.id] = new_label.id
+                self._new_ids.suggestions[label.id] = new_label.id
         return {label.id: label for label in by_place.values()}
 
     def _carried_label(self, label: Label, mode: str) -> Label:
         """Return an old label under the new codebook, with the new mode."""
         suggestion = label.suggestion
         if suggestion is not None:
-            suggestion = self._names.suggestions.get(suggestion, suggestion)
+            suggestion = self._new_ids.suggestions.get(suggestion, suggestion)
         return replace(
             label,
-            id=self._names.label(label.id),
+            id=self._new_ids.label(label.id),
             taxonomy=self._map.new.ref,
             mode=mode,
             suggestion=suggestion,
@@ -338,7 +338,7 @@ class CarriedWork:
         """Return the answers to suggestions that exist under the new codebook, by new id."""
         reviews: dict[str, ReviewGiven] = {}
         for suggestion, review in old.items():
-            name = self._names.suggestions.get(suggestion)
+            name = self._new_ids.suggestions.get(suggestion)
             label = None if review.label is None else self.new_label_ids.get(review.label)
             # A suggestion that was accepted for a split mode stays under the old codebook.
             if name is not None and (label is not None or review.answer is ReviewAnswer.REJECT):
@@ -395,11 +395,11 @@ class CarriedWork:
         if not open_modes:
             return
         pass_key = (last.annotator, last.trace_id, self._map.new.ref, number)
-        look_again_id = self._names.id_for("look again", last.id)
+        look_again_id = self._new_ids.id_for("look again", last.id)
         yield NewEvent(*pass_key, LookAgainSet((), open_modes), id=look_again_id)
         # A reading that is followed by a repeat stays finished.
         if carried_pass.finish is not None and number == max(valid_passes):
-            open_id = self._names.id_for("open", last.id)
+            open_id = self._new_ids.id_for("open", last.id)
             yield NewEvent(*pass_key, PassUnfinished(carried_pass.finish), id=open_id)
 
     # Decisions
@@ -495,14 +495,14 @@ class CarriedWork:
         )
 
 
-def carried_of_study(mapping: CodebookMap, names: Names, event: Event) -> NewEvent | None:
+def carried_of_study(mapping: CodebookMap, new_ids: NewIds, event: Event) -> NewEvent | None:
     """Return the event of a study or guideline under the new codebook.
 
     Returns None for other events, and for a guideline whose mode was split or dropped.
 
     Args:
         mapping: The modes of the new codebook by those of the old one.
-        names: The ids of the migration.
+        new_ids: The ids of the migration.
         event: The event.
     """
     match event.fact:
@@ -512,11 +512,11 @@ def carried_of_study(mapping: CodebookMap, names: Names, event: Event) -> NewEve
             )
         case GuidelineSet(name, before, after):
             guidelines = [
-                _guideline_under_map(guideline, mapping, names) for guideline in (before, after)
+                _guideline_under_map(guideline, mapping, new_ids) for guideline in (before, after)
             ]
             if guidelines == [None, None]:
                 return None
-            fact = GuidelineSet(names.id_for("guideline", name), *guidelines)
+            fact = GuidelineSet(new_ids.id_for("guideline", name), *guidelines)
         case _:
             return None
     return NewEvent(
@@ -525,7 +525,7 @@ def carried_of_study(mapping: CodebookMap, names: Names, event: Event) -> NewEve
         mapping.new.ref,
         None,
         fact,
-        id=names.id_for("event", event.id),
+        id=new_ids.id_for("event", event.id),
         at=event.at,
     )
 
@@ -535,14 +535,14 @@ def _study_under_map(study: Study | None, mapping: CodebookMap) -> Study | None:
 
 
 def _guideline_under_map(
-    guideline: Guideline | None, mapping: CodebookMap, names: Names
+    guideline: Guideline | None, mapping: CodebookMap, new_ids: NewIds
 ) -> Guideline | None:
     """Return a guideline under the new codebook, None if its mode was split or dropped."""
     mode = None if guideline is None else mapping.one(guideline.mode)
     if guideline is None or mode is None:
         return None
     item = None if guideline.item is None else mode + guideline.item.removeprefix(guideline.mode)
-    return replace(guideline, id=names.id_for("guideline", guideline.id), mode=mode, item=item)
+    return replace(guideline, id=new_ids.id_for("guideline", guideline.id), mode=mode, item=item)
 
 
 def _apply_fact(content: _PassContent, fact: Fact) -> bool:
@@ -653,7 +653,7 @@ def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> M
     """
     works, study_events = _events_by_work(workspace, mapping.old.ref)
     if not works and not study_events:
-        raise ExchangeError(f"nobody has labelled under {mapping.old.ref} here")
+        raise ExchangeError(f"there are no labels under {mapping.old.ref} in this workspace")
     workspace.add_taxonomy(mapping.new)
     taxonomy_refs = [mapping.old.ref, mapping.new.ref]
     places = [
@@ -689,8 +689,8 @@ def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
     lead = workspace.study_leads().get(old.ref)
     if lead is not None and author != lead:
         raise ExchangeError(
-            f"a study is set up under {old.ref}, so only {lead}, who set it up, may carry it over; "
-            + (f"you are {author} here" if author else f"say who you are: --annotator {lead}")
+            f"only {lead}, who set up the study under {old.ref}, may migrate it; "
+            + (f"your name here is {author}" if author else f"give your name: --annotator {lead}")
         )
 
 
@@ -739,7 +739,7 @@ class _Migration:
             and earlier.state is ImportState.UNDONE
             for earlier in workspace.imports()
         )
-        self._names = Names(mapping.new.ref, attempt)
+        self._new_ids = NewIds(mapping.new.ref, attempt)
         own_works = {(work[0], work[1]) for work, _ in workspace.import_works(record)}
         self._existing = {
             (own_pass.annotator, own_pass.trace_id)
@@ -759,7 +759,7 @@ class _Migration:
         """Carry the guidelines, and the study if there is none under the new codebook."""
         if self._workspace.study(self._map.new.ref) is not None:
             events = [event for event in events if not _sets_study(event)]
-        carried = (carried_of_study(self._map, self._names, event) for event in events)
+        carried = (carried_of_study(self._map, self._new_ids, event) for event in events)
         self.append([event for event in carried if event is not None])
 
     def works(
@@ -767,7 +767,7 @@ class _Migration:
     ) -> Iterator[tuple[Work, Sequence[NewEvent]]]:
         """Yield the events of each work, except of those that stay as they are."""
         for work, events in works.items():
-            carried = CarriedWork(self._map, self._names, self._labelled)
+            carried = CarriedWork(self._map, self._new_ids, self._labelled)
             new = list(carried.carried(events))
             if work in self._existing:
                 self._record_left(work, new)

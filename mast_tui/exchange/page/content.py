@@ -155,7 +155,7 @@ def read_pages(
             if records is None:
                 if file in files:
                     raise ExchangeError(
-                        "is no page of mast-tui with labels; 'mast-tui page' writes one"
+                        "is not a mast-tui page with labels; 'mast-tui page' writes one"
                     )
                 continue
             _add_page(file, records, batch, taxonomy, find_taxonomy, annotator, authors)
@@ -176,10 +176,10 @@ def _embedded_records(file: Path) -> list[Record] | None:
         return None
     document = load_json(match[1].strip().encode())
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ValueError(f"the embedded format is not {FORMAT!r}")
+        raise ValueError(f"the embedded format is unknown; expected {FORMAT!r}")
     version = document.get("version")
     if not isinstance(version, int) or version > VERSION:
-        raise ValueError("written by a newer version of mast-tui; update this one")
+        raise ValueError("written by a newer version of mast-tui; upgrade mast-tui")
     values = read(document.get("records"), list[dict[str, Any]], "records")
     return [read(value, Record, "record") for value in values]  # type: ignore[arg-type]
 
@@ -220,11 +220,13 @@ def _add_page(
                 authors.add(line.annotator)
                 work_taxonomy = taxonomies.get(line.taxonomy)
                 if work_taxonomy is None:
-                    raise ValueError(f"the page does not hold the taxonomy {line.taxonomy!r}")
+                    raise ValueError(f"the page does not contain the taxonomy {line.taxonomy!r}")
                 kind = kinds.get(line.annotator)
                 work = _imported_work(file, line, work_taxonomy, named, kind)
                 if work.key in batch.drafts:
-                    raise ValueError(f"another page holds the work of {work.annotator} as well")
+                    raise ValueError(
+                        f"another page also contains this trace labelled by {work.annotator}"
+                    )
                 batch.keep(work)
                 batch.taxonomies[work_taxonomy.ref] = work_taxonomy
 
@@ -259,13 +261,13 @@ def _imported_work(
     for values in line.labels:
         label = label_from_values(values, context)
         if label.mode not in modes:
-            raise ValueError(f"{label.mode!r} is no mode of {taxonomy.ref}")
+            raise ValueError(f"{label.mode!r} is not a mode of {taxonomy.ref}")
         own_id = label_id(name, line.trace_id, taxonomy.ref, label.mode, label.target)
         origin = label_origin(name, label.origin)
         work.add_label(structs.replace(label, id=own_id, origin=origin), "labels")
     for mode, value in line.verdicts.items():
         if mode not in modes:
-            raise ValueError(f"{mode!r} is no mode of {taxonomy.ref}")
+            raise ValueError(f"{mode!r} is not a mode of {taxonomy.ref}")
         work.add_verdict(mode, value)
     for key, text in line.notes.items():
         work.add_note(key, text, "notes")
@@ -505,7 +507,7 @@ class _PagePictures:
         for picture in self._finder.of_span(index):
             self._bytes_left -= len(picture.data or b"")
             if self._bytes_left < 0 and picture.data is not None:
-                reason = f"{picture.description}, left out of this page, which would be too large"
+                reason = f"{picture.description}, left out because the page would be too large"
                 picture = Picture(picture.name or "a picture", None, reason)
             pictures.append(picture)
         return tuple(pictures)
@@ -671,7 +673,7 @@ class _LabelBuilder:
         elif label.annotators:
             details.append(", ".join(map(self.shown_name, label.annotators)))
         if label.merged:
-            details.append("covers different places of several annotators")
+            details.append("joined from several annotators' different places")
         if label.severity is not None:
             details.append(label.severity.value)
         notes = [f"{self.shown_name(name)}: {note}" for name, note in label.notes if note]
@@ -754,7 +756,7 @@ def _location_text(target: Target, first: int | None, last: int | None) -> str:
     if target.first is None:
         return "the whole trace"
     if first is None or last is None:
-        return f"a span that this trace does not have ({target.first})"
+        return f"a span that is not in this trace ({target.first})"
     return f"#{first + 1}" if first == last else f"#{first + 1} to #{last + 1}"
 
 

@@ -179,18 +179,18 @@ def capture(
 
 
 def _catches_of_mode(looked: NDArray[np.bool_], caught: NDArray[np.bool_]) -> Iterator[Catch]:
-    """Yield the failures of one mode for each set of two or more finders who looked for them.
+    """Group the traces by who looked for a mode; yield each group with two or more finders.
 
     Args:
         looked: Finders × traces: True if the finder looked for the mode.
         caught: Finders × traces: True if the finder found the mode.
     """
-    set_numbers = numbered_rows(looked.T.astype(np.int8))
-    for set_number in range(set_numbers.max(initial=-1) + 1):
-        in_set = set_numbers == set_number
-        finders = np.flatnonzero(looked[:, in_set.argmax()])
+    group_numbers = numbered_rows(looked.T.astype(np.int8))
+    for group_number in range(group_numbers.max(initial=-1) + 1):
+        in_group = group_numbers == group_number
+        finders = np.flatnonzero(looked[:, in_group.argmax()])
         if len(finders) > 1:
-            units = caught[np.ix_(finders, in_set)].T
+            units = caught[np.ix_(finders, in_group)].T
             yield Catch(len(units), tuple(finders.tolist()), units[units.any(axis=1)])
 
 

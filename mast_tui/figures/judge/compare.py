@@ -92,6 +92,7 @@ class JudgeComparison:
 def comparison_json(comparison: JudgeComparison) -> dict[str, Any]:
     """Return a comparison as the part ``judges`` of the document of ``agree --json``.
 
+    The figures replace the zeros and empty objects that hold their places in the document.
     ``left_out`` has the number of units that only the first judge, or only the second, has judged.
     ``judge_seen_counted`` is always false: verdicts made with a judge on screen never count here.
     """

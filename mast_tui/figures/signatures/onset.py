@@ -252,7 +252,7 @@ def _orders_of_pairs(in_traces: Onsets, codes: list[str]) -> Iterator[_PairOrder
 def _transition_counts(
     in_traces: Onsets, codes: list[str]
 ) -> Iterator[tuple[tuple[str, str], int]]:
-    """Yield the steps from each mode of one onset to each mode of the next, with trace counts."""
+    """Yield the transitions from a mode to a mode of the next onset, with the number of traces."""
     counts: Counter[tuple[int, int]] = Counter()
     # A trace has each mode once, so two neighbours are fewer rows apart than there are modes.
     for distance in range(1, len(codes)):

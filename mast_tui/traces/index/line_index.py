@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from itertools import accumulate, count
 from operator import add
@@ -71,9 +72,10 @@ class LineIndex:
     # The file is read in pieces of a fixed size, so that small slices cost as little as big ones,
     # and no single step keeps other threads waiting for long.
 
-    def __init__(self, content: Content, size: int) -> None:
+    def __init__(self, content: Content, size: int, begin: int = 0) -> None:
+        """Create the index of a content of ``size`` bytes, whose first line starts at ``begin``."""
         self._content = content
-        self._line_starts = array("I" if size <= _MOST_NARROW else "Q", [0])
+        self._line_starts = array("I" if size <= _MOST_NARROW else "Q", [begin])
         """The offset of each line that was found, and the end of the last one."""
         self._piece_lines: list[bytes] = []
         """The lines of the last piece, of which some may have been returned."""
@@ -81,7 +83,7 @@ class LineIndex:
         """The number of lines that were returned."""
         self._open_line_parts: list[bytes] = []
         """The parts of the line after ``_piece_lines`` that were read."""
-        self._read_to = 0
+        self._read_to = begin
         self._ahead_cache = (0, b"")
         """An offset, and the bytes that were read in advance from there."""
         self.path = content.local_path if isinstance(content, OpenedFile) else None
@@ -98,7 +100,8 @@ class LineIndex:
             return cls(MemoryContent(data), len(data))
         opened = source.opened
         opened.let_grow()  # a running agent may append lines
-        return cls(opened, opened.size)
+        begin = len(BOM_UTF8) if source.head.startswith(BOM_UTF8) else 0
+        return cls(opened, opened.size, begin)
 
     def __len__(self) -> int:
         return self._returned_count

@@ -116,7 +116,7 @@ class KeyTable:
     def find(self, key: str) -> int | None:
         """Return the index of the span with this key, None if there is none."""
         index = self._index_of_line_key(key) if key.startswith(_LINE) else None
-        return self._index_of_other_key(key) if index is None else index
+        return self._index_of_stored_key(key) if index is None else index
 
     def add(self, explicit_key: str | None) -> None:
         """Add the key of the next span; a key that is in use gets ``~2`` or a higher number.
@@ -142,7 +142,7 @@ class KeyTable:
             is_like_line = True
         is_used = key in self._indices
         if not is_used and self._block_hashes:
-            is_used = self._index_of_other_key(key) is not None
+            is_used = self._index_of_stored_key(key) is not None
         if is_used or (is_like_line and self._index_of_line_key(key) is not None):
             self.repeats += 1
             explicit_key = key = self._free_key(key)
@@ -174,13 +174,13 @@ class KeyTable:
     def _free_key(self, key: str) -> str:
         """Return the first free ``key~N``, and remember the number if it is high."""
         number = self._free_numbers.get(key, 1) + 1
-        while self._index_of_other_key(free_key := f"{key}~{number}") is not None:
+        while self._index_of_stored_key(free_key := f"{key}~{number}") is not None:
             number += 1
         if number > _MANY_REPEATS:
             self._free_numbers[key] = number
         return free_key
 
-    def _index_of_other_key(self, key: str) -> int | None:
+    def _index_of_stored_key(self, key: str) -> int | None:
         """Return the index of a key's span in the dictionary or a block; None if there is none."""
         index = self._indices.get(key)
         if index is not None or not self._block_hashes:

@@ -28,6 +28,12 @@ HEAD_BYTES: Final = 64 * 1024
 """The bytes of a file that recognition reads, and that a line-based trace id depends on."""
 
 _MOST_HEAD_LINES: Final = 40
+_FEW_LINES: Final = 8
+"""If the head has fewer lines, recognition reads on for more."""
+
+_MOST_LONG_LINES: Final = 16 << 20
+"""The bytes up to which recognition reads on for complete lines."""
+
 _LEAST_BYTES_PER_NULL: Final = 8
 """The least bytes of JSON for each NUL byte; with fewer bytes it is binary."""
 
@@ -196,15 +202,35 @@ class Source:
 
     @cached_property
     def head_lines(self) -> list[bytes]:
-        """The complete lines of the head as UTF-8, split at ``\\n`` only."""
-        lines = as_utf8(self.head).split(b"\n")
-        return lines if self._head_is_all else lines[:-1]
+        """The complete first lines as UTF-8, split at ``\\n`` only.
+
+        They are the lines of the head. If the head has only a few, more of the content is read.
+        """
+        head = self.head
+        is_all = self._head_is_all
+        length = HEAD_BYTES
+        while not is_all and head.count(b"\n") < _FEW_LINES and length < _MOST_LONG_LINES:
+            length *= 4
+            head = self._beginning(length)
+            is_all = len(head) < length
+        lines = as_utf8(head).split(b"\n")
+        return lines if is_all else lines[:-1]
+
+    def _beginning(self, length: int) -> bytes:
+        """Return the first bytes of the content, at most ``length``."""
+        if self.packing is not None:
+            return self.data[:length]
+        with open_regular(self.path) as file:
+            return file.read(length) or b""
 
     @cached_property
     def head_records(self) -> list[dict[str, object]]:
-        """The JSON objects among the first 40 complete lines of the head."""
+        """The JSON objects on the first 40 lines; none of a long document on a single line."""
         records = []
-        for line in self.head_lines[:_MOST_HEAD_LINES]:
+        lines = self.head_lines[:_MOST_HEAD_LINES]
+        if len(lines) == 1 and len(lines[0]) > HEAD_BYTES:
+            return []
+        for line in lines:
             try:
                 value = orjson.loads(line)
             except orjson.JSONDecodeError:

@@ -194,9 +194,8 @@ class ConvertedReader:
         """Return the trace of a record; ``number`` is None for the only record of a file."""
         steps = StepList()
         problems = [
-            Problem(dump_text(problem.get("place")), dump_text(problem.get("message")))
-            for problem in items_of(value.get("problems"))
-            if isinstance(problem, Mapping)
+            _problem_of(problem, f"{location} /problems/{problem_index}")
+            for problem_index, problem in enumerate(items_of(value.get("problems")))
         ]
         for span_index, span in enumerate(items_of(value.get("spans"))):
             span_location = f"{location} /spans/{span_index}"
@@ -257,6 +256,15 @@ def _add_span(steps: StepList, span: Fields, location: str) -> None:
         tokens=tokens_of(tokens.get("input"), tokens.get("output")),
         shown=as_text(span.get("preview")),
     )
+
+
+def _problem_of(value: object, location: str) -> Problem:
+    """Return a recorded problem; a value without a message is itself a problem."""
+    fields = fields_of(value)
+    message = dump_text(fields.get("message"))
+    if not message.strip():
+        return Problem(location, "no message of a problem, left out")
+    return Problem(dump_text(fields.get("place")), message)
 
 
 def _meta_of_record(value: Fields) -> TraceMeta:

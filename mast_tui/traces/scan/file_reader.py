@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.json_lines import NUL_BYTES, TEXT_AFTER_DOCUMENT, split_records
-from mast_tui.traces.io.json_values import python_literal, why_not_json
+from mast_tui.traces.io.json_values import dump_line, python_literal, why_not_json
 from mast_tui.traces.io.packed import TooBig
 from mast_tui.traces.io.regular_files import NOT_REGULAR, is_regular
 from mast_tui.traces.io.source import RecordsSource, Source, is_no_json
@@ -69,7 +69,7 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
         report = _split_records_report(source) or report
     elif _is_followed_by_text(source):
         split_report = _split_records_report(source, report.format)
-        if split_report is not None and len(split_report.traces) > len(report.traces):
+        if split_report is not None and _span_count(split_report) > _span_count(report):
             report = split_report
     nul_line = source.line_of_nul_bytes if report.traces else None
     if nul_line is not None:
@@ -82,6 +82,10 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
     if named and report.skipped is not None:
         return FileReport(path, failed=f"no trace: {report.skipped}; {LOOKED_FOR}")
     return report
+
+
+def _span_count(report: FileReport) -> int:
+    return sum(map(len, report.traces))
 
 
 def _is_followed_by_text(source: Source) -> bool:
@@ -197,7 +201,7 @@ def _read_text(source: Source, named: bool) -> FileReport:
 def _split_records_report(source: Source, format_name: str | None = None) -> FileReport | None:
     """Return the report on a file whose JSON records are not separated as its format requires.
 
-    The records are read as JSON lines, or else each record as a separate document.
+    They may also be in a list. They are read as JSON lines, or else each as a separate document.
 
     Args:
         source: The file.
@@ -209,10 +213,10 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
     try:
         if not is_regular(source.path) or not 0 < source.size <= _MOST_SPLIT_BYTES:
             return None
-        is_intact = not source.is_binary and source.json is not None and not source.damage
-        if is_intact or is_no_json(source.head):
+        if is_no_json(source.head):
             return None
-        records = split_records(source.data)
+        is_intact = not source.is_binary and source.json is not None and not source.damage
+        records = _listed_records(source.json) if is_intact else split_records(source.data)
     except OSError:
         return None  # the caller has reported this error
     # Records that are lines were read before.
@@ -239,6 +243,13 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
     if format_of_records is None:
         return None
     return FileReport(source.path, format_of_records, tuple(traces), tuple(problems))
+
+
+def _listed_records(document: object) -> list[bytes]:
+    """Return the objects of a list as lines, as tools write that collect JSON lines in a list."""
+    if not isinstance(document, list) or not all(isinstance(value, dict) for value in document):
+        return []
+    return [dump_line(value).rstrip() for value in document]
 
 
 def _read_records(source: Source) -> FileReport | None:

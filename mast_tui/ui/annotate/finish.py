@@ -1,10 +1,10 @@
-"""Finishing a trace: the question about unread spans and open modes, and what was hidden."""
+"""Finishing a trace: the question about what is missing, and the look at what was hidden."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from rich.cells import set_cell_size
 from textual.app import ComposeResult
@@ -154,15 +154,30 @@ class DrawnSpans:
             self._timeline.show_read(session.read)
 
 
+OpenModes = Literal["leave", "absent"]
+"""Whether modes without a verdict stay so at the end of a pass, or become absent."""
+
 ANSWERS: Final = (
-    ("o", "finish: unanswered modes are left out of all figures"),
-    ("j", "I have judged the whole trace: set unanswered modes absent"),
+    ("o", "finish; modes without a verdict do not count in figures"),
+    ("j", "I judged the whole trace: set these modes absent, and finish"),
     ("g", "go to the first unread span"),
 )
+ANSWERS_BY_STUDY: Final[Mapping[OpenModes, tuple[tuple[str, str], ...]]] = {
+    "leave": (("o", "finish; this study does not count modes without a verdict"), ANSWERS[2]),
+    "absent": (("o", "finish; this study sets modes without a verdict absent"), ANSWERS[2]),
+}
+"""The answers if the study decides about modes without a verdict."""
+
 LETTERS: Final = "abcdefhiklmnpqrstuvwxyz"
 """The keys of modes, without those of answers."""
 
-NAME_CELLS: Final = 22
+DIALOG_CELLS: Final = 88
+"""The width of the dialog; a narrow screen makes it narrower (``.finish`` in ``dialogs.tcss``)."""
+FRAME_CELLS: Final = 6
+"""The cells beside the two columns of modes."""
+KEY_CELLS: Final = 4
+"""The cells of the key of a mode."""
+
 NEXT_VERDICT: Final[dict[VerdictValue | None, VerdictValue | None]] = {
     None: VerdictValue.ABSENT,
     VerdictValue.ABSENT: VerdictValue.UNSURE,
@@ -207,7 +222,7 @@ def finish_report(
     unread: Sequence[range],
     span_count: int,
     open_mode_count: int,
-    open_modes: Literal["leave", "absent"],
+    open_modes: OpenModes,
     *,
     fixed: bool,
 ) -> str:
@@ -217,17 +232,15 @@ def finish_report(
         unread: The spans that were not read.
         span_count: The number of spans.
         open_mode_count: The number of modes that had no verdict.
-        open_modes: Whether these modes were left open or set absent.
-        fixed: True if the study determines ``open_modes``, so that no question was asked. Then the
-            message also names the first unread spans.
+        open_modes: Whether these modes have no verdict now, or are absent.
+        fixed: True if the study determines ``open_modes``.
     """
     read_count = span_count - sum(map(len, unread))
     parts = [f"finished · {read_count} of {span_count} spans read"]
     if open_mode_count:
-        result = "left open" if open_modes == "leave" else "set absent"
-        parts.append(f"open modes {result}{' (fixed by the study)' if fixed else ''}")
-    if unread and fixed:
-        parts.append(f"not {ranges_in_words(unread, limit=2)}")
+        result = "without a verdict" if open_modes == "leave" else "set absent"
+        rule = ", as the study says" if fixed else ""
+        parts.append(f"{counted(open_mode_count, 'mode')} {result}{rule}")
     return " · ".join(parts)
 
 
@@ -238,32 +251,31 @@ class FinishScreen(KeyDialog[str]):
     """
 
     default = "o"
-    dialog_keys: ClassVar = (
-        *(("o", "finishes"), ("j", "all judged"), ("g", "goes to the unread")),
-        ("Esc", "back"),
-    )
 
     def __init__(
         self,
         title: str,
         missing: str,
         modes: Sequence[Mode],
+        answers: Sequence[tuple[str, str]],
         verdict: Callable[[str], VerdictValue | None],
         set_verdict: Callable[[Mode, VerdictValue | None, Callable[[], None]], None],
     ) -> None:
-        """Show what is unread and which modes are open.
+        """Show what is unread and which modes have no verdict.
 
         Args:
             title: The number of read spans.
             missing: The unread spans, and the suggestions without an answer.
             modes: The modes without a verdict.
+            answers: The keys of the answers, with their effects.
             verdict: Returns the present verdict of a mode (a slug).
-            set_verdict: Sets a mode absent, unsure or open, and calls its third argument when that
-                is on disk.
+            set_verdict: Sets a mode absent or unsure, or removes its verdict, and calls its third
+                argument when that is on disk.
         """
         super().__init__()
         self._title = title
         self._missing = missing
+        self._answers = answers
         self._open_mode_count = len(modes)
         self._modes_by_key = dict(zip(LETTERS, modes, strict=False))
         self._rows_by_key = {key: KeyRow(key) for key in self._modes_by_key}
@@ -271,7 +283,7 @@ class FinishScreen(KeyDialog[str]):
         self._set_verdict = set_verdict
 
     def compose(self) -> ComposeResult:
-        """Yield the unread spans, the open modes and the answers."""
+        """Yield the unread spans, the modes without a verdict, and the answers."""
         keyless_count = self._open_mode_count - len(self._modes_by_key)
         with Vertical(classes="dialog finish") as box:
             box.border_title = plain_title(self._title)
@@ -283,26 +295,38 @@ class FinishScreen(KeyDialog[str]):
                 yield Static(f"{heading}:", classes="heading")
                 with Grid():
                     yield from self._rows_by_key.values()
-                hint = (
-                    "A letter sets its mode: once absent, twice unsure, three times open. "
-                    "Esc goes back."
-                )
+                hint = "A letter sets its mode absent, then unsure, then removes the verdict."
                 yield Static(hint, classes="hint")
             with Vertical(classes="answers"):
-                for key, text in ANSWERS:
+                for key, text in self._answers:
                     yield KeyRow(key, f" {text}{'  ↵' * (key == self.default)}")
+
+    @property
+    def dialog_keys(self) -> tuple[tuple[str, str], ...]:
+        """The keys of the answers, and the key that closes the dialog."""
+        effects = {"o": "finish", "j": "set absent and finish", "g": "first unread"}
+        return (*((key, effects[key]) for key, _ in self._answers), ("Esc", "back"))
 
     def on_mount(self) -> None:
         """Show the verdicts."""
         self.show()
 
+    @property
+    def _column_cells(self) -> int:
+        """The width of a column of modes."""
+        width = min(DIALOG_CELLS, self.app.size.width * 96 // 100)
+        return (width - FRAME_CELLS) // 2
+
     def show(self) -> None:
         """Show the verdict of each mode."""
         for key, mode in self._modes_by_key.items():
-            name = shortened(one_line(f"{mode.code} {mode.name}"), NAME_CELLS)
             verdict = self._verdict(mode.slug)
-            verdict_text = (verdict.value, "bold") if verdict else "open"
-            self._rows_by_key[key].show(f" {set_cell_size(name, NAME_CELLS)} ", verdict_text)
+            verdict_text = verdict.value if verdict else ""
+            name_cells = self._column_cells - KEY_CELLS - len(verdict_text)
+            name = shortened(one_line(f"{mode.code} {mode.name}"), name_cells - 1)
+            self._rows_by_key[key].show(
+                f" {set_cell_size(name, name_cells)}", (verdict_text, "bold")
+            )
 
     def take(self, key: str) -> bool:
         """Close the dialog with an answer, or change the verdict of a mode.
@@ -312,7 +336,7 @@ class FinishScreen(KeyDialog[str]):
         mode = self._modes_by_key.get(key)
         if mode is not None:
             self._set_verdict(mode, NEXT_VERDICT.get(self._verdict(mode.slug)), self.show)
-        elif key in dict(ANSWERS):
+        elif key in dict(self._answers):
             self.dismiss(key)
         else:
             return False
@@ -338,12 +362,12 @@ class Finish:
         self._drawn_spans = drawn_spans
 
     def end_pass(self) -> None:
-        """Finish the trace; ask once if spans were not read or modes are open."""
+        """Finish the trace; ask first if spans were not read."""
         if self._state.has_spans:
             self._commands.when_session_opens(self._finish_or_ask)
 
     async def _finish_or_ask(self, session: Session) -> None:
-        """Finish the trace if the study decides about open modes, else open the question.
+        """Finish the trace if all its spans were read, else open the question.
 
         A trace that is finished already, or still being read, is refused with a message.
         """
@@ -361,14 +385,16 @@ class Finish:
             return
         await self._drawn_spans.write_now()
         unread = session.unread()
-        fixed_answer = session.open_modes_answer
-        if fixed_answer is not None:
-            await self._finish_with(session, fixed_answer, unread)
-        else:
+        if unread:
             self._open_question(session, unread, len(self._state.trace))
+        elif session.pending:
+            self._ask_about_suggestions(session)
+        else:
+            await self._finish(session, "absent")
 
     def _open_question(self, session: Session, unread: Sequence[range], span_count: int) -> None:
-        """Open the question about unread spans and open modes."""
+        """Open the question about unread spans and modes without a verdict."""
+        rule = session.open_modes_answer
 
         def set_verdict(
             mode: Mode, value: VerdictValue | None, when_written: Callable[[], None]
@@ -384,7 +410,8 @@ class Finish:
         def carry_out_answer(answer: str | None) -> None:
             """Finish the trace, or go to the first unread span."""
             if answer == "o":
-                self._screen.context.writes.do(lambda: self._finish(session, "leave"))
+                finish = partial(self._finish, session, rule or "leave", fixed=rule is not None)
+                self._screen.context.writes.do(finish)
             elif answer == "j":
                 self._screen.context.writes.do(lambda: self._finish(session, "absent"))
             elif answer == "g":
@@ -404,26 +431,18 @@ class Finish:
             f"{read_count} of {span_count} spans read",
             missing_text,
             self._open_modes(session),
+            ANSWERS if rule is None else ANSWERS_BY_STUDY[rule],
             session.verdict,
             set_verdict,
         )
         self._screen.app.push_screen(question, carry_out_answer)
 
-    async def _finish_with(
-        self,
-        session: Session,
-        open_modes: Literal["leave", "absent"],
-        unread: Sequence[range],
-    ) -> None:
-        """Finish a trace with a known answer for open modes; ask if suggestions have no answer."""
-        finish = partial(self._finish, session, open_modes, fixed=bool(unread))
-        if not session.pending:
-            await finish()
-            return
+    def _ask_about_suggestions(self, session: Session) -> None:
+        """Ask whether to finish a trace whose spans are all read, without all answers."""
 
         def answered(answer: str | None) -> None:
             if answer == "o":
-                self._screen.context.writes.do(finish)
+                self._screen.context.writes.do(lambda: self._finish(session, "absent"))
             elif answer == "g":
                 self._screen.suggestions.go_to_next(1)
 
@@ -441,14 +460,14 @@ class Finish:
         return [mode for mode in modes if session.verdict(mode.slug) is None]
 
     async def _finish(
-        self, session: Session, open_modes: Literal["leave", "absent"], *, fixed: bool = False
+        self, session: Session, open_modes: OpenModes, *, fixed: bool = False
     ) -> None:
         """Finish the trace, and show the result with the keys for the next steps.
 
         Args:
             session: The session on the trace.
-            open_modes: Whether to leave modes without a verdict open, or to set them absent.
-            fixed: True if the study determines ``open_modes``, so that no question was asked.
+            open_modes: Whether modes without a verdict stay so, or become absent.
+            fixed: True if the study determines ``open_modes``.
         """
         assert self._state.trace is not None
         span_count = len(self._state.trace)
@@ -476,7 +495,7 @@ class Finish:
         report = finish_report(unread, span_count, changed_count, open_modes, fixed=fixed)
         if still_open:
             codes = ", ".join(mode.code for mode in still_open)
-            report += f" · {codes} open, as the codebook has changed"
+            report += f" · {codes} without a verdict, as the codebook has changed"
         if session.pending:
             report += f" · {counted(len(session.pending), 'suggestion')} unanswered"
         self._hints.say(f"{report} · {next_steps}")

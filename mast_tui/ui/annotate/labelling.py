@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from mast_tui.labels import Label, Target, VerdictValue, next_confidence, next_severity
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
-from mast_tui.ui.actions.tables import Where, moves
+from mast_tui.ui.actions.tables import ANNOTATE, EVERYWHERE, Where, moves
 from mast_tui.ui.annotate.state import LABELS, PLAIN, Entry, Marking, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.dialogs.dialog import Ask, NoteScreen
+from mast_tui.ui.widgets.bars import Menu
 from mast_tui.ui.wording import counted
 from mast_tui.writes import HeldKeys
 
@@ -28,19 +28,7 @@ TYPING: Final = frozenset(
 )
 """The actions that stay available while a mode is typed: moving and leaving."""
 
-EDITING: Final = TYPING | {
-    "everywhere.palette",
-    *(
-        f"annotate.{name}"
-        for name in (
-            *("find_mode", "range", "quote", "whole", "word_right", "word_left"),
-            *("extend_down", "extend_up", "other_end", "go_back", "go_forward"),
-            *("search", "search_next", "search_previous", "search_regex", "filter"),
-            *("next_error", "previous_error", "fold", "compare", "copy", "pane", "drawer"),
-            *("text_down", "text_up", "raw", "wrap"),
-        )
-    ),
-}
+EDITING: Final = TYPING | {action.id for action in (*EVERYWHERE, *ANNOTATE) if action.while_editing}
 """The actions that stay available while a label or suggestion is edited."""
 
 
@@ -54,12 +42,6 @@ CHOICE_QUESTIONS: Final[dict[LabelAction, str]] = {
     "edit": "Edit",
 }
 """The question which of several labels to use, by action."""
-
-CELLS_AROUND_NAME: Final = 4
-"""The cells of a digit and the spaces around it, next to the name of its mode."""
-
-SHORTEST_NAME: Final = 3
-"""The least cells for the name of a mode in the last line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,49 +79,37 @@ class DigitEntry:
             return mode
         return mode if mode in taxonomy.modes else None
 
-    def prompt(self, taxonomy: Taxonomy, cells: int) -> str:
-        """Return the typed part and the digits that may follow, for the last line.
+    @property
+    def prompt(self) -> str:
+        """The typed part, for the last line."""
+        typed_part = f"{self.first or ''}▁"
+        if self.purpose is VerdictValue.PRESENT:
+            return f"label {typed_part}"
+        return f"{self.purpose}: {typed_part}"
 
-        Names are shortened until all digits fit; then names that begin with the same word are shown
-        without that word.
+    def menu(self, taxonomy: Taxonomy) -> Menu:
+        """Return the digits that may follow, with the titles of their categories or modes.
 
         Args:
             taxonomy: The modes.
-            cells: The width of the line.
         """
-        verb = "label" if self.purpose is VerdictValue.PRESENT else f"{self.purpose}:"
-        if self.first is None:
-            return f"{verb} two digits, such as {taxonomy.keys_of(taxonomy.modes[0])}"
-        typed_part = f"{verb} {self.first}▁"
-        options = self.candidates(taxonomy)
-        names = [mode.name for _, mode in options]
-        cells_for_names = cells - len(typed_part) - CELLS_AROUND_NAME * len(options)
-        if sum(map(len, names)) > cells_for_names:
-            names = _without_shared_words(names)
-        name_limit = max(map(len, names))
-        while name_limit > SHORTEST_NAME:
-            if sum(min(name_limit, len(name)) for name in names) <= cells_for_names:
-                break
-            name_limit -= 1
-        option_texts = [
-            f"{digit} {one_line(name, name_limit)}"
-            for (digit, _), name in zip(options, names, strict=True)
-        ]
-        return "  ".join([typed_part, *option_texts])
+        if self.first is not None:
+            modes = self.candidates(taxonomy)
+            rows = (f"{digit}  {mode.code} {mode.name}" for digit, mode in modes)
+            return Menu(_first_digit_title(modes[0][1], taxonomy), tuple(map(one_line, rows)))
+        choices = []
+        for digit in "0123456789":
+            modes = replace(self, first=digit).candidates(taxonomy)
+            if modes:
+                choices.append(one_line(f"{digit}  {_first_digit_title(modes[0][1], taxonomy)}"))
+        return Menu(f"{self.purpose}: two digits".capitalize(), tuple(choices))
 
 
-def _without_shared_words(names: Sequence[str]) -> list[str]:
-    """Remove the first word of names that begin with the same word, if more words follow.
-
-    Cut to a few characters, such names would be the same: *Disobey task specification* and *Disobey
-    role specification*.
-    """
-    first_words = Counter(name.partition(" ")[0] for name in names)
-    shortened_names = []
-    for name in names:
-        first_word, _, others = name.partition(" ")
-        shortened_names.append(others if others and first_words[first_word] > 1 else name)
-    return shortened_names
+def _first_digit_title(mode: Mode, taxonomy: Taxonomy) -> str:
+    """Return the title of the modes that share their first digit with a mode."""
+    if taxonomy.coded_by_digits and mode in taxonomy.modes:
+        return taxonomy.title(mode.category)
+    return f"{mode.code} {mode.name} …"
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,11 +302,15 @@ class Labelling:
         self._show_typing()
 
     def _show_typing(self) -> None:
-        """Show the typed part in the last line, and the modes that it can become."""
-        self._hints.prompt(self.entry.prompt(self._state.taxonomy, self._screen.size.width - 2))
-        self._modes.show_typed(
-            frozenset(mode.slug for _, mode in self.entry.candidates(self._state.taxonomy))
+        """Show the typed part in the last line, and above it the digits that may follow."""
+        taxonomy = self._state.taxonomy
+        digit = "first" if self.entry.first is None else "second"
+        back_key = self._screen.context.key_of("everywhere.back")
+        self._hints.prompt(
+            f"{self.entry.prompt} · type the {digit} digit · {back_key} leaves",
+            self.entry.menu(taxonomy),
         )
+        self._modes.show_typed(frozenset(mode.slug for _, mode in self.entry.candidates(taxonomy)))
 
     def _remove_digit(self) -> None:
         """Remove the typed digit; a verdict that was chosen before it is kept.

@@ -107,8 +107,8 @@ SAVE_POSITION_EVERY: Final = 2.0
 READ_EVERY: Final = 0.4
 """Seconds between two writes of the read spans: one transaction for many moves."""
 
-SUGGESTING: Final = frozenset({"next_suggestion", "accept", "reject"})
-"""The actions that the last line leaves out while no suggestion waits."""
+ANSWERS: Final = frozenset({"accept", "reject"})
+"""The actions that the last line leaves out while no suggestion is under the cursor."""
 
 MARK_CELLS: Final = 8
 """The cells for the text of a mark in the gutter."""
@@ -139,20 +139,10 @@ class Panes:
         return self._screen.has_class("-reading")
 
     def fill_window(self) -> None:
-        """Let the text of the span fill the window, and show the keys for it in the hint bar."""
+        """Let the text of the span fill the window."""
         self._screen.add_class("-reading")
         self._screen.set_focus(self._screen.span_view)
         self._screen.show_span()
-        key_of = self._screen.context.key_of
-        trace = self._screen.trace
-        has_pictures = trace is not None and bool(
-            self._screen.pictures.of_span(trace, self._screen.index)
-        )
-        self._screen.hints.say(
-            f"{key_of('annotate.down')} {key_of('annotate.up')} scroll · "
-            f"{key_of('annotate.next_span')} {key_of('annotate.previous_span')} other spans · "
-            f"{key_of('annotate.read')} {'shows the pictures' if has_pictures else 'goes back'}"
-        )
 
     def return_to_timeline(self) -> bool:
         """Return to the timeline, scrolled as before; return False if it is visible already."""
@@ -164,10 +154,10 @@ class Panes:
         return True
 
     def _focus_timeline(self, timeline: Timeline) -> None:
-        """Focus the timeline, and centre its cursor, unless the screen has changed since."""
+        """Focus the timeline, and show its cursor, unless the screen has changed since."""
         if timeline.is_attached and not self.is_reading:
             self._screen.set_focus(timeline)
-            timeline.show_row(timeline.cursor, centre=True)
+            timeline.show_row(timeline.cursor, in_upper_third=True)
             self._screen.show_span()
 
     # The heights of timeline and text
@@ -545,7 +535,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The definition of the mode under the cursor."""
         self.my_labels: MyLabels | None = None
         """The list of the annotator's labels, once it was opened."""
-        self.hints = HintBar(Where.ANNOTATE, left_out=SUGGESTING | {"edit"})
+        self.hints = HintBar(Where.ANNOTATE, left_out=ANSWERS | {"next_suggestion", "edit"})
         """The last line."""
         self.state = AnnotateState(taxonomy, self.timeline, SpanText(self))
         """The state that the parts share."""
@@ -1083,13 +1073,23 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def _show_hints(self) -> None:
         """Show the hints of the keys that have something to act on."""
-        left_out = set() if self.suggestions.pending else set(SUGGESTING)
+        left_out = set() if self.suggestions.pending else {"next_suggestion"}
+        if self.suggestions.current() is None:
+            left_out |= ANSWERS
         if not self._can_edit:
             left_out.add("edit")
-        if self._offers_next:
-            self.hints.leave_out(left_out | {"digit_1"}, first="next_trace")
-        else:
-            self.hints.leave_out(left_out)
+        first: dict[str, str] = {}
+        if self.panes.is_reading:
+            first = {"down": "scroll", "next_span": "next span", "read": "back"}
+            if self.trace is not None and self.pictures.of_span(self.trace, self.index):
+                first["read"] = "pictures"
+        elif self._offers_next:
+            left_out.add("digit_1")
+            first = {"next_trace": "next trace"}
+        self.hints.leave_out(left_out, first=first)
+        fold_key = self.context.key_of("annotate.fold")
+        mode_keys = f"Enter labels  {fold_key} folds" if self.modes.has_focus else ""
+        self.modes.border_subtitle = plain_title(mode_keys)
 
     def on_descendant_focus(self) -> None:
         """Show the keys for the pane that has the focus now."""
@@ -1152,10 +1152,11 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.span_view.show_titles(plain_title(title), origin_title(span, pictures))
 
     def name_span(self) -> None:
-        """Show the titles of the span under the cursor again."""
+        """Show the titles of the span under the cursor again, and the keys for its pictures."""
         trace = self.trace
         if trace is not None and len(trace):
             self._name_span(trace, trace.span(self.index))
+            self._show_hints()
 
     def _span_drawn(self, trace: Trace, index: int) -> None:
         # A screen that is closed loses its panes before its last callbacks run.
@@ -1255,36 +1256,27 @@ class AnnotateScreen(Screen[None], RenderCache):
         focused = self.focused
         return focused if isinstance(focused, VirtualLines) else self.timeline
 
-    def _forget_message(self) -> None:
-        """Clear the message before the cursor moves, unless another key is expected."""
-        if not self.labelling.is_waiting:
-            self.hints.clear()
-
     def action_move(self, delta: int) -> None:
         """Move the cursor of the pane by ``delta`` rows, or the marked quote by lines."""
         quote = self.state.selection.quote
         if quote is not None:
             self.marking.move_line(quote, delta)
         else:
-            self._forget_message()
             self.pane.move_by(delta)
             self._follow_cursor()
 
     def action_move_page(self, delta: int) -> None:
         """Move the cursor of the pane by ``delta`` screens."""
-        self._forget_message()
         self.pane.move_page(delta)
         self._follow_cursor()
 
     def action_move_half(self, delta: int) -> None:
         """Move the cursor of the pane by ``delta`` half screens."""
-        self._forget_message()
         self.pane.move_half(delta)
         self._follow_cursor()
 
     def action_move_to_start(self) -> None:
         """Go to the first row."""
-        self._forget_message()
         if self.pane is self.timeline:
             self.timeline.trail.record_jump(self.index, 0)
         self.pane.move_to(0)
@@ -1292,7 +1284,6 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_move_to_end(self) -> None:
         """Go to the last row; while a trace is read, follow its new spans."""
-        self._forget_message()
         if self.pane is self.timeline and self.trace is not None:
             self.timeline.trail.record_jump(self.index, len(self.trace) - 1)
         self.pane.move_to_end()
@@ -1307,7 +1298,6 @@ class AnnotateScreen(Screen[None], RenderCache):
         if index is None:
             self.hints.say("No earlier position" if step < 0 else "No later position")
             return
-        self._forget_message()
         self.timeline.move_to_span(index)
         self._follow_cursor()
 
@@ -1360,7 +1350,6 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def _go_to(self, index: int) -> None:
         """Move the cursor to a span, and show its text."""
-        self._forget_message()
         self.timeline.go_to(index)
         self.show_span()
 
@@ -1533,7 +1522,6 @@ class AnnotateScreen(Screen[None], RenderCache):
         """
         if self.panes.is_reading:
             self.panes.return_to_timeline()
-            self._forget_message()
             self.pictures.show(lambda: None)
         elif self.state.has_spans:
             self.catch_up()
@@ -1545,7 +1533,6 @@ class AnnotateScreen(Screen[None], RenderCache):
     def action_span(self, step: int) -> None:
         """Go to the next or previous row of the timeline, whatever has the focus."""
         if self.state.has_spans:
-            self._forget_message()
             self.timeline.move_by(step)
             self._follow_cursor()
 
@@ -1774,7 +1761,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.following.check_now()
 
     def action_finish(self) -> None:
-        """Finish the trace; ask once if spans were not read or modes are open."""
+        """Finish the trace; ask first if spans were not read."""
         self.finish.end_pass()
 
     def action_reveal(self) -> None:

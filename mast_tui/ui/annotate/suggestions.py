@@ -646,7 +646,7 @@ class Suggestions:
         message = f"{one_line(change.message)} · {remaining}"
         if not accept and session.verdict(suggestion.mode) is None:
             code = self._state.taxonomy.mode(suggestion.mode).code
-            message += f" · {one_line(code)} stays open"
+            message += f" · {one_line(code)} has no verdict yet"
         self._hints.say(message)
 
     def edit(self, when_marked: Callable[[], None]) -> None:

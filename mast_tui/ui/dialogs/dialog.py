@@ -165,6 +165,12 @@ class Ask(KeyDialog[str]):
         return is_answer
 
 
+def keys_of_hint(hint: str) -> tuple[tuple[str, str], ...]:
+    """Return each key of a hint such as ``Enter keeps · Esc leaves``, with its effect."""
+    parts = [part.partition(" ") for part in hint.split(" · ")]
+    return tuple((key, effect) for key, _, effect in parts)
+
+
 class TypingDialog(Dialog[str]):
     """A dialog with one line to type on, which Escape closes without an answer."""
 
@@ -190,7 +196,7 @@ class NoteScreen(TypingDialog):
         value: str = "",
         *,
         question: str = "",
-        hint: str = "Enter keeps · Esc leaves it as it was",
+        hint: str = "Enter saves · Esc changes nothing",
         check: Callable[[str], str] = str,
         offered: bool = False,
         in_editor: bool = False,
@@ -219,9 +225,8 @@ class NoteScreen(TypingDialog):
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
         """The keys in the hint."""
-        hint_parts = [part.partition(" ") for part in self._keys.split(" · ")]
         editor_keys = (("^g", "in your editor"),) if self._in_editor else ()
-        return (*((key, effect) for key, _, effect in hint_parts), *editor_keys)
+        return (*keys_of_hint(self._keys), *editor_keys)
 
     def compose(self) -> ComposeResult:
         """Yield the question and the line."""

@@ -169,12 +169,7 @@ _FIELDS: Final[Mapping[FormatContent, str]] = {
 
 def _file_field(title: str) -> Field:
     """Return the field for the path of the file or folder."""
-    return Field(
-        "file",
-        title,
-        f"Where it is written, from {one_line(str(Path.cwd()), 120)}. → completes it.",
-        path=True,
-    )
+    return Field("file", title, "", path=True)
 
 
 def default_texts(file_format: Format) -> dict[str, str]:
@@ -443,6 +438,23 @@ class ExportForm(Form):
             return labels_job(request, context_of(self).key_of("everywhere.adjudicate"))
         output = _output_path(texts["file"], "file")
         return report_job(self._opened, self._report_on_screen, self._format_name, output)
+
+    def help_of(self, field: Field) -> str:
+        """Return the help of a field; for the file the paths that will be written."""
+        if field.name != "file":
+            return super().help_of(field)
+        try:
+            output = _output_path(self.texts["file"], field.title)
+        except MastError as error:
+            return str(error)
+        verb = "Replaces" if output.exists() and not is_stream(output) else "Writes"
+        text = f"{verb} {output}"
+        companion = ""
+        if self._report_on_screen is None:
+            companion = EXPORT_FORMATS[self._format_name].companion
+        if companion and not is_stream(output):
+            text += f" and, beside it, {output.stem}.{companion}"
+        return f"{one_line(text, 400)}. → completes the name."
 
     async def take(self, texts: Texts) -> None:
         """Start the export, or ask first if it replaces a file."""

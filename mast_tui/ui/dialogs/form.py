@@ -24,7 +24,7 @@ from textual.widgets import Input, Static
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import context_of
-from mast_tui.ui.dialogs.dialog import Dialog
+from mast_tui.ui.dialogs.dialog import Dialog, keys_of_hint
 from mast_tui.ui.widgets.bars import TextLine
 from mast_tui.ui.wording import plain_lines, plain_title
 
@@ -134,6 +134,10 @@ def completed_path(value: str) -> str | None:
     return value + ending if ending else None
 
 
+class FieldColumn(VerticalScroll, can_focus=False, inherit_bindings=False):
+    """The fields of a form; they scroll only with the cursor, by no keys of their own."""
+
+
 FIELD_KEYS: Final = "Enter continues · ↑ ↓ move · space another choice · Esc leaves"
 
 
@@ -147,10 +151,6 @@ class Form(Dialog[None]):
     - close the form.
     """
 
-    dialog_keys: ClassVar = (
-        *(("Enter", "continues"), ("↑ ↓", "move"), ("space", "another choice")),
-        ("Esc", "leaves"),
-    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,tab", "field(1)", show=False),
         Binding("up,shift+tab", "field(-1)", show=False),
@@ -179,6 +179,13 @@ class Form(Dialog[None]):
         """The name of the refused field; empty if none is refused."""
         self._error_message = ""
         """The error of the refused field."""
+        self._keys_hint = FIELD_KEYS
+        """The present keys and their effects."""
+
+    @property
+    def dialog_keys(self) -> tuple[tuple[str, str], ...]:
+        """The present keys: those of the fields, or of the text in place of them."""
+        return keys_of_hint(self._keys_hint)
 
     @abstractmethod
     async def take(self, texts: Texts) -> None:
@@ -197,7 +204,7 @@ class Form(Dialog[None]):
         """Yield the fields, one a line, and the help of the field with the cursor."""
         with Vertical(classes="dialog form") as box:
             box.border_title = plain_title(self._title)
-            with VerticalScroll(can_focus=False, classes="fields"):
+            with FieldColumn(classes="fields"):
                 for field in self._fields:
                     with Horizontal(classes="field"):
                         yield Static(Text(field.title), classes="field-title")
@@ -253,7 +260,19 @@ class Form(Dialog[None]):
             self.say_below(self._error_message, error=True)
         else:
             self._refused_field = ""
-            self.say_below(field.help)
+            self.say_below(self.help_of(field))
+
+    @on(Input.Changed)
+    def _line_changed(self, event: Input.Changed) -> None:
+        """Show the help again, since it can depend on the text."""
+        event.stop()
+        field = next((field for field in self._fields if field.name == event.input.id), None)
+        if field is not None and event.input is self.focused and not self._refused_field:
+            self.say_below(self.help_of(field))
+
+    def help_of(self, field: Field) -> str:
+        """Return the help of a field for its present text."""
+        return field.help
 
     @on(Input.Submitted)
     def _line_submitted(self, event: Input.Submitted) -> None:
@@ -338,6 +357,8 @@ class Form(Dialog[None]):
         self.query_one(".fields").display = not to_text
         self.query_one("#about").display = not to_text
         self.query_one(".keys", Static).update(Content(keys))
+        self._keys_hint = keys
+        self.app.screen_change_signal.publish(self)  # so that the hints show these keys
 
     def action_leave(self) -> None:
         """Return from the text to the fields, or close the form."""

@@ -492,7 +492,7 @@ class ReportScreen(TablesScreen):
             keys.append(f"{self._key_text('left')} {self._key_text('right')} column")
         keys += self._open_page.keys
         keys.append(f"{self._key_text('text_down')} {self._key_text('text_up')} scroll")
-        while len(" · ".join(keys)) > self.size.width - 2 * TITLE_FRAME:
+        while keys and len(" · ".join(keys)) > self.size.width - 2 * TITLE_FRAME:
             keys.pop()
         return keys
 

@@ -359,7 +359,7 @@ class SignaturesScreen(ReportScreen):
         """Return the facts of the group for the line over the tables.
 
         If too few outcomes are known to compare failed and successful traces, return the number of
-        known outcomes.
+        known outcomes, or that outcomes are hidden.
         """
         table = signatures.groups[self.group]
         if not compares_outcomes(table):

@@ -22,6 +22,7 @@ from textual.errors import NoWidget
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input
 
+from mast_tui.ui.widgets.bars import HintBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.writes import HeldKeys, Writes
 
@@ -247,6 +248,8 @@ class InputQueue:
         self.delivered += not isinstance(event, SCROLLING)
         target = self._target_of(event)
         if isinstance(event, events.Key):
+            for hint_bar in self._app.screen.query(HintBar):
+                hint_bar.forget_message()
             await self._deliver_key(event, target)
         else:
             await self._send(event)

@@ -308,8 +308,11 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
         lines += ["", "Counting what is left to decide …"]
     elif view.conflicts is None:
         lines += ["", "Only people who label nothing in the study see what is left to decide."]
+    elif view.conflicts:
+        conflicts = counted(view.conflicts, "conflict")
+        lines += ["", f"{conflicts} left to decide: {adjudicate_key} opens them."]
     else:
-        lines += ["", f"{view.conflicts:,} left to decide: {adjudicate_key} opens them."]
+        lines += ["", "No conflict is left to decide."]
     return "\n".join(lines)
 
 
@@ -353,7 +356,7 @@ def _labelling_text(study: Study, shared_count: int, count: int) -> str:
     by_one = f", {count - shared_count:,} by one" if count > shared_count else ""
     return (
         f"{counted(shared_count, 'trace')} ({study.overlap:.0%}) labelled by {labelled_by}"
-        f"{by_one}; seed {study.seed}, and each annotator has their own order."
+        f"{by_one}; each annotator in their own order; seed {study.seed}."
     )
 
 
@@ -365,18 +368,18 @@ def _conditions_text(study: Study) -> str:
         return "They work with suggestions on screen."
     return (
         f"They work with suggestions on screen; on {study.withheld:.0%} of each annotator's traces "
-        "without them until they finish, so that the pull of suggestions can be measured."
+        "they are hidden until the finish, to measure how far suggestions influence people."
     )
 
 
 def _finishing_text(study: Study) -> str:
     """Return the sentence on the effect of finishing a trace with unread spans."""
     action = {
-        "ask": "asks what becomes of open modes",
+        "ask": "asks about open modes",
         "leave": "leaves open modes open",
         "absent": "sets open modes absent",
     }[study.open_modes.value]
-    return f"Finishing with spans unread {action}."
+    return f"Finishing a trace with unread spans {action}."
 
 
 def _adjudication_rules(study: Study) -> str:
@@ -410,9 +413,9 @@ def no_study_text(key: str) -> str:
         "A study fixes who labels which traces, in which order and under which conditions, and "
         "stores this with the labels. Each annotator then has a queue of their own, "
         "and readers can see how the gold was made.\n\n"
-        f"{key} sets one up: a form over the traces of the library, of which only the names need a "
-        "look. The form shows who would label how much before anything is written; until someone "
-        f"finishes a trace, {key} changes all of it."
+        f"{key} opens a form for the traces in the library. Type the names of the annotators; "
+        "the other fields can stay as they are. Before anything is saved, the form shows how many "
+        f"traces each annotator gets. Until someone finishes a trace, {key} can change everything."
     )
 
 
@@ -736,7 +739,8 @@ class StudyScreen(TableScreen[StudyProgress]):
             next_step = f"{key} opens the library"
             if opened.annotates:
                 next_step = f"{key} shows your traces"
-            message = f"{counted(count, 'trace')} added · {next_step}"
+            done = f"{counted(count, 'trace')} added" if add else message
+            message = f"{done} · {next_step}"
         self.call_later(self._show_success, opened, message)
 
     def _show_failure(self, problem: str) -> None:

@@ -58,12 +58,12 @@ SAMPLE: Final = (
     Field(
         "sample",
         "sample",
-        "How many of these traces are drawn, each with the same chance. Empty: all of them.",
+        "The number of these traces to draw, each with the same chance. Empty: all of them.",
     ),
     Field(
         "over",
         "spread over",
-        f"What the sample is spread over evenly, of: {', '.join(STRATA)}. May stay empty.",
+        f"Spread the sample evenly over some of: {', '.join(STRATA)}. It may stay empty.",
     ),
 )
 """The fields for a sample of the traces."""
@@ -88,61 +88,60 @@ FIELDS: Final = (
     ),
     Field(
         "sight",
-        "sight",
-        "Blind: judges' suggestions and outcomes are hidden until one finishes. Else they are on "
-        "screen.",
+        "visibility",
+        "Blind hides suggestions and outcomes of a trace until the annotator finishes it.",
         ("blind", "suggestions shown"),
     ),
     Field(
         "withheld",
         "without suggestions",
-        "If suggestions are shown: the share of each annotator's traces without them until "
-        "finished, drawn at random, so that their pull on people can be measured.",
+        "If suggestions are shown: the random share of each annotator's traces that hides them, "
+        "to measure how far suggestions influence people.",
     ),
     Field(
         "retests",
         "repeat",
-        "The share of each annotator's finished traces that repeat: they are labelled again, for "
-        "agreement with oneself.",
+        "The share of each annotator's traces that they label again later, to measure how far "
+        "they agree with themselves.",
     ),
     Field(
         "open_modes",
         "open modes",
-        "What finishing with unread spans does with modes without a verdict. Left open they count "
-        "in no figure.",
+        "With unread spans, finishing asks about modes without a verdict, leaves them open (in no "
+        "figure), or sets them absent.",
         ("ask", "leave", "absent"),
     ),
     Field(
         "names",
         "names",
-        "Whether adjudication shows whose side is whose before a key asks for it.",
+        "In adjudication, hidden names are letters until a key shows them.",
         ("hidden", "shown"),
     ),
     Field(
         "judge",
         "judge",
-        "Whether adjudication shows what a judge says only after the decision, or before it too.",
+        "Adjudicators see what a judge says only after their decision, or also before it.",
         ("after", "before"),
     ),
     Field(
         "places",
         "places",
-        "Whether overlapping places with different ends are a conflict. Separate ones always are.",
+        "Overlapping places with different ends are a conflict or not. Separate places always are.",
         ("no conflict", "conflict"),
     ),
     Field(
         "reasons",
         "reasons",
-        "Whether each decision asks for a reason.",
+        "Each decision of an adjudicator asks for a reason, or not.",
         ("not asked", "asked"),
     ),
     Field(
         "redact",
         "texts",
-        "Whether everyone sees masks in place of personal data and secrets, such as ▒email·k3f9q▒.",
+        "As recorded, or with masks such as ▒email·k3f9q▒ in place of personal data and secrets.",
         ("as recorded", "masked"),
     ),
-    Field("seed", "seed", "Any whole number; it decides who labels what, and in which order."),
+    Field("seed", "seed", "A whole number. It determines who labels what, and in which order."),
 )
 
 
@@ -431,11 +430,14 @@ def preview_text(
     effects = effect_lines(previous, planned, lost_traces or {})
     paragraphs = [change_lines, assignment_lines, effects]
     if finished:
-        limit = "Traces have been finished, so what figures rest on stays; this may still change."
+        limit = (
+            "Someone has finished a trace, so settings that the figures depend on are fixed. This "
+            "change is still allowed."
+        )
     else:
         limit = (
-            "You can change all of this until someone finishes a trace. From then on only further "
-            "batches, adjudicators, repeats and the settings of adjudication."
+            "You can change all of this until someone finishes a trace. After that you can only "
+            "add traces, name adjudicators, and change repeats and the settings of adjudication."
         )
     paragraphs.append([limit])
     return "\n\n".join("\n".join(map(one_line, lines)) for lines in paragraphs if lines)
@@ -449,16 +451,16 @@ def assignment_text(previous: Study | None, planned: Study) -> str:
         planned: The study to set up.
     """
     shared_ids = frozenset(overlap_traces(planned))
-    labelled_by = "each of them"
+    labelled_by = "every annotator"
     if planned.per_trace < len(planned.annotators):
-        labelled_by = f"{planned.per_trace} of {len(planned.annotators)}"
+        labelled_by = f"{planned.per_trace} of {len(planned.annotators)} annotators"
     count_text = counted(len(planned.traces), "trace")
     single_count = len(planned.traces) - len(shared_ids)
     lines = [
         f"{count_text}: {len(shared_ids):,} labelled by {labelled_by}, {single_count:,} by one."
     ]
     if not single_count:
-        lines = [f"{count_text}, labelled by {labelled_by}."]
+        lines = [f"{count_text}, each labelled by {labelled_by}."]
     elif not shared_ids:
         lines = [f"{count_text}, each labelled by one."]
     name_cells = max(cell_len(one_line(name)) for name in planned.annotators)
@@ -543,14 +545,14 @@ class StudySetup(Form):
         if previous:
             title = "Change the study"
             traces_help = (
-                "Which traces it is about. In a study that is under way it is better to add "
-                "traces, which changes nothing for the earlier ones."
+                "The traces of the study. Once people label, rather add traces (a on the study "
+                "screen): that changes nothing for the earlier ones."
             )
         else:
             title = "Set a study up"
             traces_help = (
-                "Which traces it is about: those of the library, those that it lists after "
-                "a filter, or all that the workspace knows."
+                "The traces of the study: all in the library, those that match its filter, or all "
+                "in the workspace."
             )
         traces_field = Field("traces", "traces", traces_help, tuple(self._selection_by_title))
         texts = {**texts_of(previous, people_in(opened.workspace)), "traces": selections[0].title}

@@ -104,7 +104,7 @@ class PrettyText:
         self.broken = False
         """True if it is not JSON; the remaining source is shown as it is."""
         self._source_end = 0  # the number of formatted code points of the source
-        self._shown_end = 0  # the number of code points that are shown for them
+        self._formatted_end = 0  # the number of code points that are shown for them
         self._new_texts: list[str] = []  # the shown texts that are not in a part yet
         self._shown_parts: list[str] = []  # the shown text
         self._part_starts = array("Q")  # the offset of each part
@@ -137,7 +137,7 @@ class PrettyText:
     @property
     def shown_end(self) -> int:
         """The number of shown code points that are formatted; the rest is as in the source."""
-        return self._shown_end
+        return self._formatted_end
 
     @property
     def source_end(self) -> int:
@@ -166,14 +166,14 @@ class PrettyText:
             self.broken = True  # the source ends within an object, a list or a string
         if self._new_texts:
             part = "".join(self._new_texts)
-            self._part_starts.append(self._shown_end - len(part))
+            self._part_starts.append(self._formatted_end - len(part))
             self._shown_parts.append(part)
             self._new_texts = []
 
     # Like a string
 
     def __len__(self) -> int:
-        return self._shown_end + len(self.source) - self._source_end
+        return self._formatted_end + len(self.source) - self._source_end
 
     def __getitem__(self, index: int | slice, /) -> str:
         """Return a character or a slice of the shown text."""
@@ -190,9 +190,9 @@ class PrettyText:
                 break
             part = self._shown_parts[number]
             texts.append(part[max(0, start - part_start) : end - part_start])
-        if end > self._shown_end:
-            shift = self._source_end - self._shown_end
-            texts.append(self.source[max(start, self._shown_end) + shift : end + shift])
+        if end > self._formatted_end:
+            shift = self._source_end - self._formatted_end
+            texts.append(self.source[max(start, self._formatted_end) + shift : end + shift])
         return "".join(texts)
 
     def find(self, part: str, begin: int, end: int, /) -> int:
@@ -217,8 +217,8 @@ class PrettyText:
         Short strings on one line belong to the JSON around them. Text that is not formatted is one
         region without a syntax.
         """
-        if offset >= self._shown_end:
-            return TextRegion(self._shown_end, len(self), "")
+        if offset >= self._formatted_end:
+            return TextRegion(self._formatted_end, len(self), "")
         next_number = bisect_right(self._region_starts, offset)
         start = 0
         if next_number > 0:
@@ -226,7 +226,7 @@ class PrettyText:
             if offset < string_region.end:
                 return string_region
             start = string_region.end
-        end = self._shown_end
+        end = self._formatted_end
         if next_number < len(self._region_starts):
             end = self._region_starts[next_number]
         return TextRegion(start, end, JSON)
@@ -237,7 +237,7 @@ class PrettyText:
         If the string has no region yet, add one if the string is long or has line breaks.
         """
         start = self._string_shown_start
-        end = self._shown_end
+        end = self._formatted_end
         if self._string_regions and self._string_regions[-1].start == start:
             self._string_regions[-1] = self._string_regions[-1]._replace(end=end)
         elif end - start > LONG_STRING or self._string_has_lines:
@@ -259,8 +259,8 @@ class PrettyText:
 
     def to_source(self, offset: int) -> int:
         """Return the code point of the source that is shown at an offset."""
-        if offset >= self._shown_end or not self._shown_starts:
-            return self._source_end + max(0, offset - self._shown_end)
+        if offset >= self._formatted_end or not self._shown_starts:
+            return self._source_end + max(0, offset - self._formatted_end)
         return _convert_offset(
             offset,
             self._shown_starts,
@@ -272,7 +272,7 @@ class PrettyText:
     def to_shown(self, offset: int) -> int:
         """Return the offset at which a code point of the source is shown."""
         if offset >= self._source_end or not self._source_starts:
-            return self._shown_end + max(0, offset - self._source_end)
+            return self._formatted_end + max(0, offset - self._source_end)
         return _convert_offset(
             offset,
             self._source_starts,
@@ -314,7 +314,7 @@ class PrettyText:
         if end <= start:
             return source_start, source_start
         last = end - 1
-        if last >= self._shown_end or not self._shown_starts:
+        if last >= self._formatted_end or not self._shown_starts:
             return source_start, self.to_source(last) + 1
         piece = max(0, bisect_right(self._shown_starts, last) - 1)
         piece_end = self._source_starts[piece] + self._source_lengths[piece]
@@ -340,13 +340,13 @@ class PrettyText:
             len(text) == length
             and self._shown_starts
             and self._shown_lengths[-1] == self._source_lengths[-1]
-            and self._shown_starts[-1] + self._shown_lengths[-1] == self._shown_end
+            and self._shown_starts[-1] + self._shown_lengths[-1] == self._formatted_end
             and self._source_starts[-1] + self._source_lengths[-1] == source
         ):
             self._shown_lengths[-1] += length
             self._source_lengths[-1] += length
         else:
-            self._shown_starts.append(self._shown_end)
+            self._shown_starts.append(self._formatted_end)
             self._source_starts.append(source)
             self._shown_lengths.append(len(text))
             self._source_lengths.append(length)
@@ -356,7 +356,7 @@ class PrettyText:
     def _add_space(self, text: str) -> None:
         """Show a text that has no part of the source."""
         self._new_texts.append(text)
-        self._shown_end += len(text)
+        self._formatted_end += len(text)
 
     def _begin_line(self, depth: int) -> None:
         """Add a line break and the indent of a depth."""
@@ -434,7 +434,7 @@ class PrettyText:
         elif char == '"':
             self._add_text(char, offset, 1)
             self._string_start = offset
-            self._string_shown_start = self._shown_end
+            self._string_shown_start = self._formatted_end
             self._string_has_lines = False
             self._format_json_in_string(offset + 1)
         else:
@@ -533,7 +533,7 @@ class PrettyText:
             shown_start, shown_end = self.range_to_shown(region_start, region_end)
             nested_indent = region.indent + len(indent)
             self._add_region(TextRegion(shown_start, shown_end, region.syntax, nested_indent))
-        self._string_shown_start = self._shown_end  # only the closing quote is left
+        self._string_shown_start = self._formatted_end  # only the closing quote is left
 
     def _add_nested_text(
         self, nested: PrettyText, nested_text: str, offsets: Sequence[int], indent: str

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
+from textual.app import ComposeResult
+from textual.content import Content
 from textual.strip import Strip
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from mast_tui.columns import shortened
 from mast_tui.safe_text import one_line, safe_line
 from mast_tui.ui.actions.registry import Keymap, Where, actions_for, key_of
 from mast_tui.ui.textual_internals import RenderCache
+from mast_tui.ui.wording import plain_title
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -34,6 +38,9 @@ _SHORTER: Final = (
 )
 """Shorter texts for the right side, applied in this order until all parts fit."""
 
+
+MAX_ROWS: Final = 3
+"""The most rows of a message."""
 
 ADJUDICATOR: Final = "adjudicator"
 
@@ -161,6 +168,69 @@ def shorten_parts(text: str, cells: int) -> str:
     return shortened(text, cells)
 
 
+def message_rows(text: str, cells: int) -> list[str]:
+    """Break a message into rows between its parts, and a long part between its words.
+
+    The last parts are dropped after ``MAX_ROWS``.
+
+    Args:
+        text: The message; its parts are separated by ``·``, the most important one first.
+        cells: The width.
+    """
+    rows = [""]
+    for part in shorten_parts(text, cells * MAX_ROWS).split(SEPARATOR):
+        separator = SEPARATOR if rows[-1] else ""
+        if cell_len(rows[-1] + separator + part) <= cells:
+            rows[-1] += separator + part
+            continue
+        rows.append("")
+        for word in part.split(" "):
+            if cell_len(f"{rows[-1]} {word}") <= cells:
+                rows[-1] = f"{rows[-1]} {word}".lstrip()
+            else:
+                rows.append(shortened(word, cells))
+    return [row for row in rows if row][:MAX_ROWS] or [""]
+
+
+class RowsAbove(Static):
+    """The rows above the last line: a menu, or the first rows of a long message."""
+
+    DEFAULT_CSS = """
+    RowsAbove { overlay: screen; display: none; width: 100%; height: auto; padding: 0 1; }
+    RowsAbove.-menu { width: auto; }
+    """
+
+    def show(self, rows: Sequence[str], *, title: str = "", style: str = "") -> None:
+        """Show rows, or nothing.
+
+        Args:
+            rows: The rows.
+            title: The title of a menu; empty for a message.
+            style: The style of a message.
+        """
+        self.display = bool(rows)
+        if not rows:
+            return
+        self.set_class(bool(title), "-menu")
+        self.border_title = plain_title(title)
+        self.update(Content("\n".join(rows)))
+        for name in ("message", "error", "prompt"):
+            self.set_class(name == style, f"-{name}")
+        self.styles.offset = (0, -len(rows) - (2 if title else 0))
+
+
+class Menu(NamedTuple):
+    """The choices for the next key, shown above the last line.
+
+    Attributes:
+        title: The title.
+        rows: A row for each choice, with its key.
+    """
+
+    title: str
+    rows: tuple[str, ...]
+
+
 class _KeyHint(NamedTuple):
     """The hint of a key, with the command that a click on it runs; empty for no command."""
 
@@ -177,11 +247,14 @@ class _KeyHint(NamedTuple):
 class HintBar(RenderCache):
     """Hints for the keys, as many as fit, or a message until the next key.
 
+    A message that is longer than the line begins on the rows above it. A prompt may have a menu
+    above it. Both cover the panes.
+
     Between messages the bar shows the app's ``report`` on work in progress. The app's ``urgently``
     replaces every other message.
 
-    The hint for help is always visible at the right end. A click on a hint runs its action. While a
-    dialog is open, the bar shows the dialog's keys.
+    The hint for help is at the right end, unless a message needs its cells. A click on a hint runs
+    its action. While a dialog is open, the bar shows the dialog's keys.
     """
 
     css_prefix = "hint-bar"
@@ -201,8 +274,8 @@ class HintBar(RenderCache):
         super().__init__()
         self._where = where
         self._left_out = frozenset(left_out)
-        self._first_action: str | None = None
-        """The name of the action whose hint comes first; None for the usual order."""
+        self._first_titles: Mapping[str, str] = {}
+        """The titles of the actions whose hints come first, by their names."""
         self._message = ""
         self._style = "message"
         """The name of the style of the message."""
@@ -212,6 +285,17 @@ class HintBar(RenderCache):
         """The keys of the open dialog; None without a dialog."""
         self._message_is_old = False
         """True if a dialog was opened after the message."""
+        self._menu: Menu | None = None
+        """The menu above a prompt."""
+        self._rows_above = RowsAbove()
+
+    def compose(self) -> ComposeResult:
+        """Yield the rows above the line."""
+        yield self._rows_above
+
+    def on_resize(self) -> None:
+        """Break the message anew."""
+        self._show_rows_above()
 
     def on_mount(self) -> None:
         """Follow the dialogs that open and close above the screen."""
@@ -224,25 +308,28 @@ class HintBar(RenderCache):
         if dialog_keys != self._dialog_keys:
             self._dialog_keys = dialog_keys
             self._message_is_old = dialog_keys is not None
+            self._show_rows_above()
             self.refresh()
 
     def _keys_of_dialog(self) -> tuple[tuple[str, str], ...] | None:
-        """Return the keys of the open dialog, or None if no dialog is open."""
+        """Return the keys of the dialog above the bar's screen, or None if there is none."""
         top_screen = self.app.screen
         if not top_screen.is_modal or top_screen is self.screen:
             return None
         return tuple(top_screen.dialog_keys) if isinstance(top_screen, TellsKeys) else ()
 
-    def leave_out(self, names: Collection[str], *, first: str | None = None) -> None:
+    def leave_out(
+        self, names: Collection[str], *, first: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         """Hide the hints of some actions, until the next call.
 
         Args:
             names: The names of the actions.
-            first: The name of the action whose hint comes first meanwhile.
+            first: The actions whose hints come first meanwhile, with their titles.
         """
-        if (self._left_out, self._first_action) != (frozenset(names), first):
+        if (self._left_out, self._first_titles) != (frozenset(names), first):
             self._left_out = frozenset(names)
-            self._first_action = first
+            self._first_titles = first
             self.refresh()
 
     @property
@@ -264,25 +351,53 @@ class HintBar(RenderCache):
         """
         self._show_message(message, "error" if error else "message")
 
-    def prompt(self, message: str) -> None:
-        """Show which keys are expected; hints are hidden meanwhile."""
-        self._show_message(message, "prompt")
+    def prompt(self, message: str, menu: Menu | None = None) -> None:
+        """Show which keys are expected; hints are hidden meanwhile.
+
+        Args:
+            message: The message.
+            menu: The choices for the next key, to show above the line.
+        """
+        self._show_message(message, "prompt", menu)
 
     def clear(self) -> None:
         """Show the hints again."""
         self._show_message("", "message")
 
-    def _show_message(self, message: str, style: str) -> None:
+    def forget_message(self) -> None:
+        """Show the hints again, unless the message says which keys are expected."""
+        if self._style != "prompt":
+            self.clear()
+
+    def _show_message(self, message: str, style: str, menu: Menu | None = None) -> None:
         """Show a message if it differs from the present one, or if that is old."""
         message = one_line(message)
         # A dialog that is open already must not make the message old once its signal arrives.
         if self.is_attached:
             self._screen_changed(self.app.screen)
-        if self._message_is_old or (message, style) != (self._message, self._style):
+        shown = (self._message, self._style, self._menu)
+        if self._message_is_old or (message, style, menu) != shown:
             self._message = message
             self._style = style
+            self._menu = menu
             self._message_is_old = False
+            self._show_rows_above()
             self.refresh()
+
+    def _show_rows_above(self) -> None:
+        """Show the menu, or the first rows of a message that is longer than the line."""
+        if self._message_is_old:
+            self._rows_above.show(())
+        elif self._menu is not None:
+            self._rows_above.show(self._menu.rows, title=self._menu.title)
+        else:
+            rows = message_rows(self._message, self._text_cells)
+            self._rows_above.show(rows[:-1], style=self._style)
+
+    @property
+    def _text_cells(self) -> int:
+        """The width of the line without the cells at its ends."""
+        return max(1, self.size.width - 2)
 
     def _key_hints(self) -> list[_KeyHint]:
         """Return the hints in their order; the hint for help is the last.
@@ -293,13 +408,17 @@ class HintBar(RenderCache):
             return [_KeyHint(key, title, "") for key, title in self._dialog_keys]
         keymap: Keymap = getattr(self.app, "keys_set", {})
         actions = [*actions_for(self._where), *actions_for(Where.EVERYWHERE)]
-        actions = [action for action in actions if action.hint]
-        actions = [action for action in actions if action.name not in self._left_out]
+        first_names = list(self._first_titles)
+        actions = [
+            action
+            for action in actions
+            if action.name in first_names or (action.hint and action.name not in self._left_out)
+        ]
         actions.sort(
             key=lambda action: (
                 action.id == "everywhere.help",
-                action.name != self._first_action,
-                action.hint,
+                action.name not in first_names,
+                first_names.index(action.name) if action.name in first_names else action.hint,
             )
         )
         hints = []
@@ -314,7 +433,8 @@ class HintBar(RenderCache):
                 last_key = key_of("adjudicate.side_9", keymap)
                 hints.append(_KeyHint(f"{key}…{last_key}", action.title, "sides"))
                 continue
-            hints.append(_KeyHint(key, action.title, action.command))
+            title = self._first_titles.get(action.name, action.title)
+            hints.append(_KeyHint(key, title, action.command))
         return hints
 
     def _mode_keys(self) -> str:
@@ -337,11 +457,14 @@ class HintBar(RenderCache):
         segments: list[Segment] = [Segment(" ", base_style)]
         used_cells = 1
         urgent_message = one_line(getattr(self.app, "urgently", ""))
-        text = urgent_message or message or self._progress_text
+        if urgent_message:
+            text = shorten_parts(urgent_message, self._text_cells)
+        elif message:
+            text = message_rows(message, self._text_cells)[-1]
+        else:
+            text = shorten_parts(self._progress_text, self._text_cells)
         if text:
             part = "error" if urgent_message else self._style
-            text_cells = width - 2 if help_hint is None else width - 3 - help_cells
-            text = shorten_parts(text, text_cells)
             segments += [Segment(text, base_style + self._part(part)), Segment("   ", base_style)]
             used_cells += cell_len(text) + 3
         for hint in hints:

@@ -211,7 +211,8 @@ def _can_follow_latest(
 def _latest_event_of(recorded: Sequence[Event]) -> LatestEvent | None:
     """Return the event that the annotator's next event follows.
 
-    Returns None if the events are by several annotators, or if the last one has no chain.
+    Returns None if the events are by several annotators, or if the last one is not linked to a
+    chain.
     """
     if len({event.annotator for event in recorded}) != 1:
         return None

@@ -80,10 +80,10 @@ def entries_in_force(connection: Connection) -> InForce:
     return entries
 
 
-def replaced_by(
-    annotator: str, in_force: InForce, old: Mapping[str, Rows], new: Mapping[str, Rows]
-) -> dict[str, dict[str, int]]:
-    """Count the entries in force that new rows of an annotator replace.
+def replaced_entries(
+    annotator: str, in_force: InForce, old: State, new: State
+) -> set[tuple[str, Key]]:
+    """Return the entries in force that new rows of an annotator replace.
 
     Args:
         annotator: The author of the rows.
@@ -92,8 +92,8 @@ def replaced_by(
         new: The author's rows now, by table.
 
     Returns:
-        The number of replaced entries by table, by the author of these entries. The annotator's
-        own entries count only if a decision on another item replaces them.
+        The table and key of each replaced entry. The annotator's own entries are replaced only by
+        a decision on the same mode elsewhere in the trace.
     """
     replaced: set[tuple[str, Key]] = set()
     decisions: dict[Key, DatedEntry] = {}
@@ -112,8 +112,20 @@ def replaced_by(
     replaced.update(
         (schema.decisions.name, key) for key in _decisions_on_same_mode(decisions, in_force)
     )
+    return replaced
+
+
+def count_by_author(
+    entries: Iterable[tuple[str, Key]], in_force: InForce
+) -> dict[str, dict[str, int]]:
+    """Return the number of entries by table, by their author.
+
+    Args:
+        entries: The table and key of each entry.
+        in_force: The entries in force.
+    """
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for table, key in replaced:
+    for table, key in entries:
         counts[in_force[table, key].annotator][table] += 1
     return {name: dict(count) for name, count in sorted(counts.items())}
 
@@ -216,6 +228,35 @@ def read_state(connection: Connection, annotator: str) -> State:
     passes = state[schema.passes.name]
     state[schema.passes.name] = {key: row for key, row in passes.items() if not row[withdrawn]}
     return state
+
+
+def replaced_taxonomies(old: State, new: State, entries: Iterable[tuple[str, Key]]) -> set[str]:
+    """Return the taxonomies under which earlier work is changed, removed or loses its effect.
+
+    Args:
+        old: The state of an annotator before the merge.
+        new: The state after the merge.
+        entries: The table and key of each entry in force that the annotator's rows replace.
+    """
+    passes = set(_changed_finished_passes(old, new))
+    rows = set(entries)
+    for table in (*_PASS_TABLES, schema.decisions, schema.guidelines, schema.studies):
+        difference = _Difference(old, new, table.name)
+        for key in difference.changed | difference.removed:
+            if table in _PASS_TABLES:
+                old_row = old[table.name][key]
+                passes.update(_passes_of_row(table.name, key, old_row, new[table.name].get(key)))
+            else:
+                rows.add((table.name, key))
+    return {key[1] for key in passes} | {_taxonomy_of_row(*row, old, new) for row in rows}
+
+
+def _taxonomy_of_row(table: str, key: Key, old: State, new: State) -> str:
+    """Return the taxonomy of a decision, guideline or study."""
+    names = [column.name for column in schema.metadata.tables[table].columns][1:]
+    row = new[table].get(key) or old[table].get(key) or ()
+    taxonomy: str = (*key, *row)[names.index("taxonomy")]
+    return taxonomy
 
 
 def only_adds(events: Sequence[Event], *, whole: bool) -> bool:

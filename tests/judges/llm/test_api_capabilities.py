@@ -57,7 +57,9 @@ async def test_the_strictest_accepted_form_is_kept() -> None:
         async with asking(taking(forms=FORMS[refusals:])) as chat:
             for _ in range(3):
                 assert (
-                    (await chat.ask()).form == chat.client.capabilities.request_form.form == reached
+                    (await chat.ask()).form
+                    == chat.client.capabilities.request_form.answer_format
+                    == reached
                 )
             assert len(chat.chats) == refusals + 3
         assert len(chat.remarks) == refusals
@@ -79,7 +81,7 @@ async def test_refusals_are_learned_once_for_all_tasks() -> None:
 async def test_concurrent_refusals_are_each_repeated_once() -> None:
     async with asking(taking(forms=("json_object_schema",), together=16)) as chat:
         await asyncio.gather(*(chat.ask() for _ in range(16)))
-        assert chat.client.capabilities.request_form.form == "json_object_schema"
+        assert chat.client.capabilities.request_form.answer_format == "json_object_schema"
         assert len(chat.chats) == 32
 
 
@@ -99,7 +101,7 @@ async def test_refusing_every_form_fails_the_trace() -> None:
         assert len(chat.chats) == 4
     async with asking(status(400, "messages must alternate")) as chat:  # it is about something else
         await chat.fails(TraceFails)
-        assert chat.client.capabilities.request_form.form == "json_schema"
+        assert chat.client.capabilities.request_form.answer_format == "json_schema"
     assert chat.remarks == []
     place = {"loc": ["body", "response_format"], "msg": "Extra inputs are not permitted"}
     refused = document({"detail": [place]}, code=422)  # a list of validation errors
@@ -125,8 +127,8 @@ def test_a_form_that_another_task_changed_is_not_changed_twice() -> None:
     remarks: list[str] = []
     forms = ApiCapabilities(COLD, host_of(HERE), remarks.append)
     first = forms.request_form
-    assert forms.change_form(first, "form")
-    assert forms.change_form(first, "form")
+    assert forms.change_form(first, "answer_format")
+    assert forms.change_form(first, "answer_format")
     assert forms.request_form == RequestForm("json_object_schema", "max_tokens", True)
     assert forms.change_form(first, "temperature")
     assert forms.change_form(first, "temperature")

@@ -161,8 +161,7 @@ def usable_answers(bench: Bench) -> list[Asked]:
 @pytest.mark.parametrize(
     ("server_like", "context"),
     [
-        (llama_cpp, 4_096), (llama_cpp, 8_192), (vllm, 4_096), (vllm, 8_192),
-        (says_nothing, 4_096), (ollama, 8_192),
+        (llama_cpp, 4_096), (vllm, 8_192), (says_nothing, 4_096), (ollama, 8_192),
     ],
 )  # fmt: skip
 def test_windows_are_split_until_they_fit(
@@ -202,12 +201,11 @@ def test_a_server_that_refuses_every_length_stops_the_run(small: Bench) -> None:
     small.write_long(6, words=300)
     small.server.script = says_nothing(10)
     guess = small.estimate()
-    stopped = small.judge().stopped
+    stopped = small.judge(concurrency=1).stopped
     assert small.estimate() == guess, "notes on what was too long do not make answers free"
     assert guess.tokens_out > 0
     assert stopped is not None
-    # Which limit is reached first depends on the order of requests.
-    assert "3 traces in a row failed" in stopped or "none of 8 requests" in stopped
+    assert "3 traces in a row failed" in stopped
     assert "Prompt is too long" in stopped
 
 
@@ -261,10 +259,8 @@ def test_a_judgement_on_a_cut_request_is_withdrawn(small: Bench) -> None:
 
 
 SERVERS: dict[str, Script] = {
-    "plain": lambda body, _n: whole(body), "thinks for 9,000 tokens": thinking(9_000),
-    "thinks for 30,000 tokens": thinking(30_000), "cut once each": wordy(6_000),
+    "thinks for 9,000 tokens": thinking(9_000), "cut once each": wordy(6_000),
     "useless at first": useless_at_first, "4,096 by llama.cpp": llama_cpp(4_096),
-    "8,192 by vLLM": vllm(8_192), "8,192 without a number": says_nothing(8_192),
     "8,192 by Ollama": ollama(8_192),
 }  # fmt: skip
 
@@ -272,11 +268,11 @@ SERVERS: dict[str, Script] = {
 @pytest.mark.parametrize("name", SERVERS)
 def test_estimates_are_near_after_one_trace(name: str, small: Bench) -> None:
     first = small.write_long(1, words=301, name="first")
-    others = small.write_long(7, words=300, name="others")
+    others = small.write_long(4, words=300, name="others")
     small.server.script = SERVERS[name]
     assert small.judge(first).traces[TraceStatus.JUDGED] == 1
     expected = small.estimate(others)
     summary = small.judge(others)
-    assert summary.traces[TraceStatus.JUDGED] == 7, (summary.stopped, summary.failed)
+    assert summary.traces[TraceStatus.JUDGED] == 4, (summary.stopped, summary.failed)
     assert expected.tokens_out / 1.5 <= summary.usage.tokens_out <= expected.tokens_out * 1.5
     assert expected.tokens_in / 1.5 <= summary.usage.tokens_in <= expected.tokens_in * 1.5

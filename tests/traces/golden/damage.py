@@ -1,4 +1,4 @@
-"""Twelve damaged variants of one file a format, and how much of each is read."""
+"""Damaged variants of one file a format, and how much of each is read."""
 
 from __future__ import annotations
 
@@ -137,6 +137,7 @@ _VARIANTS: Final[Mapping[str, Callable[[Sequence[str]], str]]] = MappingProxyTyp
         "glued records": _glued,
         "record behind a cut one": _behind_a_cut,
         "pretty-printed documents": _pretty,
+        "list of records": lambda records: f"[{','.join(records)}]",
         "JSON text sequence": lambda records: "".join(f"\x1e{record}\n" for record in records),
         "server-sent events": lambda records: "".join(f"data: {record}\n\n" for record in records),
         "cut end": _cut_end,

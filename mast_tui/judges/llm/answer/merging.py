@@ -127,14 +127,14 @@ def partial_judgement(sightings: Sequence[Sighting]) -> Judgement:
 
 
 def merge_sightings(samples: Sequence[Sample], modes: Sequence[str]) -> list[Sighting]:
-    """Merge the findings of all windows and samples.
+    """Merge the sightings of each finding in all windows and samples.
 
     Args:
         samples: The answers on the trace.
         modes: The slugs of the modes that count.
 
     Returns:
-        Each finding once, in reading order.
+        One sighting for each finding, in reading order.
     """
     sightings = [sighting for sample in samples for sighting in merged_windows(sample)]
     merged = merged_samples(sightings, len(samples))

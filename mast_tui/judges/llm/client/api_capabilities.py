@@ -10,7 +10,7 @@ from mast_tui.judges.llm.client.endpoint import AZURE_HOSTS
 from mast_tui.judges.llm.request import Form, Parameters
 
 Limit = Literal["max_completion_tokens", "max_tokens"]
-Part = Literal["form", "limit", "temperature", "system"]
+Part = Literal["answer_format", "limit", "temperature", "system"]
 """The parts of a request that a server may refuse while it accepts the request without them."""
 
 ANSWER_NAME: Final = "judgement"
@@ -35,13 +35,13 @@ class RequestForm:
     """The form of requests.
 
     Attributes:
-        form: The form of the answer.
+        answer_format: The format of the answer.
         limit: The name of the parameter with the most tokens of an answer; None to send none.
         temperature: True if the temperature is sent.
         system: True if there is a system message. Otherwise its text precedes the user's message.
     """
 
-    form: Form = "json_schema"
+    answer_format: Form = "json_schema"
     limit: Limit | None = "max_tokens"
     temperature: bool = True
     system: bool = True
@@ -94,12 +94,12 @@ class ApiCapabilities:
             body[request_form.limit] = answer_tokens
         if request_form.temperature:
             body["temperature"] = self._parameters.temperature
-        if request_form.form == "json_schema":
+        if request_form.answer_format == "json_schema":
             named_schema = {"name": ANSWER_NAME, "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named_schema}
-        elif request_form.form == "json_object_schema":
+        elif request_form.answer_format == "json_object_schema":
             body["response_format"] = {"type": "json_object", "schema": schema}
-        elif request_form.form == "json_object":
+        elif request_form.answer_format == "json_object":
             body["response_format"] = {"type": "json_object"}
         return body | dict(self._parameters.extra_body)
 
@@ -152,9 +152,11 @@ class ApiCapabilities:
         The remark is empty if the change has no effect on the answers. None if there is no other
         form.
         """
-        if part == "form":
-            form = _NEXT_FORM.get(current.form)
-            return None if form is None else (replace(current, form=form), _FORM_WORDS[form])
+        if part == "answer_format":
+            form = _NEXT_FORM.get(current.answer_format)
+            return (
+                None if form is None else (replace(current, answer_format=form), _FORM_WORDS[form])
+            )
         if part == "limit" and current.limit == self._preferred_limit:
             is_newer = current.limit == "max_completion_tokens"
             limit: Limit = "max_tokens" if is_newer else "max_completion_tokens"

@@ -85,7 +85,7 @@ LONG_ANSWER: Final = 100_000
 """Answers with more code points are searched for the key in another thread."""
 
 _REFUSED_PARTS: Final[Mapping[ErrorKind, Part]] = {
-    ErrorKind.FORM: "form",
+    ErrorKind.FORM: "answer_format",
     ErrorKind.SYSTEM: "system",
     ErrorKind.LIMIT: "limit",
     ErrorKind.TEMPERATURE: "temperature",
@@ -303,7 +303,9 @@ class Client(ModelClient):
                     self._in_flight_count -= 1
                     self._response_arrived.set()
                 received = (
-                    read_reply(response, form=request_form.form, sent_tokens=request.tokens)
+                    read_reply(
+                        response, form=request_form.answer_format, sent_tokens=request.tokens
+                    )
                     if isinstance(response, str)
                     else response
                 )
@@ -527,7 +529,7 @@ class Client(ModelClient):
             if self.capabilities.lower_answer_limit(sent_limit, longest_answer(api_error)):
                 return _FailedTry(reason, learned=True)
         if error_kind is ErrorKind.FILTERED:
-            return Reply(message, "refusal", request_form.form, 0, 0, counted=False)
+            return Reply(message, "refusal", request_form.answer_format, 0, 0, counted=False)
         if error_kind is ErrorKind.REFUSED or (
             error_kind is ErrorKind.DENIED and self._answer_count
         ):

@@ -448,7 +448,7 @@ class _BatchClient(ModelClient):
             ContextOverflow: The request was too long, or the server read only a part of it.
             Unanswered: The request was refused.
         """
-        form = self._capabilities.request_form.form
+        form = self._capabilities.request_form.answer_format
         outcome = outcome_of(line, form, request.tokens)
         host = self._setup.host
         if isinstance(outcome, UnusableReply):

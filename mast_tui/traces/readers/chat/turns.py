@@ -70,6 +70,7 @@ def is_message(value: object) -> bool:
     """Return whether a JSON value has the shape of a chat message or a response item."""
     if not isinstance(value, Mapping):
         return False
+    value = _without_wrapper(value)
     if isinstance(value.get("role"), str):
         return any(field in value for field in _CONTENT_FIELDS)
     if isinstance(value.get("from"), str) and "value" in value:  # as ShareGPT writes messages
@@ -90,6 +91,7 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
         message: A JSON object; one of an unknown shape becomes a log.
         by_name: Whether ``name`` is the speaker; see ``speaks_by_name``.
     """
+    message = _without_wrapper(message)
     start = None
     tokens = None
     model = None
@@ -121,6 +123,17 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
     else:
         pieces = _chat_or_log_pieces(message, by_name)
     return Turn(tuple(pieces), start, tokens, model)
+
+
+def _without_wrapper(value: Fields) -> Fields:
+    """Return the message in the field ``message`` with the fields around it; else the value."""
+    message = value.get("message")
+    if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
+        return value
+    if "role" in value or "messages" in value:
+        return value
+    around = {name: field for name, field in value.items() if name not in ("message", "type")}
+    return {**around, **message}
 
 
 def _chat_or_log_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
@@ -201,7 +214,7 @@ def _call_pieces_beside_content(message: Fields, speaker: Speaker, pointer: str)
     for fields, fields_pointer in ((message, pointer), (extras, f"{pointer}/additional_kwargs")):
         if has_calls:
             return  # The other fields repeat the calls in the vendor's form.
-        calls = _parsed_calls(fields.get("tool_calls"))
+        calls = _parsed_calls(first_in(fields, "tool_calls", "toolCalls"))
         if calls is not None and isinstance(calls, Mapping):
             calls = [calls]
         for number, call in enumerate(items_of(calls)):
@@ -462,6 +475,8 @@ def _pydantic_piece(part: Fields, pointer: str) -> Piece:
 
 _SPEAKER_BY_LANGCHAIN_TYPE: Final[Mapping[str, Speaker]] = {
     "human": Speaker("user", Role.USER),
+    "user": Speaker("user", Role.USER),
+    "assistant": THE_MODEL,
     "ai": Speaker(ASSISTANT, Role.AGENT),
     "system": Speaker("system", Role.SYSTEM),
     "developer": Speaker("developer", Role.SYSTEM),

@@ -8,7 +8,7 @@ read when asked for.
 
 The session's own records keep the order of their lines. The records of a sub-agent are read
 together before the result of the call that started it. A sub-agent without such a call is read at
-the line of its first record.
+the line of its first record. If a sub-agent has no file, its progress records are read.
 
 A rewind leaves the abandoned records in the file; they are left out and are a problem. Every record
 names its parent, the record before it. After a rewind two prompts have the same parent. The prompt
@@ -21,7 +21,6 @@ states that its last prompt is in a tree of its own.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from array import array
 from collections import defaultdict, deque
@@ -62,6 +61,7 @@ from mast_tui.traces.readers.claude_code.records import (
     pieces_of,
     records_on,
     type_of,
+    without_progress_wrapper,
 )
 from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 
@@ -177,8 +177,9 @@ class TraceBuilder(ABC):
             last_line: The last line of the entry; None if it is on one line.
         """
         for position, piece in enumerate(entry.pieces, entry.offset):
-            self._add_piece(entry, piece, thread, last_line or entry.line)
-            self._text_positions.append(position)
+            if position not in entry.repeated_calls:
+                self._add_piece(entry, piece, thread, last_line or entry.line)
+                self._text_positions.append(position)
         if entry.response is not None:
             response_key = thread.prefix + entry.response
             if entry.tokens is not None:
@@ -492,9 +493,6 @@ def _first_prompts(
             stack += children_by_index[index]
 
 
-_CUT_OFF_RECORD: Final = re.compile(
-    rb'\s*\{"parentUuid":\s*(?:null|"[^"]{1,100}"),[^{}]{0,300}"isSidechain":'
-)
 _MAX_META_BYTES: Final = 64 * 1024
 
 
@@ -508,10 +506,7 @@ class ClaudeCodeReader:
         """Return whether one of the first records is a session's, and none is of Qwen Code."""
         if any(map(is_gemini_shaped, source.head_records)):
             return False
-        if any(map(_is_session_record, source.head_records)):
-            return True
-        cut_off = source.head.rpartition(b"\n")[2]
-        return len(source.head) < source.size and _CUT_OFF_RECORD.match(cut_off) is not None
+        return any(map(_is_session_record, source.head_records))
 
     def read(self, source: Source) -> FileReport:
         """Return one trace, and its thread in a run that has several files."""
@@ -540,12 +535,14 @@ class _SessionBuilder(TraceBuilder):
         self._entries: list[RecordEntry] = []
         self._session_id: str | None = None
         self._line_hashes: set[int] = set()
+        self._call_hashes: set[int] = set()
+        self._has_file_by_agent: dict[str | None, bool] = {}
         self._leaf_id: str | None = None
 
     @staticmethod
     def texts_on_lines(data: bytes, /) -> list[str]:
         """Return the texts of all pieces on a line."""
-        records = records_on(data, 0, False, [])
+        records = map(without_progress_wrapper, records_on(data, 0, False, []))
         return [piece.text for record in records for piece in pieces_of(record)]
 
     def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
@@ -557,15 +554,39 @@ class _SessionBuilder(TraceBuilder):
             ends_open: Whether it is a last line without a line feed.
         """
         offset = 0
-        for record in records_on(line, number, ends_open, self.table.problems):
+        for written_record in records_on(line, number, ends_open, self.table.problems):
+            record = without_progress_wrapper(written_record)
+            if record is not written_record and self._has_file(as_text(record["agentId"])):
+                continue
             pieces = pieces_of(record)
             record_hash = hash((line, offset))
             # Some builds wrote a record twice, byte for byte.
             if record_hash not in self._line_hashes:
-                self._add_record(record, entry_of(record, number, pieces, offset))
+                entry = entry_of(record, number, pieces, offset)
+                entry.repeated_calls = frozenset(self._repeated_calls(pieces, offset))
+                self._add_record(record, entry)
             if "uuid" in record:
                 self._line_hashes.add(record_hash)
             offset += len(pieces)
+
+    def _has_file(self, agent_id: str | None) -> bool:
+        """Return whether a sub-agent has a file of its own."""
+        if agent_id not in self._has_file_by_agent:
+            folder = self._path.parent
+            folders = (folder, folder / self._path.name.split(".jsonl")[0] / "subagents")
+            self._has_file_by_agent[agent_id] = any(
+                (each / f"agent-{agent_id}.jsonl").exists() for each in folders
+            )
+        return self._has_file_by_agent[agent_id]
+
+    def _repeated_calls(self, pieces: Sequence[Piece], offset: int) -> Iterator[int]:
+        """Yield the positions of calls that earlier records have; iFlow repeats its calls."""
+        for position, piece in enumerate(pieces, offset):
+            if piece.kind is SpanKind.TOOL_CALL and piece.call_id is not None:
+                call = hash((piece.call_id, piece.name, piece.text))
+                if call in self._call_hashes:
+                    yield position
+                self._call_hashes.add(call)
 
     def _add_record(self, record: Fields, entry: RecordEntry) -> None:
         """Keep the entry of a record that has an id or pieces, and the facts of the run in it."""

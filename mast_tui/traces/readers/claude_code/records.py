@@ -18,9 +18,10 @@ from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.base import records_on_damaged_line
 from mast_tui.traces.readers.chat.pieces import Piece
-from mast_tui.traces.readers.chat.values import usage_tokens
+from mast_tui.traces.readers.chat.values import output_text, usage_tokens
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    fields_at,
     fields_of,
     name_set,
     object_in,
@@ -104,6 +105,16 @@ def type_of(record: Fields) -> str:
     if not isinstance(kind, str):
         kind = fields_of(record.get("message")).get("role")
     return kind if isinstance(kind, str) else ""
+
+
+def without_progress_wrapper(record: Fields) -> Fields:
+    """Return the message of a sub-agent that a progress record repeats; any other record itself."""
+    data = fields_of(record.get("data"))
+    message = fields_of(data.get("message"))
+    if data.get("type") != "agent_progress" or as_text(message.get("uuid")) is None:
+        return record
+    session = record.get("sessionId")
+    return {**message, "isSidechain": True, "agentId": data.get("agentId"), "sessionId": session}
 
 
 def is_gemini_shaped(record: Fields) -> bool:
@@ -258,7 +269,12 @@ def _block_piece(
 def _result_piece(block: Fields, number: int, outcome: object) -> Piece:
     """Return the piece of a tool's result; its text is the outcome's if the block has none."""
     content = block.get("content")
-    text = _outcome_text(outcome) if content is None else content_text(content)
+    if content is None:
+        text = _outcome_text(outcome)
+    else:
+        # iFlow writes a result as Gemini does.
+        response = fields_at(content, "responseParts", "functionResponse").get("response")
+        text = output_text(response or content)
     status = status_of_error_flag(block.get("is_error"))
     if status is SpanStatus.UNKNOWN:
         status = status_of_result(text)
@@ -332,6 +348,7 @@ class RecordEntry:
         spawns: The calls in the record that start sub-agents.
         results: The ids of the calls whose results the record holds.
         sub_agents: The ids that a sub-agent's result states for it, the most reliable id first.
+        repeated_calls: The positions of the pieces that are calls of earlier records.
     """
 
     line: int
@@ -352,6 +369,7 @@ class RecordEntry:
     spawns: tuple[Spawn, ...] = ()
     results: tuple[str, ...] = ()
     sub_agents: tuple[str, ...] = ()
+    repeated_calls: frozenset[int] = frozenset()
 
     @property
     def key(self) -> str:

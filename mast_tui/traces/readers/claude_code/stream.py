@@ -8,7 +8,6 @@ are shown only if the whole message is never written. Lines that are no JSON are
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -32,9 +31,6 @@ from mast_tui.traces.readers.claude_code.records import (
 )
 from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set, text_in
 
-_CUT_OFF_INIT: Final = re.compile(
-    rb'\s*\{"type":\s*"system",\s*"subtype":\s*"init",.{0,2000}"session_id"'
-)
 _EVENT_TYPE_BYTES: Final = b'"stream_event"'
 _BYTES_BEFORE_RECORD: Final = b"\xef\xbb\xbf\0 \t\r"
 _BOOKKEEPING_TYPES: Final = name_set("""
@@ -59,10 +55,7 @@ class ClaudeStreamReader:
         records = source.head_records
         if any("parentUuid" in record for record in records):
             return False
-        if any(map(_is_stream_message, records)):
-            return True
-        cut_off = source.head.rpartition(b"\n")[2]
-        return len(source.head) < source.size and _CUT_OFF_INIT.match(cut_off) is not None
+        return any(map(_is_stream_message, records))
 
     def read(self, source: Source) -> FileReport:
         """Return one trace."""

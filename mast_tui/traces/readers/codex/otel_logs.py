@@ -9,7 +9,6 @@ answer's item id, else the location.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -45,7 +44,6 @@ from mast_tui.traces.readers.otel.spans import attributes_of
 from mast_tui.traces.result_status import status_of_flag
 from mast_tui.traces.times import unix_seconds
 
-_FIRST_LINE: Final = re.compile(rb'\A\s*\{\s*"timestamp"\s*:\s*"[^"]*",\s*"path"\s*:\s*"/v1/')
 _BODY_FIELDS: Final = ("data", "body", "body_hex", "body_hex_truncated")
 _LIST_FIELDS: Final = (
     ("resource_logs", "scope_logs", "log_records"),
@@ -60,9 +58,7 @@ class CodexOtelLogsReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return whether the head has recorded requests; the first may be longer than the head."""
-        if not source.head_lines:
-            return _FIRST_LINE.match(source.head) is not None and b'"resource_logs"' in source.head
+        """Return whether the first records are recorded requests."""
         return any(map(_is_recorded_request, source.head_records))
 
     def read(self, source: Source) -> FileReport:

@@ -81,8 +81,6 @@ class CodexReader:
     def recognises(self, source: Source) -> bool:
         """Return whether the first records are those of a build of Codex."""
         records = source.head_records
-        if not source.head_lines:
-            return b'"session_meta"' in source.head[:200] and b'"payload"' in source.head[:200]
         return any(map(is_wrapped, records[:_CHECKED_RECORD_COUNT])) or _is_first_build(records)
 
     def read(self, source: Source) -> FileReport:
@@ -321,7 +319,7 @@ class CodexParser(CodexLines):
 
     def _step_of(self, kind: str, payload: Fields) -> RolloutStep | None:
         """Return the step of a record; the ``session_meta`` of a repeated history becomes a log."""
-        thread = self._forked_history.thread
+        thread = self._forked_history.copied_thread
         if kind == "session_meta" and thread and as_text(payload.get("id")) == thread:
             text = f"Here the history of thread {thread} is repeated; it is left out."
             return RolloutStep(SpanKind.LOG, Role.LOG, text, name="history")
@@ -337,7 +335,8 @@ class CodexParser(CodexLines):
         if type(kind) is not str or type(payload) is not dict:
             kind, payload = payload_of(record)
         if kind == "session_meta":
-            begins_history = self._forked_history.begins_history(record, payload, _path_of(payload))
+            path = _path_of(payload)
+            begins_history = self._forked_history.note_session_meta(record, payload, path)
             if begins_history or self.thread is None or not self._forked_history.active:
                 self._take_session_meta(number, record, payload)
                 return

@@ -112,12 +112,12 @@ class ForkedHistory:
     begins a turn.
 
     Attributes:
-        thread: The thread whose history is repeated with its ``session_meta``.
+        copied_thread: The thread whose history the file repeats, with its ``session_meta``.
         active: Whether the next record may belong to a history.
     """
 
     def __init__(self) -> None:
-        self.thread: str | None = None
+        self.copied_thread: str | None = None
         self.active = False
         self._fork_thread: str | None = None
         self._fork_path: str | None = None
@@ -127,15 +127,16 @@ class ForkedHistory:
         self._is_within_history = False
         self._held_records: list[tuple[Position, Fields]] = []
 
-    def begins_history(self, record: Fields, meta: Fields, path: str | None) -> bool:
-        """Return whether the history of another thread begins with a ``session_meta``.
-
-        The first ``session_meta`` of a file describes the fork itself; its fields are recorded.
+    def note_session_meta(self, record: Fields, meta: Fields, path: str | None) -> bool:
+        """Record a ``session_meta``; the first one of a file describes the fork itself.
 
         Args:
             record: The ``session_meta`` record.
             meta: Its payload.
             path: The path by which other agents address its thread.
+
+        Returns:
+            True if the copied history of another thread begins with this record.
         """
         thread = as_text(meta.get("id"))
         time = unix_seconds(record.get("timestamp"))
@@ -147,9 +148,13 @@ class ForkedHistory:
             is_fork = as_text(meta.get("forked_from_id")) is not None
             self.active = is_fork and meta.get("history_base") is None
             return False
-        if self.thread or thread in (None, self._fork_thread) or not self._is_early(record, time):
+        if (
+            self.copied_thread
+            or thread in (None, self._fork_thread)
+            or not self._is_early(record, time)
+        ):
             return False
-        self.thread = thread
+        self.copied_thread = thread
         self._start_time = time
         self._last_time = time
         self.active = True
