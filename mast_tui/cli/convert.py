@@ -202,7 +202,7 @@ def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], st
         """Return why the target must not be replaced; None if it may."""
         workspace = find_workspace(None)
         if target in database_files(workspace):
-            return "this file holds the labels"
+            return "this file contains the labels"
         if not target.is_file():
             return None
         with target.open("rb") as file:

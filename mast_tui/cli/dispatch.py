@@ -88,7 +88,7 @@ def run(command_line: CommandLine) -> int:
     except click.ClickException as error:
         return complain(name, error.format_message())
     except (click.Abort, KeyboardInterrupt):
-        return complain(name, "interrupted; saved work is kept", INTERRUPTED)
+        return complain(name, "interrupted; saved work remains", INTERRUPTED)
     except BrokenPipeError:
         # The reader of stdout is gone (a closed pager), so that no message is needed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

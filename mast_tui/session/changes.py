@@ -284,11 +284,11 @@ class ChangeMessages:
         return key if index is None else f"#{index + 1}"
 
     def location(self, target: Target) -> str:
-        """Return ``#13``, ``#13 to #18``, ``words in #13`` or ``the whole trace``."""
+        """Return ``#13``, ``#13 to #18``, ``a quote in #13`` or ``the whole trace``."""
         if target.first is None or target.last is None:
             return "the whole trace"
         if target.quote is not None:
-            return f"words in {self.span(target.first)}"
+            return f"a quote in {self.span(target.first)}"
         if target.first == target.last:
             return self.span(target.first)
         return f"{self.span(target.first)} to {self.span(target.last)}"
@@ -299,7 +299,7 @@ class ChangeMessages:
             case LabelAdded(label):
                 return self._placed_change(label, f"{self.mode(label.mode)} on")
             case LabelRemoved(label):
-                return self._placed_change(label, f"{self.mode(label.mode)} taken off")
+                return self._placed_change(label, f"{self.mode(label.mode)} removed from")
             case LabelChanged(previous, label):
                 target = label.target
                 message = ", ".join(self._label_changes(previous, label))
@@ -452,7 +452,7 @@ def _note_text(location: str, text: str, prefix: str = "") -> str:
     """Describe a new note; an empty text means that the note was removed."""
     if text:
         return f"note on {prefix}{location}: {text}"
-    return f"note on {prefix}{location} taken off"
+    return f"note on {prefix}{location} removed"
 
 
 def _quoted_or_none(text: str) -> str:

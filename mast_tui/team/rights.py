@@ -108,7 +108,7 @@ def add(connection: Connection, new: Member) -> str | None:
     """
     if len(new.name.encode()) > _MAX_ROLE_BYTES or new.name.startswith("pg_"):
         raise WorkspaceError(
-            f"{new.name!r}: this cannot be the name of a role on a server; choose one of at most "
+            f"{new.name!r}: cannot be the name of a role on a server; choose one of at most "
             f"{_MAX_ROLE_BYTES} bytes that does not begin with pg_"
         )
     keep(connection)

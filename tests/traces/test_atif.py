@@ -196,7 +196,7 @@ def test_copied_steps_are_counted_and_the_session_is_not_claimed_twice(tmp_path:
     assert shape(trace)[0][1] == "/steps/2"
     assert [problem.message for problem in trace.problems] == [
         "2 steps are copied from an earlier context; not shown",
-        "the run goes on in trajectory.cont-2.json",
+        "the run continues in trajectory.cont-2.json",
     ]
     assert not trace.identity.native
     named = read_one(READER, write_json(tmp_path / "u.json", {**run, "trajectory_id": "part-1"}))

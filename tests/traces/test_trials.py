@@ -267,7 +267,7 @@ def test_a_trial_without_a_run_is_a_problem(tmp_path: Path) -> None:
         path.write_text("")
     (report,) = scan([tmp_path])
     assert report.skipped == "ITBench trial without a trace of its run"
-    assert read_file(trial, named=True).failed == "ITBench trial with 0 runs; name one of them"
+    assert read_file(trial, named=True).failed == "ITBench trial with 0 runs; give one of them"
 
 
 def test_a_result_that_is_no_trial_changes_nothing(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_result_that_is_no_trial_changes_nothing(tmp_path: Path) -> None:
 def published_layout_openhands_events(folder: Path) -> Path:
     events = folder / "conversation" / "events"
     events.mkdir(parents=True)
-    for number, (source, text) in enumerate([("user", "mend it"), ("agent", "mended")]):
+    for number, (source, text) in enumerate([("user", "fix it"), ("agent", "mended")]):
         write_json(
             events / f"event-{number:05}-ab{number}.json",
             {
@@ -301,7 +301,7 @@ def published_layout_openhands_events(folder: Path) -> Path:
 def test_a_folder_of_events_is_one_conversation(tmp_path: Path) -> None:
     events = published_layout_openhands_events(tmp_path)
     trace = the_trace(list(scan([tmp_path])))
-    assert texts(trace) == ["mend it", "mended"]
+    assert texts(trace) == ["fix it", "mended"]
     assert texts(read_file(events, named=True).traces[0]) == texts(trace)
 
 

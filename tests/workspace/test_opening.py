@@ -74,7 +74,7 @@ def read_only(path: Path) -> None:
         (lambda path: path.write_bytes(b"not a database at all"), "no workspace"),
         (lambda path: path.write_bytes(b"SQLite format 3\0 cut off"), "no workspace"),
         (Path.mkdir, "folder"),
-        (read_only, "may be read but not written"),
+        (read_only, "is read-only"),
     ],
     ids=["newer", "other program", "text", "cut off", "folder", "read only"],
 )

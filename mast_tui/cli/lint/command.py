@@ -186,7 +186,7 @@ def _never_replaced(paths: tuple[Path, ...]) -> Callable[[Path], str | None]:
     def reason(target: Path) -> str | None:
         """Return why the target must not be replaced; None if it may."""
         if Path(os.path.realpath(target)) in database_files(find_workspace(None)):
-            return "this file holds the labels"
+            return "this file contains the labels"
         if target.is_file() and any(path.is_file() and path.samefile(target) for path in paths):
             return "this is a trace to judge, and traces are never overwritten"
         return None

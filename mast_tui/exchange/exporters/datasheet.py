@@ -91,9 +91,7 @@ def _check_keys(table: Mapping[str, object], where: str, allowed: tuple[str, ...
             continue
         similar = process.extractOne(key.lower(), allowed, scorer=fuzz.ratio, score_cutoff=60)
         hint = (
-            f"known are {', '.join(allowed)}"
-            if similar is None
-            else f"did you mean {similar[0]!r}?"
+            f"expected {', '.join(allowed)}" if similar is None else f"did you mean {similar[0]!r}?"
         )
         raise ExchangeError(f"{where}: unknown key {key!r}; {hint}")
 
@@ -346,7 +344,7 @@ def _verdict_lines(document: Values) -> list[str]:
     labels = [label for trace in document["traces"] for label in trace["labels"]]
     merged_count = sum(label["merged"] for label in labels)
     return [
-        "## How verdicts were settled",
+        "## How verdicts were reached",
         "",
         f"- Sources: {sources}",
         *_single_verdict_lines(document["gold"]),
@@ -501,14 +499,14 @@ def _hidden_lines(sight: Values | None) -> Iterator[str]:
 
 def _guideline_lines(document: Values) -> list[str]:
     """Return lines on the guidelines of the modes."""
-    lines = ["## What was agreed about the modes", ""]
+    lines = ["## Guidelines on the modes", ""]
     for code, page in document["guidelines"].items():
         for guideline in page["guidelines"]:
             lines.append(
                 f"- **{plain(code)} {plain(page['name'])}**: {plain(guideline['text'])} "
                 f"({plain(guideline['by'])}, {plain(guideline['at'][:10])})"
             )
-    return lines if len(lines) > 2 else [*lines, "Nothing was written down."]
+    return lines if len(lines) > 2 else [*lines, "There are none."]
 
 
 def _name_list(names: Iterable[str | None]) -> str:
