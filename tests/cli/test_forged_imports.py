@@ -397,7 +397,7 @@ def test_import_of_csv_reports_additions_to_existing_work(cli: Cli, tmp_path: Pa
     (tmp_path / "b.csv").write_text(head + rows)
     done = cli("import", "b.csv", "--format", "csv-long", "--allow-new")
     assert (
-        "bob: 2 labels added, 1 verdict added, 1 pass started, 1 open pass added to, 1 pass finished"
+        "bob: 2 labels added, 1 verdict added, 1 pass started, 1 open pass added to, 1 pass"
         in done.out
     )
     second_document = cli.json("import", "b.csv", "--format", "csv-long")

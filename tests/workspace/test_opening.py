@@ -71,8 +71,8 @@ def read_only(path: Path) -> None:
     [
         (newer_schema, "newer.*upgrade"),
         (other_program, "another program"),
-        (lambda path: path.write_bytes(b"not a database at all"), "no workspace"),
-        (lambda path: path.write_bytes(b"SQLite format 3\0 cut off"), "no workspace"),
+        (lambda path: path.write_bytes(b"not a database at all"), "not a mast-tui workspace"),
+        (lambda path: path.write_bytes(b"SQLite format 3\0 cut off"), "not a mast-tui workspace"),
         (Path.mkdir, "folder"),
         (read_only, "is read-only"),
     ],

@@ -96,7 +96,7 @@ def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
             prompts may have used traces of this choice.
     """
     if not 0 < share < 1:
-        raise WorkspaceError(f"a share of traces to set aside must be from 0 to 1, not {share}")
+        raise WorkspaceError(f"a share of traces to set aside must be between 0 and 1, not {share}")
     with workspace.transaction():
         shares = shares_set_aside(workspace)
         if shares and shares.get(seed) != share:

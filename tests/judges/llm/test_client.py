@@ -188,7 +188,7 @@ async def test_a_restarting_server_is_awaited_for_two_minutes_then_the_trace_fai
 
         assert set(await asyncio.gather(*(ask() for _ in range(12)))) == {"ok"}
         assert 8 < len(chat.chats) < 40
-    waits = [int(seconds) for seconds in re.findall(r"again in (\d+) s", " ".join(chat.waits))]
+    waits = [int(seconds) for seconds in re.findall(r"retrying in (\d+) s", " ".join(chat.waits))]
     assert waits == sorted(waits)
     assert (waits[0], waits[-1]) == (1, 15)
     assert "is not ready: " in chat.waits[0]

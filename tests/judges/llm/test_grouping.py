@@ -54,7 +54,7 @@ def test_an_unusable_grouping_is_requested_once_more() -> None:
 
 def test_one_request_groups_notes_and_reports_its_cost() -> None:
     told = what_it_takes(setup_of(), NOTES)
-    assert "words of 3 notes are sent to 127.0.0.1:9, this machine, and nothing else" in told
+    assert "texts of 3 notes are sent to 127.0.0.1:9, this machine, and nothing else" in told
     assert "1 request, about" in told
     assert "It stops at" in told
     with pytest.raises(MastError, match="one request can hold 20"):

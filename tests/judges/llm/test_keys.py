@@ -273,7 +273,7 @@ async def test_other_servers_get_no_openai_account_headers(monkeypatch: pytest.M
             (model, "llm", "cannot be the name of a model")
             for model in ("", "two\nlines", "half \ud83d")
         ),
-        (MODEL, "llm.example", r"llm\.example cannot be asked"),  # as its proxy cannot be
+        (MODEL, "llm.example", r"llm\.example cannot be reached"),  # as its proxy cannot be
     ],
 )
 def test_unusable_models_and_hosts_are_refused(
