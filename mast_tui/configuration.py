@@ -57,7 +57,8 @@ class Setting(NamedTuple):
         about: The purpose, in a line.
         expected: The valid values, for messages; empty for a table.
         example: A value in TOML, if the default is not one.
-        dotted_key: The key in the file, with its table; empty if it is the name of the field.
+        dotted_key: The key in the file, if it is in another table than the settings around it. It
+            ends with the name of the field.
         is_default: True if the example is the default.
         item: The valid values in a table.
     """
@@ -345,7 +346,7 @@ class SettingField(NamedTuple):
 
 @cache
 def setting_fields() -> Sequence[SettingField]:
-    """Return all settings; besides them ``[keys]`` has the ids of actions."""
+    """Return all settings, those without a table first; ``[keys]`` has the ids of actions too."""
     tables: tuple[tuple[type[Any], DottedKey], ...] = (
         (Configuration, ()),
         (JudgeConfiguration, ("judge",)),
@@ -358,7 +359,7 @@ def setting_fields() -> Sequence[SettingField]:
                     default = table_type._field_defaults[name]
                     dotted_key = setting.dotted_key or (*table_key, name)
                     fields.append(SettingField(dotted_key, field_type, setting, default))
-    return fields
+    return sorted(fields, key=lambda field: len(field.dotted_key) > 1)
 
 
 class _InvalidValueError(Exception):
@@ -571,16 +572,12 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
         else:
             text = f'{action} needs a key such as "m" or "ctrl+n", or a list of keys'
             problems.append((("keys", *action_key), text))
-    judge_values = {key[1]: value for key, value in values.items() if key[0] == "judge"}
+    judge_values = {key[-1]: value for key, value in values.items() if key[0] == "judge"}
+    other_values = {key[-1]: value for key, value in values.items() if key[0] != "judge"}
     if "redact" in judge_values:
         judge_values["redact"] = empty.path.parent / judge_values["redact"]
     return empty.with_problems(
-        problems,
-        annotator=values.get(("annotator",)),
-        theme=values.get(("theme",)),
-        preset=values.get(("keys", "preset"), "vim"),
-        keys=keys,
-        judge=JudgeConfiguration(**judge_values),
+        problems, keys=keys, judge=JudgeConfiguration(**judge_values), **other_values
     )
 
 

@@ -148,17 +148,10 @@ def imports_of(path: Path, tree: ast.Module, modules: Mapping[str, ast.Module]) 
     """
     importer = module_of(path)
     lines = path.read_text("utf-8").splitlines()
-    late: set[int] = set()
-    typing: set[int] = set()
-    for outer in ast.walk(tree):
-        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef):
-            late |= {id(inner) for inner in ast.walk(outer)}
-        elif isinstance(outer, ast.If) and "TYPE_CHECKING" in ast.unparse(outer.test):
-            typing |= {id(inner) for inner in ast.walk(outer)}
-    for node in ast.walk(tree):
+    for node, late, typing in import_statements(tree.body):
         if isinstance(node, ast.Import):
             names = {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        elif node.module and not node.level:
             names = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         else:
             continue
@@ -166,9 +159,31 @@ def imports_of(path: Path, tree: ast.Module, modules: Mapping[str, ast.Module]) 
         explained = comment_above or "#" in lines[node.lineno - 1]
         for name in sorted(names & modules.keys()):
             if not f"{importer}.".startswith(f"{name}."):
-                yield Import(
-                    importer, name, node.lineno, id(node) in late, explained, id(node) in typing
-                )
+                yield Import(importer, name, node.lineno, late, explained, typing)
+
+
+def import_statements(
+    body: Iterable[ast.AST], late: bool = False, typing: bool = False
+) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool, bool]]:
+    """Yield the imports among statements and inside them.
+
+    Args:
+        body: The statements.
+        late: Whether they are inside a function.
+        typing: Whether they are under ``if TYPE_CHECKING``.
+
+    Yields:
+        Each import, with ``late`` and ``typing`` as they are there.
+    """
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node, late, typing
+            continue
+        in_function = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, field, ())
+            yield from import_statements(inner, in_function, typing or for_types)
 
 
 def circles(imports: list[Import]) -> list[list[str]]:
@@ -211,8 +226,9 @@ def measure_layout() -> dict[str, list[str]]:
     stubs = [
         f"{name}:{node.lineno}"
         for name, tree in modules.items()
+        if name.startswith(f"{UI}.")
         for node in ast.walk(tree)
-        if name.startswith(f"{UI}.") and isinstance(node, ast.Raise) and node.exc is not None
+        if isinstance(node, ast.Raise) and node.exc is not None
         if "NotImplementedError" in ast.unparse(node.exc)
     ]
     files = Counter(path.parent.relative_to(ROOT) for path in paths if path.name != "__init__.py")

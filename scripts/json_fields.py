@@ -17,13 +17,15 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import chdir, redirect_stdout
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from mast_tui.cli.command_line import split_command
+from mast_tui.cli.dispatch import run
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FOLDER: Final = ROOT / "docs" / "json"
@@ -34,9 +36,9 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
         "export --format gold -o gold.json --json",
         "export --format csv-wide -o w.csv --json",
     ),
-    "gold": ("export --format gold -o /dev/stdout",),
+    "gold": ("export --format gold -o gold.txt",),
     "judge": ("judge sample_traces --judge rules --again --quiet --json",),
-    "jsonl": ("export --format jsonl -o /dev/stdout",),
+    "jsonl": ("export --format jsonl -o jsonl.txt",),
     "records": ("agree --records", "report --by all --records"),
     "experiment": ("experiment --arms model --labels mira --cost --json",),
     "status": ("status --json",),
@@ -181,17 +183,17 @@ def _documents(table: str, printed: str) -> list[object]:
 
 
 def _run(command: str, folder: str) -> str:
-    workspace = Path(folder) / "w.db"
-    done = subprocess.run(
-        [sys.executable, "-m", "mast_tui", *shlex.split(command), "--workspace", str(workspace)],
-        cwd=folder,
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-    )
-    if done.returncode:
-        raise SystemExit(f"mast-tui {command}: {done.stderr}")
-    return done.stdout
+    """Run a command in a folder, and return what it prints, or the text file that it writes."""
+    arguments = [*shlex.split(command), "--workspace", "w.db"]
+    printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+    with chdir(folder), redirect_stdout(printed):
+        code = run(split_command(arguments))
+    if code:
+        raise SystemExit(f"mast-tui {command}: exit code {code}")
+    if arguments[-3].endswith(".txt"):
+        return (Path(folder) / arguments[-3]).read_text("utf-8")
+    printed.seek(0)
+    return printed.read()
 
 
 def table_rows(table: str, printed: Mapping[str, str], existing: list[FieldRow]) -> list[FieldRow]:

@@ -12,14 +12,14 @@ same code makes the same pictures.
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -31,6 +31,8 @@ from practice_server import MODEL, Handler
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
+from mast_tui.cli.command_line import split_command
+from mast_tui.cli.dispatch import run
 from mast_tui.configuration import configuration_path
 from mast_tui.exchange.importers.sample_content import fill_samples_workspace
 from mast_tui.taxonomy.loader import load_mast
@@ -73,7 +75,7 @@ SCENES: Final = (
     ("a accepts it, and goes on to the next", ("a",)),
     ("x rejects one", ("x",)),
     ("1 3 labels the step: FM-1.3, step repetition", ("k", "k", "1", "3")),
-    ("D finishes: what was judged is frozen as your first pass", ("D",)),
+    ("D finishes; it first asks about unread spans and modes without a verdict", ("D",)),
 )
 """The film of the first minute: a title for each picture, and the keys that lead to it."""
 
@@ -172,8 +174,10 @@ def make_figures(folder: Path) -> None:
     """Write the figures of the samples, as the commands make them."""
     for words in COMMANDS:
         arguments = [word.format(samples=samples_folder()) for word in words]
-        command = [sys.executable, "-m", "mast_tui", *arguments, "--workspace", "figures.db"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        with redirect_stdout(io.StringIO()):
+            code = run(split_command([*arguments, "--workspace", "figures.db"]))
+        if code:
+            raise SystemExit(f"mast-tui {words[0]}: exit code {code}")
     for name in FIGURES:
         print(shutil.copy(Path("figures") / name, folder))
 

@@ -132,7 +132,7 @@ def test_the_suggested_lines_of_a_price_are_valid(tmp_path: Path, model: str) ->
     ("text", "line", "said"),
     [
         ('\ntheem = "textual-light"\n', 2, "did you mean theme?"),
-        ("answer = 42\n", 1, "there are annotator, judge, keys, theme"),
+        ("answer = 42\n", 1, "there are annotator, judge"),
         ('annotator = "a"\n\n[judge]\nmodle = "m"\n', 4, "did you mean model?"),
         ('[judge]\nmodel = "m"\nconcurrency = 0\n', 3, "concurrency"),
         ('[judge]\n\n[judge.prices."a.b"]\ninput = 1\noutput = -1\n', 5, "output"),

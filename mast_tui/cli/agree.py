@@ -577,6 +577,9 @@ def agree_command(request: AgreeRequest) -> None:
             if note.reason == "few_annotators":
                 say(note.text)
     document = agreement_json(figures) | visibility
+    if not figures.compares_someone:
+        # Every table would have a reason in place of each figure.
+        report = replace(report, sections=(), facts=())
     output = ReportOutput(request.files, request.stdout)
     output.show(report, document, outputs, figures.figures)
 

@@ -80,11 +80,11 @@ def _configuration_json(
         model: {"input": price.input, "output": price.output}
         for model, price in configuration.judge.prices.items()
     }
+    dotted_keys = (field.dotted_key for field in setting_fields())
     return {
         "path": str(configuration.path),
         "found": configuration.path.exists(),
-        "annotator": configuration.annotator,
-        "theme": configuration.theme,
+        **{key[0]: _setting_value(configuration, key) for key in dotted_keys if len(key) == 1},
         "keys": {
             "preset": configuration.preset,
             "actions": {setting.name: setting.keys for setting in keys},

@@ -117,8 +117,8 @@ def notes_command(request: StudyNotesRequest) -> None:
     report_hidden_traces(viewer, hidden)
     if not coding.codes:
         click.echo(
-            "There are no open codes yet: 0 0 labels a failure outside the modes, and m "
-            "writes a note on a span"
+            "There are no open codes yet. In an open trace the keys '0' '0' label a failure that "
+            "no mode describes, and 'm' writes a note on a span"
         )
     elif not request.chosen:
         columns: tuple[TableColumn[Mapping[str, Any]], ...] = (

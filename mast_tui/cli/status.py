@@ -154,8 +154,10 @@ def _is_party_of(conflict: ConflictGroup, name: str) -> bool:
 def _print_status(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     """Print the counts, the table of annotators, the revisions, and the progress of the study."""
     print_line(f"{document['workspace']} · {document['taxonomy']}")
+    hidden = document.get("sight", {}).get("left_out", 0)
+    visible_text = f" on visible traces ({hidden:,} hidden)" if hidden else ""
     conflicts_text = counted(document["conflicts"]["left"], "conflict")
-    click.echo(f"{counted(document['traces'], 'trace')} · {conflicts_text} left")
+    click.echo(f"{counted(document['traces'], 'trace')} · {conflicts_text} left{visible_text}")
     unordered = document["conflicts"]["unordered"]
     if unordered:
         click.echo(
@@ -172,7 +174,7 @@ def _print_status(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     if study is None:
         return
     conflicts_text = counted(study["conflicts"], "conflict")
-    click.echo(f"study: {counted(study['traces'], 'trace')} · {conflicts_text} left")
+    click.echo(f"study: {counted(study['traces'], 'trace')} · {conflicts_text} left{visible_text}")
     if study["annotators"]:
         keys = ("assigned", "finished", "open", "left")
         count_columns = (key_column(key, right=True) for key in keys)

@@ -464,9 +464,10 @@ class StudyMemberRequest:
 @study_command.command("leave")
 @options.takes(StudyMemberRequest)
 def leave_command(request: StudyMemberRequest) -> None:
-    """Remove NAME: their finished traces stay, the rest goes to the others.
+    """Remove NAME; the others get the unfinished traces.
 
-    Each trace goes to the annotator with the fewest. 'study join NAME' adds them again.
+    Finished traces stay NAME's. Each other trace goes to the annotator with the fewest. 'study join
+    NAME' adds NAME again.
     """
     _change_people(request.name, request.plan, without_annotator)
 
@@ -474,10 +475,10 @@ def leave_command(request: StudyMemberRequest) -> None:
 @study_command.command("release")
 @options.takes(StudyMemberRequest)
 def release_command(request: StudyMemberRequest) -> None:
-    """Give the traces that NAME has not finished to the others; NAME stays, and gets traces of
-    later batches.
+    """Give the unfinished traces of NAME to the others.
 
-    Each trace goes to the annotator with the fewest.
+    NAME stays in the study and gets traces of later batches. Each trace goes to the annotator with
+    the fewest.
     """
     _change_people(request.name, request.plan, with_released_traces)
 

@@ -58,7 +58,7 @@ def wilson(hits: float, n: float) -> Interval | None:
         ValueError: There are more hits than cases, or less than 0.
     """
     if not 0 <= hits <= n:
-        raise ValueError(f"{hits} of {n} is no share")
+        raise ValueError(f"{hits} of {n} is not a share")
     if n == 0:
         return None
     centre = (hits + Z * Z / 2) / (n + Z * Z)

@@ -257,7 +257,7 @@ def student_t(degrees: int, level: float = LEVEL) -> float:
         ValueError: There is no degree of freedom.
     """
     if degrees < 1:
-        raise ValueError(f"Student's t has one degree of freedom or more, not {degrees}")
+        raise ValueError(f"Student's t needs at least one degree of freedom, not {degrees}")
     low = 0.0
     high = 1.0
     while student_mass(high, degrees) < level:

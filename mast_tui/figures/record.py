@@ -700,15 +700,16 @@ def renamed_figures(figures: Iterable[Figure], names: Mapping[str, str]) -> list
 
 _JACKKNIFE: Final = (
     "under 2,000 traces the jackknife (Tukey 1958) with Wilson's formula (Korn and Graubard 1998), "
-    "else percentiles of resampled traces (Efron 1979)"
+    "else the percentile bootstrap over traces (Efron 1979)"
 )
-_JUDGE_RATE: Final = f"Wilson (1927) in one mode; over several modes {_JACKKNIFE}"
+_JUDGE_RATE: Final = f"per mode Wilson (1927); over several modes {_JACKKNIFE}"
 _JACKKNIFE_OR_BCA: Final = (
-    "under 2,000 traces the jackknife (Tukey 1958) with Wilson's formula, else BCa (Efron 1987)"
+    "under 2,000 traces the jackknife (Tukey 1958) with Wilson's formula, else the BCa bootstrap "
+    "(Efron 1987)"
 )
-_NO_VARIANCE: Final = "all verdicts are the same, one trace, or no unit with two verdicts"
+_NO_VARIANCE: Final = "all verdicts are equal, one trace, or no unit with two verdicts"
 _FEW: Final = "fewer than 3 traces or 16 units"
-_RARE: Final = f"{_FEW}; an answer given fewer than 5 times by each annotator"
+_RARE: Final = f"{_FEW}; fewer than 5 present or absent verdicts per annotator"
 
 _COEFFICIENTS: Final = (
     Statistic(
@@ -730,7 +731,7 @@ _COEFFICIENTS: Final = (
         "positive agreement",
         "2a / (2a + b + c)",
         "Cicchetti and Feinstein 1990; Fleiss 1981",
-        "no annotator said present",
+        "no present verdict",
         _JACKKNIFE,
         _RARE,
         form=JsonForm.ESTIMATE,
@@ -743,7 +744,7 @@ _COEFFICIENTS: Final = (
         "negative agreement",
         "2d / (2d + b + c)",
         "Cicchetti and Feinstein 1990; Fleiss 1981",
-        "no annotator said absent",
+        "no absent verdict",
         _JACKKNIFE,
         _RARE,
         form=JsonForm.ESTIMATE,
@@ -755,12 +756,12 @@ _COEFFICIENTS: Final = (
         "cohen_kappa",
         "κ",
         "Cohen's κ",
-        "(p_o − p_e) / (1 − p_e), p_e from the shares of each annotator; of three or more the mean "
-        "over the pairs where it is defined",
+        "(p_o − p_e) / (1 − p_e), p_e from the shares of each annotator; for three or more the "
+        "mean over the pairs for which it is defined",
         "Cohen 1960; Light 1971",
         _NO_VARIANCE,
         _JACKKNIFE,
-        f"{_RARE}; two of three annotators share few traces",
+        f"{_RARE}; a pair shares few traces",
         form=JsonForm.ESTIMATE,
         lowest=-1.0,
         basis=Basis.RARER,
@@ -836,7 +837,7 @@ _REGISTRY: Final = (
         "Krippendorff's α with Jaccard distance",
         "1 − D_o / D_e of the sets of modes of a trace, distance 1 − |A ∩ B| / |A ∪ B|",
         "Krippendorff 2011",
-        "all sets are the same, or fewer than two traces with two whole sets",
+        "all sets are equal, or fewer than two traces with two complete sets",
         _JACKKNIFE,
         "fewer than 3 traces",
         form=JsonForm.ESTIMATE,
@@ -848,7 +849,7 @@ _REGISTRY: Final = (
         "Krippendorff's α with MASI distance",
         "1 − D_o / D_e of the sets of modes of a trace, MASI distance",
         "Passonneau 2006",
-        "all sets are the same, or fewer than two traces with two whole sets",
+        "all sets are equal, or fewer than two traces with two complete sets",
         _JACKKNIFE,
         "fewer than 3 traces",
         form=JsonForm.ESTIMATE,
@@ -858,20 +859,20 @@ _REGISTRY: Final = (
         "missed",
         "missed",
         "failures that no annotator found",
-        "capture and recapture: Chapman's estimate of two finders, Chao's of three and more",
+        "capture-recapture: Chapman's estimator for two finders, Chao's for three or more",
         "Chapman 1951; Chao 1987",
-        "fewer than two finders, or nothing found",
+        "fewer than two finders, or no failure found",
         "Sadinle 2009",
-        "fewer than 5 failures found by two; dependent finders",
+        "fewer than 5 failures found by two or more; dependent finders",
         form=JsonForm.ESTIMATE,
     ),
     Statistic(
         "share_found",
-        "found of all",
-        "share of the failures that was found",
+        "share found",
+        "share of all failures found",
         "found / (found + missed)",
         undefined="as missed",
-        interval="from that of missed",
+        interval="from the interval of missed",
         withheld="as missed",
         form=JsonForm.ESTIMATE,
     ),
@@ -880,7 +881,7 @@ _REGISTRY: Final = (
         "TPR",
         "true positive rate (TPR)",
         "TP / (TP + FN)",
-        undefined="the reference says present nowhere",
+        undefined="no present verdict of the reference",
         interval=_JUDGE_RATE,
         withheld=_FEW,
         form=JsonForm.ESTIMATE,
@@ -890,7 +891,7 @@ _REGISTRY: Final = (
         "TNR",
         "true negative rate (TNR)",
         "TN / (TN + FP)",
-        undefined="the reference says absent nowhere",
+        undefined="no absent verdict of the reference",
         interval=_JUDGE_RATE,
         withheld=_FEW,
         form=JsonForm.ESTIMATE,
@@ -901,7 +902,7 @@ _REGISTRY: Final = (
         "precision",
         "precision",
         "TP / (TP + FP)",
-        undefined="the judge says present nowhere",
+        undefined="no present verdict of the judge",
         interval=_JUDGE_RATE,
         withheld=_FEW,
         form=JsonForm.ESTIMATE,
@@ -911,7 +912,7 @@ _REGISTRY: Final = (
         "F1",
         "F1",
         "2 · TP / (2 · TP + FP + FN)",
-        undefined="neither says present",
+        undefined="no present verdict",
         interval=_JACKKNIFE,
         withheld=_RARE,
         form=JsonForm.ESTIMATE,
@@ -920,8 +921,8 @@ _REGISTRY: Final = (
     Statistic(
         "f1_exact",
         "F1 exact",
-        "F1 of exact places",
-        "2 · pairs / places, one-to-one pairs of equal places",
+        "F1 of exact matches",
+        "2 · pairs / places, with one-to-one pairs of equal places",
         undefined="nothing marked, or no trace compared",
         interval=_JACKKNIFE_OR_BCA,
         withheld="fewer than 3 traces",
@@ -932,8 +933,8 @@ _REGISTRY: Final = (
         "f1_overlap",
         "F1",
         "F1 of places by overlap",
-        "2 · pairs / places, one-to-one pairs of places with an overlap (intersection over union) "
-        "of the condition or more",
+        "2 · pairs / places, with one-to-one pairs of places whose overlap (intersection over "
+        "union) is at least the condition",
         undefined="nothing marked, or no trace compared",
         interval=_JACKKNIFE_OR_BCA,
         withheld="fewer than 3 traces",
@@ -944,36 +945,36 @@ _REGISTRY: Final = (
         "krippendorff_alpha_u",
         "α_U",
         "Krippendorff's α_U",
-        "1 − D_o / D_e of where units are and how long they are",
+        "1 − D_o / D_e of the positions and lengths of units",
         "Krippendorff 1995, 2004",
-        "nothing marked, or everything by all",
+        "nothing marked, or everything marked by all",
         _JACKKNIFE_OR_BCA,
-        "fewer than 20 traces; places of two meet in fewer than 3 traces",
+        "fewer than 20 traces; places of two annotators overlap in fewer than 3 traces",
         form=JsonForm.ESTIMATE,
         lowest=-1.0,
     ),
     Statistic(
-        "places_left_out", "left out", "places left out",
-        "places on which the other side has said nothing", key="left_out",
+        "places_left_out", "excluded", "excluded places",
+        "places that the other annotator has not read or judged", key="left_out",
     ),
     Statistic(
         "prevalence",
         "present",
-        "share of present",
-        "verdicts present / verdicts on the units compared",
-        undefined="no verdict on a unit compared",
+        "share of present verdicts",
+        "present verdicts / verdicts on the units compared",
+        undefined="no verdict on the units compared",
     ),
     Statistic(
         "few_shared_by_pair",
         "traces",
         "traces of a pair",
-        "traces in which both of a pair rated a unit, where two share few of the traces",
+        "traces in which both rated a unit, if any pair shares few traces",
     ),
     Statistic(
         "more_traces",
         "more",
-        "traces for half the interval of κ",
-        "3n: an interval shrinks with the square root of the traces",
+        "further traces that halve the interval of κ",
+        "3n, as an interval shrinks with the square root of the number of traces",
         undefined="κ or its interval is undefined",
         form=JsonForm.NUMBER_OR_REASON,
     ),
@@ -981,20 +982,20 @@ _REGISTRY: Final = (
         "odds_ratio",
         "odds",
         "odds ratio",
-        "Mantel and Haenszel's odds ratio of two finders among what a third found",
+        "Mantel-Haenszel odds ratio of two finders for failures that a third found",
         "Mantel and Haenszel 1959",
-        "the finders differ in nothing",
+        "the two finders never differ",
     ),
     Statistic(
         "p_value", "p", "p-value", "two-sided probability under independence",
         undefined="nothing to test",
     ),
     Statistic(
-        "p_adjusted", "p", "adjusted p-value", "p-value corrected over the comparisons",
+        "p_adjusted", "p", "adjusted p-value", "p-value adjusted over the comparisons",
         "Benjamini and Hochberg 1995", "nothing to test",
     ),
     Statistic(
-        "with_suggestions", "suggested", "units left out",
+        "with_suggestions", "suggested", "excluded units",
         "units in which suggestions of a judge were on screen",
     ),
 )  # fmt: skip
@@ -1002,51 +1003,51 @@ _REGISTRY: Final = (
 _SIGNATURES: Final = (
     Statistic(
         "rate", "share", "share of traces",
-        "the traces that show it / the traces judged on it, weighted where traces were drawn with "
-        "different chances", undefined="no trace was judged on it", interval="Wilson 1927",
-        withheld="over 2 % of the verdicts are unresolved", form=JsonForm.RATE,
+        "traces with the mode / traces with a verdict on it, weighted if traces were drawn with "
+        "unequal probabilities", undefined="no trace has a verdict", interval="Wilson 1927",
+        withheld="more than 2 % of the verdicts are unresolved", form=JsonForm.RATE,
     ),
     Statistic(
         "more_labels", "for ± 3", "further traces for ± 3 points",
-        "the traces that bring Wilson's interval to 3 points on either side",
+        "traces needed for a Wilson interval of ± 3 points",
         undefined="no interval",
     ),
     Statistic(
-        "difference", "points", "difference of two shares", "the first share less the second",
-        undefined="a side has no trace judged on the mode",
+        "difference", "points", "difference of two shares", "first share minus second share",
+        undefined="a group has no trace with a verdict on the mode",
         interval="Newcombe 1998; paired: Newcombe 1998; over strata: Miettinen and Nurminen 1985",
-        withheld="a side has fewer than 5 traces; fewer than 5 show the mode or do not",
+        withheld="a group has fewer than 5 traces; fewer than 5 have the mode, or lack it",
         lowest=-1.0,
     ),
     Statistic(
         "risk_ratio", "ratio", "risk ratio",
-        "the first share / the second; over strata Mantel and Haenszel's",
-        "Katz 1978; Greenland and Robins 1985", "the mode shows in no trace of the second side",
-        "logarithm of the ratio", "as the difference; the mode shows in no trace of the first side",
+        "first share / second share; over strata Mantel and Haenszel's",
+        "Katz 1978; Greenland and Robins 1985", "no trace of the second group has the mode",
+        "logarithm of the ratio", "as the difference; no trace of the first group has the mode",
     ),
     Statistic(
         "mean_score", "score", "mean score", "mean of the traces' scores", undefined="no scores"
     ),
     Statistic(
         "modes_per_failed_trace", "modes", "modes per failed trace",
-        "sum over the modes of the share of failed traces that show it",
-        undefined="no failed trace was judged", interval="percentiles of resampled traces",
-        withheld="over 2 % of the verdicts are unresolved",
+        "sum over the modes of the share of failed traces with the mode",
+        undefined="no failed trace has a verdict", interval="percentile bootstrap over traces",
+        withheld="more than 2 % of the verdicts are unresolved",
     ),
     Statistic(
-        "share", "share", "share of what shows", "a category's part of all modes that show",
-        undefined="no mode shows",
+        "share", "share", "share of the modes found", "modes of the category found / modes found",
+        undefined="no mode found",
     ),
     Statistic(
         "jaccard", "of either", "Jaccard", "traces with both / with either", "Jaccard 1901",
     ),
     Statistic(
         "phi", "φ", "correlation φ", "correlation of two modes", "Pearson 1900",
-        "a mode shows in every trace", lowest=-1.0,
+        "a mode is in every trace", lowest=-1.0,
     ),
     Statistic(
         "position", "median", "position in the run",
-        "median of the index of a span / spans of the run", undefined="no place is known",
+        "median of span index / number of spans", undefined="no place is known",
         interval="quartiles", withheld="as undefined",
     ),
     Statistic(
@@ -1056,90 +1057,90 @@ _SIGNATURES: Final = (
         withheld="as undefined",
     ),
     Statistic(
-        "spans_after_onset", "spans", "spans after its onset",
+        "spans_after_onset", "spans", "spans after the start of a fatal failure",
         "median of the spans from the first span of the first fatal failure",
         undefined="no place is known", interval="quartiles",
         withheld="as undefined",
     ),
     Statistic(
-        "share_after", "of the run", "share of the run after it",
-        "median of the spans after the failure / spans of the run",
+        "share_after", "of the run", "share of the run after a fatal failure",
+        "median of spans after the failure / number of spans",
         undefined="no place is known", interval="quartiles",
         withheld="as undefined",
     ),
     Statistic(
-        "used_share_after", "share after", "share after", "used after / used in all",
-        undefined="nothing was used",
+        "used_share_after", "share after", "share of the cost after", "cost after / total cost",
+        undefined="no cost",
     ),
     Statistic(
         "task_share", "share", "share of runs", "mean over tasks of the share of their runs",
-        "pass@1: Chen and others 2021", "no run was judged on it",
-        "Wilson 1927 for as many cases as have the variance between tasks (Korn and Graubard "
-        "1998), with Student's t", "fewer than 5 tasks; unresolved verdicts over 2 %",
+        "pass@1: Chen and others 2021", "no run has a verdict",
+        "Wilson 1927 with an effective sample size from the variance between tasks (Korn and "
+        "Graubard 1998) and Student's t", "fewer than 5 tasks; more than 2 % unresolved verdicts",
         form=JsonForm.ESTIMATE, key="rate",
     ),
     Statistic(
         "task_mean", "mean", "mean of runs", "mean over tasks of the mean of their runs",
-        undefined="no run has it", interval="Student's t over tasks",
+        undefined="no run has a value", interval="Student's t over tasks",
         withheld="fewer than 5 tasks", form=JsonForm.ESTIMATE, key="mean",
     ),
     Statistic(
         "arm_difference", "difference", "difference from the baseline",
-        "mean over the shared tasks of the arm less the baseline",
-        undefined="a side has no run with it",
+        "mean over the shared tasks of arm minus baseline",
+        undefined="an arm has no run with a value",
         interval="Student's t over the differences of tasks",
-        withheld="fewer than 5 tasks; a share that fewer than 5 tasks have in a run, or lack; "
-        "the same difference in all tasks; unresolved verdicts over 2 %",
+        withheld="fewer than 5 tasks; fewer than 5 tasks with the mode in a run, or without; "
+        "the same difference in all tasks; more than 2 % unresolved verdicts",
         lowest=-1.0, form=JsonForm.ESTIMATE, key="difference",
     ),
     Statistic(
-        "flip_p", "p", "p-value", "Fisher's randomisation test: the signs of the differences of "
-        "whole tasks flipped, or tasks exchanged between arms that share none",
-        "Fisher 1935", "a side has no run with it", key="difference.p",
+        "flip_p", "p", "p-value", "Fisher's randomisation test over tasks: flips the signs of "
+        "differences, or exchanges tasks between arms that share none",
+        "Fisher 1935", "an arm has no run with a value", key="difference.p",
     ),
     Statistic(
         "flip_p_adjusted", "p adj", "adjusted p-value", "p-value adjusted over the tested modes "
-        "and the arms, so that any false finding has a chance of at most 5 %", "Holm 1979",
-        "a side has no run with it", key="difference.p_adjusted",
+        "and arms, which keeps the chance of any false finding at or below 5 %", "Holm 1979",
+        "an arm has no run with a value", key="difference.p_adjusted",
     ),
     Statistic(
-        "pass_k", "pass^k", "pass^k", "mean over tasks of C(c, k) / C(n, k), c successes of n runs",
-        "Yao and others 2024, arXiv 2406.12045", "no task has so many runs",
+        "pass_k", "pass^k", "pass^k", "mean over tasks of C(c, k) / C(n, k), c successes in n runs",
+        "Yao and others 2024, arXiv 2406.12045", "no task has k runs",
         "as the share of runs", "fewer than 5 tasks", form=JsonForm.ESTIMATE,
     ),
     Statistic(
-        "power", "power", "power", "share of simulated experiments that see the change",
-        undefined="the rate cannot change so far", form=JsonForm.NUMBER_OR_REASONS,
+        "power", "power", "power", "share of simulated experiments that detect the change",
+        undefined="the rate cannot change that much", form=JsonForm.NUMBER_OR_REASONS,
     ),
     Statistic(
-        "detectable", "seen", "least change seen", "the least change with a power of 80 %",
-        undefined="no change would be seen so often", form=JsonForm.NUMBER_OR_REASONS,
+        "detectable", "detectable", "smallest detectable change", "smallest change with 80 % power",
+        undefined="no change has 80 % power", form=JsonForm.NUMBER_OR_REASONS,
     ),
     Statistic(
-        "tasks_needed", "tasks", "tasks needed", "the fewest tasks with a power of 80 %",
+        "tasks_needed", "tasks", "tasks needed", "fewest tasks with 80 % power",
         undefined="over 5,000 tasks", form=JsonForm.NUMBER_OR_REASONS,
     ),
     Statistic(
-        "slope", "slope", "slope", "slope of the shares over the scores, by least squares",
-        undefined="fewer than two groups were judged", lowest=-1.0,
+        "slope", "slope", "slope", "least-squares slope of the shares over the scores",
+        undefined="fewer than two groups have verdicts", lowest=-1.0,
     ),
     Statistic(
         "z", "z", "z", "test for a trend", "Cochran 1954; Armitage 1955",
-        "all traces show it, or none", lowest=-1.0,
+        "all traces have the mode, or none", lowest=-1.0,
     ),
 )  # fmt: skip
 
-_NO_TRACE: Final = "no trace to divide by"
+_NO_TRACE: Final = "no trace"
 
 _JUDGE: Final = (
     Statistic(
         "mcnemar_p", "McNemar", "McNemar's p",
-        "exact two-sided test of FP against FN: one side says present more often",
+        "exact two-sided test of FP against FN",
         "McNemar 1947", "no unit compared",
     ),
     Statistic(
-        "mcnemar_p_adjusted", "McNemar", "McNemar's p, corrected over the modes",
-        "mcnemar_p corrected over the modes", "Benjamini and Hochberg 1995", "no unit compared",
+        "mcnemar_p_adjusted", "McNemar", "McNemar's p, adjusted over the modes",
+        "mcnemar_p adjusted over the modes", "Benjamini and Hochberg 1995", "no unit compared",
     ),
     Statistic(
         "mean_confidence", "mean", "mean confidence", "mean of the findings' confidences",
@@ -1147,56 +1148,59 @@ _JUDGE: Final = (
     ),
     Statistic(
         "expected_calibration_error", "ECE", "expected calibration error",
-        "mean of |mean confidence − share right| over ten bins, weighted by findings",
+        "mean of |mean confidence − share correct| over ten bins, weighted by findings",
         "Naeini et al. 2015", "no finding has a confidence", form=JsonForm.ESTIMATE,
     ),
     Statistic(
-        "without_order", "no order", "labels of unknown order",
-        "labels that count as wrong because the order of the spans is unknown",
+        "without_order", "no order", "labels in an unknown order",
+        "labels that count as incorrect because the order of the spans is unknown",
     ),
     Statistic(
-        "corrected", "corrected", "corrected for its errors",
+        "corrected", "corrected", "corrected for the errors of the judge",
         "(apparent + TNR − 1) / (TPR + TNR − 1)", "Rogan and Gladen 1978",
-        "TPR or TNR is unknown, or TPR + TNR ≤ 1; no trace that only the judge has judged",
+        "TPR or TNR is unknown, or TPR + TNR ≤ 1; no trace that only the judge has labelled",
         "Lang and Reiczigel 2014", "fewer than 30 labelled traces; unresolved verdicts",
         form=JsonForm.ESTIMATE,
     ),
     Statistic(
-        "weighted", "weighted", "weighted by chances", "whether traces were drawn with own chances",
+        "weighted", "weighted", "weighted", "whether traces were drawn with unequal probabilities",
         form=JsonForm.FLAG,
     ),
     Statistic(
-        "people", "people alone", "people call present", "labelled present / n_labelled",
+        "people", "people alone", "estimate from people alone", "labelled present / n_labelled",
         undefined=_NO_TRACE, interval="Wilson 1927", withheld="unresolved verdicts",
         form=JsonForm.ESTIMATE,
     ),
     Statistic(
-        "these", "of these", "of these traces alone", "labelled present / n_labelled",
-        undefined="as powered", interval="of a sample of a known number of traces",
+        "these", "these traces", "prevalence in these traces only", "labelled present / n_labelled",
+        undefined="as powered", interval="of a sample from a finite population",
         withheld="fewer than 20 labelled traces; unresolved verdicts", form=JsonForm.ESTIMATE,
     ),
     Statistic(
-        "powered", "with the judge", "prediction-powered", "λ f̄ + mean(y − λ f)",
+        "powered", "with the judge", "prediction-powered estimate", "λ f̄ + mean(y − λ f)",
         "Angelopoulos, Duchi and Zrnic 2023", "fewer than 2 labelled traces, or all labelled",
-        "Wilson for the effective number of traces (Korn and Graubard 1998)",
+        "Wilson with an effective sample size (Korn and Graubard 1998)",
         "fewer than 100 labelled traces; unresolved verdicts", form=JsonForm.ESTIMATE,
     ),
     Statistic(
-        "judge_weight", "λ", "weight of the judge's verdicts", "the λ of the least variance",
+        "judge_weight", "λ", "weight of the judge's verdicts", "λ with the least variance",
         "Angelopoulos, Duchi and Zrnic 2023", "as powered",
     ),
     *(
         Statistic(
-            name, title, label, formula, undefined="no unit, or all verdicts are the same",
-            interval="percentiles of resampled traces", withheld="fewer than 50 traces",
+            name, title, label, formula, undefined="no unit, or all verdicts are equal",
+            interval="percentile bootstrap over traces", withheld="fewer than 50 traces",
             form=JsonForm.ESTIMATE,
         )
         for name, title, label, formula in (
-            ("present_rate", "present", "share of present", "present / (present + absent)"),
+            (
+                "present_rate", "present", "share of present verdicts",
+                "present / (present + absent)",
+            ),
             ("labels_per_pass", "labels", "labels per trace", "labels / passes"),
             (
                 "agreement_with_judge", "raw", "raw agreement with the judge",
-                "units with the judge's verdict / units",
+                "units with the verdict of the judge / units",
             ),
             ("kappa_with_judge", "κ", "κ with the judge", "Cohen's κ of annotator and judge"),
         )
@@ -1208,19 +1212,19 @@ _JUDGE: Final = (
         )
         for name, title, label, formula, undefined in (
             (
-                "right", "right", "share of right findings",
+                "right", "correct", "share of correct findings",
                 "findings that the reference calls present / findings", "no finding",
             ),
             (
-                "accepted", "as it stands", "share accepted as it stands",
+                "accepted", "unchanged", "share accepted unchanged",
                 "accept / answers", "no answer",
             ),
             (
-                "taken", "taken", "share accepted or edited",
+                "taken", "used", "share accepted or edited",
                 "(accept + edit) / answers", "no answer",
             ),
             (
-                "right_place", "right place", "share of labels in a right place",
+                "right_place", "correct place", "share of labels in a correct place",
                 "labels that overlap a place of the reference / labels", "no place to compare",
             ),
             (
@@ -1228,8 +1232,8 @@ _JUDGE: Final = (
                 "places of the reference that a label overlaps / places", "no place to compare",
             ),
             (
-                "apparent", "the judge says", "called present",
-                "traces called present / n_unlabelled", "no trace that only the judge has judged",
+                "apparent", "uncorrected", "share of present verdicts of the judge",
+                "traces called present / n_unlabelled", "no trace that only the judge has labelled",
             ),
         )
     ),
@@ -1251,99 +1255,99 @@ def _count_statistics(table: str) -> tuple[Statistic, ...]:
 
 
 _COUNTS: Final = _count_statistics("""
-    compared | traces | traces compared | traces on which two can be compared
-    not_at_hand | missing | traces left out | traces of which no spans are known
+    compared | traces | traces compared | traces with two annotators whose places can be compared
+    not_at_hand | missing | excluded traces | traces without a known order of spans
     spans | spans | spans | spans that two annotators or more have read
-    spans_left_out | left out | spans left out | spans that no two have read
+    spans_left_out | excluded | excluded spans | spans that fewer than two annotators have read
     positions | spans | spans | spans that all annotators have read
-    places | places | places | places that were marked
-    no_places | no place | units without a place | called present, but not where
-    reading_recorded | reading recorded | traces | traces with a record of what was read
+    places | places | places | marked places
+    no_places | no place | units without a place | present verdicts without a place
+    reading_recorded | reading recorded | traces | traces with a record of the spans read
     whole_trace | on whole traces | labels | labels on a whole trace
-    not_found | not found | labels | labels on spans that are not there
+    not_found | not found | labels | labels on spans that the trace lacks
     n | n | units compared | units (traces, or traces × modes) with two verdicts
     n_complete | complete | complete units | units that all annotators rated
-    prevalence_n | n | verdicts | an annotator's verdicts on the units compared
-    unsure | unsure | unsure verdicts | verdicts unsure in finished traces
-    modes_defined | modes | modes | modes in which a statistic is defined
-    units | units | units | units (traces × modes) that a mean or table is over
+    prevalence_n | n | verdicts | verdicts of an annotator on the units compared
+    unsure | unsure | unsure verdicts | unsure verdicts in finished traces
+    modes_defined | modes | modes | modes for which a statistic is defined
+    units | units | units | units (traces × modes) in a mean or table
     finished_by_all | by all | traces | traces that all annotators finished
-    finished_by_two | by two | traces | traces that two annotators finished
-    traces | traces | traces | traces that two annotators finished
+    finished_by_two | by two | traces | traces that two annotators or more finished
+    traces | traces | traces | traces that two annotators or more finished
     n_traces | traces | retested traces | traces that were labelled again
     distinct | blocks | blocks | different blocks of verdicts (annotators × modes)
     width | width | width of the interval of κ | high − low
     found | found | failures found | units that a finder called present
-    found_once | by one | found by one | failures that one finder alone found
-    found_twice | by two | found by two | failures that just two finders found
-    settled_absent | absent | units left out | units adjudicated as absent
-    examples_left_out | examples | traces left out | traces in the prompt of a judge
-    unfinished | unfinished | traces left out | traces begun and not finished
-    examples | examples | traces left out | traces in the prompt of a judge
-    alone | alone | traces left out | traces that one annotator alone finished
-    open | open | units left out | modes left open in finished traces
-    not_in_study | outside | traces left out | traces of people outside the study
-    open_codes | open codes | labels left out | labels of none of the modes
-    unresolved | unresolved | unresolved verdicts | verdicts in dispute
-    strata | models | models with both outcomes | strata with traces on either side
-    unknown_model | unknown | traces of unknown model | traces in no stratum
-    modes_judged | modes | modes judged | modes judged on any failed trace
-    traces_with_modes | traces | traces by modes | traces that show so many modes
-    shape | traces | traces by shape | failed traces by how many modes they show
-    shown | shown | modes shown | a category's modes in traces, each trace once
+    found_once | by one | found by one | failures that exactly one finder found
+    found_twice | by two | found by two | failures that exactly two finders found
+    settled_absent | absent | excluded units | units adjudicated as absent
+    examples_left_out | examples | excluded traces | traces in the prompt of a judge
+    unfinished | unfinished | excluded traces | traces begun but not finished
+    examples | examples | excluded traces | traces in the prompt of a judge
+    alone | alone | excluded traces | traces that only one annotator finished
+    open | open | excluded units | modes left open in finished traces
+    not_in_study | outside | excluded traces | traces of people outside the study
+    open_codes | open codes | excluded labels | labels that name no mode
+    unresolved | unresolved | unresolved verdicts | verdicts on which annotators disagree
+    strata | models | models with both outcomes | strata with failed and successful traces
+    unknown_model | unknown | traces of an unknown model | traces in no stratum
+    modes_judged | modes | modes judged | modes with a verdict on any failed trace
+    traces_with_modes | traces | traces by modes | traces by number of modes
+    shape | traces | traces by shape | failed traces by class of their number of modes
+    shown | shown | modes found | modes of the category found, each once per trace
     both | both | both | units that have both
-    only_first | only first | the first alone | units that the first alone has
-    only_second | only second | the second alone | units the second alone has
+    only_first | only first | only the first | units that have only the first
+    only_second | only second | only the second | units that have only the second
     neither | neither | neither | units that have neither
-    showing | of | traces with a failure | traces that show any mode
-    uncounted | uncounted | traces not counted | traces whose spans are unknown
-    tied | tied | ties | traces in which several modes set on at the first span
+    showing | of | traces with a failure | traces with any mode
+    uncounted | uncounted | traces not counted | traces with an unknown number of spans
+    tied | tied | ties | traces in which several modes occur first, at the same span
     position_mean | mean | mean position | mean of the positions
     position_tenth | traces | traces by tenth | traces by the tenth of the run
-    sets_on | traces | order of two modes | traces by which mode sets on first
-    transitions | traces | steps | traces in which one mode sets on next
-    chains | traces | chains | traces in which modes set on in just this order
-    spans_after_mean | mean | mean of the spans after it | mean of the same
-    spans_after_onset_mean | mean | mean of the same | mean of the same
-    share_after_mean | mean | mean of the same | mean of the same
-    with_fatal | fatal | traces with a fatal failure | failed traces with one
-    at_hand | at hand | traces at hand | traces whose files could be read
-    used_total | all | used in all | what the traces used up
-    used_without_fatal | without | used without | used by traces without any
-    used_before_first_fatal | before | used before | used before the failure
-    used_after | after | used after | used from its first span on
+    sets_on | traces | order of two modes | traces by which mode first occurs earlier
+    transitions | traces | steps | traces in which one mode is the next to occur after another
+    chains | traces | chains | traces in which modes first occur in exactly this order
+    spans_after_mean | mean | mean spans after a fatal failure | mean of spans_after
+    spans_after_onset_mean | mean | mean spans after its start | mean of spans_after_onset
+    share_after_mean | mean | mean share after a fatal failure | mean of share_after
+    with_fatal | fatal | traces with a fatal failure | failed traces with a fatal failure
+    at_hand | at hand | traces available | traces whose files could be read
+    used_total | all | total cost | cost of the traces
+    used_without_fatal | without | cost without failure | cost of traces without a fatal failure
+    used_before_first_fatal | before | cost before | cost before the first fatal failure
+    used_after | after | cost after | cost from the first span of the failure on
     tasks | tasks | tasks | different tasks of the runs
-    shared_tasks | shared | shared tasks | tasks that the baseline has run as well
-    runs | runs | runs | runs of known tasks
-    no_task | no task | traces left out | traces that name no task | left_out.no_task
-    no_group | left out | traces left out | traces of no group of the order
-    judged | judged | traces judged | traces that the judge has judged
-    unlabelled | unlabelled | traces without labels | traces that only the judge has judged
+    shared_tasks | shared | shared tasks | tasks that the baseline has also run
+    runs | runs | runs | runs with a known task
+    no_task | no task | excluded traces | traces that name no task | left_out.no_task
+    no_group | excluded | excluded traces | traces in no group of the trend
+    judged | judged | traces judged | traces that the judge has labelled
+    unlabelled | unlabelled | traces without labels | traces that only the judge has labelled
     true_positives | TP | true positives | both say present
     false_positives | FP | false positives | only the judge says present
     false_negatives | FN | false negatives | only the reference says present
     true_negatives | TN | true negatives | both say absent
-    judge_seen | seen | units left out | reference verdicts made with a judge on screen
-    unsure_judge | unsure | units left out | the judge is unsure
-    unsure_reference | unsure | units left out | the reference is unsure
+    judge_seen | seen | excluded units | reference verdicts given with suggestions on screen
+    unsure_judge | unsure | excluded units | the judge is unsure
+    unsure_reference | unsure | excluded units | the reference is unsure
     without_confidence | without | without a confidence | suggestions without a confidence
     accept | accepted | accepted | suggestions accepted unchanged
     edit | edited | edited | suggestions accepted with an edit
     reject | rejected | rejected | suggestions rejected
-    merged_places | merged | merged places | places that cover those of several annotators
-    n_unlabelled | n | traces with its verdict | traces that only it has judged
-    n_unsure | unsure | traces left out | traces of which the judge is unsure
-    n_positives | P | labelled present | units that the reference calls present
-    n_negatives | N | labelled absent | units that the reference calls absent
-    n_labelled | labelled | traces with people's verdict | traces with a reference verdict
+    merged_places | merged | merged places | places that merge those of several annotators
+    n_unlabelled | n | traces of the judge alone | traces that only the judge has labelled
+    n_unsure | unsure | excluded traces | traces on which the judge is unsure
+    n_positives | P | positives | units that the reference calls present
+    n_negatives | N | negatives | units that the reference calls absent
+    n_labelled | labelled | traces labelled by people | traces with a reference verdict
     passes | passes | passes | passes of annotators who have both kinds
     on_screen | on screen | passes | passes in which suggestions were on screen
-    not_judged | not judged | passes left out | passes on traces not judged
-    both_right | both | both right | both judges say what the reference says
-    only_first_right | only 1 | only the first is right | the first judge alone
-    only_second_right | only 2 | only the second is right | the second judge alone
-    neither_right | neither | neither is right | neither judge
-    judged_by_one | left out | units left out | units that only one of two judges has | left_out
+    not_judged | not judged | excluded passes | passes on traces that the judge has not labelled
+    both_right | both | both correct | units on which both judges agree with the reference
+    only_first_right | only 1 | only the first is correct | units on which only judge 1 agrees
+    only_second_right | only 2 | only the second is correct | units on which only judge 2 agrees
+    neither_right | neither | neither is correct | units on which neither judge agrees
+    judged_by_one | excluded | excluded units | units with a verdict of one judge only | left_out
 """)
 """Numbers without an interval that are defined everywhere."""
 

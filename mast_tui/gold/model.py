@@ -292,17 +292,14 @@ def gold_words(mix: GoldMixJson) -> str:
     counts = {name: count for name, count in mix["sources"].items() if count}
     parts = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no verdict"
     if mix["merged"]:
-        parts += f"; {mix['merged']} places joined from different ones"
+        parts += f"; {mix['merged']} places merged from several annotators"
     outsiders = ", ".join(f"{name} {count}" for name, count in mix["not_in_study"].items())
     if outsiders:
-        parts += f"; not counted, as not in the study: {outsiders} traces"
+        parts += f"; excluded, not in the study: {outsiders} traces"
     if is_gold(mix) or not counts:
         restriction = ", settled verdicts only" if mix["settled_only"] else ""
         return f"gold{restriction} (verdicts: {parts})"
     people = mix["annotators"]
     if len(people) == 1:
-        return f"{people[0]}'s alone, so not gold (verdicts: {parts})"
-    return (
-        f"those of {', '.join(people)}, each verdict one person's alone, so not gold "
-        f"(verdicts: {parts})"
-    )
+        return f"{people[0]}, one person, no gold (verdicts: {parts})"
+    return f"{', '.join(people)}, one person per verdict, no gold (verdicts: {parts})"

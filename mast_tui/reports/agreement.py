@@ -61,8 +61,8 @@ The one that keeps most leads: names of modes are cut for its interval and for n
 """
 
 _OF_PAIRS: Final = {
-    "cohen_kappa": ("Mean κ rests only on the pairs for which it is defined", "n_of_pairs"),
-    "fleiss_kappa": ("Fleiss' κ rests only on what all of them judged", "n_complete"),
+    "cohen_kappa": ("Mean κ covers only the pairs for which κ is defined", "n_of_pairs"),
+    "fleiss_kappa": ("Fleiss' κ covers only units with verdicts by all", "n_complete"),
 }
 """The coefficients that few shared traces lower or make undefined: last if pairs rotate.
 
@@ -84,25 +84,25 @@ MOST_NAMED: Final = 12
 _PASSES: Final = {"1": "first pass", "last": "last pass"}
 
 _UNDEFINED: Final = {
-    "no_variance": "all verdicts are the same, so that nothing can be told from chance",
-    "no_overlap": "no trace has a verdict on it by two people",
-    "single_trace": "one trace tells nothing of chance",
-    "single_rater": "only one person has given verdicts",
+    "no_variance": "all verdicts are equal, so agreement cannot be distinguished from chance",
+    "no_overlap": "no trace has verdicts by two annotators",
+    "single_trace": "chance agreement cannot be estimated from a single trace",
+    "single_rater": "only one annotator gave verdicts",
 }
 _NO_VARIANCE: Final = {
-    "positive agreement": "no one said present",
-    "negative agreement": "no one said absent",
+    "positive agreement": "no annotator gave the verdict present",
+    "negative agreement": "no annotator gave the verdict absent",
 }
 
 _N: Final = Column("n", "n", Kind.COUNT, "compared (n)", keeps=97)
-_N_POOLED: Final = Note("n: traces × modes in which two or more have a verdict.", "n")
-_PRESENT: Final = Column("prevalence", "present", Kind.TEXT, "share of present", keeps=40)
+_N_POOLED: Final = Note("n: traces × modes with verdicts by two or more annotators.", "n")
+_PRESENT: Final = Column("prevalence", "present", Kind.TEXT, "share of present verdicts", keeps=40)
 _MISSED: Final = columns("""
-    n           | looked at    | count | traces × modes looked at by two or more | 90
-    found       | found        | count | called present by one or more           | 95
-    found_once  | by one       | count | found by one alone                      | 60
-    missed      | missed       | text  | found by no one, estimated              | 99
-    share_found | found of all | share | share found, estimated                  | 98
+    n           | n           | count | traces × modes with verdicts by two or more | 90
+    found       | found       | count | failures found by one or more               | 95
+    found_once  | by one      | count | failures found by exactly one               | 60
+    missed      | missed      | text  | failures missed by all, estimated           | 99
+    share_found | share found | share | share of all failures found, estimated      | 98
 """)
 
 
@@ -144,7 +144,7 @@ def agreement_report(
     return Report(
         "agreement",
         "Agreement",
-        f"{_annotators_text(agreement)} on {agreement.taxonomy}, {_pass_text(agreement)}: "
+        f"{_annotators_text(agreement)}; {agreement.taxonomy}, {_pass_text(agreement)}; "
         f"{traces_compared(agreement)}."
         if agreement.annotators
         else f"No one has finished a trace under {agreement.taxonomy}.",
@@ -172,31 +172,28 @@ def _methods_sentences(agreement: Agreement) -> Iterator[str]:
     index = agreement.index
     annotator_count = len(agreement.annotators)
     pooled = index.table("pooled")
-    finisher_words = "both" if annotator_count == 2 else "two or more"
+    shared_count = _shared_trace_count(agreement)
     yield (
         f"{annotator_count} annotators labelled traces with "
         f"{counted(len(agreement.modes), 'failure mode')} of the taxonomy {agreement.taxonomy}; "
-        f"{finisher_words} of them finished "
-        f"{counted(_shared_trace_count(agreement), 'trace')}."
+        f"{counted(shared_count, 'trace')} {'was' if shared_count == 1 else 'were'} finished by "
+        f"{'both' if annotator_count == 2 else 'two or more annotators'}."
     )
-    if agreement.pass_label == "1":
-        yield "Verdicts are those of each annotator's first pass."
-    else:
-        yield "Verdicts are those of each annotator's last pass."
+    yield f"The analysis uses each annotator's {_pass_text(agreement)}."
     left_out = index.table("left_out")
     missing_counts = [
         f"{sum(int(n or 0) for n in left_out.values(statistic).values()):,} {description}"
-        for statistic, description in (("unsure", "'unsure'"), ("open", "left open"))
+        for statistic, description in (("unsure", "'unsure'"), ("open", "open"))
     ]
     yield (
-        f"The unit is trace × mode, present or absent ({counted(pooled.count('n'), 'unit')} with "
-        f"two verdicts or more); verdicts that are missing ({' and '.join(missing_counts)}) were "
-        "left out."
+        "The unit of analysis is trace × mode, with the verdicts present and absent "
+        f"({counted(pooled.count('n'), 'unit')} with at least two verdicts). Missing "
+        f"verdicts ({' and '.join(missing_counts)}) were excluded."
     )
     columns = _TableMaker.from_agreement(agreement).columns
     yield (
-        f"Agreement is given as {joined_names([_name_with_source(column) for column in columns])}, "
-        "by mode, as the mean over modes and over all units together."
+        "Agreement is reported per mode, as the mean over modes, and pooled over all units, as "
+        f"{joined_names([_name_with_source(column) for column in columns])}."
     )
     figure_texts = [
         f"{column.name} {_number_text(pooled[column.key])}"
@@ -204,7 +201,7 @@ def _methods_sentences(agreement: Agreement) -> Iterator[str]:
         if pooled.value(column.key) is not None
     ]
     if figure_texts:
-        yield f"Over all units these are: {'; '.join(figure_texts)}."
+        yield f"Pooled over all units: {'; '.join(figure_texts)}."
     yield _intervals_sentence(agreement)
     yield from _undefined_kappa_sentences(agreement)
     spans = agreement.spans
@@ -212,16 +209,16 @@ def _methods_sentences(agreement: Agreement) -> Iterator[str]:
         naming = spans.index.table("spans_naming")
         alpha_u = spans.index.table("spans")["krippendorff_alpha_u"]
         yield (
-            f"On {counted(naming.count('places'), 'marked place')} in "
-            f"{counted(spans.compared, 'trace')}, F1 of finding and naming a place is "
-            f"{_number_text(naming['f1_exact'])} exactly and "
-            f"{_number_text(naming.find('f1_overlap', '0.5'))} at an overlap of a half; "
+            f"For {counted(naming.count('places'), 'marked place')} in "
+            f"{counted(spans.compared, 'trace')}, F1 of places with the same mode is "
+            f"{_number_text(naming['f1_exact'])} for exact matches and "
+            f"{_number_text(naming.find('f1_overlap', '0.5'))} for an overlap of at least 0.5; "
             f"Krippendorff's α_U (1995, 2004) is {_number_text(alpha_u)}."
         )
     if agreement.identical_blocks:
         copied_count = sum(len(block.traces) for block in agreement.identical_blocks)
         copied_text = counted(copied_count, "trace")
-        yield f"{copied_text} share identical blocks of verdicts and are included."
+        yield f"{copied_text} with identical blocks of verdicts are included."
     yield f"Figures were computed with mast-tui {__version__}."
 
 
@@ -242,13 +239,13 @@ def _intervals_sentence(agreement: Agreement) -> str:
         return "No intervals were computed."
     if _shared_trace_count(agreement) < MANY:
         return (
-            "In brackets are 95 % intervals by the jackknife (Tukey 1958), in which each trace is "
-            "left out in turn with all of its modes, and Wilson's formula for as many cases as "
-            "have that variance (Korn and Graubard 1998)."
+            "Brackets contain 95 % confidence intervals: Wilson's interval with an effective "
+            "sample size (Korn and Graubard 1998) from the variance of the jackknife (Tukey 1958), "
+            "which removes each trace with all of its modes."
         )
     return (
-        "In brackets are 95 % intervals, the percentiles (Efron 1979) of "
-        f"{rounds:,} resamples of whole traces (seed {agreement.bootstrap['seed']})."
+        "Brackets contain 95 % confidence intervals from the percentile bootstrap (Efron 1979) "
+        f"over whole traces ({rounds:,} resamples, seed {agreement.bootstrap['seed']})."
     )
 
 
@@ -300,15 +297,15 @@ def missed_table(agreement: Agreement) -> Table | None:
         for slug, code, name in agreement.modes
         if tables_by_code[code].count("found")
     ]
-    estimator = "Chao's estimate" if len(agreement.finders) > 2 else "Chapman's estimate"
+    estimator = "Chao's estimator" if len(agreement.finders) > 2 else "Chapman's estimator"
     return Table(
         "missed",
-        "How many did we all miss?",
+        "Estimated failures that all annotators missed",
         (CODE, MODE, *_MISSED),
         (tuple(rows), (_missed_row("pooled", {"name": "pooled"}, pooled),)),
-        "Failures that no one found, by capture and recapture of "
-        f"{joined_names(agreement.finders)} ({estimator}; intervals after Sadinle 2009). "
-        f"{_annotators_text(agreement)}, {_pass_text(agreement)}.",
+        f"Capture-recapture estimate ({estimator}; intervals: Sadinle 2009) of the failures that "
+        f"{joined_names(agreement.finders)} all missed, from the {_pass_text(agreement)} of "
+        f"{_annotators_text(agreement)}.",
         (*_missed_notes(agreement), *withheld_notes(*tables_by_code.values(), pooled)),
     )
 
@@ -321,8 +318,9 @@ def _missed_unknown_note(agreement: Agreement) -> Iterator[Note]:
         return
     assisted_names = joined_names([name for name, n in suggested_counts.items() if n])
     yield Note(
-        "How many failures everybody missed cannot be told: that takes two who looked at the same "
-        f"traces without a judge's suggestions on screen, which {assisted_names} had.",
+        "The number of failures that everybody missed cannot be estimated. This needs two "
+        "annotators who labelled the same traces without seeing suggestions of a judge; "
+        f"{assisted_names} saw suggestions.",
         "missed_untold",
     )
 
@@ -342,9 +340,10 @@ def _missed_row(ident: str, cells: dict[str, Cell], table: FigureTable) -> Row:
 def _missed_notes(agreement: Agreement) -> Iterator[Note]:
     """Yield notes on the assumptions of the estimate, whether they hold, and units left out."""
     yield Note(
-        "missed: from how often they found the same failures. It takes finders to be independent, "
-        "failures of one mode to be equally hard to find, and all that somebody calls present to "
-        "be real unless it was settled as absent: hard ones make it too low, wrong calls too high.",
+        "missed: estimated from how often annotators found the same failures. The estimate assumes "
+        "that annotators are independent, that the failures of a mode are equally hard to find, "
+        "and that present verdicts are correct unless adjudicated as absent. It is too low if some "
+        "failures are hard to find, and too high if annotators report false ones.",
         "missed",
     )
     index = agreement.index
@@ -353,10 +352,11 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
     if agreement.finders_dependent and p_value is not None:
         is_alike = agreement.finders_alike
         yield Note(
-            f"They are not independent: {'more' if is_alike else 'less'} was found by several than "
-            f"chance has it ({p_words(p_value)}). So "
-            f"{'more' if is_alike else 'fewer'} were missed than the estimate says"
-            f"{', unless wrong calls of single finders make it look so' if is_alike else ''}.",
+            "The annotators are not independent: they found the same failures "
+            f"{'more' if is_alike else 'less'} often than expected by chance "
+            f"({p_words(p_value)}). Therefore {'more' if is_alike else 'fewer'} failures were "
+            "missed than estimated"
+            f"{', unless failures found by one annotator alone are false' if is_alike else ''}.",
             "dependent",
             warning=True,
         )
@@ -366,18 +366,20 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
                 yield _dependent_pair_note(pair, p_adjusted)
     elif p_value is not None:
         yield Note(
-            "Nothing speaks against their independence, by what several found "
-            f"({p_words(p_value)}); few failures would not show it.",
+            f"The test finds no dependence between annotators ({p_words(p_value)}); with few "
+            "failures it could miss one.",
             "independence",
         )
     else:
         has_third_finder = len(agreement.finders) > 2
         cause = (
-            "Too few were found by a third to tell" if has_third_finder else "Two alone cannot tell"
+            "a third annotator or judge found too few failures"
+            if has_third_finder
+            else "this needs a third annotator or a judge (list all with --annotators)"
         )
         yield Note(
-            f"{cause} whether they are independent; where they are not, more were missed. A third "
-            "finder can tell, such as a judge: --annotators names all.",
+            f"The independence of annotators cannot be tested: {cause}. If they tend to find the "
+            "same failures, more were missed than estimated.",
             "independence_untold",
             warning=True,
         )
@@ -389,12 +391,12 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
     ]
     if suggested_texts:
         yield Note(
-            f"Left out, as a judge's suggestions were on screen: {', '.join(suggested_texts)}.",
+            f"Excluded because a judge's suggestions were on screen: {', '.join(suggested_texts)}.",
             "suggested",
         )
     absent_count = left_out.count("settled_absent")
     if absent_count:
-        yield Note(f"Settled as absent, not counted: {absent_count:,}.", "settled")
+        yield Note(f"Excluded because adjudicated as absent: {absent_count:,}.", "settled")
 
 
 def _dependent_pair_note(pair: FigureTable, p_adjusted: float) -> Note:
@@ -403,10 +405,10 @@ def _dependent_pair_note(pair: FigureTable, p_adjusted: float) -> Note:
     is_alike = ratio is None or ratio > 1
     ratio_text = "" if ratio is None else f"odds ratio {fixed_number(ratio)}, "
     return Note(
-        f"{joined_names(pair.subject)} are not independent: of what a third found they find "
-        f"{'the same' if is_alike else 'different ones'} more often than chance has it "
-        f"({ratio_text}{p_words(p_adjusted)}). So {'more' if is_alike else 'fewer'} were missed "
-        "than the estimate says.",
+        f"{joined_names(pair.subject)} are not independent: of the failures that a third annotator "
+        f"found, they find {'the same' if is_alike else 'different'} ones more often than expected "
+        f"by chance ({ratio_text}{p_words(p_adjusted)}). Therefore "
+        f"{'more' if is_alike else 'fewer'} failures were missed than estimated.",
         "dependent_pair",
         warning=True,
     )
@@ -538,7 +540,7 @@ class _TableMaker:
                 mark=COPIED if agreement.identical_blocks else "",
             ),
         )
-        pooled_sentence = " pooled: traces × modes in one table."
+        pooled_sentence = " pooled: all modes together, with trace × mode as the unit."
         tables_by_name = {**tables, "pooled": pooled}
         return Table(
             "modes",
@@ -565,11 +567,11 @@ class _TableMaker:
         rows = []
         for ident, name, slugs in agreement.categories:
             table = tables[name] = agreement.index.table("category", mode=ident)
-            sentence = f"The modes {joined_names(agreement.codes(slugs))} in one table."
+            sentence = f"Pools the modes {joined_names(agreement.codes(slugs))}."
             rows.append(self._table_row(ident, ("", name), table, [sentence]))
         return Table(
             "categories",
-            "Agreement on whole traces, by category",
+            "Agreement on whole traces, by category (modes pooled)",
             (replace(MODE, title="category", name="category"), _N, _PRESENT, *self.columns),
             (tuple(rows),),
             self._caption_text(),
@@ -587,7 +589,7 @@ class _TableMaker:
             rows = []
             for ident, name, slugs in groups:
                 table = tables[name] = index.table("level", group=level, mode=ident)
-                sentence = f"Present where any of {joined_names(agreement.codes(slugs))} is."
+                sentence = f"Present if any of {joined_names(agreement.codes(slugs))} is present."
                 rows.append(self._table_row(ident, ("", name), table, [sentence], unit="trace"))
             unit = f"trace × {level} pair"
             totals = (
@@ -596,19 +598,19 @@ class _TableMaker:
             )
             yield Table(
                 f"level_{number}",
-                f"Agreement on whole traces, at the level of {level}",
+                f"Agreement on whole traces, by {level} (present if any mode is)",
                 (replace(MODE, title=level, name=level), _N, _PRESENT, *self.columns),
                 (tuple(rows), totals),
                 self._caption_text(),
                 (
                     Note(
-                        "A category counts as present where any mode within it does, as absent "
-                        "where all of them do.",
+                        "A category is present if any of its modes is present, and absent if all "
+                        "of them are absent.",
                         "any_within",
                     ),
                     Note(
-                        f"macro mean: over each {level} for which the figure is defined. pooled: "
-                        "all of the level in one table.",
+                        f"macro mean: mean over each {level} for which the figure is defined. "
+                        "pooled: all of them together.",
                         "macro",
                     ),
                     *_paradox_note(tables),
@@ -620,10 +622,10 @@ class _TableMaker:
         """Make the table of agreement on the set of modes of a trace."""
         table = self.agreement.index.table("sets")
         reasons = {
-            "no_variance": "all sets are the same, so that nothing can be told from chance",
-            "no_overlap": "in no trace two people have answered every mode",
-            "single_trace": "one trace tells nothing of chance",
-            "single_rater": "only one person has answered every mode of a trace",
+            "no_variance": "all sets are equal, so agreement cannot be distinguished from chance",
+            "no_overlap": "no trace has verdicts on every mode by two annotators",
+            "single_trace": "chance agreement cannot be estimated from a single trace",
+            "single_rater": "only one annotator gave verdicts on every mode of a trace",
         }
         definitions = [table[name].definition for name in _SETS]
         set_columns = tuple(
@@ -636,18 +638,20 @@ class _TableMaker:
         detail = tuple(why_undefined(figures, reasons, {}))
         return Table(
             "sets",
-            "Agreement on which modes a trace has, taken together",
+            "Agreement on the set of modes of a trace",
             (
                 replace(MODE, title="", name="compared"),
-                replace(_N, title="traces", name="traces in which two or more judged every mode"),
+                replace(
+                    _N, title="traces", name="traces with verdicts on every mode by two or more"
+                ),
                 *set_columns,
             ),
             ((Row("sets", cells, detail=detail, sources=table.sources),),),
             self._caption_text(),
             (
                 Note(
-                    "The set of modes that a trace has, over traces in which two or more judged "
-                    "every mode. Two sets that share modes agree in part.",
+                    "Compares the sets of modes present in a trace, over traces with verdicts on "
+                    "every mode by two or more annotators. Sets with common modes agree in part.",
                     "sets",
                 ),
                 *withheld_notes(table),
@@ -694,20 +698,20 @@ class _TableMaker:
         names = [(name,) for name in self.agreement.retested]
         return self._table_of_pairs(
             "retests",
-            "Agreement with oneself, all modes pooled",
+            "Agreement of annotators with themselves, all modes pooled",
             self._tables_of_two("retest", names),
-            "Traces that repeat, labelled again without sight of the first time",
-            "present: the share of that verdict, the first / the second time.",
+            "Retested traces, labelled again with the first labels hidden",
+            "present: share of present verdicts, first / second time.",
         )
 
     def agents(self) -> Table | None:
         """Make the table of agents, each beside a person with the same traces; None without any."""
         return self._table_of_pairs(
             "agents",
-            "Agents, each beside a person, all modes pooled",
+            "Agreement of agents with people, all modes pooled",
             self._tables_of_two("agent", self.agreement.agents),
-            "Agents label as annotators do, and count in no figure above",
-            "present: the share of that verdict, of the agent / of the person.",
+            "Agents label as annotators do, but no figure above includes them",
+            "present: share of present verdicts, agent / person.",
         )
 
     def _tables_of_two(
@@ -730,7 +734,7 @@ class _TableMaker:
         """
         if not tables:
             return None
-        relation = "with themselves: " if name == "retests" else ""
+        relation = ", first and second time" if name == "retests" else ""
         rows = [
             Row(
                 annotator,
@@ -741,7 +745,7 @@ class _TableMaker:
                 },
                 mark=paradox_mark(table),
                 detail=(
-                    f"{annotator} {relation}{_verdicts_sentence(table, _UNITS)}",
+                    f"{annotator}{relation}: {_verdicts_sentence(table, _UNITS)}",
                     *_undefined_sentences(table, self.pair_columns),
                 ),
             )
@@ -816,11 +820,11 @@ class _TableMaker:
             )
         return Table(
             "pairs",
-            "Every two, all modes pooled",
+            "All pairs of annotators, all modes pooled",
             (
                 Column("pair", "pair", Kind.TEXT, keeps=102),
-                Column("traces", "traces", Kind.COUNT, "traces that both have judged", keeps=98),
-                replace(_N, name="traces × modes that both judged"),
+                Column("traces", "traces", Kind.COUNT, "traces with verdicts by both", keeps=98),
+                replace(_N, name="traces × modes with verdicts by both"),
                 _PRESENT,
                 *self.pair_columns,
             ),
@@ -920,7 +924,7 @@ class _TableMaker:
             yield f"κ by pair: {'; '.join(sentences)}."
         unsure = [f"{name} {n:,}" for name, n in table.values("unsure").items() if n]
         if unsure:
-            yield f"Unsure, counted as missing: {', '.join(unsure)}."
+            yield f"Verdicts 'unsure', counted as missing: {', '.join(unsure)}."
 
     def _halving_sentence(self, code: str) -> Iterator[str]:
         """Yield a sentence on the traces that would halve the interval of κ of a mode."""
@@ -928,8 +932,8 @@ class _TableMaker:
         trace_count = plan.count("more_traces")
         if trace_count:
             yield (
-                f"About {trace_count:,} more traces labelled by two would halve the "
-                f"interval of κ ({fixed_number(plan.value('width') or 0.0)} wide now)."
+                f"About {trace_count:,} more traces labelled by two annotators would halve the "
+                f"interval of κ (current width {fixed_number(plan.value('width') or 0.0)})."
             )
 
     # Sentences
@@ -952,15 +956,15 @@ class _TableMaker:
         names = self.agreement.annotators
         share_owners = f"by {' / '.join(names) or 'no annotator'}"
         if self.has_many:
-            share_owners = "lowest and highest of them"
-        raters = "two or more" if self.has_many else "both"
+            share_owners = "lowest and highest annotator"
+        raters = "two or more annotators" if self.has_many else "both annotators"
         yield Note(
-            f"n: traces in which {raters} have a verdict on the mode; of several modes, traces × "
-            f"modes. present: the share of that verdict, {share_owners}.",
+            f"n: traces with verdicts on the mode by {raters}; for several modes, traces × modes. "
+            f"present: share of present verdicts, {share_owners}.",
             "n",
         )
         if self.has_many:
-            yield Note("mean κ: over the pairs for which it is defined.", "mean_kappa")
+            yield Note("mean κ: mean over the pairs for which κ is defined.", "mean_kappa")
             yield from self._few_shared_note()
 
     def _few_shared_note(self) -> Iterator[Note]:
@@ -969,17 +973,15 @@ class _TableMaker:
         if shared_counts:
             pairs = ", ".join(f"{of_pair(key)} {n}" for key, n in shared_counts.items())
             yield Note(
-                f"With so few shared traces ({pairs}), κ of a pair and mean κ come out too low: "
-                "read Krippendorff's α first.",
+                f"Pairs share few traces ({pairs}), so κ of a pair and mean κ are too low: prefer "
+                "Krippendorff's α.",
                 "few_shared_traces",
             )
 
     def _low_kappa_note(self) -> Iterator[Note]:
         """Yield a note if pairs share so few traces that their κ is too low."""
         if few_shared_by_pair(self.agreement):
-            yield Note(
-                "With few shared traces, κ of a pair comes out too low.", "few_shared_traces"
-            )
+            yield Note("Pairs share few traces, so κ of a pair is too low.", "few_shared_traces")
 
     def _own_n_notes(self) -> Iterator[Note]:
         """Yield a note for each coefficient whose n differs from that of its row."""
@@ -988,7 +990,7 @@ class _TableMaker:
         pooled = self.pooled
         if _has_few_complete_traces(self.agreement):
             trace_words = "only one trace" if pooled.count("n_complete") else "no trace"
-            sentence = f"Fleiss' κ is left out: {trace_words} was judged by all of them."
+            sentence = f"Fleiss' κ is omitted: {trace_words} has verdicts by all annotators."
             yield Note(sentence, "n_complete")
         tables = {**self.mode_tables, "pooled": pooled}
         for column in self.columns:
@@ -1043,13 +1045,10 @@ def _verdicts_sentence(table: FigureTable, unit: str) -> str:
     """Return the sentence on the units with verdicts, and on the annotators' shares of present."""
     n = table.count("n")
     prevalence = table.values("prevalence")
-    raters = "both" if len(prevalence) == 2 else "two or more"
-    shares = [
-        f"{name} in {percent(share)}" for name, share in prevalence.items() if share is not None
-    ]
-    shares_text = f"; {joined_names(shares)} say present" if shares else ""
-    verb = "has" if n == 1 else "have"
-    return f"{counted(n, unit)} {verb} a verdict by {raters}{shares_text}."
+    raters = "both annotators" if len(prevalence) == 2 else "two or more annotators"
+    shares = [f"{name} {percent(share)}" for name, share in prevalence.items() if share is not None]
+    shares_text = f"; present: {joined_names(shares)}" if shares else ""
+    return f"{counted(n, unit)} with verdicts by {raters}{shares_text}."
 
 
 def _undefined_sentences(table: FigureTable, columns: Iterable[Column]) -> Iterator[str]:
@@ -1076,35 +1075,35 @@ def traces_compared(agreement: Agreement) -> str:
     """Return the number of compared traces as a text, for the head of a page or a screen.
 
     Returns:
-        ``3 traces by both`` for two annotators; ``20 traces by two or more, 5 of them by all`` for
-        more.
+        ``3 traces finished by both`` for two annotators; ``20 traces finished by two or more, 5 by
+        all`` for more.
     """
     annotator_count = len(agreement.annotators)
     finished_count = agreement.index.table("traces").count("finished_by_all")
     if annotator_count < 2:
         return f"{counted(finished_count, 'trace')} finished"
     if annotator_count == 2:
-        return f"{counted(finished_count, 'trace')} by both"
-    shared_text = f"{counted(_shared_trace_count(agreement), 'trace')} by two or more"
-    return f"{shared_text}, {finished_count:,} of them by all" if finished_count else shared_text
+        return f"{counted(finished_count, 'trace')} finished by both"
+    shared_text = f"{counted(_shared_trace_count(agreement), 'trace')} finished by two or more"
+    return f"{shared_text}, {finished_count:,} by all" if finished_count else shared_text
 
 
 def _paradox_note(tables: Mapping[str, FigureTable]) -> Iterator[Note]:
     """Yield a note on the modes in which nearly all verdicts are the same."""
     return paradox_note(
         tables,
-        ". Nearly all verdicts are the same there, so nearly all agreement counts as chance: read "
-        "AC1, P+ and P− beside it.",
+        ". Nearly all verdicts there are equal, which makes chance agreement high: also read AC1, "
+        "P+ and P−.",
     )
 
 
 _LEFT_OUT: Final = {
-    "unfinished": "traces begun and not finished",
-    "alone": "traces that no one else has finished",
+    "unfinished": "traces begun but not finished",
+    "alone": "traces that no other annotator has finished",
     "examples": "traces that are examples in the judge's prompt",
     "unsure": "verdicts 'unsure'",
     "open": "modes left open in finished traces",
-    "open_codes": "labels of none of the modes",
+    "open_codes": "labels that name no mode",
 }
 
 
@@ -1121,13 +1120,13 @@ def _left_out_notes(agreement: Agreement) -> Iterator[Note]:
         for name, n in left_out.values("not_in_study").items()
     ]
     if parts:
-        yield Note(f"Left out: {'; '.join(parts)}.", "left_out")
+        yield Note(f"Excluded: {'; '.join(parts)}.", "left_out")
     elif not outside_texts and agreement.only_seen_by is None:
-        yield Note("Nothing was left out.", "left_out")
+        yield Note("Nothing was excluded.", "left_out")
     if outside_texts:
         yield Note(
-            f"Not counted, as they have no part in the study: {', '.join(outside_texts)} finished. "
-            "--annotators counts whom it names.",
+            f"Excluded because not in the study: {', '.join(outside_texts)}. Include annotators "
+            "with --annotators.",
             "not_in_study",
         )
 
@@ -1151,7 +1150,7 @@ def _halving_note(agreement: Agreement) -> Iterator[Note]:
             f"; unknown for {', '.join(codes)} ({why})" for why, codes in codes_by_reason.items()
         )
         yield Note(
-            "More traces, labelled by two, that would halve the interval of κ: "
+            "Additional traces, labelled by two annotators, that would halve the interval of κ: "
             f"{plans_text}{unknown_text}.",
             "halving",
         )
@@ -1161,13 +1160,13 @@ def _nothing_compared_note(agreement: Agreement) -> Iterator[Note]:
     """Yield a note if no annotators can be compared."""
     if len(agreement.annotators) < 2:
         yield Note(
-            "Agreement needs two annotators with finished traces; --annotators names them.",
+            "Agreement needs two annotators with finished traces (choose them with --annotators).",
             "few_annotators",
             warning=True,
         )
     elif not _shared_trace_count(agreement):
         yield Note(
-            "Agreement needs a trace that two of them have finished.",
+            "Agreement needs a trace that two annotators have finished.",
             "nothing_shared",
             warning=True,
         )
@@ -1179,11 +1178,11 @@ def _visibility_note(agreement: Agreement, visibility: Mapping[str, Any] | None)
     if name is None:
         return
     hidden_count = (visibility or {}).get("left_out")
-    left_out_text = "all others are left out"
+    left_out_text = "all others are excluded"
     if hidden_count is not None:
-        left_out_text = f"{counted(hidden_count, 'other')} left out"
+        left_out_text = f"{counted(hidden_count, 'other')} excluded"
     yield Note(
-        f"Only traces that {name} has finished or adjudicates count; {left_out_text}.",
+        f"Only traces that {name} has finished or adjudicates are included; {left_out_text}.",
         "only_seen_by",
         warning=True,
     )
@@ -1198,16 +1197,16 @@ def _copied_notes(agreement: Agreement) -> Iterator[Note]:
     block_counts = agreement.index.table("blocks")
     yield Note(
         f"{counted(trace_count, 'trace')} share {counted(len(blocks), 'block')} of verdicts: "
-        "everybody said the same of every mode on several traces, where chance would hardly have "
-        "it so. Were they copied, or labelled together? They count as agreement all the same. In "
-        f"all, {counted(block_counts.count('traces'), 'trace')} hold "
+        "every annotator gave the same verdicts on all modes in several traces, which is unlikely "
+        "by chance. Check whether they were copied or labelled together; the figures include "
+        f"them. In total, {counted(block_counts.count('traces'), 'trace')} have "
         f"{counted(block_counts.count('distinct'), 'different block')}.",
         "identical_blocks",
         warning=True,
     )
     for block in blocks:
         yield Note(
-            f"One block, by {joined_names(block.annotators)}: {_first_traces(block.traces)}.",
+            f"Same verdicts by {joined_names(block.annotators)}: {_first_traces(block.traces)}.",
             "identical_block",
             warning=True,
         )
@@ -1217,7 +1216,7 @@ def _copied_mark_note(agreement: Agreement) -> Iterator[Note]:
     """Yield the legend of the mark at the pooled row, if traces share blocks of verdicts."""
     if agreement.identical_blocks:
         yield Note(
-            f"{COPIED} pooled: traces that share a block of verdicts are counted.",
+            f"{COPIED} pooled: includes traces with identical blocks of verdicts.",
             "identical_blocks",
         )
 
@@ -1226,8 +1225,9 @@ def _shared_block_sentences(agreement: Agreement) -> Iterator[str]:
     """Yield a sentence for each block of verdicts that several traces share."""
     for block in agreement.identical_blocks:
         yield (
-            f"The verdicts of {joined_names(block.annotators)} are the same on "
-            f"{counted(len(block.traces), 'trace')}. Was one copied? {_first_traces(block.traces)}."
+            f"{joined_names(block.annotators)} gave the same verdicts on "
+            f"{counted(len(block.traces), 'trace')}, possibly copied: "
+            f"{_first_traces(block.traces)}."
         )
 
 
@@ -1239,7 +1239,7 @@ def _copied_by_pair(agreement: Agreement, pair: tuple[str, str]) -> Iterator[str
     if shared_blocks:
         trace_count = sum(len(block.traces) for block in shared_blocks)
         blocks_text = counted(len(shared_blocks), "block")
-        yield f"{counted(trace_count, 'trace')} of theirs share {blocks_text} of verdicts."
+        yield f"{counted(trace_count, 'trace')} of this pair share {blocks_text} of verdicts."
 
 
 def _first_traces(traces: Sequence[str]) -> str:

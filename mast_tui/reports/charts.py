@@ -80,8 +80,8 @@ def source_words(figures: SignatureReport) -> str:
     sentence = f"Labels: {labels_source(inputs)}; taxonomy: {inputs.taxonomy_ref}."
     if inputs.gold is not None and inputs.gold["sources"].get("unresolved"):
         sentence += (
-            " Where over 2 % of the verdicts of a mode are unresolved, bounds stand for intervals: "
-            "all of them absent, and present."
+            " If more than 2 % of the verdicts on a mode are unresolved, bounds (all of them "
+            "absent, or present) replace its interval."
         )
     return sentence
 
@@ -176,12 +176,11 @@ class _GroupCharts:
             traces_text = "failed traces" if uses_failed else "traces"
             trace_count = self.failed if uses_failed else self.group.count("traces")
             note = (
-                f"Cells: number of {traces_text} that show both modes; the stronger the colour, "
-                f"the larger their share of the traces with either. n = {trace_count} "
-                f"{traces_text}."
+                f"Cells: number of {traces_text} with both modes; stronger colour: larger share "
+                f"of the traces with either mode. n = {trace_count} {traces_text}."
             )
             drawing = together_matrix(pairs, self.names)
-            yield self.chart("together", "Modes that show together", note, drawing)
+            yield self.chart("together", "Modes that occur together", note, drawing)
 
     def of_outcomes(self) -> Iterator[tuple[str, Chart]]:
         """Yield the charts of failed traces, and of failed against successful traces."""
@@ -200,8 +199,8 @@ class _GroupCharts:
     def occurrence(self) -> tuple[str, Chart]:
         """Return the chart of each mode's share in all labelled traces, with its kind."""
         note = (
-            "Bars: share of all labelled traces that show the mode, of those judged on it, "
-            "whatever their outcome; lines: Wilson 95 % intervals; right: share and counts. "
+            "Bars: share of traces with the mode, among all labelled traces with a verdict on it. "
+            "Lines: 95 % Wilson intervals. Right: share and counts. "
             f"n = {self.group.count('traces')} traces."
         )
         rows = [_Row(code, name, self.modes[code].find("rate", "all")) for code, name in self.names]
@@ -212,11 +211,11 @@ class _GroupCharts:
         """Return the chart of the number of modes per failed trace, with its kind."""
         group = self.group
         note = (
-            "Bars: failed traces by how many modes they show; "
-            f"n = {group.count('n_complete')} of {self.failed} failed traces, those judged on all "
-            f"of {group.count('modes_judged')} modes. Dot and "
-            "line: mean number of modes over all failed traces, with its 95 % interval "
-            f"({self.figures.rounds} resamples of traces)."
+            "Bars: number of failed traces by number of modes. "
+            f"n = {group.count('n_complete')} of {self.failed} failed traces, those with verdicts "
+            f"on all {group.count('modes_judged')} modes. Dot and line: mean number of modes over "
+            "all failed traces with its 95 % interval (percentile bootstrap over traces, "
+            f"{self.figures.rounds} resamples)."
         )
         return self.chart("distribution", "Modes per failed trace", note, distribution(group))
 
@@ -233,8 +232,8 @@ class _GroupCharts:
         }
         parts = [(labels[shape], self.group.count("shape", shape)) for shape in SHAPES]
         note = (
-            f"Parts of the bar: shares of n = {self.failed} failed traces, counts in "
-            "brackets. Open: modes not judged could change the word."
+            f"Segments: shares of n = {self.failed} failed traces, counts in parentheses. Open: "
+            "modes without a verdict could change the classification."
         )
         drawing = share_bars([("failed traces", parts)])
         return self.chart("shapes", "Isolated and cascading failures", note, drawing)
@@ -257,27 +256,29 @@ class _GroupCharts:
     def prevalence(self) -> tuple[str, Chart]:
         """Return the chart of each mode's shares in failed and successful traces, with its kind."""
         note = (
-            "Bars: share of traces that show the mode, of those judged on it; lines: Wilson 95 % "
-            f"intervals; right: share and counts, and the class that follows. n = {self.sides} "
-            "traces."
+            "Bars: share of traces with the mode, among those with a verdict on it. Lines: 95 % "
+            "Wilson intervals. Right: share, counts and resulting class. "
+            f"n = {self.sides} traces."
         )
         sides = (("failed traces", "v-failed"), ("successful traces", "v-succeeded"))
         drawing = bars(self.rows(), sides)
-        return self.chart("prevalence", "Failed against successful traces", note, drawing)
+        return self.chart(
+            "prevalence", "Share of failed and successful traces with each mode", note, drawing
+        )
 
     def difference(self) -> tuple[str, Chart]:
         """Return the chart of the differences and classes of the modes, with its kind."""
         rules = self.figures.rules
         published = self.figures.stated
         note = (
-            "Dots: share in failed minus share in successful traces, in points; lines: Newcombe "
-            f"95 % intervals; n = {self.sides} traces. Fatal: more often in failed traces, "
-            f"Fisher's exact test, p < {rules.alpha:g} after Benjamini-Hochberg. Benign: in "
-            f"{rules.least} successful traces or more, the interval ending at most at "
-            f"{100 * rules.margin:g} points. Unclear: anything else."
+            "Dots: share in failed minus share in successful traces, in points. Lines: 95 % "
+            f"Newcombe intervals. n = {self.sides} traces. Fatal: more frequent in failed traces "
+            f"(Fisher's exact test, p < {rules.alpha:g} after Benjamini-Hochberg correction). "
+            f"Benign: in at least {rules.least} successful traces, with an interval that ends at "
+            f"or below {100 * rules.margin:g} points. Unclear: all others."
         )
         if published is not None:
-            note += f" Published: what the {published.source} say, not what follows here."
+            note += f" Published: class in {published.source}, independent of these data."
         headings = ("class", "" if published is None else "published")
         drawing = difference_rows(self.rows(), headings)
         return self.chart("difference", "Difference and class of each mode", note, drawing)
@@ -290,12 +291,12 @@ class _GroupCharts:
             for side in OUTCOMES
         )
         note = (
-            "Parts of the bars: share of each category among what shows, a mode in a trace "
-            f"counting once; n = {sum(count for _, count in failed)} in {self.failed} failed and "
+            "Segments: share of each category in the modes found, each mode counted once per "
+            f"trace. n = {sum(count for _, count in failed)} in {self.failed} failed and "
             f"{sum(count for _, count in succeeded)} in {self.succeeded} successful traces."
         )
         rows = [("failed traces", failed), ("successful traces", succeeded)]
-        drawing = share_bars(rows, "no mode shows in these traces")
+        drawing = share_bars(rows, "no mode in these traces")
         return self.chart("categories", "Categories of failure", note, drawing)
 
     def of_places(self) -> Iterator[tuple[str, Chart]]:
@@ -318,32 +319,32 @@ class _GroupCharts:
         onsets = self.figures.rows(f"onset_{side}", self.name)
         if onsets:
             note = (
-                f"Bars: {traces_text} by the tenth of the run in which they first fail; strips: "
-                "the same for each mode's first span, the stronger the colour the more traces. "
-                f"Dots: medians; lines: quartiles. n = {places['position'].n} of "
-                f"{places.count('showing')} {traces_text} with a failure, those whose labels name "
+                f"Bars: number of {traces_text} by the tenth of the run in which they first fail. "
+                "Strips: the same for the first span of each mode; stronger colour: more traces. "
+                f"Dots: medians. Lines: quartiles. n = {places['position'].n} of "
+                f"{places.count('showing')} {traces_text} with a failure, those with labels on "
                 "spans."
             )
             drawing = onset_strips(places, onsets, self.names)
-            yield self.chart("onset", "Where in the run failures set on", note, drawing)
+            yield self.chart("onset", "Where in the run failures first occur", note, drawing)
         pairs = self.figures.rows(f"order_{side}", self.name)
         if pairs:
             note = (
-                "Cells: in how many of the traces with both modes the mode of the row sets on "
-                "before that of the column; the stronger the colour, the larger the share. n = "
-                f"{trace_count} {traces_text} whose labels name spans."
+                "Cells: number of traces with both modes in which the mode of the row first occurs "
+                "before that of the column; stronger colour: larger share. n = "
+                f"{trace_count} {traces_text} with labels on spans."
             )
             drawing = order_matrix(pairs, self.names)
-            yield self.chart("order", "Which mode sets on first", note, drawing)
+            yield self.chart("order", "Which of two modes occurs first", note, drawing)
         chains = [
             (chain_of(chain), table.count("chains"))
             for chain, table in self.figures.rows(f"chains_{side}", self.name).items()
         ][:MOST_CHAINS]
         if chains:
             note = (
-                "Rows: modes in the order of their onset, those of one span joined by +; bars: "
-                f"number of traces. n = {trace_count} {traces_text} whose labels name spans; the "
-                f"{len(chains)} most frequent chains."
+                "Rows: modes in the order in which they first occur, joined by + if at the same "
+                f"span. Bars: number of traces. n = {trace_count} {traces_text} with labels on "
+                f"spans; the {len(chains)} most frequent chains."
             )
             yield self.chart("chains", "Chains of failure", note, chain_rows(chains))
 
@@ -532,7 +533,7 @@ def difference_rows(rows: Sequence[_Row], headings: tuple[str, str]) -> Drawing:
         interval = difference.interval
         bounds = difference.bounds
         if difference.value is None:
-            reason = "no difference can be had"
+            reason = "difference undefined"
             drawing.text(x_of(0) + 6, middle + 4, reason, "v-s v-m v-halo")
         else:
             if interval is not None:
@@ -694,7 +695,7 @@ def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
     return drawing
 
 
-# Where in the run failures set on.
+# Where in the run failures first occur.
 
 _RUN_ENDS: Final = 560
 
@@ -778,7 +779,7 @@ def _draw_onset_strip(drawing: Drawing, y: float, onset: FigureTable, mode: str)
                 x + 0.5, y - 7.5, tenth_width - 1, 15, "v-heat", tip=tooltip, opacity=shade
             )
     if position.value is None or position.interval is None:
-        drawing.text(_LEFT + 6, y + 4, "nobody counted the spans", "v-s v-m")
+        drawing.text(_LEFT + 6, y + 4, "number of spans unknown", "v-s v-m")
         return
     _draw_median(drawing, y, position.value, position.interval)
     drawing.text(618, y + 4, percent(position.value), "v-s", "end")
@@ -794,7 +795,7 @@ def _draw_median(drawing: Drawing, y: float, median: float, quartiles: tuple[flo
     drawing.dot(middle, y, 4)
 
 
-# Pairs of modes as grids: which show together, and which sets on first.
+# Pairs of modes as grids: which occur together, and which occurs first.
 
 _Cell = tuple[str, float, str]
 """The text of a cell, its shade (0 to 1), and its tooltip."""
@@ -897,5 +898,5 @@ def _mode_matrix(names: Names, cells: Mapping[tuple[str, str], _Cell], *, half: 
                 )
     drawing.height = top + cell_height * len(rows) + 4
     if not rows:
-        drawing.text(0, 14, "no two modes show in one trace", "v-m")
+        drawing.text(0, 14, "no trace has two modes", "v-m")
     return drawing

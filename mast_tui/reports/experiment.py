@@ -22,6 +22,7 @@ from mast_tui.reports.model import (
     columns,
 )
 from mast_tui.reports.published import published_gains
+from mast_tui.reports.render.cells import WITHHELD
 
 Document = dict[str, Any]
 
@@ -34,33 +35,33 @@ _ARMS: Final = """
     flip_p_adjusted | p adj | p_value | p, adjusted over the arms | 80
 """
 _PASS: Final = (
-    "pass_{k} | pass^{k} | share | the chance that {k} runs of a task all succeed | {keeps}"
+    "pass_{k} | pass^{k} | share | probability that {k} runs of a task all succeed | {keeps}"
 )
 _SHARES: Final = """
     code | code | text | | 100
     name | mode | text | | 99
-    baseline | {baseline} | share | runs of {baseline} that show it | 95
-    arm | {arm} | share | runs of {arm} that show it | 95
+    baseline | {baseline} | share | share of runs of {baseline} with the mode | 95
+    arm | {arm} | share | share of runs of {arm} with the mode | 95
     arm_difference | points | points | {arm} minus {baseline}, points | 94
-    flip_p | p | p_value | p, randomisation test over whole tasks | 40
+    flip_p | p | p_value | p, randomisation test over tasks | 40
     flip_p_adjusted | p adj | p_value | p, adjusted over the modes and arms | 80
 """
 _MEANS: Final = """
-    name | mean of the runs | text | | 100
+    name | mean over runs | text | | 100
     baseline | {baseline} | number | mean of {baseline} | 95
     arm | {arm} | number | mean of {arm} | 95
     arm_difference | difference | number | {arm} minus {baseline} | 94
-    flip_p | p | p_value | p, randomisation test over whole tasks | 40
+    flip_p | p | p_value | p, randomisation test over tasks | 40
     flip_p_adjusted | p adj | p_value | p, adjusted over the arms | 80
 """
 _PLAN: Final = """
     code | code | text | | 100
-    name | what changes | text | | 99
-    power | power | share | power of the tasks and runs at hand | 90
-    detectable | points seen | count | the least change in points with a power of 80 % | 90
+    name | rate | text | | 99
+    power | power | share | power with the current tasks and runs | 90
+    detectable | detectable | count | smallest change in points with a power of 80 % | 90
 """
 _PLANNED: Final = (
-    "tasks_{runs} | {runs} a task | count | tasks needed with {runs} runs of each | 80"
+    "tasks_{runs} | {runs} per task | count | tasks needed with {runs} runs per task | 80"
 )
 
 PATHS: Final = scope_paths("""
@@ -80,16 +81,16 @@ _FATAL: Final = "fatal_failure"
 _AMOUNT_NAMES: Final[Mapping[str, str]] = {
     "modes_per_failed_run": "modes per failed run",
     _FATAL: "runs with a fatal failure",
-    "onset": "first failure, part of the run",
+    "onset": "first failure, position in the run",
 }
 """The names of the measures beside success, modes, categories and costs."""
 
 _WHY: Final[Mapping[str, str]] = {
-    "few_tasks": f"no interval, as there are fewer than {LEAST_TASKS} tasks",
-    "rare_mode": f"no interval of a difference, as fewer than {LEAST_TASKS} tasks show it in a run,"
-    " or lack it",
-    "no_variance": "no interval, as all tasks have the same value, or the same difference",
-    "unresolved": "no interval, as over 2 % of the verdicts are unresolved",
+    "few_tasks": f"no interval: fewer than {LEAST_TASKS} tasks",
+    "rare_mode": f"no interval of the difference: fewer than {LEAST_TASKS} tasks have a run with "
+    f"the mode, or fewer than {LEAST_TASKS} have a run without it",
+    "no_variance": "no interval: all tasks have the same value, or the same difference",
+    "unresolved": "no interval: more than 2 % of the verdicts are unresolved",
 }
 
 
@@ -105,9 +106,7 @@ def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Rep
     """
     sections = (
         *experiment_sections(experiment, figures),
-        ReportSection(
-            "method", "How it was counted", (_method_text(experiment), published_gains())
-        ),
+        ReportSection("method", "Methods", (_method_text(experiment), published_gains())),
     )
     return model.Report(
         id="experiment",
@@ -133,7 +132,7 @@ def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterato
         yield ReportSection(f"arm-{number}", f"{arm} against {experiment.baseline}", parts, facts)
     plan = _plan_table(experiment, figures)
     if plan.rows:
-        yield ReportSection("plan", "What it takes to see a change", (plan,))
+        yield ReportSection("plan", "Power and sample size", (plan,))
 
 
 def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[model.Part, ...]:
@@ -153,7 +152,7 @@ def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[m
 def _report_description(experiment: Experiment) -> str:
     """Return the line on the taxonomy, the source of the labels, the runs and the baseline."""
     inputs = experiment.inputs
-    judge = "" if experiment.judged is None else ", with a judge on all runs"
+    judge = "" if experiment.judged is None else ", combined with a judge on all runs"
     return (
         f"{inputs.taxonomy_ref}, labels: {labels_source(inputs)}{judge}; "
         f"{counted(len(inputs.traces), 'run')}; baseline: {experiment.baseline}."
@@ -191,8 +190,8 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
                 cells[f"pass_{k}"] = Estimate.from_figure(figure)
         rows.append(Row(arm, cells, sources=success.sources))
     caption = (
-        "Success is the mean over tasks of the share of successful runs (pass@1), pass^k the "
-        "chance that k runs of a task all succeed."
+        "success: mean over tasks of the share of successful runs (pass@1). pass^k: probability "
+        "that k runs of a task all succeed."
     )
     return Table("arms", "Success of each arm", tuple(table_columns), (tuple(rows),), caption)
 
@@ -214,9 +213,9 @@ def _tables_of_arm(
     inputs = experiment.inputs
     baseline = experiment.baseline
     shared_count = figures.table("experiment", group=arm).count("shared_tasks")
-    tasks_text = f"{counted(shared_count, 'task')} that both have run."
+    tasks_text = f"{counted(shared_count, 'shared task')}."
     if not shared_count:
-        tasks_text = "The arms share no task; their tasks count as independent."
+        tasks_text = "The arms share no task; their tasks are treated as independent."
     caption = f"{tasks_text} Labels: {labels_source(inputs)}."
     modes = [("experiment_mode", mode.code, mode.code, mode.name) for mode in inputs.modes]
     categories = [("experiment_category", id, "", name) for id, name in inputs.categories]
@@ -286,7 +285,7 @@ def _missing_interval_notes(tables: list[FigureTable]) -> tuple[Note, ...]:
         figure.reason for table in tables for figure in table.figures if figure.value is not None
     }
     return tuple(
-        Note(f"–: {explanation}.", reason)
+        Note(f"{WITHHELD}: {explanation}.", reason)
         for reason, explanation in _WHY.items()
         if reason in reasons
     )
@@ -302,7 +301,7 @@ def _success_and_changes(
         for mode in experiment.inputs.modes
     }
     if all(table.value("arm_difference") is None for table in tables.values()):
-        yield "modes", "no mode was judged in runs of both", ""
+        yield "modes", "no mode has verdicts in runs of both arms", ""
         return
     for direction, sign in (("less often", -1), ("more often", 1)):
         changes = []
@@ -316,7 +315,7 @@ def _success_and_changes(
 
 
 def _change_text(table: FigureTable) -> tuple[str, str]:
-    """Return two texts: a difference in points with its interval, and whether it may be chance."""
+    """Return two texts: a difference in points with its interval, and whether it is significant."""
     difference = table.get("arm_difference")
     if difference is None or difference.value is None:
         return "unknown", ""
@@ -325,8 +324,8 @@ def _change_text(table: FigureTable) -> tuple[str, str]:
         low, high = difference.interval
         text += f" ({100 * low:+.0f} to {100 * high:+.0f})"
     p_value = table.value("flip_p_adjusted")
-    is_chance = p_value is None or p_value >= ALPHA
-    return text, "not more than chance" if is_chance else "more than chance"
+    is_significant = p_value is not None and p_value < ALPHA
+    return text, "significant" if is_significant else "not significant"
 
 
 def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
@@ -353,11 +352,11 @@ def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
         rows.append(Row(code or "success", cells))
     points = f"{100 * experiment.change:.0f} points"
     caption = (
-        f"A change of {points}: success rises and modes fall. Tasks with a power of "
-        f"{TARGET:.0%}; by simulation from the runs so far, at the level that one change among "
-        "all tested modes must reach."
+        f"Power to detect a change of {points} (success rises, modes fall), simulated from the "
+        "runs so far at the level that a single change needs after Holm's correction over all "
+        f"tested modes. N per task: tasks needed for a power of {TARGET:.0%} with N runs per task."
     )
-    return Table("plan", f"Power for {points}", tuple(table_columns), (tuple(rows),), caption)
+    return Table("plan", f"Power to detect {points}", tuple(table_columns), (tuple(rows),), caption)
 
 
 def experiment_notes(experiment: Experiment, figures: FigureIndex) -> tuple[Note, ...]:
@@ -374,21 +373,21 @@ def _note_lines(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
     """Yield notes on how tasks are identified, and on the runs and tasks left out."""
     if experiment.by_words:
         yield Note(
-            f"{counted(experiment.by_words, 'run')} without a task id: runs whose task has the "
-            "same text count as runs of one task.",
+            f"{counted(experiment.by_words, 'run')} without a task id: runs with the same task "
+            "text count as one task.",
             "by_words",
             warning=True,
         )
     if experiment.without_arm:
         runs_text = counted(experiment.without_arm, "run")
         yield Note(
-            f"Left out: {runs_text} without a {experiment.inputs.by}.", "no_arm", warning=True
+            f"Excluded: {runs_text} without a {experiment.inputs.by}.", "no_arm", warning=True
         )
     if experiment.repeated_trials:
         runs_text = counted(experiment.repeated_trials, "run")
         yield Note(
-            f"{runs_text} with the same arm, task and trial number as another run. Was one "
-            "imported twice?",
+            f"{runs_text} with the same arm, task and trial number as another run, possibly "
+            "imported twice.",
             "repeated_trials",
             warning=True,
         )
@@ -401,20 +400,20 @@ def _note_lines(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
         if unknown_count:
             runs_text = counted(unknown_count, "run")
             yield Note(
-                f"{arm}: {runs_text} without an outcome, not counted in success.",
+                f"Excluded from success of {arm}: {runs_text} without an outcome.",
                 "no_outcome",
                 warning=True,
             )
         left_out_count = run_counts.count("no_task")
         if left_out_count:
             runs_text = counted(left_out_count, "run")
-            yield Note(f"Left out of {arm}: {runs_text} without a task.", "no_task", warning=True)
+            yield Note(f"Excluded from {arm}: {runs_text} without a task.", "no_task", warning=True)
         unpaired_count = run_counts.count("tasks") - run_counts.count("shared_tasks")
         if arm != experiment.baseline and unpaired_count and run_counts.count("shared_tasks"):
             tasks_text = counted(unpaired_count, "task")
             yield Note(
-                f"Differences leave out {tasks_text} of {arm} that {experiment.baseline} has not "
-                "run.",
+                f"Excluded from differences: {tasks_text} of {arm} that {experiment.baseline} has "
+                "not run.",
                 "unpaired",
             )
 
@@ -422,20 +421,21 @@ def _note_lines(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
 def _method_text(experiment: Experiment) -> model.Text:
     """Return the text on rules and intervals."""
     judge_sentences = (
-        "Where people have labelled a part of the runs, shares of modes are prediction-powered: "
-        "those of the judge, corrected by its errors on that part, which must be a random one.",
+        "Shares of modes are prediction-powered if people have labelled some of the runs: the "
+        "shares of the judge are corrected by its errors on the labelled runs. This is valid only "
+        "if the labelled runs are a random sample.",
     )
     return model.Text(
         "counted",
         "Rules and intervals",
         (
-            "A task counts once, however often it was run: rates are means over tasks. Differences "
-            "are over the tasks that both arms have run.",
-            "Intervals are 95 %: of shares Wilson's for as many cases as have the variance between "
-            "tasks, of means and differences Student's over tasks.",
+            "Rates are means over tasks, so each task counts once, whatever its number of runs. "
+            "Differences are over the tasks that both arms have run.",
+            "All intervals are 95 %. For shares: Wilson's interval, with an effective sample size "
+            "from the variance between tasks. For means and differences: Student's t over tasks.",
             "p: Fisher's randomisation test, which flips the signs of the differences of whole "
-            "tasks in all ways; adjusted after Holm over the tested modes and the arms, so that "
-            "any false finding has a chance of at most 5 %.",
+            "tasks. p adj: Holm's correction over the tested modes and arms, which keeps the "
+            "chance of any false finding at or below 5 %.",
             *(judge_sentences if experiment.judged is not None else ()),
         ),
     )

@@ -56,7 +56,7 @@ _CHANCE: Final = columns("""
     raw_agreement | raw | number | raw agreement | 47
 """)
 _ERRORS: Final = columns("""
-    mcnemar_p_adjusted | McNemar     | p_value | McNemar's p, corrected over the modes | 60
+    mcnemar_p_adjusted | McNemar     | p_value | McNemar's p, adjusted over the modes | 60
     counts | TP/FP/FN/TN | text | true and false positives, false and true negatives | 20
 """)
 _JUDGES: Final = (
@@ -67,7 +67,7 @@ _JUDGES: Final = (
     """),
     *_RATES,
     *_CHANCE,
-    *columns("left_out | left out | text | | 20"),
+    *columns("left_out | excluded | text | | 20"),
 )
 _DIFFERENCES: Final = columns("""
     true_positive_rate | Δ TPR       | number | difference of true positive rates | 60
@@ -76,71 +76,71 @@ _DIFFERENCES: Final = columns("""
     cohen_kappa        | Δ κ         | number | difference of Cohen's κ           | 62
 """)
 _CALIBRATION: Final = columns("""
-    confidence      | confidence | text  |                         | 102
-    n               | n          | count | findings                | 98
-    mean_confidence | mean       | share | mean confidence         | 97
-    right           | right      | share | share of right findings | 99
+    confidence      | confidence | text  |                           | 102
+    n               | n          | count | findings                  | 98
+    mean_confidence | mean       | share | mean confidence           | 97
+    right           | correct    | share | share of correct findings | 99
 """)
 _ANSWERS: Final = columns("""
-    name     | answers      | text  |                             | 102
-    n        | n            | count | answers                     | 98
-    accept   | accepted     | count |                             | 90
-    edit     | edited       | count |                             | 89
-    reject   | rejected     | count |                             | 91
-    accepted | as it stands | share | share accepted as it stands | 95
-    taken    | taken        | share | share accepted or edited    | 99
+    name     | answers       | text  |                          | 102
+    n        | n             | count | answers                  | 98
+    accept   | accepted      | count |                          | 90
+    edit     | edited        | count |                          | 89
+    reject   | rejected      | count |                          | 91
+    accepted | unchanged     | share | share accepted unchanged | 95
+    taken    | used          | share | share accepted or edited | 99
 """)
 _LOCALISATION: Final = """
-    n            | its labels  | count | labels of the judge                         | 90
-    right_place  | right place | share | share of its labels in a right place        | 99
-    places       | places      | count | places of {against}                         | 89
-    places_found | found       | share | share of the places of {against} that it finds | 98
+    n            | its labels    | count | labels of the judge                               | 90
+    right_place  | correct place | share | share of the judge's labels in a correct place    | 99
+    places       | places        | count | places of {against}                               | 89
+    places_found | found         | share | share of the places of {against} found by the judge | 98
 """
 _PREVALENCE: Final = columns("""
-    n_unlabelled | n              | count | traces with its verdict  | 97
-    apparent     | the judge says | share | called present           | 98
-    corrected    | corrected      | share | corrected for its errors | 99
+    n_unlabelled | n           | count | traces with a verdict of the judge     | 97
+    apparent     | uncorrected | share | share of present verdicts of the judge | 98
+    corrected    | corrected   | share | corrected for the errors of the judge  | 99
 """)
 _OVERALL: Final = columns("""
-    n_labelled   | labelled       | count  | traces with people's verdict   | 96
-    unresolved   | unresolved     | count  | traces on which people differ  | 61
-    people       | people alone   | share  | people call present            | 97
-    these        | of these       | share  | of these traces alone          | 62
-    powered      | with the judge | share  | prediction-powered             | 99
-    judge_weight | λ              | number | weight of the judge's word     | 60
-    more_labels  | for ± 3        | count  | traces to label for ± 3 points | 95
+    n_labelled   | labelled       | count  | traces with a verdict of people     | 96
+    unresolved   | unresolved     | count  | traces on which people disagree     | 61
+    people       | people alone   | share  | share of present verdicts of people | 97
+    these        | these traces   | share  | prevalence in these traces only     | 62
+    powered      | with the judge | share  | prediction-powered estimate         | 99
+    judge_weight | λ              | number | weight of the judge's verdicts      | 60
+    more_labels  | for ± 3        | count  | traces to label for ± 3 points      | 95
 """)
 _EFFECT: Final = columns("""
-    name       |            | text   | what people said       | 102
+    name       |            | text   | measure                | 102
     shown      | shown      | number | with suggestions shown | 98
     withheld   | without    | number | without suggestions    | 97
     difference | difference | number |                        | 99
 """)
 
 _UNDEFINED: Final = {
-    "no_variance": "one of the two says the same of all traces",
-    "no_overlap": "there is no trace to divide by",
-    "single_rater": "only one of the two has said anything",
+    "no_variance": "the judge or the reference gave equal verdicts on all traces",
+    "no_overlap": "no trace has verdicts by both",
+    "single_rater": "only the judge or only the reference gave verdicts",
 }
 _NO_VARIANCE: Final = {
-    "true positive rate (TPR)": "nothing is present by the reference",
-    "true negative rate (TNR)": "nothing is absent by the reference",
-    "precision": "the judge calls nothing present",
-    "F1": "neither calls anything present",
+    "true positive rate (TPR)": "the reference has no present verdict",
+    "true negative rate (TNR)": "the reference has no absent verdict",
+    "precision": "the judge has no present verdict",
+    "F1": "neither has a present verdict",
 }
 _NOT_CORRECTED: Final = {
-    "no_unlabelled": "there is no trace that only the judge has judged",
-    "no_positives": "the reference calls the mode present nowhere, so its TPR is not known",
-    "no_negatives": "the reference calls the mode absent nowhere, so its TNR is not known",
-    "no_better_than_chance": "TPR and TNR add up to 1 or less: its word says nothing of the truth",
+    "no_unlabelled": "no trace was labelled by the judge alone",
+    "no_positives": "the reference has no present verdict, so the TPR is unknown",
+    "no_negatives": "the reference has no absent verdict, so the TNR is unknown",
+    "no_better_than_chance": "TPR + TNR ≤ 1, so the judge is no better than chance",
 }
 _LEFT_OUT: Final = {
-    "judge_seen": "made with suggestions on screen",
-    "unsure_judge": "the judge unsure",
-    "unsure_reference": "the reference unsure",
-    "unresolved": "not decided yet",
+    "judge_seen": "labelled with suggestions on screen",
+    "unsure_judge": "judge unsure",
+    "unsure_reference": "reference unsure",
+    "unresolved": "not adjudicated yet",
 }
-_WILSON: Final = "[a, b] is Wilson's 95 % interval."
+_WILSON: Final = "[a, b] is Wilson's 95 % confidence interval."
 _EFFECTS: Final = (
     "present_rate", "labels_per_pass", "agreement_with_judge", "kappa_with_judge",
 )  # fmt: skip
@@ -230,15 +230,15 @@ def compared_table(comparison: JudgeComparison) -> Table:
     )
     notes = [
         Note(
-            f"The same {counted(counts.count('units'), 'unit')} (traces × modes) for both. only 1: "
-            f"{first} says what {reference} says and {second} does not; only 2: the other "
-            "way round. Differences are the first judge minus the second, with paired intervals.",
+            f"Both judges are compared on the same {counted(counts.count('units'), 'unit')} "
+            f"(traces × modes). only 1: only {first} agrees with {reference}; only 2: only "
+            f"{second} agrees. Differences are judge 1 minus judge 2, with paired intervals.",
             "n",
         ),
         Note(
-            "p: whether one is right more often. Of a mode McNemar's exact test, corrected over "
-            "the modes after Benjamini and Hochberg; of all modes a test that turns whole traces "
-            "round, as the modes of a trace hang together.",
+            "p tests whether one judge is correct more often. Per mode: McNemar's exact test, "
+            "adjusted over the modes (Benjamini and Hochberg). Pooled: a randomisation test that "
+            "exchanges the judges on whole traces, because the modes of a trace are correlated.",
             "p_value",
         ),
         *withheld_notes(*modes.values(), pooled),
@@ -248,8 +248,8 @@ def compared_table(comparison: JudgeComparison) -> Table:
     if only_first or only_second:
         notes.append(
             Note(
-                f"Left out: what only one of them has judged ({first} {only_first}, {second} "
-                f"{only_second} traces × modes).",
+                f"Excluded: traces × modes judged by one of them only ({first} {only_first}, "
+                f"{second} {only_second}).",
                 "left_out",
             )
         )
@@ -261,15 +261,15 @@ def compared_table(comparison: JudgeComparison) -> Table:
             CODE,
             MODE,
             _N,
-            Column("only_first", "only 1", Kind.COUNT, f"only {first} is right", keeps=80),
-            Column("only_second", "only 2", Kind.COUNT, f"only {second} is right", keeps=80),
+            Column("only_first", "only 1", Kind.COUNT, f"only {first} is correct", keeps=80),
+            Column("only_second", "only 2", Kind.COUNT, f"only {second} is correct", keeps=80),
             *_DIFFERENCES,
-            Column("p", "p", Kind.P_VALUE, "p of one being right more often", keeps=75),
+            Column("p", "p", Kind.P_VALUE, "p, one judge is correct more often", keeps=75),
         ),
         (tuple(rows), (total_row,)),
         f"{counted(trace_count, 'trace')} (taxonomy {comparison.taxonomy}). "
         f"{intervals_note(comparison.bootstrap, trace_count, BIAS_CORRECTED)} Differences of "
-        "rates of one mode have Newcombe's paired ones.",
+        "rates per mode: Newcombe's paired interval.",
         tuple(notes),
     )
 
@@ -310,7 +310,7 @@ def _rates_table(report: JudgeReport) -> Table:
     """Make the table of the judge's rates against the reference."""
     against = against_words(report)
     present_column = Column(
-        "present", "present", Kind.TEXT, f"called present by the judge / {against}", keeps=70
+        "present", "present", Kind.TEXT, f"present verdicts of the judge / {against}", keeps=70
     )
     return Table(
         "judge",
@@ -320,8 +320,8 @@ def _rates_table(report: JudgeReport) -> Table:
         _caption_text(report),
         (
             Note(
-                f"present: how often the judge / {against} say so. TPR: of what {against} calls "
-                "present the share that the judge finds. TNR: the same of absent.",
+                f"present: number of present verdicts, judge / {against}. TPR: share of the "
+                f"present verdicts of {against} that the judge finds. TNR: the same for absent.",
                 "n",
             ),
             _macro_note(report, _RATES),
@@ -334,7 +334,7 @@ def _chance_table(report: JudgeReport) -> Table:
     """Make the table of agreement corrected for chance, and of the kinds of errors."""
     return Table(
         "judge_chance",
-        f"{report.judge} against {against_words(report)}, beside chance",
+        f"{report.judge} against {against_words(report)}: chance-corrected agreement and errors",
         (CODE, MODE, *_CHANCE, *_ERRORS),
         _row_groups(report, estimate_columns=_CHANCE, has_details=False),
         _caption_text(report),
@@ -342,8 +342,8 @@ def _chance_table(report: JudgeReport) -> Table:
             _macro_note(report, _CHANCE),
             *paradox_note(
                 _tables_by_name(report),
-                ", as one answer is nearly always given. AC1 looks fine on a useless judge too: "
-                "read TPR and TNR.",
+                ", because nearly all verdicts are equal. AC1 can be high even for a useless "
+                "judge: read TPR and TNR.",
             ),
             *_biased_notes(report),
             *withheld_notes(*_figures_of(report, _CHANCE)),
@@ -418,8 +418,9 @@ def _calibration_table(report: JudgeReport) -> Table | None:
     error_text = in_words(total["expected_calibration_error"])
     notes = [
         Note(
-            "A finding is trace × mode, with its surest suggestion; right: the reference says "
-            f"present too. Expected calibration error: {error_text}.",
+            "A finding is trace × mode, with the confidence of its most confident suggestion. "
+            "correct: the verdict of the reference is present. Expected calibration error: "
+            f"{error_text}.",
             "calibration",
         )
     ]
@@ -427,13 +428,13 @@ def _calibration_table(report: JudgeReport) -> Table | None:
     if without_confidence:
         notes.append(
             Note(
-                f"{counted(without_confidence, 'finding')} without a confidence: in no row.",
+                f"Excluded: {counted(without_confidence, 'finding')} without a confidence.",
                 "without_confidence",
             )
         )
     return Table(
         "judge_calibration",
-        "Calibration: how sure the judge was, and how often right",
+        "Calibration: confidence and share of correct findings",
         _CALIBRATION,
         (tuple(rows), (Row("all", {"confidence": "all"} | estimate_cells(total, _CALIBRATION)),)),
         f"Findings of {report.judge}. {_WILSON}",
@@ -468,7 +469,7 @@ def _answers_table(report: JudgeReport) -> Table | None:
     ]
     return Table(
         "judge_answers",
-        "People's answers to its suggestions",
+        "Answers of people to the judge's suggestions",
         _ANSWERS,
         (
             tuple(bin_rows),
@@ -499,10 +500,10 @@ def _localisation_table(report: JudgeReport) -> Table | None:
     total_row = Row("all", {"code": "", "name": "all modes"} | estimate_cells(total, place_columns))
     return Table(
         "judge_places",
-        "Places, where both call the mode present",
+        "Places of modes that both call present",
         (CODE, MODE, *place_columns),
         (rows, (total_row,)),
-        f"Places of {report.judge} beside those of {against}. {_WILSON}",
+        f"Places of {report.judge} compared with those of {against}. {_WILSON}",
     )
 
 
@@ -514,8 +515,8 @@ def _prevalence_table(report: JudgeReport, visibility: Mapping[str, Any] | None)
         return None
     notes = [
         Note(
-            "corrected: for how the judge errs (Rogan and Gladen); it holds where the traces that "
-            "people labelled are a random sample of all.",
+            "corrected: for the errors of the judge (Rogan and Gladen). This is valid if the "
+            "traces that people labelled are a random sample of all.",
             "corrected",
         )
     ]
@@ -523,19 +524,20 @@ def _prevalence_table(report: JudgeReport, visibility: Mapping[str, Any] | None)
     if hidden_count:
         notes.append(
             Note(
-                f"{counted(hidden_count, 'unlabelled trace')} left out: what judges say of them is "
-                f"hidden from {(visibility or {})['annotator']}.",
+                f"Excluded: {counted(hidden_count, 'unlabelled trace')}, because verdicts of "
+                f"judges on them are hidden from {(visibility or {})['annotator']}.",
                 "hidden",
             )
         )
     return Table(
         "judge_prevalence",
-        f"Prevalence on {counted(judged_count, 'trace')} that only the judge has judged",
+        f"Prevalence in {counted(judged_count, 'trace')} that only the judge has labelled",
         (CODE, MODE, *_PREVALENCE),
         (_mode_rows(report, tables, _PREVALENCE, _correction_sentences),),
-        f"As {report.judge} says, and corrected for its errors (Rogan and Gladen 1978), for "
-        "traces like these. [a, b] is a 95 % interval: Wilson's, and of the corrected ones Lang "
-        "and Reiczigel's (2014).",
+        f"Share of present verdicts of {report.judge}, and the prevalence corrected for its errors "
+        "(Rogan and Gladen 1978), for the population of the traces. [a, b] is a 95 % confidence "
+        "interval: Wilson's for the uncorrected share, Lang and Reiczigel's (2014) for the "
+        "corrected one.",
         (*notes, *withheld_notes(*(table["corrected"] for table in tables.values()))),
     )
 
@@ -556,29 +558,30 @@ def _overall_table(report: JudgeReport) -> Table | None:
         traces_text = f"{range_text} of {judged_count:,} traces"
     return Table(
         "judge_overall",
-        f"Prevalence over {traces_text}: people on a part, the judge on all",
+        f"Prevalence in {traces_text}: people labelled some of them, the judge all",
         (CODE, MODE, *_OVERALL),
         (_mode_rows(report, tables, _OVERALL, width_words),),
-        f"What people say of the traces that they labelled, and the same joined with what "
-        f"{report.judge} says of all (prediction-powered inference, PPI++: Angelopoulos, Duchi "
-        "and Zrnic 2023). The intervals are Wilson's. Both are estimates for traces like these; "
-        "'of these' is the share of these traces alone, with the interval of a sample of so many.",
+        "people alone: estimate from the traces that people labelled. with the judge: the same "
+        f"combined with the verdicts of {report.judge} on all traces (prediction-powered "
+        "inference, PPI++: Angelopoulos, Duchi and Zrnic 2023). Both estimate the prevalence in "
+        "the population of the traces, with Wilson's interval. these traces: prevalence in these "
+        "traces only, with the interval of a sample from a finite population.",
         (_powered_note(tables), *_too_few_left_note(tables), *withheld_notes(*tables.values())),
     )
 
 
 def _powered_note(tables: Mapping[str, FigureTable]) -> Note:
     """Return a note on the condition under which the joined prevalence holds."""
-    unresolved_text = "; traces on which people differ are in neither until somebody decides"
+    unresolved_text = " Traces on which people disagree are excluded until adjudicated."
     if any(table.value("weighted") for table in tables.values()):
         return Note(
-            "Both are weighted by one over the chances with which traces were drawn, so that they "
-            f"hold for all traces, however the judge errs{unresolved_text}.",
+            "Estimates are weighted by the inverse probability with which traces were drawn, so "
+            f"they are valid for all traces, whatever the errors of the judge.{unresolved_text}",
             "weighted",
         )
     return Note(
-        "with the judge: it holds where the traces with people's verdict are a random sample of "
-        f"all, however the judge errs{unresolved_text}.",
+        "with the judge: valid if the traces that people labelled are a random sample of all, "
+        f"whatever the errors of the judge.{unresolved_text}",
         "powered",
     )
 
@@ -588,7 +591,7 @@ def _too_few_left_note(tables: Mapping[str, FigureTable]) -> Iterator[Note]:
     codes = [code for code, table in tables.items() if _needs_more_than_left(table)]
     if codes:
         yield Note(
-            f"for ± 3: not with these traces, as fewer are left, in {', '.join(codes)}.",
+            f"for ± 3: not reached by labelling all traces, for {', '.join(codes)}.",
             "too_few_left",
         )
 
@@ -610,9 +613,9 @@ def width_words(overall: FigureTable) -> Iterator[str]:
     if ends is None:
         return
     more_labels = overall.count("more_labels")
-    sentence = f"{more_labels:,} more for ± 3" if more_labels else "no more are needed for ± 3"
+    sentence = f"{more_labels:,} more for ± 3" if more_labels else "no more needed for ± 3"
     if _needs_more_than_left(overall):
-        sentence += f", not with the {_unlabelled_count(overall):,} left"
+        sentence += f" (only {_unlabelled_count(overall):,} are left)"
     low, high = ends
     half_width = 100 * (high - low) / 2
     yield f"± {half_width:.1f} points, {sentence}"
@@ -637,10 +640,10 @@ def _correction_sentences(table: FigureTable) -> Iterator[str]:
     """Yield sentences on why a prevalence is not corrected, and on the traces left out."""
     reason = table["corrected"].undefined
     if reason is not None:
-        yield f"It cannot be corrected: {_NOT_CORRECTED.get(reason, reason.replace('_', ' '))}."
+        yield f"Cannot be corrected: {_NOT_CORRECTED.get(reason, reason.replace('_', ' '))}."
     unsure_count = table.count("n_unsure")
     if unsure_count:
-        yield f"{counted(unsure_count, 'trace')} left out, of which the judge is unsure."
+        yield f"{counted(unsure_count, 'trace')} excluded: the judge is unsure."
 
 
 def _effect_table(report: JudgeReport) -> Table | None:
@@ -666,8 +669,8 @@ def _effect_table(report: JudgeReport) -> Table | None:
     notes = [
         Note(
             f"{counted(shown_count, 'pass', 'passes')} with suggestions "
-            f"({effect.count('on_screen')} had some on screen), "
-            f"{effect.count('passes', 'withheld')} without, chosen at random, "
+            f"({effect.count('on_screen')} with at least one on screen) and "
+            f"{effect.count('passes', 'withheld')} without, assigned at random, "
             f"by {joined_names(report.both_kinds) or 'no one with both'}.",
             "passes",
         )
@@ -676,18 +679,18 @@ def _effect_table(report: JudgeReport) -> Table | None:
         f"{counted(effect.count(statistic), 'pass', 'passes')} {description}"
         for statistic, description in (
             ("not_judged", "on traces that the judge has not judged"),
-            ("examples", "on examples in its prompt"),
+            ("examples", "on examples in the judge's prompt"),
         )
         if effect.count(statistic)
     ]
     if left_out:
-        notes.append(Note(f"Left out: {'; '.join(left_out)}.", "left_out"))
+        notes.append(Note(f"Excluded: {'; '.join(left_out)}.", "left_out"))
     return Table(
         "judge_withheld",
-        "What people said with suggestions shown, and without",
+        "Labels of people with and without suggestions",
         _EFFECT,
         (tuple(rows),),
-        f"The same people, with and without suggestions of {report.judge}, over "
+        f"Suggestions of {report.judge}; the same people in both conditions; "
         f"{counted(effect.count('traces'), 'trace')}. {resampled_note(report.bootstrap)}",
         (*notes, *withheld_notes(effect, *report.rows("effect_mode").values())),
     )
@@ -724,12 +727,12 @@ def _count_sentences(report: JudgeReport, table: FigureTable) -> Iterator[str]:
     """Yield how often judge and reference say present, and why figures are undefined."""
     against = against_words(report)
     if not table.count("n"):
-        yield f"Nothing to compare: no trace on which the judge and {against} both spoke."
+        yield f"Nothing to compare: no trace has verdicts of both the judge and {against}."
         return
     yield (
-        f"Both say present in {table.count('true_positives')} of {table.count('n')}, only the "
-        f"judge in {table.count('false_positives')}, only {against} in "
-        f"{table.count('false_negatives')}, neither in {table.count('true_negatives')}."
+        f"Called present by both in {table.count('true_positives')} of {table.count('n')}, only "
+        f"by the judge in {table.count('false_positives')}, only by {against} in "
+        f"{table.count('false_negatives')}, by neither in {table.count('true_negatives')}."
     )
     figures = [(column.name or column.title, table[column.key]) for column in (*_RATES, *_CHANCE)]
     yield from why_undefined(figures, _UNDEFINED, _NO_VARIANCE)
@@ -747,28 +750,28 @@ def _mode_sentences(report: JudgeReport, table: FigureTable) -> Iterator[str]:
     p_value = table.value("mcnemar_p_adjusted")
     if p_value is not None and p_value < 0.05:
         yield (
-            f"The judge says present {_bias_word(table)} often than {against_words(report)} "
-            f"(McNemar, {p_words(p_value)}, corrected over the modes)."
+            f"The judge says present {_bias_word(table)} often than "
+            f"{against_words(report)} (McNemar, {p_words(p_value)}, adjusted over the modes)."
         )
     yield from _prevalence_sentences(report.table("prevalence", mode=code))
     answers = report.table("answers_mode", mode=code)
     if answers.count("n"):
         yield (
-            f"{counted(answers.count('n'), 'answer')} to its suggestions: "
+            f"{counted(answers.count('n'), 'answer')} to the judge's suggestions: "
             f"{answers.count('accept')} accepted, {answers.count('edit')} edited, "
             f"{answers.count('reject')} rejected."
         )
     places = report.table("localisation_mode", mode=code)
     if places.count("n"):
         yield (
-            f"In a right place, where both say present: {in_words(places['right_place'])} of "
-            f"{counted(places.count('n'), 'label')}."
+            f"Share in a correct place: {in_words(places['right_place'])} of "
+            f"{counted(places.count('n'), 'label')} with modes that both call present."
         )
     left_out = _left_out_counts(
         report.table("judge_mode_left_out", mode=code), "{reason} {units:,}"
     )
     if left_out:
-        yield f"Left out: {', '.join(left_out)}."
+        yield f"Excluded: {', '.join(left_out)}."
 
 
 def _prevalence_sentences(table: FigureTable) -> Iterator[str]:
@@ -777,17 +780,17 @@ def _prevalence_sentences(table: FigureTable) -> Iterator[str]:
     if not unlabelled_count:
         return
     apparent_text = (
-        f"On {counted(unlabelled_count, 'trace')} that no one has labelled the judge says "
-        f"present in {percent(table.value('apparent') or 0.0)}"
+        f"Of {counted(unlabelled_count, 'trace')} that only the judge has labelled, it calls "
+        f"{percent(table.value('apparent') or 0.0)} present"
     )
     corrected = table["corrected"]
     if corrected.undefined is not None:
         reason = _NOT_CORRECTED.get(corrected.undefined, corrected.undefined)
-        yield f"{apparent_text}; that cannot be corrected: {reason}."
+        yield f"{apparent_text}; this cannot be corrected: {reason}."
     else:
         yield (
-            f"{apparent_text}; corrected for its errors it is {in_words(corrected)}, as far as it "
-            "errs there as it does here."
+            f"{apparent_text}; corrected for its errors: {in_words(corrected)}, if it makes the "
+            "same errors on these traces as on the labelled ones."
         )
 
 
@@ -799,32 +802,28 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
         seen_count = report.table("judge_left_out").count("judge_seen")
         yield Note(
             f"{report.judge} cannot be compared with {against} yet: all verdicts of {against} on "
-            "its traces were made with suggestions on screen."
+            "the judged traces were given with suggestions on screen."
             if seen_count
-            else f"{report.judge} cannot be compared with {against} yet: this needs a verdict of "
-            f"{against} on a trace that the judge has judged and that you may see.",
+            else f"{report.judge} cannot be compared with {against} yet: this needs a judged "
+            f"trace that you may see, with a verdict of {against}.",
             "nothing_compared",
             warning=True,
         )
     yield from _chance_warning(report)
     if report.gold is not None and compared_traces:
         description = gold_words(report.gold)
-        yield Note(
-            f"What it is measured by: {description}.", "gold", warning="no gold" in description
-        )
+        yield Note(f"Reference: {description}.", "gold", warning="no gold" in description)
     judged = counted(report.count("judged"), "judged trace")
     yield Note(f"{compared_traces:,} of {judged} can be compared.", "compared")
     if report.judge_seen_counted:
-        yield Note(
-            "Verdicts that were made with suggestions on screen are counted too.", "judge_seen"
-        )
+        yield Note("Verdicts given with suggestions on screen are included.", "judge_seen")
     left_out = _left_out_parts(report)
-    sentence = f"Left out: {'; '.join(left_out)}." if left_out else "Nothing was left out."
+    sentence = f"Excluded: {'; '.join(left_out)}." if left_out else "Nothing was excluded."
     yield Note(sentence, "left_out")
     yield from _missing_table_notes(report)
     if report.count("unlabelled") and not report.rows("prevalence"):
         yield Note(
-            "What it says of traces that no one has finished is hidden from those who label blind.",
+            "Its verdicts on traces that no one has finished are hidden from blind annotators.",
             "blind",
         )
 
@@ -844,9 +843,10 @@ def _left_out_parts(report: JudgeReport) -> list[str]:
     unit_texts = _left_out_counts(left_out, "{units:,} {reason}")
     parts = [f"{', '.join(unit_texts)} (traces × modes)"] if unit_texts else []
     if left_out.count("examples"):
-        parts.append(f"{counted(left_out.count('examples'), 'trace')} in its prompt")
+        parts.append(f"{counted(left_out.count('examples'), 'trace')} in the judge's prompt")
     if left_out.count("unfinished"):
-        parts.append(f"{counted(left_out.count('unfinished'), 'trace')} that it has not finished")
+        traces_text = counted(left_out.count("unfinished"), "trace")
+        parts.append(f"{traces_text} that the judge has not finished")
     return parts
 
 
@@ -856,10 +856,9 @@ def _chance_warning(report: JudgeReport) -> Iterator[Note]:
     names = [name for name, table in tables.items() if _may_be_at_chance(table["cohen_kappa"])]
     if names:
         yield Note(
-            f"Not shown to be better than chance: {', '.join(names)}. There κ is at most 0, its "
-            "interval reaches 0, or there is too little for an interval. Raw agreement and AC1 may "
-            "look fine there all the same, most of all where a mode is rare; they say nothing for "
-            "the judge.",
+            f"Not shown to be better than chance: {', '.join(names)} (κ is at most 0, or its "
+            "interval includes 0, or data are too few for an interval). Raw agreement and AC1 can "
+            "be high even so, above all for rare modes; they are no evidence for the judge.",
             "not_better_than_chance",
             warning=True,
         )
@@ -883,8 +882,9 @@ def _biased_notes(report: JudgeReport) -> Iterator[Note]:
     for bias_word, codes in codes_by_word.items():
         if codes:
             yield Note(
-                f"Calls present {bias_word} often than {against_words(report)} does (McNemar, p "
-                f"corrected over the modes after Benjamini and Hochberg): {', '.join(codes)}.",
+                f"The judge says present {bias_word} often than "
+                f"{against_words(report)} (McNemar's test, p adjusted over the modes, Benjamini "
+                f"and Hochberg): {', '.join(codes)}.",
                 "tilted",
             )
 
@@ -895,34 +895,34 @@ def _missing_table_notes(report: JudgeReport) -> Iterator[Note]:
     places = report.table("localisation")
     if not report.table("calibration").count("n"):
         yield Note(
-            "Confidence: none of its findings that can be compared has one.", "no_confidence"
+            "No calibration: no compared finding of the judge has a confidence.", "no_confidence"
         )
     if not report.table("answers").count("n"):
         yield Note("No one has answered a suggestion of this judge.", "no_answers")
     if not places.count("n"):
-        yield Note(f"Places: none of its places can be compared with {against}'s.", "no_places")
+        yield Note(f"No places of the judge can be compared with places of {against}.", "no_places")
     count_texts = [
         f"{counted(places.count(statistic), 'label')} {description}"
         for statistic, description in (
-            ("whole_trace", "on a whole trace, not counted"),
-            ("no_places", f"where {against} says present without a place, not counted"),
-            ("without_order", "counted as wrong, as the order of the spans is unknown"),
+            ("whole_trace", "on a whole trace (excluded)"),
+            ("no_places", f"on which {against} gave no place (excluded)"),
+            ("without_order", "with an unknown order of spans (counted as incorrect)"),
         )
         if places.count(statistic)
     ]
     if count_texts:
-        yield Note(f"Places of the judge: {'; '.join(count_texts)}.", "places_beside")
+        yield Note(f"Labels of the judge: {'; '.join(count_texts)}.", "places_beside")
     merged_count = places.count("merged_places")
     if merged_count:
         yield Note(
-            f"{counted(merged_count, 'place')} of {places.count('places')} of {against} cover "
-            "different places of several annotators; a label anywhere in them counts as right.",
+            f"{merged_count:,} of {counted(places.count('places'), 'place')} of {against} merge "
+            "different places of several annotators; a label anywhere in them counts as correct.",
             "merged_places",
         )
     if report.both_kinds is None:
         yield Note(
-            "No study keeps suggestions back on a share of the traces, so nothing tells how far "
-            "they move people; mast-tui study sets that up.",
+            "The effect of suggestions on people cannot be estimated: no study hides suggestions "
+            "on a random share of the traces (set up with mast-tui study).",
             "not_withheld",
         )
 
@@ -937,6 +937,6 @@ def _caption_text(report: JudgeReport) -> str:
     trace_count = report.count("compared")
     return (
         f"{counted(trace_count, 'trace')} (taxonomy {report.taxonomy}). "
-        f"{intervals_note(report.bootstrap, trace_count, BIAS_CORRECTED)} Rates of one mode have "
-        "Wilson's."
+        f"{intervals_note(report.bootstrap, trace_count, BIAS_CORRECTED)} Rates per mode: "
+        "Wilson's interval."
     )

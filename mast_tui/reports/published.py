@@ -17,16 +17,16 @@ from mast_tui.reports.model import Estimate, Note, Row, Table, columns
 Verdict = Literal["reproduced", "contradicted", "not computable"]
 
 _GAINS: Final = (
-    "By summaries of the paper the study behind MAST changed ChatDev and ran it again on its "
-    "ProgramDev tasks, with the same model. Clearer roles, of which the higher one has the last "
-    "word, raised task success by 9.4 points; a step that verifies the objective of the task "
+    "According to summaries of the paper, the MAST authors changed ChatDev and reran it on its "
+    "ProgramDev tasks with the same model. Clearer roles, in which the higher role has the last "
+    "word, raised task success by 9.4 points. A step that verifies the objective of the task "
     "raised it by 15.6 points, from 25.0 to 40.6 %.",
-    "Posts on the ITBench study and a later article read it otherwise: a gain of about 15.6 % by "
-    "prompts, and of up to 53 % by changes of structure. By the summaries 15.6 are points, not "
-    "percent, and belong to the change of structure. For the 53 % the post cites an earlier post "
-    "on MAST, which was not checked.",
-    "Most runs still failed. The study takes from it that single fixes of prompts or structure are "
-    "no cure, and that reliability asks for structural changes such as verification.",
+    "Posts on the ITBench study and a later article report other gains: about 15.6 % from prompts, "
+    "and up to 53 % from structural changes. According to the summaries, 15.6 is in points, not "
+    "percent, and comes from the structural change. For the 53 % the post cites an earlier post on "
+    "MAST, which was not checked.",
+    "Most runs still failed. The authors conclude that single fixes of prompts or structure are "
+    "not enough, and that reliability needs structural changes such as verification.",
 )
 _SOURCES: Final = (
     (
@@ -37,16 +37,16 @@ _SOURCES: Final = (
 _COLUMNS: Final = """
     model | model | text | | 100
     claim | claim | text | | 101
-    share | here | share | the share by this report | 90
-    number | here, mean | number | the mean by this report | 90
-    verdict | so it is | text | | 95
-    reason | because | text | | 60
+    share | here | share | share in this report | 90
+    number | here, mean | number | mean in this report | 90
+    verdict | verdict | text | | 95
+    reason | reason | text | | 60
 """
 
 
 def published_gains() -> model.Text:
     """Return what the literature measured of fixes against the modes of MAST."""
-    return model.Text("measured", "What helped where it was measured", _GAINS, _SOURCES)
+    return model.Text("measured", "Published effects of fixes", _GAINS, _SOURCES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +155,12 @@ def claims_section(report: SignatureReport) -> model.ReportSection | None:
     )
     note = Note(
         f"Claims of {_claims_document()['source']}. Recall is the mean score of the runs. The "
-        "labels of the study were made by a model and are not public, so claims on modes rest on "
-        "the labels of this report.",
+        "labels of that study were made by a model and are not public, so claims on modes are "
+        "compared with the labels of this report.",
         "claims",
     )
     table = Table("claims", "Published claims", columns(_COLUMNS), (rows,), notes=(note,))
-    return model.ReportSection("claims", "Published claims beside these figures", (table,))
+    return model.ReportSection("claims", "Published claims compared with these figures", (table,))
 
 
 def claims_json(report: SignatureReport) -> list[dict[str, Any]]:

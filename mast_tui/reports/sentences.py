@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from mast_tui.counts import counted
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import Figure, FigureTable
 from mast_tui.reports.model import Column, Estimate, Note
@@ -15,6 +16,8 @@ Values = Mapping[str, Any]
 
 PARADOX: Final = "†"
 """The mark of a row whose κ is low only because nearly all verdicts are the same."""
+
+_NO_INTERVALS: Final = "No intervals were computed (--rounds 0)."
 
 # Where κ is called low although raw agreement is high because one answer is nearly always given.
 # The bounds are this project's own: κ under 0.4 is what Landis and Koch call at most 'fair'.
@@ -88,30 +91,32 @@ def fact(name: str, figure: Figure | Values) -> tuple[str, str, str]:
 def resampled_note(bootstrap: Values) -> str:
     """Return a sentence on intervals that come from resampling any number of traces."""
     if not bootstrap["rounds"]:
-        return "No intervals: there were no rounds of resampling."
+        return _NO_INTERVALS
     return (
-        f"[a, b] is a {percent(bootstrap['level'])} interval (percentiles of "
-        f"{bootstrap['rounds']:,} resamples of the traces, seed {bootstrap['seed']})."
+        f"[a, b] is a {percent(bootstrap['level'])} confidence interval (percentile bootstrap over "
+        f"traces, {bootstrap['rounds']:,} resamples, seed {bootstrap['seed']})."
     )
 
 
-def intervals_note(bootstrap: Values, traces: int, resampling_words: str = "percentiles of") -> str:
+def intervals_note(
+    bootstrap: Values, traces: int, bootstrap_name: str = "percentile bootstrap"
+) -> str:
     """Return a sentence on the method of the intervals.
 
     Args:
         bootstrap: The part ``bootstrap`` of a document.
         traces: The number of traces; fewer than ``MANY`` have the jackknife.
-        resampling_words: The words for the interval from resamples, for ``MANY`` traces or more.
+        bootstrap_name: The kind of bootstrap, for ``MANY`` traces or more.
     """
     if not bootstrap["rounds"]:
-        return "No intervals: there were no rounds of resampling."
+        return _NO_INTERVALS
     method = (
         "jackknife over traces"
         if traces < MANY
-        else f"{resampling_words} {bootstrap['rounds']:,} resamples of the traces, "
+        else f"{bootstrap_name} over traces, {bootstrap['rounds']:,} resamples, "
         f"seed {bootstrap['seed']}"
     )
-    return f"[a, b] is a {percent(bootstrap['level'])} interval ({method})."
+    return f"[a, b] is a {percent(bootstrap['level'])} confidence interval ({method})."
 
 
 def withheld_notes(*parts: object) -> tuple[Note, ...]:
@@ -132,40 +137,40 @@ def withheld_notes(*parts: object) -> tuple[Note, ...]:
 
 _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     "few_traces": lambda least: (
-        f"too few traces (or traces × modes) for an interval, which needs {least[0]}"
+        f"no interval: it needs at least {least[0]} traces (or traces × modes)"
         + (f", for some figures {least[-1]}" if len(least) > 1 else "")
     ),
     "rare_answer": lambda least: (
-        "no interval, as present or absent is too rare "
-        f"(fewer than {least[-1]} verdicts of each annotator, on average)"
+        "no interval: present or absent is too rare "
+        f"(fewer than {least[-1]} verdicts per annotator on average)"
     ),
     "rare_mode": lambda least: (
-        f"no interval of a difference, as fewer than {least[-1]} traces of both sides together "
-        "show the mode, or do not"
+        f"no interval of the difference: fewer than {least[-1]} traces of both groups together "
+        f"show the mode, or fewer than {least[-1]} lack it"
     ),
     "few_shared_traces": lambda least: (
-        "no interval of mean κ, as two of them share too few of the traces "
-        f"(fewer than {least[-1]})"
+        f"no interval of mean κ: at least one pair shares fewer than {least[-1]} traces"
     ),
     "few_places": lambda least: (
-        f"no interval, as places of two meet in fewer than {least[-1]} traces"
+        f"no interval: places of two annotators overlap in fewer than {least[-1]} traces"
     ),
     "few_found_twice": lambda least: (
-        f"no interval, as fewer than {least[-1]} failures were found by two or more"
+        f"no interval: fewer than {least[-1]} failures were found by two or more finders"
     ),
-    "dependent_finders": lambda _: "no interval, as it holds only for independent finders",
+    "dependent_finders": lambda _: "no interval: it requires independent finders",
     "single_trace": lambda _: (
-        "no interval, as a single trace decides: without it an answer occurs nowhere or the figure "
-        "is undefined"
+        "no interval: the figure depends on one trace, without which present or absent does not "
+        "occur or the figure is undefined"
     ),
     "copied_blocks": lambda least: (
-        "no interval, as copies of one block of verdicts count once and fewer than "
-        f"{joined_names([*map(str, least)], 'or')} traces (or traces × modes) are left"
+        "no interval: traces with identical blocks of verdicts count once, which leaves fewer than "
+        f"{joined_names([*map(str, least)], 'or')} traces (or traces × modes)"
     ),
     "unresolved": lambda least: (
-        "no interval, as over 2 % of the verdicts of a mode are unresolved disagreements, and the "
-        "share of the others is not that of all; (a to b): the bounds with all of these absent, "
-        f"and present. Up to {least[-1]:,} a mode must be resolved for an interval"
+        "no interval: more than 2 % of the verdicts on a mode are unresolved disagreements, and "
+        "the other verdicts need not represent them. (a to b) are bounds: all unresolved verdicts "
+        "absent, or all present. For an interval, resolve up to "
+        f"{counted(least[-1], 'verdict')} per mode"
     ),
 }
 
@@ -212,7 +217,7 @@ def why_undefined(
             explanation = no_variance.get(name, explanation)
         names_by_reason.setdefault(explanation, []).append(name)
     for explanation, names in names_by_reason.items():
-        yield f"Undefined: {joined_names(names)}, as {explanation}."
+        yield f"Undefined: {joined_names(names)}, because {explanation}."
 
 
 def is_kappa_paradox(table: FigureTable) -> bool:
@@ -274,5 +279,6 @@ def macro_note(
     ]
     counts_text = f" (of {total} modes: {', '.join(count_texts)})" if count_texts else ""
     return Note(
-        f"macro mean: over the modes for which the figure is defined{counts_text}.{ending}", "macro"
+        f"macro mean: mean over the modes for which the figure is defined{counts_text}.{ending}",
+        "macro",
     )

@@ -525,32 +525,28 @@ def cannot_say(inputs: SignatureInput) -> Iterator[str]:
     """Yield sentences on what the traces of a report leave unknown."""
     if not inputs.traces:
         # Never by name, which pseudonyms would not find within a sentence.
-        annotator = "anybody" if inputs.labels_kind == "gold" else "the annotator"
+        annotator = "anyone" if inputs.labels_kind == "gold" else "the annotator"
         yield (
-            f"No trace that {annotator} has finished under {inputs.taxonomy_ref} counts here; "
-            "there is no figure."
+            f"There are no figures: no trace that {annotator} has finished under "
+            f"{inputs.taxonomy_ref} is included."
         )
     if inputs.unfinished:
         traces = counted(inputs.unfinished, "trace")
-        yield f"Left out: {traces} that the annotator has begun and not finished."
+        yield f"Excluded: {traces} that the annotator has begun but not finished."
     if inputs.has_unknown_weights:
         yield (
-            "Traces came into the study with different chances, of no one whole: shares are those "
-            "of the traces that were labelled."
+            "Traces were drawn with unequal probabilities, and the batches are not samples of one "
+            "population: shares are unweighted and describe the labelled traces only."
         )
     if inputs.unplaced:
-        subject = "label names" if inputs.unplaced == 1 else "labels name"
+        labels = counted(inputs.unplaced, "label")
         yield (
-            f"{inputs.unplaced} {subject} spans whose place is not known here: the trace is not at "
-            "hand or holds something else now; nothing about places rests on that."
+            f"Excluded from figures on places: {labels} on spans of unknown position, because the "
+            "trace is missing or has changed."
         )
     if inputs.whole:
-        subject = (
-            "label is on a whole trace and names"
-            if inputs.whole == 1
-            else "labels are on whole traces and name"
-        )
-        yield f"{inputs.whole} {subject} no place."
+        labels = counted(inputs.whole, "label")
+        yield f"Excluded from figures on places: {labels} on a whole trace."
 
 
 def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
@@ -565,27 +561,27 @@ def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
     unknown_count = table.count("traces", "unknown")
     if unknown_count:
         yield (
-            f"The outcome of {unknown_count} of {counted(table.count('traces'), 'trace')} is not "
-            "known; they count neither as failed nor as successful."
+            f"{unknown_count} of {counted(table.count('traces'), 'trace')} without a known outcome "
+            "count neither as failed nor as successful."
         )
     if not failed:
-        yield "No trace is known to have failed, so nothing is said of failed traces."
+        yield "No trace is known to have failed, so there are no figures on failed traces."
     if not succeeded:
-        yield "No trace is known to have succeeded, so failed ones have no counterpart."
+        yield "No trace is known to have succeeded, so failed traces have no comparison group."
     elif 0 < min(failed, succeeded) < report.rules.least:
         yield (
-            f"With fewer than {report.rules.least} failed or successful traces no mode is called "
-            "fatal or benign."
+            f"With fewer than {report.rules.least} failed or successful traces, no mode is "
+            "classified as fatal or benign."
         )
     rates = {code: mode.find("rate", "all") for code, mode in report.rows("mode", name).items()}
     unjudged_codes = [code for code, rate in rates.items() if not rate.n]
     if len(unjudged_codes) == len(rates):
-        yield "No mode was judged present or absent on any trace."
+        yield "No trace has a verdict present or absent on any mode."
     elif unjudged_codes:
-        yield f"Not judged on any trace: {', '.join(unjudged_codes)}."
+        yield f"Modes without a verdict on any trace: {', '.join(unjudged_codes)}."
     unseen_codes = [code for code, rate in rates.items() if rate.n and not rate.count]
     if unseen_codes:
         codes = ", ".join(unseen_codes)
-        yield f"Seen on no trace: {codes}; what that rules out is told by the intervals."
+        yield f"Modes not found: {codes}. Their intervals show how frequent they can still be."
     if report.places(name, "all") is None:
-        yield "No label names spans that are known here, so nothing is said of places."
+        yield "No label is on a span of known position, so there are no figures on places."

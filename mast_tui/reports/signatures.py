@@ -70,17 +70,17 @@ MOST_QUOTED: Final = 300
 """Code points of a span's own text."""
 
 HOW_TO_GIVE_OUTCOMES: Final = (
-    "Outcomes come with the traces' files, from an outcomes.csv beside them (columns trace, "
-    "outcome and score), or with labels: mast-tui import FILE --format csv-wide (columns outcome "
-    "and score). Where traces have a score, --failed-below says below which they have failed."
+    "Outcomes come from the trace files, from an outcomes.csv beside them (columns trace, outcome "
+    "and score), or from imported labels: mast-tui import FILE --format csv-wide (columns outcome "
+    "and score). --failed-below X counts traces with a score below X as failed."
 )
 
 _BECAUSE: Final[Mapping[str, str]] = {
     "more_in_failed": "more often in failed traces",
-    "seen_in_successes": "seen in successful traces as well",
+    "seen_in_successes": "also in successful traces",
     "too_few_traces": "too few traces",
-    "unresolved": "disagreements are unresolved",
-    "not_told_apart": "not told apart",
+    "unresolved": "unresolved disagreements",
+    "not_told_apart": "neither is shown",
 }
 
 _SIDE_WORDS: Final = {
@@ -91,29 +91,29 @@ _SIDE_WORDS: Final = {
 _ANY_SIZE: Final = {"success_if_present": 0, "success_if_absent": 0}
 """Shares of success, whose n is always shown."""
 
-_FATAL_BY: Final = {"labels": "as labels say", "class": "by the class of its mode"}
+_FATAL_BY: Final = {"labels": "labelled fatal", "class": "mode of class fatal"}
 
 _MISSING: Final[Mapping[str, str]] = {
-    "not_judged": "Nobody was judged on it with a known outcome, so there is nothing to compare.",
+    "not_judged": "No trace with a known outcome has a verdict on the mode.",
     **{
-        f"no_{side}": f"No {trace} was judged on it, so there is nothing to compare."
+        f"no_{side}": f"No {trace} has a verdict on the mode, so there is no difference."
         for side, trace in _SIDE_WORDS.items()
     },
-    "no_strata": "No model has failed and successful traces that were judged on it.",
-    "never_seen": "It shows in no trace, so there is no ratio.",
+    "no_strata": "No model has both failed and successful traces with verdicts on the mode.",
+    "never_seen": "No trace shows the mode, so the risk ratio is undefined.",
     **{
-        f"none_in_{side}": f"It shows in no {trace}, so "
-        + ("there is no ratio." if side == "succeeded" else "its ratio has no interval.")
+        f"none_in_{side}": f"No {trace} shows the mode, so the risk ratio "
+        + ("is undefined." if side == "succeeded" else "has no interval.")
         for side, trace in _SIDE_WORDS.items()
     },
-    "few_traces": "A side has fewer than 5 traces, so the difference has no interval.",
-    "rare_mode": "Fewer than 5 traces of both sides together show it, or do not, so the difference "
-    "has no interval.",
-    "unresolved": "Disagreements are unresolved, so the difference has no interval.",
-    "no_unlabelled": "People have labelled all of the judge's traces here.",
-    "no_positives": "The gold calls it present nowhere that the judge has judged.",
-    "no_negatives": "The gold calls it absent nowhere that the judge has judged.",
-    "no_better_than_chance": "Beside the gold the judge's word on it is no better than chance.",
+    "few_traces": "The difference has no interval: fewer than 5 failed or successful traces.",
+    "rare_mode": "The difference has no interval: fewer than 5 failed and successful traces show "
+    "the mode, or fewer than 5 lack it.",
+    "unresolved": "The difference has no interval: disagreements are unresolved.",
+    "no_unlabelled": "People have labelled all traces that the judge labelled.",
+    "no_positives": "The gold has no present verdict on the mode in traces of the judge.",
+    "no_negatives": "The gold has no absent verdict on the mode in traces of the judge.",
+    "no_better_than_chance": "Against the gold, the judge is no better than chance on the mode.",
 }
 
 _MODE: Final = columns("""
@@ -132,12 +132,12 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         "How often each mode occurs",
         """
         rate:all | of all | share | share of all labelled traces | 95
-        rate:all#count | traces | count | traces that show it | 92
-        rate:all#n | of | count | traces judged on it | 91
-        unsure | unsure | count | traces on which it is unsure | 40
-        open | open | count | traces not judged on it | 41
-        unresolved | unresolved | count | open ones on which annotators differ | 42
-        more_labels | for ± 3 | count | more traces to label for ± 3 points | 30
+        rate:all#count | traces | count | traces with the mode | 92
+        rate:all#n | of | count | traces with a verdict on the mode | 91
+        unsure | unsure | count | traces with the verdict unsure | 40
+        open | open | count | traces without a verdict | 41
+        unresolved | unresolved | count | open because annotators disagree | 42
+        more_labels | for ± 3 | count | further traces to label for ± 3 points | 30
         """,
     ),
     "modes": (
@@ -154,21 +154,21 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
     "counts": (
         "Counts and tests of the modes",
         """
-        rate:failed#count | failed | count | failed traces that show it
-        rate:failed#n | of | count | failed traces judged on it
-        rate:succeeded#count | succeeded | count | successful traces that show it
-        rate:succeeded#n | of | count | successful traces judged on it
-        unsure | unsure | count | traces on which it is unsure
-        open | open | count | traces not judged on it
-        unresolved | unresolved | count | open ones on which annotators differ
+        rate:failed#count | failed | count | failed traces with the mode
+        rate:failed#n | of | count | failed traces with a verdict on the mode
+        rate:succeeded#count | succeeded | count | successful traces with the mode
+        rate:succeeded#n | of | count | successful traces with a verdict on the mode
+        unsure | unsure | count | traces with the verdict unsure
+        open | open | count | traces without a verdict
+        unresolved | unresolved | count | open because annotators disagree
         rate:success_if_present | success with it | share | share of success with the mode
         rate:success_if_absent | without it | share | share of success without the mode
         p_value | p | p_value | p of Fisher's exact test
-        severity_because | class because | text | why the class is what it is
+        severity_because | reason | text | reason for the class
         """,
     ),
     "stratified": (
-        "Difference failed - successful, within {} models",
+        "Difference failed minus successful, stratified by {} models",
         f"""
         strata | models | count | models with both outcomes | 30
         strata#n | n | count | traces of these models | 40
@@ -178,23 +178,23 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
     "corrected": (
         "Prevalence corrected for the judge's errors",
         """
-        n_unlabelled | traces | count | traces that only the judge has judged
-        apparent | said | share | share as the judge says | 80
-        corrected | corrected | share | share, corrected for its errors
+        n_unlabelled | traces | count | traces that only the judge has labelled
+        apparent | uncorrected | share | share of present verdicts of the judge | 80
+        corrected | corrected | share | share corrected for the judge's errors
         """,
     ),
     "category_shares": (
         "Shares of the categories",
         """
         name | category | text | | 100
-        share:failed | share, failed | share | share of what shows in failed traces
+        share:failed | share, failed | share | share of the modes found in failed traces
         rate:failed | traces, failed | share | failed traces with any of its modes | 40
-        share:succeeded | share, successful | share | share of what shows in successful traces | 30
+        share:succeeded | share, successful | share | share of those in successful traces | 30
         rate:succeeded | traces, successful | share | successful traces with any of its modes | 20
         """,
     ),
     "first_failure": (
-        "Where the first failure stands",
+        "Position of the first failure in the run",
         """
         part | part of the run | text | | 100
         traces | traces | count | | 90
@@ -202,14 +202,14 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         """,
     ),
     "first_mode": (
-        "Which mode comes first",
+        "Mode that occurs first",
         """
-        rate#count | traces | count | traces in which it comes first | 90
+        rate#count | traces | count | traces in which it occurs first | 90
         rate | share | share | share of the traces with a place | 80
         """,
     ),
     "transitions": (
-        "What sets on next",
+        "Mode that occurs next",
         """
         step | step | text | | 100
         name | next mode | text | | 90
@@ -217,19 +217,19 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         """,
     ),
     "mode_onsets": (
-        "Where in the run each mode sets on",
+        "Where in the run each mode first occurs",
         """
-        position#value | median | share | part of the run at onset, median | 90
+        position#value | median | share | median position of the first occurrence | 90
         position#low | from | share | lower quartile | 70
         position#high | to | share | upper quartile | 70
         position#n | n | count | traces | 80
         """,
     ),
     "after_fatal": (
-        "How long runs went on after the first fatal failure",
+        "Length of runs after the first fatal failure",
         """
-        by | fatal | text | what makes it fatal | 100
-        median | spans | count | spans that followed, median | 90
+        by | fatal | text | criterion for fatal | 100
+        median | spans | count | spans after the failure, median | 90
         low | from | count | lower quartile | 60
         high | to | count | upper quartile | 60
         share | of the run | share | share of the run, median | 70
@@ -237,41 +237,41 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         """,
     ),
     "order_counts": (
-        "Of two modes, which sets on first",
+        "Order in which two modes first occur",
         """
         pair | modes | text | | 100
-        sets_on:before | first one first | count | | 90
-        sets_on:after | second one first | count | | 90
-        sets_on:together | at the same span | count | | 60
+        sets_on:before | first earlier | count | | 90
+        sets_on:after | second earlier | count | | 90
+        sets_on:together | same span | count | | 60
         sets_on:before#n | n | count | traces with both | 80
         """,
     ),
     "chain_counts": (
         "Chains of failure",
         """
-        chain | modes by onset | text | | 100
+        chain | modes in order | text | | 100
         chains | traces | count | | 90
         """,
     ),
     "bill": (
-        "What failed runs used up once they were lost",
+        "Cost of failed runs before and after the first fatal failure",
         """
-        by | fatal | text | what makes it fatal | 100
-        what | used up | text | | 99
-        total | all | count | all that failed traces used up | 60
+        by | fatal | text | criterion for fatal | 100
+        what | cost | text | | 99
+        total | all | count | failed traces in total | 60
         before | before | count | before the first fatal failure | 70
         after | after | count | from the first fatal failure on | 90
-        share | share after | share | share from then on | 95
-        n | n | count | failed traces of which it is known | 80
+        share | share after | share | share from the first fatal failure on | 95
+        n | n | count | failed traces with known cost | 80
         """,
     ),
     "pairs": (
-        "Pairs of modes most often together",
+        "Pairs of modes that occur together most often",
         """
         pair | modes | text | | 100
         jaccard#count | both | count | {which} with both | 95
-        phi#n | of | count | traces judged on both | 80
-        jaccard#value | of either | share | share of the traces with either | 70
+        phi#n | of | count | traces with verdicts on both | 80
+        jaccard#value | of either | share | share of traces with either (Jaccard) | 70
         phi | φ | number | correlation φ | 60
         """,
     ),
@@ -279,7 +279,7 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         "What helps",
         """
         decided | decided | count | failed traces that it decided | 90
-        showing | shows in | count | {which} that show it | 80
+        showing | found in | count | {which} with the mode | 80
         """,
     ),
 }
@@ -292,7 +292,7 @@ _SCORES: Final = """
 """
 _ALL_SHARES: Final = """
     name | category | text | | 100
-    share:all#value | share | share | share of all that shows
+    share:all#value | share | share | share of all modes found
     rate:all | traces | share | traces with any of its modes | 40
 """
 """The columns of categories where few outcomes are known."""
@@ -349,7 +349,7 @@ def signatures_report(
     if figures.axis is not None:
         sections.append(_trend_section(figures, figures.axis))
     method = (_method_text(figures), *_measured_effects(extras))
-    sections.append(ReportSection("method", "How it was counted", method))
+    sections.append(ReportSection("method", "Methods", method))
     notes = [
         *_limit_notes(cannot_say(figures.inputs)),
         *_hidden_groups_note(figures, len(group_names)),
@@ -375,8 +375,8 @@ def _hidden_groups_note(figures: SignatureReport, shown_count: int) -> Iterator[
     hidden_count = 0 if grouping == ALL or group_count < 2 else group_count - shown_count
     if hidden_count:
         yield Note(
-            f"Not shown by itself: {counted(hidden_count, grouping)} of fewer than {LEAST_TRACES} "
-            f"traces; --by {grouping} shows each.",
+            f"Without a section: {counted(hidden_count, grouping)} with fewer than {LEAST_TRACES} "
+            f"traces (--by {grouping} shows all).",
             "small_groups",
         )
 
@@ -502,11 +502,10 @@ def _report_description(figures: SignatureReport, grouping: str) -> str:
     inputs = figures.inputs
     overall = figures.group(OVERALL)
     limit = inputs.failed_below
-    outcome_rule = (
-        "" if limit is None else f" A trace has failed where its score is below {limit:g}."
-    )
+    outcome_rule = "" if limit is None else f" Traces with a score below {limit:g} count as failed."
+    grouping_words = "" if grouping == ALL else f", by {grouping}"
     return (
-        f"{inputs.taxonomy_ref}, labels: {labels_source(inputs)}, by {grouping}; "
+        f"{inputs.taxonomy_ref}, labels: {labels_source(inputs)}{grouping_words}; "
         f"{counted(len(inputs.traces), 'trace')}: {overall.count('traces', 'failed'):,} failed, "
         f"{overall.count('traces', 'succeeded'):,} succeeded, "
         f"{overall.count('traces', 'unknown'):,} unknown.{outcome_rule}"
@@ -549,14 +548,14 @@ def _limit_notes(sentences: Iterable[str]) -> Iterator[Note]:
 
 def _no_places_note(figures: SignatureReport) -> Note:
     """Return a note on why the group has no tables of positions in the run."""
-    sentence = "No label names spans that are known here, so nothing can be said of places."
+    sentence = "There are no figures on places: no label is on a span of known position."
     if figures.inputs.unplaced:
         sentence += (
-            " The traces of the labels were never read here: open the folder that holds them once, "
-            "with mast-tui FOLDER, so that the workspace knows the order of their spans."
+            " The labelled traces have not been read with this workspace: open their folder once "
+            "with mast-tui FOLDER."
         )
     else:
-        sentence += " Labels on spans are given with the cursor on the span, not with t."
+        sentence += " Label with the cursor on a span; t labels the whole trace."
     return Note(sentence, "no_places")
 
 
@@ -634,7 +633,9 @@ def _missing_ratio_notes(
     for reason, traces in sides.items():
         codes = [code for code, mode in modes.items() if mode["risk_ratio"].undefined == reason]
         if codes:
-            yield Note(f"No ratio, as {traces} shows the mode: {', '.join(codes)}.", reason)
+            yield Note(
+                f"The ratio is undefined if {traces} shows the mode: {', '.join(codes)}.", reason
+            )
 
 
 def _missing_figure_sentences(mode: FigureTable) -> Iterator[str]:
@@ -872,14 +873,15 @@ class _Group:
         notes = _notes_that_apply(
             (
                 not self.compares and self.sizes["all"],
-                f"Failed and successful traces are compared from {LEAST_OUTCOMES} known outcomes "
-                f"on; {known_count:,} of {counted(self.sizes['all'], 'trace')} "
-                f"{'has' if known_count == 1 else 'have'} one.",
+                "The comparison of failed with successful traces needs at least "
+                f"{LEAST_OUTCOMES} traces with an outcome; {known_count:,} of "
+                f"{counted(self.sizes['all'], 'trace')} {'has' if known_count == 1 else 'have'} "
+                "one.",
                 "few_outcomes",
             ),
             (
                 any(mode.value("more_labels") for mode in self.of_modes.values()),
-                "for ± 3: about so many more traces bring the interval to ± 3 points.",
+                "for ± 3: approximate number of further traces for an interval of ± 3 points.",
                 "more_labels",
             ),
         )
@@ -918,7 +920,7 @@ class _Group:
             cells = self.mode_cells(code) | _figure_cells(mode, self.columns("counts"), _ANY_SIZE)
             rows.append(Row(code, cells | {"severity_because": _BECAUSE[reason]}))
         note = Note(
-            "Success with and without a mode is no effect of it: outcomes came as they did.",
+            "Success with and without a mode is an association, not an effect of the mode.",
             "no_effect",
         )
         return self.table("counts", rows, note, folded=True)
@@ -959,26 +961,24 @@ class _Group:
         rules = self.figures.rules
         severity_class, reason = severity(mode, rules)
         explanation = {
-            "more_in_failed": f"it shows more often in failed traces, adjusted p < {rules.alpha:g}",
+            "more_in_failed": f"it is more frequent in failed traces, adjusted p < {rules.alpha:g}",
             "seen_in_successes": (
-                f"{rules.least} successful traces or more show it, and the difference lies at "
-                f"{100 * rules.margin:g} points or less with its whole interval"
+                f"at least {rules.least} successful traces show it, and the interval of the "
+                f"difference ends at or below {100 * rules.margin:g} points"
             ),
             "too_few_traces": (
-                f"fewer than {rules.least} failed or successful traces judged on it"
+                f"fewer than {rules.least} failed or successful traces have a verdict on it"
             ),
-            "unresolved": "over 2 % of the verdicts on it are unresolved disagreements",
-            "not_told_apart": (
-                "these traces show neither that it decides runs nor that it does not"
-            ),
+            "unresolved": "more than 2 % of the verdicts on it are unresolved disagreements",
+            "not_told_apart": ("the traces do not show whether it is fatal or benign"),
         }[reason]
         yield f"Class: {severity_class}; {explanation}."
         unsure, not_judged, unresolved = map(mode.count, ("unsure", "open", "unresolved"))
         left_out = [f"{counted(unsure, 'trace')} unsure"] if unsure else []
-        left_out += [f"{counted(not_judged, 'trace')} not judged"] if not_judged else []
+        left_out += [f"{counted(not_judged, 'trace')} without a verdict"] if not_judged else []
         left_out += [f"{unresolved:,} of them unresolved"] if unresolved else []
         if left_out:
-            yield f"Left out: {', '.join(left_out)}."
+            yield f"Excluded: {', '.join(left_out)}."
 
     def _judged_on_fewer_note(self) -> Iterator[Note]:
         """Yield a note on the modes that were not judged on all failed or successful traces."""
@@ -992,7 +992,7 @@ class _Group:
                 parts.append(f"{code} {failed_n:,}/{succeeded_n:,}")
         if parts:
             yield Note(
-                f"Judged on fewer traces (failed/successful): {', '.join(parts)}.",
+                f"Modes with verdicts on fewer traces (failed/successful): {', '.join(parts)}.",
                 "judged_on_fewer",
             )
 
@@ -1011,8 +1011,8 @@ class _Group:
         if reversed_codes:
             notes.append(
                 Note(
-                    "The other way round over all models at once than within each, so that the "
-                    "table of all misleads (Simpson's paradox): "
+                    "The difference within models has the opposite sign of the difference over "
+                    "all models, which is therefore misleading (Simpson's paradox), for "
                     f"{', '.join(reversed_codes)}.",
                     "reversed",
                     warning=True,
@@ -1020,7 +1020,7 @@ class _Group:
             )
         totals = self.figures.figures.table("stratified", group=self.figures.key(self.name))
         unknown_count = totals.count("unknown_model")
-        left_out = f"{counted(unknown_count, 'trace')} of unknown model left out."
+        left_out = f"Excluded: {counted(unknown_count, 'trace')} of an unknown model."
         table_columns = self.columns("stratified")
         rows = [
             Row(
@@ -1032,12 +1032,12 @@ class _Group:
             )
             for code, table in tables.items()
         ]
-        sign = "†: the difference over all models has the other sign."
+        sign = "†: the difference over all models has the opposite sign."
         notes += _notes_that_apply(
             (unknown_count, left_out, "left_out"),
             (
                 True,
-                "After Mantel and Haenszel, with models as strata; intervals of differences after "
+                "Mantel-Haenszel estimates with models as strata; intervals of differences: "
                 "Miettinen and Nurminen.",
                 "mantel_haenszel",
             ),
@@ -1055,9 +1055,8 @@ class _Group:
             cells = {**self.mode_cells(code), **_figure_cells(table, table_columns)}
             rows.append(Row(code, cells, detail=tuple(self._corrected_sentence(code))))
         note = Note(
-            "On the traces that nobody but the judge has judged: how often it says that the mode "
-            "shows, and how often it really shows if the judge errs there as it does on the gold "
-            "(Rogan and Gladen).",
+            "Traces that only the judge has labelled. The correction (Rogan and Gladen) assumes "
+            "that the judge makes the same errors on them as on traces with gold.",
             "corrected",
         )
         return self.table("corrected", rows, note)
@@ -1069,7 +1068,7 @@ class _Group:
             return
         corrected = table["corrected"]
         if corrected.value is None:
-            explanation = _MISSING.get(corrected.reason, "Too little is known.")
+            explanation = _MISSING.get(corrected.reason, "There are too few data.")
             yield f"Not corrected for the judge's errors: {explanation[0].lower()}{explanation[1:]}"
             return
         interval_text = ""
@@ -1078,13 +1077,13 @@ class _Group:
             interval_text = f" ({low} to {high})"
         if corrected.bounds is not None:
             low, high = map(_percent, corrected.bounds)
-            interval_text = f" ({low} to {high}, as disagreements are unresolved)"
+            interval_text = f" (bounds {low} to {high}, unresolved disagreements)"
         elif corrected.withheld is not None:
-            interval_text = f" (too few traces for an interval, n < {corrected.needs})"
+            interval_text = f" (no interval: fewer than {corrected.needs} traces)"
         yield (
-            f"Corrected for the judge's errors: {_percent(corrected.value)}{interval_text}, where "
-            f"it says {_percent(table.value('apparent') or 0.0)}, on "
-            f"{table.count('n_unlabelled'):,} traces that nobody else has labelled."
+            f"Corrected for the judge's errors: {_percent(corrected.value)}{interval_text}; "
+            f"uncorrected: {_percent(table.value('apparent') or 0.0)}; "
+            f"{table.count('n_unlabelled'):,} traces that only the judge has labelled."
         )
 
     def categories(self) -> Iterator[Table | None]:
@@ -1119,7 +1118,7 @@ class _Group:
                 replace(column, title=level) if column.key == "name" else column
                 for column in table_columns
             )
-            title = f"{title}, at the level of {level}"
+            title = f"{title} ({level})"
         tables = self.figures.rows(scope, self.name)
         rows = [
             Row(id, {"name": name, **_figure_cells(tables[id], table_columns, self.sizes)})
@@ -1149,8 +1148,9 @@ class _Group:
         places = self.places
         assert places is not None
         return (
-            f"over {counted(places.count('traces'), 'trace')} with a place, of "
-            f"{counted(places.count('showing'), self.traces_text.removesuffix('s'))} with a failure"
+            f"{places.count('traces'):,} of "
+            f"{counted(places.count('showing'), self.traces_text.removesuffix('s'))} with a "
+            "failure, those with labels on spans"
         )
 
     def summary_notes(self) -> Iterator[Note]:
@@ -1164,7 +1164,9 @@ class _Group:
             ]
             if share_texts:
                 traces_text = "failed traces" if self.compares else "all traces"
-                sentence = f"Of what shows in {traces_text}: {', '.join(share_texts)}."
+                sentence = (
+                    f"Categories of the modes found in {traces_text}: {', '.join(share_texts)}."
+                )
                 yield Note(sentence, "categories")
         yield from self.first_failure_notes()
         yield from _limit_notes(group_cannot_say(self.figures, self.name))
@@ -1175,17 +1177,15 @@ class _Group:
         if first is not None and first.value is not None and first.interval is not None:
             low, high = map(_percent, first.interval)
             yield Note(
-                f"The first failure stands at {_percent(first.value)} of the run in the "
-                f"median (quartiles {low} to {high}; {counted(first.n or 0, 'trace')}).",
+                f"Median position of the first failure: {_percent(first.value)} of the run "
+                f"(quartiles {low} to {high}; {counted(first.n or 0, 'trace')}).",
                 "first_failure",
             )
 
     def _tenths_table(self, places: FigureTable) -> Table | None:
         """Make the table of traces by the tenth of the run in which they first fail."""
         uncounted_count = places.count("uncounted")
-        sentence = (
-            f"{counted(uncounted_count, 'trace')} without a position, as nobody counted the spans."
-        )
+        sentence = f"Excluded: {counted(uncounted_count, 'trace')} with an unknown number of spans."
         notes = [
             *self.first_failure_notes(),
             *_notes_that_apply((uncounted_count, sentence, "uncounted")),
@@ -1214,7 +1214,7 @@ class _Group:
         """Make the table of the modes that begin first in a trace, the most frequent on top."""
         tied_count = places.count("tied")
         sentence = (
-            f"In {counted(tied_count, 'trace')} several modes set on at the first span; each "
+            f"In {counted(tied_count, 'trace')} several modes occur first, at the same span; each "
             "of them counts."
         )
         modes_by_frequency = sorted(
@@ -1231,7 +1231,7 @@ class _Group:
         rows = self.source_rows("transitions", most_frequent, "transitions", self._step_sentence)
         limit_sentence = f"The {MOST_STEPS} most frequent of {len(steps)} steps."
         notes = _notes_that_apply(
-            (True, "A → B: the onset of B is the next after that of A.", "transitions"),
+            (True, "A → B: B is the next mode that first occurs after A.", "transitions"),
             (len(steps) > MOST_STEPS, limit_sentence, "most_frequent"),
         )
         return self.table("transitions", rows, *notes, traces=self._traces_with_place())
@@ -1245,9 +1245,9 @@ class _Group:
                 earlier = table.find("sets_on", "after" if is_reversed_pair else "before")
                 later = table.find("sets_on", "before" if is_reversed_pair else "after")
                 yield (
-                    f"Of {counted(earlier.n or 0, 'trace')} with both, {first} sets on earlier "
-                    f"in {earlier.value or 0:,.0f}, later in {later.value or 0:,.0f}, at the same "
-                    f"span in {table.count('sets_on', 'together'):,}."
+                    f"In {counted(earlier.n or 0, 'trace')} with both, {first} first occurs "
+                    f"earlier in {earlier.value or 0:,.0f}, later in {later.value or 0:,.0f}, at "
+                    f"the same span in {table.count('sets_on', 'together'):,}."
                 )
 
     def _onsets_table(self) -> Table | None:
@@ -1276,9 +1276,9 @@ class _Group:
                 "n": spans.n,
             }
             sentence = (
-                f"After the first failure that is fatal, {cause_words}, a run went on for "
-                f"{spans.value:.0f} spans in the median (quartiles {spans.low:.0f} to "
-                f"{spans.high:.0f}; {spans.n:,} {self.traces_text})."
+                f"After the first fatal failure ({cause_words}), the median run had "
+                f"{spans.value:.0f} more spans (quartiles {spans.low:.0f} to {spans.high:.0f}; "
+                f"{spans.n:,} {self.traces_text})."
             )
             rows.append(Row(f"after {cause}", cells, detail=(sentence,)))
         return self.table("after_fatal", rows, traces=self._traces_with_place())
@@ -1298,7 +1298,10 @@ class _Group:
             steps = " → ".join("+".join(step) for step in chain_of(chain))
             cells: dict[str, Cell] = {"chain": steps, "chains": table.count("chains")}
             rows.append(Row(f"chain {number}", cells, sources=table["chains"].sources))
-        note = Note("A → B: B sets on next after A. A+B: both set on at the same span.", "chains")
+        note = Note(
+            "A → B: B is the next mode that first occurs after A. A+B: both at the same span.",
+            "chains",
+        )
         return self.table("chain_counts", rows, note, traces=self._traces_with_place(), folded=True)
 
     def bill(self) -> Table | None:
@@ -1331,7 +1334,7 @@ class _Group:
                 ]
                 used_by_mode.sort(key=lambda item: -item[1])
                 parts = [f"{code} {value:,.0f}" for code, value in used_by_mode if value]
-                sentence = f"After a first fatal failure by mode: {', '.join(parts)}."
+                sentence = f"After the first fatal failure, by its mode: {', '.join(parts)}."
                 detail = (sentence,) if parts else ()
                 rows.append(Row(f"bill {cause} {amount}", cells, detail=detail))
         source = f"over {self.sizes['failed']:,} failed traces"
@@ -1378,13 +1381,12 @@ class _Group:
                 )
             )
         mode_columns = [
-            Column(f"with {code}", code, Kind.COUNT, f"{self.traces_text} with {code} too")
+            Column(f"with {code}", code, Kind.COUNT, f"{self.traces_text} that also show {code}")
             for code in rates
         ]
-        title = "Modes that show together"
+        title = "Modes that occur together"
         note = Note(
-            f"A cell is how many {self.traces_text} show both modes; on the diagonal how many show "
-            "the one.",
+            f"Cells: number of {self.traces_text} with both modes; diagonal: with the one mode.",
             "matrix",
         )
         source = self._together_source()
@@ -1446,19 +1448,19 @@ class _Group:
         """Return the sentences on the order of the modes, and on when a mode decided a trace."""
         if not self.compares:
             return (
-                "Ordered by the number of traces that show each mode. The strategies are those of "
-                "the taxonomy."
+                "Ordered by the number of traces with each mode. The strategies come from the "
+                "taxonomy."
             )
         has_severities = self.extras is not None and self.name in self.extras.decided
         rule = (
-            "A mode decided a failed trace where its labels there are fatal."
+            "A mode decided a failed trace if its labels there are fatal."
             if has_severities
-            else 'No severities were set, so modes of class "fatal" count as decisive in the '
-            "failed traces that show them."
+            else 'No label has a severity, so a mode of class "fatal" counts as having decided the '
+            "failed traces with it."
         )
         return (
             f"Ordered by the number of failed traces that each mode decided. {rule} The strategies "
-            "are those of the taxonomy."
+            "come from the taxonomy."
         )
 
     def lengths(self) -> Iterator[Table | None]:
@@ -1466,15 +1468,15 @@ class _Group:
         for scope, title, unit, explanation in (
             (
                 "length",
-                "Share of runs with the mode, by spans of the run",
+                "Share of runs with the mode, by length of the run",
                 "spans",
-                "Bins are the quartiles of the runs' lengths; p: test for a trend over them.",
+                "Bins are quartiles of the number of spans. p: test for trend.",
             ),
             (
                 "hazard",
-                "Hazard: runs in which it sets on, of those that came so far",
+                "Hazard: share in which the mode first occurs, of runs that reached the step",
                 "steps",
-                "Runs that show the mode nowhere in particular are left out.",
+                "Runs with the mode but without its place are excluded.",
             ),
         ):
             tables = {
@@ -1539,7 +1541,7 @@ class _Group:
         paragraphs = [
             f"{code} {self.mode_names[code]} "
             + ("" if decided_count is None else f"decided {decided_count or 'none'} and ")
-            + f"shows in {showing_count} of {traces_text}. {' '.join(self._strategies_for(code))}"
+            + f"occurs in {showing_count} of {traces_text}. {' '.join(self._strategies_for(code))}"
             for code, decided_count, showing_count in self._decisive_modes()
         ]
         if not paragraphs:
@@ -1576,9 +1578,9 @@ def _rate_words(rate: Figure) -> str:
     """Return a share with its count, n and interval as text."""
     ends = rate.interval or rate.bounds
     if rate.value is None or ends is None:
-        return "no trace was judged on it"
+        return "no trace has a verdict"
     low, high = map(_percent, ends)
-    unresolved_text = "" if rate.bounds is None else f", as {rate.unresolved:,} unresolved may be"
+    unresolved_text = "" if rate.bounds is None else f", bounds for {rate.unresolved:,} unresolved"
     share = _percent(rate.value)
     return f"{rate.count:,} of {rate.n:,} judged, {share} ({low} to {high}{unresolved_text})"
 
@@ -1599,14 +1601,14 @@ def _pair_sentences(traces_text: str, pair: FigureTable) -> Iterator[str]:
     jaccard = pair["jaccard"]
     neither_count = (phi.n or 0) - (jaccard.n or 0)
     yield (
-        f"{first} and {second}: both in {jaccard.count:,} of {phi.n:,} {traces_text} judged on "
-        f"both; only {first} in {pair.count('only_first'):,}, only {second} in "
+        f"{first} and {second}: both in {jaccard.count:,} of {phi.n:,} {traces_text} with "
+        f"verdicts on both; only {first} in {pair.count('only_first'):,}, only {second} in "
         f"{pair.count('only_second'):,}, neither in {neither_count:,}."
     )
     share = _percent(jaccard.value or 0.0)
     share_sentence = f"Of the traces with either, {share} have both (Jaccard)"
     if phi.value is None:
-        yield f"{share_sentence}; no correlation, as one of them shows in every trace."
+        yield f"{share_sentence}; φ is undefined because one of them is in every trace."
     else:
         yield f"{share_sentence}; correlation φ {phi.value:+.2f}."
 
@@ -1620,7 +1622,7 @@ def _example_paragraph(mode: str, example: LabelExample) -> str:
             location += f"–#{example.last}"
     head = ", ".join(part for part in (mode, example.trace, location) if part)
     if example.fatal:
-        head += ", said to be fatal"
+        head += ", labelled fatal"
     quote = " ".join(example.text.split())
     if len(quote) > MOST_QUOTED:
         quote = f"{quote[:MOST_QUOTED].rstrip()}…"
@@ -1632,21 +1634,21 @@ def _example_paragraph(mode: str, example: LabelExample) -> str:
 def _trend_section(figures: SignatureReport, axis: TrendAxis) -> ReportSection:
     """Make the section on the trend of each mode along the groups."""
     unit_count = 1
-    slope = "each step"
-    slope_words = "points from a group to the next"
-    scale = "Versions count as steps of equal size, in the order of their numbers."
+    slope = "per step"
+    slope_words = "points per version, linear trend"
+    scale = "Versions count as equal steps, in the order of their numbers."
     if axis.unit == "day":
         unit_count = axis.scores[-1]
         slope = f"in {counted(unit_count, 'day')}"
-        slope_words = "points from the first date to the last, along a straight line"
-        scale = "Dates count by the days between them."
+        slope_words = "points from the first to the last date, linear trend"
+        scale = "Dates are scaled in days."
     titles = {"slope": slope, "slope_words": slope_words}
     table_columns = columns(_ALONG, first=axis.groups[0], last=axis.groups[-1], **titles)
-    caption = f"Along {', '.join(axis.groups)}. {source_words(figures)}"
+    caption = f"Groups in order: {', '.join(axis.groups)}. {source_words(figures)}"
     left_out = figures.figures.table("trend").count("no_group")
     notes = _notes_that_apply(
-        (True, f"{scale} p: test for trend after Cochran and Armitage.", "trend"),
-        (left_out, f"{counted(left_out, 'trace')} of no group left out.", "left_out"),
+        (True, f"{scale} p: Cochran-Armitage test for trend.", "trend"),
+        (left_out, f"Excluded: {counted(left_out, 'trace')} without a group.", "left_out"),
     )
     parts: list[model.Part] = []
     for side, id, title in (
@@ -1679,34 +1681,35 @@ def _trend_section(figures: SignatureReport, axis: TrendAxis) -> ReportSection:
 def _reading_rules(figures: SignatureReport) -> Iterator[str]:
     """Yield sentences on how to read the figures, and the rule for classes."""
     rules = figures.rules
-    yield "Open and unsure verdicts, and unknown outcomes, count on neither side."
+    yield "Open verdicts, unsure verdicts and unknown outcomes are excluded."
     if figures.inputs.weights is not None:
         yield (
-            "Traces were drawn with different chances: shares, their differences and means are "
-            "weighted by one over these, and rest on the traces of the study. Counts, tests, what "
-            "shows together, places, trends and figures by task are those of the labelled traces."
+            "Traces were drawn with unequal probabilities: shares, their differences and means are "
+            "weighted by the inverse probability, over the traces of the study. Counts, tests, "
+            "co-occurrence, places, trends and figures by task are unweighted."
         )
     yield (
-        "Shares are estimates for traces like these, not for these alone. Where over 2 % of the "
-        "verdicts of a mode are unresolved, (a to b) are bounds: all of them absent, and present."
+        "Shares are estimates for the population of the traces, not for these traces alone. If "
+        "more than 2 % of the verdicts on a mode are unresolved, (a to b) are bounds: all "
+        "unresolved verdicts absent, or all present."
     )
     yield (
-        "Intervals are 95 %: of shares Wilson's, of differences Newcombe's, of ratios Katz's, of "
-        f"means by resampling traces ({figures.rounds:,} resamples, seed {figures.seed})."
+        "All intervals are 95 %. Shares: Wilson's. Mean scores: Wilson's, with an effective sample "
+        "size from the variance between tasks. Differences: Newcombe's. Ratios: Katz's. Modes per "
+        f"failed trace: percentile bootstrap over traces ({figures.rounds:,} resamples, seed "
+        f"{figures.seed})."
     )
+    yield "p: Fisher's exact test, two-sided. p adj: over the modes (Benjamini and Hochberg)."
     yield (
-        "p: Fisher's exact test, two-sided; adjusted over the modes after Benjamini and Hochberg."
-    )
-    yield (
-        f"Class: fatal is more often in failed traces with adjusted p < {rules.alpha:g}; benign "
-        f"is in {rules.least} successful traces or more, with an interval of the difference "
-        f"that ends at most at {100 * rules.margin:g} points; unclear is anything else, and "
-        f"whatever rests on fewer than {rules.least} failed or successful traces."
+        f"Class: fatal if the mode is more frequent in failed traces with p adj < {rules.alpha:g}; "
+        f"benign if at least {rules.least} successful traces show it and the interval of the "
+        f"difference ends at or below {100 * rules.margin:g} points; otherwise unclear, as with "
+        f"fewer than {rules.least} failed or successful traces."
     )
     if figures.stated is not None:
-        yield f"Published: what the {figures.stated.source} say; it decides nothing here."
+        yield f"Published: class in {figures.stated.source}; it affects no figure here."
     yield (
-        f"Isolated: a failed trace with up to {rules.isolated} modes; cascading: with "
+        f"Isolated: a failed trace with at most {rules.isolated} modes; cascading: with "
         f"{rules.cascading} or more."
     )
 
@@ -1714,8 +1717,8 @@ def _reading_rules(figures: SignatureReport) -> Iterator[str]:
 def _method_text(figures: SignatureReport) -> model.Text:
     """Return the text on the rules, the intervals, and what a difference does not prove."""
     caution = (
-        "A difference between failed and successful runs is no proof that the mode caused the "
-        "failure: hard tasks may bring about both."
+        "A difference between failed and successful runs does not prove that the mode caused the "
+        "failure: hard tasks may cause both."
     )
     return model.Text("counted", "Rules and intervals", (*_reading_rules(figures), caution))
 

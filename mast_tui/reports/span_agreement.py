@@ -30,21 +30,21 @@ from mast_tui.reports.sentences import (
     withheld_notes,
 )
 
-BIAS_CORRECTED: Final = "bias-corrected percentiles (BCa) of"
-"""The method of intervals by resampling, for figures on places and of judges."""
+BIAS_CORRECTED: Final = "BCa bootstrap"
+"""The bootstrap for figures on places and of judges."""
 
 _HALF: Final = "0.5"
 _ANY: Final = "0.1"
 
 _UNDEFINED: Final = {
-    "no_variance": "no one has marked anything, or everyone all of it",
-    "no_overlap": "no span was read by two people who say where the mode shows",
-    "single_rater": "only one person has marked or read anything",
+    "no_variance": "no span was marked, or all annotators marked every span",
+    "no_overlap": "no span was read by two annotators who gave places of the mode",
+    "single_rater": "only one annotator marked or read spans",
 }
 
 _PLACES: Final = columns("""
-    places         | places   | count  | places of both sides            | 97
-    f1_exact       | F1 exact | number | F1 of exact places              | 99
+    places         | places   | count  | places of all annotators        | 97
+    f1_exact       | F1 exact | number | F1 of exact matches             | 99
     f1_overlap_0.5 | F1 half  | number | F1 at an overlap of 0.5 or more | 46
     f1_overlap_0.1 | F1 any   | number | F1 at an overlap of 0.1 or more | 44
 """)
@@ -55,18 +55,18 @@ _ALPHA, _ALPHA_U = columns("""
 _PAIRS: Final = columns("""
     pair          | pair    | text   |                                       | 102
     traces        | traces  | count  | traces compared                       | 90
-    finding_exact | place   | number | F1 of exact places, any mode          | 98
-    finding_half  | half    | number | F1 of places, any mode, overlap 0.5   | 60
-    naming_exact  | + mode  | number | F1 of exact places with the same mode | 99
-    naming_half   | half    | number | F1 of both, overlap 0.5               | 61
+    finding_exact | place   | number | F1 of exact matches, any mode         | 98
+    finding_half  | half    | number | F1 at an overlap of 0.5, any mode     | 60
+    naming_exact  | + mode  | number | F1 of exact matches, same mode        | 99
+    naming_half   | half    | number | F1 at an overlap of 0.5, same mode    | 61
 """)
 _ANNOTATORS: Final = columns("""
     traces           | traces           | count | traces compared                       | 99
     places           | places           | count | places marked                         | 98
-    reading_recorded | reading recorded | count | traces with a record of what was read
+    reading_recorded | reading recorded | count | traces with a record of the spans read
     whole_trace      | on whole traces  | count | labels on a whole trace
-    no_places        | no place         | count | called present without a place
-    not_found        | not found        | count | labels on spans that are not there
+    no_places        | no place         | count | verdicts present without a place
+    not_found        | not found        | count | labels on spans that the trace lacks
 """)
 _SELDOM: Final = ("whole_trace", "no_places", "not_found")
 """The columns that are left out if they are 0 for all annotators."""
@@ -91,12 +91,12 @@ def _nothing_compared_note(missing_count: int) -> Note:
     if missing_count:
         traces_text = "trace" if missing_count == 1 else f"{missing_count:,} traces"
         return Note(
-            f"The order of the spans of the {traces_text} that two have finished is unknown and "
-            "no file with them was found, so no place could be compared. Open them once with "
-            "mast-tui.",
+            f"No places can be compared: the files of the {traces_text} that two annotators have "
+            "finished were not found, so the order of their spans is unknown. Open the files once "
+            "with mast-tui.",
             "not_at_hand",
         )
-    return Note("No trace was finished by two annotators, so no place could be compared.", "alone")
+    return Note("No places can be compared: no trace was finished by two annotators.", "alone")
 
 
 def _modes_table(spans: SpanAgreement) -> Table:
@@ -123,7 +123,7 @@ def _modes_table(spans: SpanAgreement) -> Table:
             "finding",
             {"name": "place only", **_f1_cells(finding_figures)},
             detail=(
-                "The same place, with any mode.",
+                "Places match whatever their modes.",
                 *_f1_sentences(finding_figures),
             ),
             sources=finding_figures.sources,
@@ -136,7 +136,7 @@ def _modes_table(spans: SpanAgreement) -> Table:
                 "krippendorff_alpha_u": Estimate.from_figure(alpha_u),
             },
             detail=(
-                "The same place with the same mode.",
+                "Places match only if their modes are equal.",
                 *_f1_sentences(naming_figures),
                 *why_undefined([("α_U over all modes", alpha_u)], _UNDEFINED, {}),
             ),
@@ -145,19 +145,19 @@ def _modes_table(spans: SpanAgreement) -> Table:
     )
     return Table(
         "spans",
-        "Agreement on places: which spans and quotes were marked",
+        "Agreement on places (marked spans and quotes)",
         (CODE, MODE, *_PLACES, _ALPHA, _ALPHA_U),
         (tuple(rows), totals),
-        f"Places of {joined_names(spans.annotators)} in {counted(spans.compared, 'trace')} of "
-        f"{counted(totals_of_all.count('spans'), 'span')}. "
+        f"Places marked by {joined_names(spans.annotators)} in {counted(spans.compared, 'trace')} "
+        f"with {counted(totals_of_all.count('spans'), 'span')}. "
         + intervals_note(spans.bootstrap, spans.compared, BIAS_CORRECTED),
         (
             Note(
-                "F1: of all places marked the share that pairs off one to one, exactly or with an "
-                "overlap of at least a half, or of 0.1. α spans: marked or not, over the spans "
-                "that two or more have read. α_U: where units lie on the spans that all have read. "
-                "place only: the same place, with any mode; place and mode: the same place with "
-                "the same mode.",
+                "F1: share of all marked places that match one to one, exactly or with an overlap "
+                "(intersection over union) of at least 0.5 (half) or 0.1 (any). α spans: agreement "
+                "on whether each span is marked, over spans read by two or more. α_U: agreement on "
+                "the positions of places, over spans read by all. place only: modes may differ; "
+                "place and mode: modes must be equal.",
                 "f1",
             ),
             *withheld_notes(*(figure for figure in index.figures if figure.scope in _OF_ALL)),
@@ -191,7 +191,7 @@ def _overlaps_table(spans: SpanAgreement) -> Table:
     ]
     return Table(
         "spans_overlap",
-        "F1 of places by the overlap that is asked for",
+        "F1 of places by required overlap",
         (Column("name", "overlap ≥", Kind.TEXT, "F1", keeps=102), *levels),
         (tuple(rows),),
     )
@@ -243,12 +243,12 @@ def _annotators_table(spans: SpanAgreement) -> Table:
     ]
     return Table(
         "spans_annotators",
-        "What the figures on places rest on",
+        "Traces, places and labels of each annotator",
         (Column("annotator", "annotator", Kind.TEXT, keeps=102), *columns),
         (tuple(rows),),
         notes=(
             Note(
-                "Where no reading was recorded, a finished trace counts as read from end to end.",
+                "A finished trace without a record of the spans read counts as read completely.",
                 "reading_recorded",
             ),
         ),
@@ -270,16 +270,16 @@ def _mode_sentences(mode: FigureTable) -> Iterator[str]:
     alpha = mode["krippendorff_alpha"]
     alpha_u = mode["krippendorff_alpha_u"]
     yield (
-        f"α over {counted(mode.count('spans'), 'span')} that two or more have read in "
-        f"{counted(mode.count('traces'), 'trace')}; {mode.count('spans_left_out'):,} not read by "
-        f"two are left out. α_U over {counted(mode.count('units'), 'place')} on "
-        f"{counted(mode.count('positions'), 'span')} that all have read."
+        f"α: {counted(mode.count('spans'), 'span')} read by two or more in "
+        f"{counted(mode.count('traces'), 'trace')}; {mode.count('spans_left_out'):,} read by fewer "
+        f"are excluded. α_U: {counted(mode.count('units'), 'place')} on "
+        f"{counted(mode.count('positions'), 'span')} read by all."
     )
     without_place = mode.count("no_places")
     if without_place:
         yield (
-            f"{counted(without_place, 'trace')} left out, where somebody says present and not "
-            "where."
+            f"{counted(without_place, 'trace')} excluded: an annotator gave the verdict present "
+            "without a place."
         )
     yield from why_undefined([("α", alpha), ("α_U", alpha_u)], _UNDEFINED, {})
 
@@ -289,8 +289,8 @@ def _f1_sentences(figures: FigureTable) -> Iterator[str]:
     left_out_count = figures.count("places_left_out")
     if left_out_count:
         yield (
-            f"{counted(left_out_count, 'place')} left out, where the other side has not read or "
-            "not answered."
+            f"{counted(left_out_count, 'place')} excluded: the other annotator did not read the "
+            "span or gave no verdict."
         )
     exact = figures["f1_exact"]
     if exact.value is None:
@@ -304,7 +304,7 @@ def _f1_sentences(figures: FigureTable) -> Iterator[str]:
             f"{value} at {overlaps[0]}" + (f" to {overlaps[-1]}" if len(overlaps) > 1 else "")
             for value, overlaps in overlaps_by_value.items()
         )
-        yield f"F1 by the overlap that is asked for: {shares}."
+        yield f"F1 by required overlap: {shares}."
 
 
 def _left_out_notes(spans: SpanAgreement) -> Iterator[Note]:
@@ -312,28 +312,29 @@ def _left_out_notes(spans: SpanAgreement) -> Iterator[Note]:
     index = spans.index
     parts = []
     if spans.not_at_hand:
-        parts.append(f"{counted(spans.not_at_hand, 'trace')} of whose spans the order is unknown")
+        parts.append(f"{counted(spans.not_at_hand, 'trace')} with an unknown order of spans")
     place_count = index.table("spans_naming").count("places_left_out")
     if place_count:
         parts.append(
-            f"{counted(place_count, 'place')} on what the other side has not read or judged"
+            f"{counted(place_count, 'place')} that the other annotator has not read or judged"
         )
     for name, n in index.table("spans_traces").values("examples_left_out").items():
         if n:
             parts.append(f"{counted(int(n), 'trace')} in the prompt of {name}")
     if parts:
-        yield Note(f"Left out: {'; '.join(parts)}.", "left_out")
+        yield Note(f"Excluded: {'; '.join(parts)}.", "left_out")
     without_place = index.table("spans").count("no_places")
     if without_place:
         yield Note(
-            f"In {without_place:,} traces × modes somebody says present and not where (a "
-            "label on the whole trace, or a table without places): left out on both sides.",
+            f"Excluded for all annotators: {without_place:,} traces × modes in which one gave "
+            "the verdict present without a place (a label on the whole trace, or an import without "
+            "places).",
             "no_places",
         )
     for name, codes in spans.never_placed.items():
         if codes:
             modes = "any mode" if len(codes) == len(spans.modes) else ", ".join(codes)
             yield Note(
-                f"{name} never says where {modes} shows, so counts in no figure on places of it.",
+                f"{name} gave no places for {modes} and is excluded from its figures on places.",
                 "never_placed",
             )

@@ -6,8 +6,10 @@ one. If the pass is frozen, the change first opens the next pass as a copy.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from msgspec import structs
 
@@ -243,6 +245,10 @@ _ANSWERED = {
 }
 
 
+_MAX_PLACES: Final = 3
+"""The number of places in the message after several suggestions were accepted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """The result of a command: a message, and the place of the change.
@@ -305,7 +311,7 @@ class ChangeMessages:
                 message = ", ".join(self._label_changes(previous, label))
                 return Change(message, label.mode, target, target.first)
             case VerdictSet(mode, _, value):
-                return Change(f"{self.mode(mode)}: {value or 'open'}", mode)
+                return Change(f"{self.mode(mode)}: {value or 'no verdict'}", mode)
             case ReviewSet(suggestion, previous, current):
                 answered_alike = _answered_alike(facts, current)
                 if current is not None and len(answered_alike) > 1:
@@ -332,7 +338,7 @@ class ChangeMessages:
             case LabelChanged(previous, current):
                 restored = ", ".join(self._differing_values(previous, current))
             case VerdictSet(_, previous, _):
-                restored = previous or "open"
+                restored = previous or "no verdict"
             case SpanNoteSet(_, previous, _):
                 restored = _quoted_or_none(previous)
             case _:
@@ -425,10 +431,22 @@ class ChangeMessages:
         modes = list(dict.fromkeys(suggestion.mode for suggestion in suggestions))
         mode_text = f" of {self.mode(modes[0])}" if len(modes) == 1 else ""
         message = f"{answer}: {len(suggestion_ids)} suggestions{mode_text}"
+        if answer == _ANSWERED[ReviewAnswer.ACCEPT]:
+            message += self._merged_text(suggestions)
         if not suggestions:
             return Change(message)
         first = suggestions[0]
         return Change(message, first.mode, first.target, first.evidence_key)
+
+    def _merged_text(self, suggestions: Sequence[Suggestion]) -> str:
+        """Name the places at which several suggestions of one mode became one label."""
+        counts = Counter((suggestion.mode, suggestion.target) for suggestion in suggestions)
+        places = [self.location(target) for (_, target), count in counts.items() if count > 1]
+        if not places:
+            return ""
+        more_count = len(places) - _MAX_PLACES
+        names = [*places[:_MAX_PLACES], *([f"{more_count} more"] if more_count > 0 else [])]
+        return f" · one label for several suggestions on {', '.join(names)}"
 
     def _answer_summary(self, suggestion_id: str, answer: str, label: Label | None) -> Change:
         """Describe an answer to a suggestion, with the mode and place of its label, if any.

@@ -356,11 +356,11 @@ def _added_tags(
     """
     added_tags: dict[TaggedPlace, tuple[str, ...]] = {}
     for _, annotator, tags_of_places in all_tags(workspace, [taxonomy]):
-        for place, tags in tags_of_places.items():
-            _, trace_id, _, _ = place
+        for tagged_place, tags in tags_of_places.items():
+            _, trace_id, _, _ = tagged_place
             if may_see(annotator, trace_id):
-                earlier = added_tags.get(place, ())
-                added_tags[place] = tuple(dict.fromkeys((*earlier, *tags)))
+                earlier = added_tags.get(tagged_place, ())
+                added_tags[tagged_place] = tuple(dict.fromkeys((*earlier, *tags)))
     return added_tags
 
 

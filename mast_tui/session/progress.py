@@ -260,18 +260,21 @@ def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
         taxonomy: The taxonomy.
     """
     passes_by_name: dict[str, dict[str, list[Pass]]] = {}
-    for one_pass in workspace.passes(taxonomy=taxonomy.ref):
-        if one_pass.kind.is_reading:
-            passes_by_trace = passes_by_name.setdefault(one_pass.annotator, {})
-            passes_by_trace.setdefault(one_pass.trace_id, []).append(one_pass)
+    for trace_pass in workspace.passes(taxonomy=taxonomy.ref):
+        if trace_pass.kind.is_reading:
+            passes_by_trace = passes_by_name.setdefault(trace_pass.annotator, {})
+            passes_by_trace.setdefault(trace_pass.trace_id, []).append(trace_pass)
     rows = []
     for info in workspace.annotators():
         if info.kind is AnnotatorKind.JUDGE:
             continue
         passes_of_traces = passes_by_name.get(info.name, {}).values()
-        finished = sum(any(one.finished for one in passes) for passes in passes_of_traces)
+        finished = sum(
+            any(trace_pass.finished for trace_pass in passes) for passes in passes_of_traces
+        )
         unfinished = sum(
-            not max(passes, key=lambda one: one.number).finished for passes in passes_of_traces
+            not max(passes, key=lambda trace_pass: trace_pass.number).finished
+            for passes in passes_of_traces
         )
         rows.append(AnnotatorStatus(info.name, info.kind, finished, unfinished))
     return StatusReport(taxonomy.ref, len(workspace.traces()), tuple(rows))

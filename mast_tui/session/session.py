@@ -949,7 +949,7 @@ class Session:
         result = self._messages.change(change.facts)
         if change.opens_second_look:
             number = change.state.number
-            message = f"reopened as pass {number}, finish it again · {result.message}"
+            message = f"the trace was finished: this begins pass {number} · {result.message}"
             result = replace(result, message=message)
         self._write_facts(change.facts, change.state.number)
         return result

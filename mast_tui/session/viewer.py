@@ -238,12 +238,12 @@ def hidden_traces_text(name: str, count: int) -> str:
     # Some may be finished retests, which the person must not learn.
     if count == 1:
         return (
-            f"1 trace is left out: others' labels on it are hidden from {name} until it is "
-            "finished or taken on as adjudicator (agreement screen of the app)"
+            f"1 trace is left out: other people's labels on it are hidden until {name} finishes "
+            "it, or adjudicates it ('o' on the agreement screen of the app)"
         )
     return (
-        f"{count} traces are left out: others' labels on them are hidden from {name} until "
-        "they are finished or taken on as adjudicator (agreement screen of the app)"
+        f"{count} traces are left out: other people's labels on them are hidden until {name} "
+        "finishes them, or adjudicates them ('o' on the agreement screen of the app)"
     )
 
 

@@ -492,6 +492,13 @@ class MastApp(TextualApp):
         palette: Screen[Any] = make_screen(ShowPalette(self._keys_screen(screen), self.keys_set))
         self.push_screen(palette, partial(self._run_palette_choice, screen))
 
+    def action_another_annotator(self) -> None:
+        """Ask for a name, and label under it."""
+        if self.refused is not None:
+            self.show_error("No workspace is open, so no one can label")
+        else:
+            self.workspace.ask_for_another_annotator()
+
     def action_theme(self) -> None:
         """Choose a theme."""
         self.push_screen(make_screen(ShowThemes(self.theme)))
@@ -665,6 +672,17 @@ class MastApp(TextualApp):
             # The workspace may have another wording of the taxonomy.
             self._taxonomy = self.workspace.opened.taxonomy
         await self.trace_queue.count_finished()
+
+    async def annotator_changed(self) -> None:
+        """Show the library, or the open trace, as the new annotator may see it."""
+        await self.trace_queue.count_finished()
+        trace_id = self.open_trace_id
+        while len(self.screen_stack) > 1:
+            self._leave_trace()
+            self.pop_screen()
+        self.go(ShowLibrary())
+        if trace_id is not None:
+            self.go(ShowTrace(self.catalog.traces[trace_id]))
 
     def workspace_failed(self) -> None:
         """Tell the screens that there will be no workspace."""

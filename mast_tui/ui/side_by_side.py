@@ -198,7 +198,7 @@ class SideBySideScreen(BaseScreen):
         pair_list = self.main_list
         heading = pair_list.heading(self._names, pair_list.lines_area.width)
         self.query_one("#heading", Static).update(Content(heading))
-        pair_list.show_row(pair_list.cursor, centre=True)
+        pair_list.show_row(pair_list.cursor, in_upper_third=True)
 
     @on(VirtualLines.Moved, "#pairs")
     def _moved(self, event: VirtualLines.Moved) -> None:
@@ -252,7 +252,7 @@ class SideBySideScreen(BaseScreen):
         alignment = self.main_list.alignment
         row = alignment.first if alignment.fork is None else alignment.fork
         if row is not None:
-            self.main_list.move_to(row, centre=True)
+            self.main_list.move_to(row, in_upper_third=True)
         elif tell:
             self.hints.say("The agents do the same in both")
 

@@ -196,20 +196,6 @@ def test_single_decisions_are_kept_or_replaced_by_one_on_the_group(office: Offic
     assert places(work) == [at(3), at(60)]
 
 
-def test_later_of_two_simultaneous_decisions_stands(office: Office) -> None:
-    ann = adjudication(office)
-    bob = adjudication(office, "bob")
-    group = group_of(ann)
-    first = group.conflicts[0]
-    bob.decide(first, take_side(first, "bob"))
-    ann.decide_together(group.take_side("ann"))
-    bob.refresh()
-    assert places(bob) == [at(3), at(12), at(40, 42)]
-    ann.undo()
-    assert places(ann) == [at(3), at(9)]
-    assert said(group_of(ann)) == {"ann": (at(12), at(40, 42)), "bob": ()}
-
-
 def test_merged_workspaces_have_all_of_the_later_decision() -> None:
     mine = office_of(ann=(at(12),), bob=(at(9),))
     theirs = Office()

@@ -15,15 +15,14 @@ from mast_tui.adjudication import (
     conflicts_by_trace,
     queue,
     take_on,
-    words_by_trace,
 )
 from mast_tui.adjudication.conflicts import NOBODY
 from mast_tui.gold import ConflictKind
-from mast_tui.labels import AnnotatorKind, PassKind, Target
+from mast_tui.labels import PassKind, Target
 from mast_tui.traces.library import read_file
 from mast_tui.workspace import TraceRecord
 from tests.adjudication.office import TAXONOMY, Office
-from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, at, order
+from tests.gold.build import ABSENT, MODE, at, order
 
 
 @pytest.fixture
@@ -122,29 +121,6 @@ def test_open_conflicts_are_counted_without_revealing(office: Office) -> None:
     left = conflicts_by_trace(office.workspace, TAXONOMY, order_of=lambda _: order)
     assert {trace: len(found) for trace, found in left.items()} == {"t1": 1, "t2": 1, "t3": 0}
     assert len(list(office.workspace.events())) == events
-
-
-def test_sides_are_last_finished_passes_of_people(office: Office) -> None:
-    office.finish("ann", at(7), trace="t1", number=2, kind=PassKind.SECOND_LOOK)
-    office.start("ann", "t1", number=3, kind=PassKind.SECOND_LOOK)
-    office.say("ann", at(8), trace="t1", number=3)
-    office.start("cat", "t4")
-    office.say("cat", at(1), trace="t4")
-    words = words_by_trace(office.workspace, TAXONOMY)
-    ann = words["t1"].sides[0]
-    assert [label.target for label in ann.labels.values()] == [at(7)]
-    assert (ann.verdict(MODE), ann.verdict(OTHER)) == (PRESENT, ABSENT)
-    assert [side.annotator for side in words["t4"].sides] == ["ann"]
-    assert words["t3"].gold(TAXONOMY, order).verdict(MODE).value is PRESENT
-    assert len(words["t2"].gold(TAXONOMY, order).conflicts) == 2
-    named = words_by_trace(office.workspace, TAXONOMY, annotators=["bob"], trace_id="t1")
-    assert set(named) == {"t1"}
-    assert [side.annotator for side in named["t1"].sides] == ["bob"]
-    office.workspace.add_annotator("paper", AnnotatorKind.IMPORTED)
-    office.finish("paper", at(3), trace="t4")
-    sides = words_by_trace(office.workspace, TAXONOMY)["t4"].sides
-    kinds = {side.annotator: side.author_kind for side in sides}
-    assert kinds == {"ann": AnnotatorKind.HUMAN, "paper": AnnotatorKind.IMPORTED}
 
 
 def test_span_orders_join_overlapping_places(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from mast_tui.adjudication import AdjudicationError, take_on, words_by_trace
 from mast_tui.adjudication.conflicts import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
 from mast_tui.gold import Resolution
-from mast_tui.labels import AnnotatorKind, Finding, PassKind, Target
+from mast_tui.labels import AnnotatorKind, Finding, PassKind
 from mast_tui.study import Study
 from tests.adjudication.office import (
     JUDGE,
@@ -171,26 +171,6 @@ def test_unmarked_places_can_be_added_and_agreed_ones_moved_or_overruled() -> No
     (mark,) = work.gold.labels
     assert (mark.target, mark.source) == (at(4, 6), Resolution.ADJUDICATED)
     assert (mark.annotators, mark.changed) == (("ann", "bob"), False)
-
-
-@pytest.mark.parametrize("target", [at(3, 4), at(30)])
-def test_second_look_after_a_decision_marks_it_as_changed(office: Office, target: Target) -> None:
-    work = adjudication(office, "bob")
-    decision = work.decide(only(work), take_side(only(work), "ann"))
-    assert not changed_since(work, decision)
-    office.finish("ann", target, number=2, kind=PassKind.SECOND_LOOK)
-    work.refresh()
-    assert changed_since(work, decision)
-    assert work.gold.verdict(MODE).changed
-    assert [mark.target for mark in work.gold.labels] == [at(3, 5)]
-    office = Office()
-    office.finish("ann", at(20))
-    office.finish("bob", at(40))
-    work = adjudication(office, "bob")
-    decision = work.decide(work.gold.conflicts[0], NOBODY)
-    office.finish("ann", at(21, 22), number=2, kind=PassKind.SECOND_LOOK)
-    work.refresh()
-    assert changed_since(work, decision)
 
 
 def test_only_finished_readers_and_those_who_take_it_on_adjudicate(office: Office) -> None:

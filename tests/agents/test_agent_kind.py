@@ -112,7 +112,7 @@ def test_agreement_lists_agents_apart(workspace: Workspace) -> None:
     assert (beside_alice["n_traces"], beside_alice["n"]) == (2, 2 * len(MODES))
     assert beside_alice["raw_agreement"]["value"] == pytest.approx(1 - 2 / len(MODES))
     text = "\n".join(render_text(agreement_report(figures), None))
-    assert "Agents, each beside a person" in text
+    assert "Agreement of agents with people" in text
     named = study_from_workspace(workspace, MAST, annotators=["alice", AGENT])
     assert named.annotators == ("alice", AGENT)
     assert agreement_json(agreement_figures(named, rounds=0))["agents"] == {}

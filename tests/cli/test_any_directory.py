@@ -228,7 +228,7 @@ def test_export_reports_places_without_an_order_and_their_files(cli: Cli, tmp_pa
         assert not Path("out").exists()
     assert "13 labelled spans of unknown order" in cli("status", *where).out
     assert cli.json("status", *where)["conflicts"]["unordered"] == 13
-    assert "order of the spans of the 3 traces" in cli("agree", *FEW, *where).out
+    assert "files of the 3 traces" in cli("agree", *FEW, *where).out
     cli.ok("export", "--format", "csv-wide", "-o", "wide.csv", *where)
     assert cli.gold("--allow-unordered", *where)["unordered"] == 13
     (sheet,) = tmp_path.glob("exported*.md")

@@ -76,7 +76,7 @@ def test_the_report_has_the_planned_power(cli: Cli, tmp_path: Path) -> None:
     needed = power["modes"]["1.3"]["tasks_needed"]
     assert needed["1"] > needed["3"] > needed["5"] > 0
     assert 0 < power["modes"]["1.3"]["power"] < 1
-    assert "What it takes to see a change" in cli(*arguments).out
+    assert "Power and sample size" in cli(*arguments).out
 
 
 def native(name: str, version: int, **facts: Any) -> str:
@@ -116,7 +116,7 @@ def test_tasks_are_recognized_by_their_ids_and_not_by_their_text(cli: Cli) -> No
         for arm in arms:
             figures = document["arms"][arm]
             assert (figures["tasks"], figures["runs"], figures["shared_tasks"]) == (8, 16, 8)
-    says = "an experiment has two arms or more; by system there is harness-1"
+    says = "an experiment needs two arms or more; by system there is harness-1"
     cli.refused("experiment", "runs-1", "--arms", "system", *labels, says=says)
     copy = native("T0", 1, task_id="T0", trial=0).replace("T0-1-0", "copy")
     Path("runs-1", "copy.jsonl").write_text(copy)
@@ -127,7 +127,7 @@ def test_tasks_are_recognized_by_their_ids_and_not_by_their_text(cli: Cli) -> No
     assert document["repeated_trials"] == 1
     assert document["arms"]["(unknown)"]["runs"] == 17
     unknown_field = cli("experiment", "--arms", "nonsense", *labels)
-    assert "'nonsense' is no field that groups traces" in unknown_field.err
+    assert "cannot be grouped by 'nonsense'" in unknown_field.err
     assert len(cli.json("report", "--by", "task", *labels[:2])["groups"]) == 8
 
 

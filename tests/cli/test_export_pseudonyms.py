@@ -23,7 +23,7 @@ from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Decided, GuidelineSet, StudySet
 from mast_tui.workspace.registers.pseudonyms import Pseudonyms, pseudonyms_of
 from tests.cli.conftest import Cli, opened
-from tests.traces import vendor_layouts
+from tests.traces.golden import golden_text
 
 MAST = load_mast()
 ABEL, BRUNO, CLARA, DORA = PEOPLE = ("Abel Quill", "Bruno Oake", "Clara Brandt", "Dora Finch")
@@ -36,7 +36,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Labels of three annotators on a trace, a study, a decision of a fourth, and a guideline."""
     folder = tmp_path_factory.mktemp("labelled")
     path, run_file, labels_file = (folder / name for name in ("w.db", "run.json", "labels.csv"))
-    run_file.write_text(json.dumps(vendor_layouts.langfuse()), encoding="utf-8")
+    run_file.write_text(golden_text("langfuse", "004-one-run"), encoding="utf-8")
     (trace,) = read_file(run_file, named=True).traces
     read_fully(trace)
     trace_id = trace.identity.trace_id
@@ -95,8 +95,7 @@ def test_no_name_is_left_in_any_export(cli: Cli, tmp_path: Path, study: Path) ->
     for file_format in (name for name in EXPORT_FORMATS if name != "jsonl"):
         out = tmp_path / f"out-{file_format}"
         out.mkdir()
-        ending = {"codebook": "md", "csv-long": "csv", "csv-wide": "csv"}.get(file_format, "json")
-        target = out if file_format == "huggingface" else out / f"labels.{ending}"
+        target = out / EXPORT_FORMATS[file_format].file_name
         options = ["--format", file_format, "-o", target, "--pseudonyms"]
         if file_format not in ("gold", "huggingface", "codebook"):
             options += ["--labels", "all"]

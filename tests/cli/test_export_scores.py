@@ -6,16 +6,22 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from tests.cli.conftest import COLUMNS, Cli
-from tests.traces import inspect_logs, vendor_layouts
-from tests.traces.otel_conventions import CONVENTIONS, TRACE, spans_of
-from tests.traces.otel_layouts import LAYOUTS
+from tests.traces import inspect_logs
+from tests.traces.golden import golden_text
 
 Label = Callable[..., str]
+
+RUN: Final = "11111111-1111-4111-8111-11111111111"
+"""The ids of calls of a run in Langfuse and LangSmith, but for the last digit."""
+
+TRACE: Final = "4bf92f3577b34da6a3ce929d0e0e4736"
+SPANS: Final = {f"00f067aa0ba902b{number}" for number in range(5)}
+"""The ids of a run in OpenTelemetry."""
 
 
 @pytest.fixture
@@ -37,9 +43,13 @@ def label(cli: Cli) -> Label:
     return label_trace
 
 
-def write_json(name: str, document: object) -> str:
-    Path(name).write_text(json.dumps(document), encoding="utf-8")
+def write_text(name: str, text: str) -> str:
+    Path(name).write_text(text, encoding="utf-8")
     return name
+
+
+def write_json(name: str, document: object) -> str:
+    return write_text(name, json.dumps(document))
 
 
 def keys_of(cli: Cli, name: str) -> list[str]:
@@ -68,7 +78,7 @@ def has_fields(value: Mapping[str, Any], needed: Mapping[str, type], **may: type
 
 
 def test_langfuse_accepts_each_line_as_a_score(cli: Cli, label: Label) -> None:
-    export: Any = vendor_layouts.langfuse()
+    export: Any = json.loads(golden_text("langfuse", "004-one-run"))
     label(write_json("run.json", export))
     text, report = exported(cli, "langfuse")
     scores = lines(text)
@@ -95,12 +105,12 @@ def test_langfuse_accepts_each_line_as_a_score(cli: Cli, label: Label) -> None:
     assert whole["comment"] == "stopped too early"
     # A call and its result have the observations from which they were read.
     by_key = {s["metadata"].get("span_first"): s.get("observationId") for s in scores}
-    assert by_key["call_1:call"] == vendor_layouts.run_id(2)
-    assert by_key["call_1:result"] == vendor_layouts.run_id(3)
+    assert by_key["call_1:call"] == f"{RUN}2"
+    assert by_key["call_1:result"] == f"{RUN}3"
 
 
 def test_scores_of_gold_keep_their_ids(cli: Cli, label: Label) -> None:
-    trace = label(write_json("run.json", vendor_layouts.langfuse()))
+    trace = label(write_text("run.json", golden_text("langfuse", "004-one-run")))
     before = {score["id"] for score in lines(cli.export("langfuse"))}
     cli.label(f"{trace},bob,2.1,absent", f"{trace},bob,,finished")
     after = lines(cli.export("langfuse"))
@@ -109,7 +119,7 @@ def test_scores_of_gold_keep_their_ids(cli: Cli, label: Label) -> None:
 
 
 def test_langsmith_accepts_each_line_as_feedback(cli: Cli, label: Label) -> None:
-    runs = vendor_layouts.langsmith()
+    runs = json.loads(golden_text("langsmith", "timeline-langsmith-0"))
     known = label(write_json("runs.json", runs), "elsewhere,alice,1.3,present,,,")
     text, report = exported(cli, "langsmith")
     needed: dict[str, type] = {"id": str, "run_id": str, "trace_id": str, "key": str}
@@ -117,7 +127,7 @@ def test_langsmith_accepts_each_line_as_feedback(cli: Cli, label: Label) -> None
     for feedback in lines(text):
         has_fields(feedback, needed, created_at=str, score=int, comment=str)
         assert feedback["run_id"] in {run["id"] for run in runs}
-        assert uuid.UUID(feedback["trace_id"]) == uuid.UUID(vendor_layouts.RUN)
+        assert uuid.UUID(feedback["trace_id"]) == uuid.UUID(f"{RUN}1")
         assert feedback["session_id"] == runs[0]["session_id"]
         has_fields(feedback["feedback_source"], {"type": str, "metadata": dict})
         assert feedback["feedback_source"]["type"] == "api"
@@ -127,7 +137,7 @@ def test_langsmith_accepts_each_line_as_feedback(cli: Cli, label: Label) -> None
     assert report["without_id"] == {"traces": ["elsewhere"], "spans": []}
     out = ("export", "--labels", "alice", "-o", "scores.txt", "--force", "--format")
     err = cli.ok(*out, "langsmith").err
-    assert "1 trace left out, as the id in langsmith is not known" in err
+    assert "1 trace left out, as the id in langsmith is unknown" in err
     assert err.rstrip().endswith("elsewhere")
     left_out = cli.json(*out, "langfuse")["without_id"]["traces"]
     assert sorted(left_out) == sorted([known, "elsewhere"])
@@ -136,12 +146,13 @@ def test_langsmith_accepts_each_line_as_feedback(cli: Cli, label: Label) -> None
     assert len(cli.json(*out, "langsmith")["without_id"]["traces"]) == 2
 
 
-@pytest.mark.parametrize("layout", sorted(LAYOUTS))
+@pytest.mark.parametrize("layout", ["otlp-lines", "sdk-lines", "console-list", "phoenix-nested"])
 def test_phoenix_accepts_annotations_of_spans_and_traces(
     cli: Cli, tmp_path: Path, label: Label, layout: str
 ) -> None:
-    spans = spans_of(CONVENTIONS["openinference"])
-    path = LAYOUTS[layout][1](tmp_path / "spans.json", spans)
+    family = {"otlp": "otlp", "phoenix": "phoenix"}.get(layout.partition("-")[0], "otel-spans")
+    path = tmp_path / "spans.json"
+    path.write_text(golden_text(family, f"openinference-{layout}"), "utf-8")
     label(path.name)
     text, report = exported(cli, "phoenix")
     bodies = json.loads(text)
@@ -150,7 +161,7 @@ def test_phoenix_accepts_annotations_of_spans_and_traces(
     needed |= {"result": dict, "metadata": dict}
     for one in bodies["span_annotations"]["data"]:
         has_fields(one, needed | {"span_id": str})
-        assert one["span_id"] in {span.id for span in spans}
+        assert one["span_id"] in SPANS
     for one in bodies["trace_annotations"]["data"]:
         has_fields(one, needed | {"trace_id": str})
         assert one["trace_id"] == TRACE
@@ -159,13 +170,13 @@ def test_phoenix_accepts_annotations_of_spans_and_traces(
     keys = keys_of(cli, path.name)
     assert len(bodies["span_annotations"]["data"]) == len(keys)
     assert report["without_id"] == {"traces": [], "spans": []}
-    if layout != "otlp":
+    if layout != "otlp-lines":
         return
     # Langfuse uses the ids of OpenTelemetry too.
     scores = lines(exported(cli, "langfuse")[0])
     assert {score["traceId"] for score in scores} == {TRACE}
     placed = {score["observationId"] for score in scores if "observationId" in score}
-    assert placed <= {span.id for span in spans}
+    assert placed <= SPANS
     # Without its file, a trace has no ids of calls and results.
     calls = [key for key in keys if key.endswith((":call", ":result"))]
     assert calls

@@ -115,15 +115,6 @@ def test_rows_are_added_to_an_open_trace_unless_they_contradict(cli: Cli) -> Non
     cli.refused("import", file, "--format", "csv-long", says=says)
 
 
-def test_agree_compares_the_named_annotators(cli: Cli, tmp_path: Path) -> None:
-    cli.ok("import", wide(tmp_path, TWO_PEOPLE), "--format", "csv-wide")
-    assert cli.json("agree", "--annotators", "bob")["annotators"] == ["bob"]
-    unknown = cli.refused("agree", "--annotators", "alice,carol", says="carol")
-    assert unknown.err.count("\n") == 1
-    for names in ("bob,bob", ","):
-        cli.refused("agree", "--annotators", names, code=2)
-
-
 def test_figures_for_an_annotator_count_what_they_have_finished(cli: Cli, tmp_path: Path) -> None:
     rows = TWO_PEOPLE | {("t3", "bob"): "0" * 14, ("t4", "bob"): "1" * 14}
     cli.ok("import", wide(tmp_path, rows), "--format", "csv-wide")

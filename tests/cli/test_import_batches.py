@@ -31,7 +31,6 @@ from mast_tui.workspace.events.types import (
 from tests.cli.conftest import Cli, opened
 from tests.cli.test_import import CODES, TWO_PEOPLE, wide
 from tests.exchange.words import MAST, SLUGS
-from tests.workspace.listening import Listening
 
 AT_ONCE = 100
 TRACES = 40
@@ -353,30 +352,6 @@ def test_an_import_of_a_workspace_is_undone(cli: Cli, tmp_path: Path) -> None:
     notes = cli.json("import", "all.jsonl", "--format", "jsonl")["notes"]
     assert any("were undone here" in note for note in notes)
     assert verdicts(cli) == before
-
-
-def test_undo_runs_as_many_queries_for_more_traces(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sent = {}
-    for traces in (20, 200):
-        folder = tmp_path / str(traces)
-        folder.mkdir()
-        monkeypatch.chdir(folder)
-        cells = {(f"t{n}", "alice"): "1" + "0" * 13 for n in range(traces)}
-        cli.ok("import", wide(folder, cells, "x.csv"), "--format", "csv-wide")
-        with monkeypatch.context() as patched:
-            listening = Listening(patched)
-            with listening.during() as statements:
-                cli.ok("import", "--undo")
-            sent[traces] = sum(text.startswith(("SELECT", "BEGIN")) for text in statements)
-            plans = [step for step, one in listening.plans(DATABASE) if "trace_id IN" in one]
-        with closing(sqlite3.connect(DATABASE)) as database:
-            for table in ("labels", "verdicts"):
-                assert database.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
-    assert sent[200] <= sent[20] + 10
-    assert any("events_of_work" in step for step in plans), plans
-    assert not any("events_in_order" in step for step in plans), plans
 
 
 def test_list_and_undo_go_without_a_file(cli: Cli, tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_every_command_takes_one_trace_of_a_file(cli: Cli, chats: Path) -> None:
     cli.ok("compare", f"{chats}#1", f"{chats}#2")
     cli.refused("compare", chats, chats, says="contains 3 traces; give one of them")
     cli.refused("compare", f"{chats}#1", f"{chats}#3", says="no #3")
-    assert "holds 3 traces, no #3" in cli("inspect", f"{chats}#3").err
+    assert "contains 3 traces, but no #3" in cli("inspect", f"{chats}#3").err
     # A file whose own name ends in a number is that file.
     own = chats.rename("chats.jsonl#2")
     assert len(cli.json("inspect", own)["files"][0]["traces"]) == 3

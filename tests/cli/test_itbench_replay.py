@@ -103,7 +103,7 @@ def test_the_published_study_is_replayed(replay: Cli, tmp_path: Path) -> None:
     assert at_risk == sorted(at_risk, reverse=True)
     assert at_risk[0] == 105
     runs = replay("experiment", "--arms", "model", "--labels", "ann")
-    assert "an experiment has two arms or more" in runs.err
+    assert "an experiment needs two arms or more" in runs.err
 
     # Further scores are reported if asked for, and not to a blind annotator.
     arguments = ("report", "--labels", "ann", "--rounds", "0")
@@ -118,9 +118,9 @@ def test_the_published_study_is_replayed(replay: Cli, tmp_path: Path) -> None:
     assert names[1] in replay(*arguments, "--scores").out
     replay.ok(*arguments, "--html", "page.html")
     html = (tmp_path / "page.html").read_text()
-    assert "Published claims beside these figures" in html
+    assert "Published claims compared with" in html
     assert "mean recall 12.4 %" in html
-    assert "Share of runs with the mode, by spans of the run" in html
-    assert "of about 15.6 % by prompts, and of up to 53 %" in html
+    assert "by length of the run" in html
+    assert "about 15.6 % from prompts, and up to 53 %" in html
     group = replay.json(*arguments, "--scores", "--annotator", "ann", "--blind")["groups"][MODEL]
     assert (group["mean_score"]["n"], group["scores"]) == (0, {})

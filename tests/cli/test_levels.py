@@ -38,8 +38,8 @@ def test_every_form_of_the_reports_has_each_level(cli: Cli, labelled: None) -> N
     arguments = ("--taxonomy", "desk@1", "--rounds", "0", *options)
     output = cli("agree", *arguments).out
     for text in (output, *(Path(file).read_text() for file in list(outputs.values())[1:])):
-        assert "at the level of category" in text
-        assert "at the level of group" in text
+        assert "whole traces, by category" in text
+        assert "whole traces, by group" in text
     rows = Path("out.csv").read_text().splitlines()
     assert "level,,Tools › Choice of tool,cohen_kappa,1.0,,,,3,ann|bob," in rows
     assert "level_pooled,,group,raw_agreement,1.0,,,,9,ann|bob," in rows
@@ -50,7 +50,7 @@ def test_every_form_of_the_reports_has_each_level(cli: Cli, labelled: None) -> N
     assert (choice["name"], choice["count"]) == ("Tools › Choice of tool", 2)
     assert levels["category"]["categories"] == signatures["groups"]["all"]["categories"]
     for file in list(outputs.values())[1:]:
-        assert "at the level of group" in Path(file).read_text()
+        assert "(group)" in Path(file).read_text()
     assert any(
         row.startswith("level,all,,Talk,") for row in Path("out.csv").read_text().split("\n")
     )

@@ -161,7 +161,7 @@ def test_annotators_see_notes_of_others_on_traces_they_have_finished(cli: Cli, n
 def test_notes_of_an_empty_workspace_say_what_to_do(cli: Cli) -> None:
     with opened():
         pass
-    assert "0 0 labels a failure outside the modes" in cli("study", "notes").out
+    assert "the keys '0' '0' label a failure that no mode describes" in cli("study", "notes").out
 
 
 ADD_MODE = ("taxonomy", "add", "Asks twice", "--category", CATEGORY)

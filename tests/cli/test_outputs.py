@@ -155,7 +155,7 @@ def test_the_workspace_in_use_and_its_traces_are_never_replaced(cli: Cli, strang
         ("convert", "runs/sd.json", "-o"),
     )
     for command, output, force in product(commands, known, ((), ("--force",))):
-        err = cli.refused(*command, output, *force, says="name another").err
+        err = cli.refused(*command, output, *force, says="give another").err
         assert err.count("\n") == 1
         assert not force or "--force" not in err
     cli.ok("status")

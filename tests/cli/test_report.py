@@ -70,8 +70,8 @@ def test_figures_that_need_more_data_are_undefined_with_a_reason(cli: Cli, tmp_p
         pass
     empty = cli.json("report")
     assert empty["groups"] == {}
-    assert any("there is no figure" in text for text in empty["cannot_say"])
-    assert "No trace that anybody has finished" in cli("report").out
+    assert any("There are no figures" in text for text in empty["cannot_say"])
+    assert "no trace that anyone has finished" in cli("report").out
 
     rows = ("t1,ann,m,,1,0", "t2,ann,m,,0,0", "t3,ann,\x1b[31mred[/b],failed,1,0")
     never_together = ("t4,ann,n,failed,1,0", "t5,ann,n,failed,0,1")
@@ -134,13 +134,13 @@ def test_occurrence_of_modes_comes_before_comparison_by_outcome(
             comparison = shown.find("Modes in failed and successful traces")
             assert (comparison > shown.index("How often each mode occurs")) == compares
             assert (comparison == -1) != compares
-            assert (f"{known} of 40 traces have one" in shown) == (known < 10)
+            assert (f"{known} of 40 traces have one" in flat(shown)) == (known < 10)
         row = next(line for line in text.splitlines() if line.startswith("1.1 "))
         assert re.search(r"25% \[14, 40\] +10  40", row)
         titles = [line for line in text.splitlines() if line.startswith("── ")]
         groups = {(): ["m0", "m1"], ("--by", "model"): ["m0", "m1", "small"]}.get(by, [])
-        assert [title.split()[1] for title in titles] == ["All", *groups, "How"]
-        assert ("1 model of fewer than 5 traces" in text) == (not by)
+        assert [title.split()[1] for title in titles] == ["All", *groups, "Methods"]
+        assert ("1 model with fewer than 5 traces" in text) == (not by)
         names = {path.stem for path in (tmp_path / "f").iterdir()}
         assert {f"occurrence-{group}" for group in ("all", *groups)} <= names
         assert ("prevalence-all" in names) == compares
@@ -221,7 +221,7 @@ def test_compare_reports_two_models_as_arms_of_an_experiment(study: Cli) -> None
         ("--paired m", 2, "--paired"),
         ("--paired GPT-OSS-120B,Gemini-3-Flash", 1, "no known task was run by both"),
         ("--alpha 2", 2, "alpha"),
-        ("--isolated 9", 2, "isolated ends at 9 modes"),
+        ("--isolated 9", 2, "not 9 modes"),
         ("--failed-below nan", 2, "--failed-below"),
         ("--failed-below inf", 2, "--failed-below"),
         ("--failed-below much", 2, "--failed-below"),
@@ -269,7 +269,7 @@ def test_an_annotators_report_counts_only_traces_they_finished(cli: Cli, tmp_pat
     assert report["groups"] == {}
     # The report does not claim that no one has finished a trace.
     assert report["cannot_say"] == [
-        "No trace that anybody has finished under mast@3 counts here; there is no figure."
+        "There are no figures: no trace that anyone has finished under mast@3 is included."
     ]
 
 
@@ -308,7 +308,7 @@ def test_one_annotators_labels_are_not_called_gold(cli: Cli, tmp_path: Path) -> 
         "settled_only": False, "not_in_study": {}, "merged": 0,
     }  # fmt: skip
     assert report["labels"] == report["labels_kind"] == "gold"
-    source = "ann's alone, so not gold (verdicts: 16 single)"
+    source = "ann, one person, no gold (verdicts: 16 single)"
     assert f"labels: {source}" in flat(cli("report").out)
     cli.ok("report", "--html", "page.html", "--figures", "drawn")
     page = (tmp_path / "page.html").read_text("utf-8")
@@ -347,7 +347,7 @@ def test_agree_and_export_use_settled_gold(cli: Cli, tmp_path: Path) -> None:
     args = ("agree", "--judge", "rules", "--rounds", "0")
     judged = cli.json(*args)["judge"]
     assert (judged["gold"]["sources"]["single"], judged["gold"]["sources"]["unanimous"]) == (2, 4)
-    measure = "What it is measured by: gold (verdicts: 4 unanimous, 2 single)."
+    measure = "Reference: gold (verdicts: 4 unanimous, 2 single)."
     assert measure in flat(cli(*args).out)
     settled = cli.json(*args, "--gold", "settled")["judge"]
     assert settled["traces"]["compared"] == 2
@@ -390,14 +390,14 @@ def test_figures_over_models_are_stratified_and_reversals_are_named(
     assert stratified["modes"]["3.3"]["undefined"] == "never_seen"
     text = flat(cli("report", "--by", "all").out)
     for part in (
-        "within 2 models",
+        "stratified by 2 models",
         "Disobey task specification 2 200 +18 [",
-        "misleads (Simpson's paradox): 1.1.",
+        "(Simpson's paradox), for 1.1.",
     ):
         assert part in text
     cli.ok("report", "--by", "all", "--html", "page.html")
     page = (tmp_path / "page.html").read_text("utf-8")
-    assert "within 2 models" in page
+    assert "stratified by 2 models" in page
     assert "paradox" in page
     by_model = cli.json("report")["groups"]
     assert {group["stratified"] for group in by_model.values()} == {None}

@@ -209,7 +209,7 @@ def test_commands_show_what_their_user_may_see_and_record_it_for_that_user_only(
     assert judged["unlabelled"] == ((JUDGE, "t4") in seen)
     check_left_out(document, asker, hidden)
     sheet = (tmp_path / "gold.datasheet.md").read_text("utf-8")
-    assert ("may not look into yet" in sheet) is (hidden > 0)
+    assert ("hidden from" in sheet) is (hidden > 0)
 
     document = ask("agree", "--rounds", 0, "--no-spans", "--json").json
     assert document["traces"]["finished_by_two"] == len(shown)

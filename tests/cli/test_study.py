@@ -230,7 +230,7 @@ def test_labels_from_outside_the_study_count_only_if_named(cli: Cli) -> None:
     agree = cli.json("agree")
     assert agree["annotators"] == ["alice", "bob"]
     assert agree["left_out"]["not_in_study"] == {"zoe": 3}
-    note = "Not counted, as they are not in the study: zoe 3 traces"
+    note = "not in the study: zoe 3 traces"
     assert note in " ".join(cli("agree", "--markdown", "agree.md").out.split())
     assert note in Path("agree.md").read_text("utf-8")
     named = cli.json("agree", "--annotators", "alice,zoe")
@@ -242,7 +242,7 @@ def test_labels_from_outside_the_study_count_only_if_named(cli: Cli) -> None:
     assert report["gold"]["not_in_study"] == {"zoe": 3}
     assert report["groups"]["(unknown)"]["modes"]["1.1"]["count"] == 0
     text = " ".join(cli("report").out.split())
-    assert "not counted, as not in the study: zoe 3 traces" in text
+    assert "excluded, not in the study: zoe 3 traces" in text
     own = cli.json("report", "--labels", "zoe")
     assert own["groups"]["(unknown)"]["modes"]["1.1"]["count"] == 3
 
@@ -251,7 +251,7 @@ def test_labels_from_outside_the_study_count_only_if_named(cli: Cli) -> None:
     for trace in gold["traces"]:
         assert [side["name"] for side in trace["annotators"]] == ["alice", "bob"]
     (sheet,) = Path().glob("*.datasheet.md")
-    note = "Not counted, as they are not in the study: zoe (3 traces)"
+    note = "Not counted, as they are outside the study: zoe (3 traces)"
     assert note in sheet.read_text("utf-8")
     assert cli.json("status")["conflicts"]["left"] == 0
 

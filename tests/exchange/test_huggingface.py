@@ -129,7 +129,7 @@ def test_the_datasheet_says_what_its_figures_rest_on(filled: Workspace) -> None:
     caption = next(line for line in text.splitlines() if line.startswith("Table: Agreement"))
     for part in (f"Labels of {NAMES[0]} and {NAMES[1]} on 7 traces", "first pass", "jackknife"):
         assert part in caption
-    assert "too few traces (or traces × modes) for an interval" in text
+    assert "no interval: it needs at least" in text
     assert f"modes left open in finished traces ({NAMES[0]} 7, {NAMES[1]} 7)" in text
     assert "2026-05-04 to 2026-05-04" in text
     assert "a share of 0.5, one for the others; seed 11" in text
@@ -153,7 +153,7 @@ def test_the_datasheet_reports_agreement_on_places_and_judges(filled: Workspace)
     text = sheet(filled, replace(AGREEMENT, spans=spans))
     row = next(line for line in text.splitlines() if "| place and mode |" in line)
     assert row.split("|")[3:6] == [" 6 ", " 0.00 ", " 1.00 "]
-    assert "2 traces of whose spans the order is unknown" in text
+    assert "2 traces with an unknown order of spans" in text
     judged = given_words(
         said("1" * 8 + "0" * 12 + "1" * 4),
         said("1" * 6 + "0" * 2 + "1" * 3 + "0" * 9 + "1" * 4),
@@ -163,7 +163,7 @@ def test_the_datasheet_reports_agreement_on_places_and_judges(filled: Workspace)
     text = sheet(filled, judges={"judge:a": report})
     row = next(line for line in text.splitlines() if line.startswith("| judge:a |"))
     assert row.startswith("| judge:a | 20 | 20 | 0.67 ")
-    assert row.endswith("| 4 made with suggestions on screen (traces × modes) |")
+    assert row.endswith("| 4 labelled with suggestions on screen (traces × modes) |")
     assert "No judge has judged" in sheet(filled)
 
 

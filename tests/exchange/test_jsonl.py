@@ -15,11 +15,9 @@ from msgspec.structs import replace
 from sqlalchemy import create_engine, select
 
 from mast_tui.adjudication import words_by_trace
-from mast_tui.exchange.apply import apply_incoming
-from mast_tui.exchange.csv_labels import read_csv_wide
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.jsonl import VERSION, merge_content, read_jsonl, workspace_lines
-from mast_tui.gold import Decision, Guideline, Said
+from mast_tui.gold import Decision, Guideline
 from mast_tui.labels import (
     AnnotatorKind,
     Evidence,
@@ -230,24 +228,6 @@ def test_lines_are_records_without_private_folders_and_repeat_nothing(tmp_path: 
     report = merge_content(read_jsonl(tmp_path / "export.jsonl"), workspace)
     assert (report.added, report.altered, report.conflicts) == (0, (), ())
     assert exported(workspace) == text
-
-
-def test_exports_of_two_annotators_merge_in_any_order(tmp_path: Path) -> None:
-    texts = {}
-    for name in ("alice", "bob"):
-        table = tmp_path / f"{name}.csv"
-        table.write_text(f"trace_id,annotator,1.3\nt,{name},1\n")
-        workspace = Workspace.open(tmp_path / f"{name}.db")
-        apply_incoming(read_csv_wide([table], taxonomy=MAST), workspace, source="csv-wide")
-        texts[name] = exported(workspace)
-    one = imported(texts["alice"], tmp_path / "one.db", tmp_path)
-    write_output(tmp_path / "other.jsonl", texts["bob"])
-    merge_content(read_jsonl(tmp_path / "other.jsonl"), one)
-    other = imported(texts["bob"], tmp_path / "two.db", tmp_path)
-    write_output(tmp_path / "first.jsonl", texts["alice"])
-    merge_content(read_jsonl(tmp_path / "first.jsonl"), other)
-    assert exported(one) == exported(other)
-    assert [p.annotator for p in one.passes()] == ["alice", "bob"]
 
 
 AT = "2026-05-04T10:20:30Z"
@@ -509,27 +489,3 @@ def test_exchange_in_any_order_gives_the_same(
     assert alice.workspace.study(MAST.ref) == STUDY
     ids = [label.id for label in alice.workspace.labels(pass_number=None)]
     assert len(set(ids)) == len(ids)
-
-
-@pytest.mark.slow
-def test_a_decision_stays_when_a_side_changes_later(tmp_path: Path) -> None:
-    alice, bob = Machine("alice"), Machine("bob")
-    mode = SLUGS[0]
-    bob.work([("label", "t1", mode, 1), ("finish", "t1", mode, 1)])
-    alice.take(bob.export(tmp_path))
-    (label,) = alice.workspace.labels(annotator="bob")
-    said = Said("bob", VerdictValue.PRESENT, (label.target,))
-    decided = replace(decision("alice", mode), sides=(), said=(said,))
-    alice.add("t1", Decided(mode, None, decided))
-    before = words_by_trace(alice.workspace, MAST)["t1"].gold(MAST).verdict(mode)
-    assert (before.value, before.changed) == (VerdictValue.ABSENT, False)
-    second: list[Fact] = [
-        PassStarted(PassKind.SECOND_LOOK),
-        VerdictSet(mode, None, VerdictValue.UNSURE),
-        PassFinished(read=3, spans=3),
-    ]
-    bob.workspace.append([NewEvent("bob", "t1", MAST.ref, 2, fact) for fact in second])
-    alice.take(bob.export(tmp_path))
-    assert alice.workspace.all_decisions(MAST.ref) == {"t1": (decided,)}
-    after = words_by_trace(alice.workspace, MAST)["t1"].gold(MAST).verdict(mode)
-    assert (after.value, after.decided_by, after.changed) == (VerdictValue.ABSENT, "alice", True)

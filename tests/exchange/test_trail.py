@@ -12,7 +12,7 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import Incoming
 from mast_tui.exchange.importers import labelled_sets
 from mast_tui.exchange.importers.labelled_sets import read_trail
-from mast_tui.labels import AnnotatorKind, Label
+from mast_tui.labels import Label
 from mast_tui.traces.index.document import Step, StepList, StepSpans
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Role, SpanKind, Trace, TraceIdentity
@@ -64,22 +64,6 @@ def trace_at_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def _trace(path: Path, steps: list[Step]) -> Trace:
     identity = TraceIdentity(TRACE_ID, "0" * 64, 1, "trail", 1, native=True)
     return Trace(identity, path, StepSpans(steps))
-
-
-def test_evidence_becomes_a_quote(trace_at_hand: Path, tmp_path: Path) -> None:
-    incoming = read_trail([labels_file(tmp_path, {})])
-    [label] = only_labels(incoming)
-    assert label.mode == "goal_deviation"
-    assert label.trace_id == TRACE_ID
-    target = label.target
-    assert target.first == target.last == "a1b2c3d4e5f60718/answered/0"
-    assert target.quote == "I will look at  the\nweather instead."
-    assert (target.char_start, target.char_end) == (6, 42)
-    assert label.note == "It leaves the question.\nImpact: HIGH"
-    assert label.severity is None
-    [work] = incoming.work
-    assert (work.annotator, work.author_kind) == ("trail", AnnotatorKind.IMPORTED)
-    assert [taxonomy.ref for taxonomy in incoming.taxonomies] == ["trail@1"]
 
 
 def published_layout_of_a_trace() -> dict[str, object]:

@@ -259,5 +259,5 @@ def test_left_out_runs_are_named() -> None:
     experiment = experiment_of(input_of(*rows), baseline="old")
     report = experiment_report(experiment, FigureIndex(experiment_figures(experiment)))
     texts = [note.text for note in report.notes]
-    assert f"Left out: 1 run without a {experiment.inputs.by}." in texts
-    assert "old: 2 runs without an outcome, not counted in success." in texts
+    assert f"Excluded: 1 run without a {experiment.inputs.by}." in texts
+    assert "Excluded from success of old: 2 runs without an outcome." in texts

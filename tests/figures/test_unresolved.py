@@ -152,7 +152,7 @@ def test_prevalence_with_a_judge_is_bounded(judged: JudgeReport) -> None:
 def test_table_tells_its_traces_and_bounds(judged: JudgeReport) -> None:
     section = judge_section(judged)
     (table,) = (table for table in section.tables if table.id == "judge_overall")
-    assert "over 90 of 100 traces" in table.title
+    assert "in 90 of 100 traces" in table.title
     row = table.rows[0]
     people = row.cells["people"]
     assert isinstance(people, Estimate)

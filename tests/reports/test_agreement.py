@@ -101,7 +101,7 @@ def test_row_of_a_mode_has_its_figures_intervals_and_traces() -> None:
     assert kappa.sources is not None
     assert kappa.sources.modes == ("m0",)
     assert (mode.cells["n"], mode.cells["prevalence"]) == (50, "0.50/0.60")
-    assert "ann in 50 % and bob in 60 % say present" in detail(mode)
+    assert "ann 50 % and bob 60 %" in detail(mode)
     assert mode.sources == Sources("people", ("m0",))
     assert report.document["modes"]["1.1"]["cohen_kappa"]["value"] == kappa.value
 
@@ -120,10 +120,10 @@ def test_report_on_two_people_has_one_section_with_totals_last() -> None:
     unasked = {"no_spans", "no_judge"}
     assert unasked <= reasons(report)
     assert not reasons(report) & {"few_annotators", "nothing_shared", "identical_blocks"}
-    for part in ("ann and bob", "2 traces by both", "mast@3", "first pass", "[a, b]"):
+    for part in ("ann and bob", "2 traces finished by both", "mast@3", "first pass", "[a, b]"):
         assert part in modes.caption
     large = agreement_report(figures_of(study((950, 50, 50, 950)), rounds=30, seed=7))
-    assert "(percentiles of 30 resamples of the traces, seed 7)" in table(large, "modes").caption
+    assert "30 resamples, seed 7" in table(large, "modes").caption
 
 
 def test_undefined_figures_have_a_reason_and_a_sentence() -> None:
@@ -131,10 +131,10 @@ def test_undefined_figures_have_a_reason_and_a_sentence() -> None:
     for key in ("positive_agreement", "cohen_kappa", "krippendorff_alpha", "gwet_ac1"):
         assert estimate(mode, key) == Estimate(None, undefined="no_variance")
     assert estimate(mode, "raw_agreement").value == 1
-    assert "Undefined: positive agreement, as no one said present." in detail(mode)
-    assert "as all verdicts are the same" in detail(mode)
+    assert "Undefined: positive agreement, because" in detail(mode)
+    assert "all verdicts are equal" in detail(mode)
     alone = row(table(of_two("010", "..."), "modes"), MODES[0][0])
-    assert "only one person" in detail(alone)
+    assert "only one annotator" in detail(alone)
 
 
 @pytest.mark.parametrize("name", DEGENERATE)
@@ -205,7 +205,7 @@ def test_missing_people_and_shared_traces_are_told() -> None:
     report = of_lines({"ann": "1100··", "bob": "1010··", "cat": "····10"})
     cat = row(table(report, "pairs_kappa"), "cat")
     assert estimate(cat, "with ann").undefined == "no_overlap"
-    assert "no trace was judged by all of them" in note(report, "n_complete").text
+    assert "no trace has verdicts by all" in note(report, "n_complete").text
     assert "fleiss_kappa" not in keys(table(report, "modes"))
     assert note(of_lines({"ann": "110"}), "few_annotators").warning
     assert note(of_lines({"ann": "11··", "bob": "··10"}), "nothing_shared").warning
@@ -220,12 +220,12 @@ def test_left_out_traces_are_counted_by_annotator() -> None:
     )
     report = agreement_report(figures_of(given, rounds=0))
     text = note(report, "left_out").text
-    assert "traces begun and not finished (ann 3)" in text
-    assert "traces that no one else has finished (bob 1)" in text
+    assert "begun but not finished (ann 3)" in text
+    assert "no other annotator has finished (bob 1)" in text
     assert "examples in the judge's prompt (bob 4)" in text
     assert "eve 2 traces" in note(report, "not_in_study").text
-    assert "no rounds of resampling" in table(report, "modes").caption
-    assert note(of_lines({"ann": "110", "bob": "101"}), "left_out").text == "Nothing was left out."
+    assert "No intervals" in table(report, "modes").caption
+    assert note(of_lines({"ann": "110", "bob": "101"}), "left_out").text == "Nothing was excluded."
     report = of_two("?10", "010")
     assert "counted as missing: ann 1" in detail(row(table(report, "modes"), MODES[0][0]))
     text = note(report, "left_out").text
@@ -255,7 +255,7 @@ def test_identical_blocks_of_verdicts_are_a_warning_before_any_figure() -> None:
     assert "t00, t01, t02, t03, t04, t05" in first.text
     pooled = row(table(report, "modes"), "pooled")
     assert pooled.mark.startswith("!")
-    assert "Was one copied? t00, t01" in detail(pooled)
+    assert "possibly copied: t00, t01" in detail(pooled)
 
 
 def test_rounds_and_retests_have_tables() -> None:
@@ -272,14 +272,17 @@ def test_rounds_and_retests_have_tables() -> None:
     assert (retest.cells["traces"], retest.cells["n"]) == (2, 2)
     kappa = estimate(retest, "cohen_kappa")
     assert (kappa.ci, kappa.withheld) == (None, "few_traces")
-    assert "which needs 3" in all_notes(section(report, "modes"))
+    assert "at least 3 traces" in all_notes(section(report, "modes"))
 
 
 def test_withheld_interval_has_a_note_with_its_reason() -> None:
     report = of_two("10" * 7, "11" + "10" * 6)
     mode = row(table(report, "modes"), MODES[0][0])
     assert estimate(mode, "gwet_ac1").withheld == "few_traces"
-    assert "which needs 16, for some figures 50" in note(report, "few_traces").text
+    assert (
+        "at least 16 traces (or traces × modes), for some figures 50"
+        in note(report, "few_traces").text
+    )
 
 
 def test_report_for_one_person_warns_of_traces_left_out() -> None:
@@ -290,7 +293,7 @@ def test_report_for_one_person_warns_of_traces_left_out() -> None:
     warning = note(report, "only_seen_by")
     assert warning.warning
     assert warning.text == (
-        "Only traces that ann has finished or adjudicates count; 3 others left out."
+        "Only traces that ann has finished or adjudicates are included; 3 others excluded."
     )
     assert report.document["sight"]["left_out"] == 3
 
@@ -309,7 +312,7 @@ def test_alpha_comes_first_if_pairs_share_few_traces() -> None:
     assert keeps["krippendorff_alpha"] > keeps["gwet_ac1"] > keeps["cohen_kappa"]
     shared = "ann and bob 20, ann and cat 20, bob and cat 20"
     assert any(shared in one.text for one in notes(report) if one.reason == "few_shared_traces")
-    assert "mean κ, as two of them share too few" in all_notes(report)
+    assert "mean κ: at least one pair shares fewer" in all_notes(report)
     assert row(table(report, "pairs"), "ann|bob").cells["traces"] == 20
 
 
@@ -323,7 +326,7 @@ def test_mean_kappa_comes_first_if_all_label_all() -> None:
 
 def test_traces_behind_fleiss_kappa_are_told_if_fewer() -> None:
     report = of_lines({"ann": "11001010", "bob": "1110101·", "cat": "100·····"})
-    assert "what all of them judged: n 3 (1.1, pooled)" in note(report, "n_complete").text
+    assert "n 3 (1.1, pooled)" in note(report, "n_complete").text
     modes = table(report, "modes")
     for ident in ("m", "macro", "pooled"):
         cells = row(modes, ident).cells
@@ -332,13 +335,13 @@ def test_traces_behind_fleiss_kappa_are_told_if_fewer() -> None:
         assert isinstance(cells["krippendorff_alpha"], Estimate)
         assert cells["krippendorff_alpha"].n is None
     assert "8 traces" not in report.about
-    assert "7 traces by two or more, 3 of them by all" in report.about
+    assert "7 traces finished by two or more, 3 by all" in report.about
 
 
 def test_chance_corrected_figures_take_two_traces() -> None:
     # All three have judged one trace, so Fleiss' κ has none; two of each pair would not do either.
     report = of_lines({"ann": "1100101", "bob": "1·10101", "cat": "0······"})
-    assert "only one trace was judged by all" in note(report, "n_complete").text
+    assert "only one trace has verdicts by all" in note(report, "n_complete").text
     assert "fleiss_kappa" not in keys(table(report, "modes"))
     mode = report.document["modes"]["1.1"]
     assert mode["fleiss_kappa"] == {"value": None, "undefined": "single_trace", "n": 1}
@@ -355,7 +358,7 @@ def test_categories_and_places_without_files_have_sections() -> None:
     assert category.sources.modes == ("m0", "m1")
     spans = section(report, "spans")
     assert spans.parts == ()
-    assert "order of the spans of the 2 traces" in note(spans, "not_at_hand").text
+    assert "files of the 2 traces" in note(spans, "not_at_hand").text
 
 
 def test_places_have_rows_by_mode_and_for_finding_and_naming() -> None:
@@ -380,8 +383,8 @@ def test_present_verdicts_without_a_place_are_counted() -> None:
     same = {"ann": reading(("a", LabelRange(1, 1))), "bob": reading(("a", LabelRange(1, 1)))}
     unplaced = {"ann": reading(("a", LabelRange(3, 4))), "bob": reading(unplaced=("a", "b"))}
     sentences = all_notes(places_section(span_figures(places_of(same, unplaced), rounds=0)))
-    assert "In 2 traces × modes somebody says present and not where" in sentences
-    assert "bob never says where 1.2 shows" in sentences
+    assert "2 traces × modes" in sentences
+    assert "bob gave no places for 1.2" in sentences
 
 
 def changed(found: Agreement, values: dict[tuple[str, str], float]) -> Agreement:
@@ -402,7 +405,7 @@ def test_missed_failures_are_told_with_their_assumptions() -> None:
     alike = changed(found, {("missed_together", "p_value"): 0.001})
     warned = missed_table(replace(alike, finders_dependent=True, finders_alike=True))
     assert warned is not None
-    assert "more was found by several than chance has it" in warned.notes[1].text
+    assert "more often than expected by chance" in warned.notes[1].text
     nothing = {("missed_pooled", "n"): 0.0, ("missed_pooled", "found"): 0.0}
     seen = {("missed_left_out", "with_suggestions"): 3.0}
     untold = agreement_report(changed(found, nothing | seen))

@@ -34,7 +34,7 @@ KINDS = {
     *("occurrence", "distribution", "shapes", "prevalence", "difference"),
     *("categories", "onset", "order", "chains", "together"),
 }
-DRAWN = {"Bars", "Dots", "Cells", "Rows", "Parts of the bar", "Parts of the bars"}
+DRAWN = {"Bars", "Dots", "Cells", "Rows", "Segments"}
 SVG = "{http://www.w3.org/2000/svg}"
 
 

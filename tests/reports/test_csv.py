@@ -62,10 +62,10 @@ def test_rows_of_agreement_are_those_of_the_golden_file(people: Any) -> None:
 
 def test_new_figure_has_its_row(people: Any, signatures: Any) -> None:
     document = deepcopy(people)
-    document["modes"]["1.1"]["scott_pi"] = {"value": 0.25, "ci": [0.1, 0.4]}
+    document["modes"]["1.1"]["made_up"] = {"value": 0.25, "ci": [0.1, 0.4]}
     document["judge"]["pooled"]["youden_j"] = {"value": None, "undefined": "no_positives"}
     document["pooled"]["bias_index"] = 0.5
-    (row,) = of(document, statistic="scott_pi")
+    (row,) = of(document, statistic="made_up")
     assert (row["scope"], row["mode"], row["name"]) == ("mode", "1.1", "Step repetition")
     assert (row["value"], row["ci_low"], row["ci_high"]) == ("0.25", "0.1", "0.4")
     assert (row["n"], row["annotators"]) == ("9", "ann|bob|cat")

@@ -22,7 +22,7 @@ def test_useless_judge_is_called_no_better_than_chance() -> None:
     page = judge_section(report)
     warning = note(page, "not_better_than_chance")
     assert warning.warning
-    assert warning.text.startswith("Not shown to be better than chance: 1.3, pooled.")
+    assert warning.text.startswith("Not shown to be better than chance: 1.3, pooled ")
     chance = table(page, "judge_chance")
     assert [column.key for column in chance.columns[2:5]] == [
         "cohen_kappa", "gwet_ac1", "raw_agreement",
@@ -34,7 +34,7 @@ def test_useless_judge_is_called_no_better_than_chance() -> None:
     assert rate.ci == report.table("judge_mode", mode="1.3")["true_positive_rate"].interval
     assert mode.cells["present"] == "19/39"
     assert row(chance, MODE).cells["counts"] == "6/13/33/106"
-    assert "only the judge in 13, only gold in 33" in detail(mode)
+    assert "only by the judge in 13, only by gold in 33" in detail(mode)
     assert "present less often than gold" in detail(mode)
     assert mode.sources is not None
     assert mode.sources.part == "judge"
@@ -43,14 +43,14 @@ def test_useless_judge_is_called_no_better_than_chance() -> None:
 
 def test_judge_on_few_traces_is_not_shown_to_be_better_than_chance() -> None:
     page = of_counts(4, 1, 1, 6)
-    assert "better than chance: 1.3, pooled." in all_notes(page)
+    assert "better than chance: 1.3, pooled " in all_notes(page)
     assert estimate(row(table(page, "judge_chance"), MODE), "cohen_kappa").withheld == "few_traces"
-    assert "which needs 16, for some figures 50" in all_notes(page)
+    assert "at least 16 traces (or traces × modes), for some figures 50" in all_notes(page)
 
 
 def test_modes_called_present_too_often_are_named() -> None:
     page = of_counts(20, 15, 1, 60)
-    assert note(page, "tilted").text.startswith("Calls present more often than gold does")
+    assert note(page, "tilted").text.startswith("The judge says present more often than gold")
     assert note(page, "tilted").text.endswith("Hochberg): 1.3 (p < 0.001).")
     # A tilt is named by the adjusted test only.
     judge = said("1" * 6 + "0" * 6) | said("0101", OTHER)
@@ -72,11 +72,11 @@ def test_kappa_paradox_and_left_out_verdicts_are_noted() -> None:
     given = given_words(said("1100"), gold | {("t3", MODE): UNSURE}, seen=frozenset({("t0", MODE)}))
     page = judge_section(judge_report(given, rounds=0))
     assert (
-        "1 made with suggestions on screen, 1 the reference unsure" in note(page, "left_out").text
+        "1 labelled with suggestions on screen, 1 reference unsure" in note(page, "left_out").text
     )
     mode = row(table(of_counts(0, 2, 0, 5), "judge"), MODE)
     assert estimate(mode, "true_positive_rate").undefined == "no_variance"
-    assert "as nothing is present by the reference" in detail(mode)
+    assert "the reference has no present verdict" in detail(mode)
 
 
 def test_empty_comparison_gives_its_reasons() -> None:
@@ -97,9 +97,9 @@ def test_refused_correction_of_prevalence_has_its_reason() -> None:
     page = judge_section(judge_report(judge_input, rounds=20))
     mode = row(table(page, "judge_prevalence"), MODE)
     assert estimate(mode, "corrected").undefined == "no_better_than_chance"
-    assert "add up to 1 or less" in detail(mode)
+    assert "TPR + TNR ≤ 1" in detail(mode)
     report = judge_report(judge_input, rounds=0).without_prevalence()
-    assert "hidden from those who label blind" in note(judge_section(report), "blind").text
+    assert "hidden from blind annotators" in note(judge_section(report), "blind").text
 
 
 def test_prevalence_is_corrected_for_errors_of_the_judge() -> None:
@@ -117,9 +117,9 @@ def test_prevalence_is_corrected_for_errors_of_the_judge() -> None:
     assert corrected.value == report.table("prevalence", mode="1.3").value("corrected")
     assert corrected.ci is not None
     assert "Rogan and Gladen" in note(page, "corrected").text
-    assert note(page, "hidden").text.startswith("3 unlabelled traces left out")
+    assert "3 unlabelled traces" in note(page, "hidden").text
     words = detail(row(table(page, "judge"), MODE))
-    assert "On 10 traces that no one has labelled the judge says present in 60 %" in words
+    assert "Of 10 traces that only the judge has labelled, it calls 60 % present" in words
 
 
 def test_calibration_compares_confidence_with_gold() -> None:
@@ -146,5 +146,5 @@ def test_passes_with_and_without_suggestions_are_compared() -> None:
     share = row(pull, "present_rate")
     assert [estimate(share, key).value for key in ("shown", "withheld", "difference")] == [1, 1, 0]
     words = note(page, "passes").text
-    assert "2 passes with suggestions (2 had some on screen), 2 without" in words
+    assert "2 passes with suggestions (2 with at least one on screen) and 2 without" in words
     assert words.endswith("by ann.")

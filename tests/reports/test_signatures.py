@@ -102,7 +102,9 @@ def test_rows_of_modes_have_shares_differences_classes_and_missing_ratios(
         assert row.cells["stated"] == mode["stated"]
         without_ratio = mode["risk_ratio"] is None
         assert (row.id in notes) == without_ratio
-        assert any("no ratio" in sentence for sentence in row.detail) == without_ratio
+        assert (
+            any("risk ratio is undefined" in sentence for sentence in row.detail) == without_ratio
+        )
     titles = [column.title for column in shown.columns]
     assert "published" in titles
     assert "stated" not in titles
@@ -111,20 +113,20 @@ def test_rows_of_modes_have_shares_differences_classes_and_missing_ratios(
         assert mode["more_labels"] == more_for(mode["count"], mode["n"], MARGIN)
         assert row.cells["more_labels"] == mode["more_labels"]
     for text in (render_markdown(made), " ".join(render_text(made, 100))):
-        assert "more traces bring the interval to ± 3 points" in text
+        assert "further traces for an interval of ± 3 points" in text
     counts = table(made, "counts-plain")
     for row in counts.rows:
         for key, side in modes[row.id]["success_given"].items():
             share = row.cells[f"rate:success_if_{key}"]
             assert isinstance(share, Estimate)
             assert share.value == side["rate"]
-    assert "no effect" in counts.notes[0].text
+    assert "not an effect" in counts.notes[0].text
 
 
 def test_weights_are_told() -> None:
     weighted = replace(small_input(), weights=np.ones(40))
     text = all_text(signatures_report(signature_report(weighted, rounds=0)))
-    assert "weighted by one over these" in text
+    assert "weighted by the inverse probability" in text
 
 
 def test_report_tells_its_labels_and_what_is_missing() -> None:
@@ -135,20 +137,20 @@ def test_report_tells_its_labels_and_what_is_missing() -> None:
     assert [one.id for one in report.sections[0].tables][:1] == ["mode_shares-all"]
     assert not any(one.id.startswith("modes-") for one in report.tables)
     alone = group_report(small_report(outcomes=False, places=False), PLAIN)
-    assert "Outcomes come with the traces' files" in all_text(alone)
-    assert "nothing can be said of places" in all_text(alone)
+    assert "Outcomes come from the trace files" in all_text(alone)
+    assert "no figures on places" in all_text(alone)
     empty = signatures_report(small_report(traces=0), extras=Extras(load_mast()))
     assert empty.charts == []
-    assert "there is no figure" in all_text(empty)
+    assert "There are no figures" in all_text(empty)
 
 
 def test_remedies_are_in_the_order_of_the_traces_decided(
     figures: SignatureReport, document: Any, made: Report
 ) -> None:
     shown = texts(made)["helps-plain"].paragraphs
-    assert shown[1].startswith("3.1 Premature termination decided 4 and shows in")
-    assert shown[2].startswith("1.3 Step repetition decided 1 and shows in")
-    assert "where its labels there are fatal" in shown[0]
+    assert shown[1].startswith("3.1 Premature termination decided 4 and occurs in")
+    assert shown[2].startswith("1.3 Step repetition decided 1 and occurs in")
+    assert "if its labels there are fatal" in shown[0]
     assert texts(made)["helps-more-plain"].folded
     for fix in load_mast().mode("premature_termination").fixes:
         assert " ".join(fix.split()) in " ".join(shown)
@@ -158,7 +160,7 @@ def test_remedies_are_in_the_order_of_the_traces_decided(
         mode = document["groups"][HOSTILE]["modes"][row.id]
         decisive = mode["severity"] == "fatal"
         assert row.cells["decided"] == (mode["failed"]["count"] if decisive else 0)
-    assert "No severities were set" in alone.notes[0].text
+    assert "No label has a severity" in alone.notes[0].text
 
 
 def test_measured_effects_are_told_with_their_source_for_mast(
@@ -174,7 +176,7 @@ def test_examples_are_folded_and_shortened(made: Report) -> None:
     examples = texts(made)["examples-plain"]
     assert examples.folded
     first, second = examples.paragraphs
-    assert "#3–#5, said to be fatal" in first
+    assert "#3–#5, labelled fatal" in first
     assert "window.hacked=3" in first
     assert "\n" not in first
     assert len(second) < MOST_QUOTED + 100
@@ -198,9 +200,9 @@ def test_judged_shares_are_shown_with_their_correction() -> None:
     first, second = table(report, "corrected-plain").rows
     assert first.cells["apparent"] == Estimate(0.5, (0.4, 0.6))
     assert first.cells["corrected"] == Estimate(0.31, (0.2, 0.4))
-    assert "31% (20% to 40%), where it says 50%, on 120 traces" in first.detail[0]
+    assert "31% (20% to 40%); uncorrected: 50%; 120 traces" in first.detail[0]
     assert second.cells["corrected"] == Estimate(None, None, "no_positives")
-    assert "gold calls it present nowhere" in second.detail[0]
+    assert "gold has no present verdict" in second.detail[0]
     assert [one.id for one in report.tables].count("corrected-plain") == 1
 
 
@@ -290,8 +292,8 @@ def test_reversal_within_models_is_a_warning() -> None:
     shown = table(signatures_report(signature_report(given, rounds=0)), "stratified-all")
     assert shown.rows[0].mark == "†"
     assert [note.reason for note in shown.notes if note.warning] == ["reversed"]
-    assert "Simpson's paradox): 1.3" in shown.notes[0].text
-    assert any("3 traces of unknown model left out" in note.text for note in shown.notes)
+    assert "Simpson's paradox), for 1.3" in shown.notes[0].text
+    assert any("3 traces of an unknown model" in note.text for note in shown.notes)
 
 
 def test_trends_have_tables() -> None:

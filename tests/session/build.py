@@ -58,11 +58,13 @@ class Desk:
         """Open a session of an annotator."""
         return Session.open(self.workspace, self.trace, MAST, annotator, blind=blind)
 
-    def judge(self, *findings: Finding, looks_at: Sequence[str] = MODES) -> None:
+    def judge(
+        self, *findings: Finding, looks_at: Sequence[str] = MODES, judge: str = JUDGE
+    ) -> None:
         """Store the findings of a judge on the trace."""
         store_judgement(
             self.workspace,
-            judge=JUDGE,
+            judge=judge,
             taxonomy=MAST.ref,
             trace_id=TRACE,
             looks_at=looks_at,

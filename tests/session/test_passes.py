@@ -119,7 +119,7 @@ def test_an_edit_after_the_finish_starts_a_second_look(desk: Desk) -> None:
     session.finish(open_modes="leave")
     frozen = desk.workspace.labels()
     change = session.toggle_label(THREE, span(4), suggestions_on_screen=False)
-    assert change.message.startswith("reopened as pass 2, finish it again · ")
+    assert change.message.startswith("the trace was finished: this begins pass 2 · ")
     assert (current(session).number, current(session).kind) == (2, PassKind.SECOND_LOOK)
     assert not session.finished
     copy, added = session.labels
@@ -132,24 +132,6 @@ def test_an_edit_after_the_finish_starts_a_second_look(desk: Desk) -> None:
     assert desk.workspace.labels(pass_number="finished") == frozen
     assert desk.workspace.labels() == tuple(sorted(session.labels, key=lambda x: x.id))
     assert content(desk.open()) == content(session)
-
-
-def test_frozen_labels_are_edited_in_a_second_look(desk: Desk) -> None:
-    session = desk.open()
-    label_id = put(session, ONE, span(0))
-    session.finish(open_modes="leave")
-    session.edit_label(label_id, note="")
-    session.note_span("k0", "")
-    session.set_verdict(TWO, None)
-    assert session.finished
-    assert current(session).number == 1
-    session.edit_label(label_id, note="later")
-    assert [x.note for x in session.labels] == ["later"]
-    assert [x.note for x in desk.workspace.labels(pass_number=1)] == [""]
-    session.finish(open_modes="leave")
-    session.remove_label(session.labels[0].id)
-    assert (session.labels, current(session).number) == ((), 3)
-    assert len(desk.workspace.labels(pass_number=2)) == 1
 
 
 def test_answers_stay_with_their_pass(desk: Desk) -> None:

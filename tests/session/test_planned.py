@@ -14,7 +14,7 @@ from mast_tui.session import Session
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.readers.codex.reader import READER
-from mast_tui.workspace import Workspace, WorkspaceError
+from mast_tui.workspace import Workspace
 from mast_tui.workspace.records import SpanIndex
 from tests.session.build import TEXTS, Desk, content, finding, put, span, spans
 from tests.traces.rollouts import message, meta, trace_of, write
@@ -114,21 +114,6 @@ def test_quotes_store_the_length_of_their_text(desk: Desk) -> None:
     # A later label without a quote leaves the length alone.
     put(desk.open("bob"), MODES[1], span(2))
     assert stored_indices(desk.workspace) == {"k2": SpanIndex(2, len(TEXTS[2]))}
-
-
-def test_refused_labels_store_no_index(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    session = desk.open()
-
-    def refuse(*_: object) -> None:
-        raise WorkspaceError("the disk is full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("mast_tui.workspace.events.append.keep_span_indices", refuse)
-        with pytest.raises(WorkspaceError):
-            put(session, MODES[0], span(2))
-    assert (session.labels, desk.workspace.labels()) == ((), ())
-    put(session, MODES[0], span(2))
-    assert stored_indices(desk.workspace) == {"k2": SpanIndex(2)}
 
 
 def test_opening_stores_indices_for_labels_of_others(desk: Desk) -> None:

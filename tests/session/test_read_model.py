@@ -6,7 +6,6 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from mast_tui.labels import Evidence, Label, Match, QuoteDoubt, Target
 from mast_tui.session.read_model import (
@@ -89,26 +88,6 @@ def test_updated_labels_equal_new_ones(
             assert list(own.at(key, known)) == here
 
 
-def test_one_change_is_placed_alone() -> None:
-    spans = Growing()
-    spans.known = SPANS
-    labels = {
-        f"{number:05d}": label_of(
-            f"{number:05d}", MODES[number % 5], Target(KEYS[number % SPANS], KEYS[number % SPANS])
-        )
-        for number in range(5000)
-    }
-    own = OwnLabels(spans.place)
-    own.follow(labels, spans.known)
-    assert spans.asked == 5000
-    labels["new"] = label_of("new", MODES[0], Target(KEYS[0], KEYS[0]))
-    labels["00007"] = replace(labels["00007"], note="changed")
-    del labels["00009"]
-    own.follow(labels, spans.known)
-    own.follow(labels, spans.known)
-    assert (spans.asked, len(own.in_order())) == (5002, 5000)
-
-
 quotes = st.sampled_from(
     [
         None,
@@ -142,18 +121,3 @@ def test_pending_suggestions_are_ordered(
         waiting = [one for one in expected if one.id not in answered]
         assert list(suggested.pending(spans.known, frozenset(answered))) == waiting
         assert list(suggested.pending_by_id.values()) == waiting
-
-
-def test_suggestions_are_sorted_once() -> None:
-    spans = Growing()
-    spans.known = SPANS
-    suggested = SuggestionList(
-        [
-            Suggestion(f"s{number}", "judge:rules@1", MODES[0], Target("k1", "k1"), "", None)
-            for number in range(100)
-        ],
-        spans.evidence,
-    )
-    first = suggested.pending(SPANS, frozenset())
-    assert suggested.pending(SPANS, frozenset()) is first
-    assert (len(suggested.pending(SPANS + 1, frozenset({"s1"}))), spans.asked) == (99, 100)

@@ -10,7 +10,7 @@ import pytest
 from mast_tui.session import Session
 from mast_tui.ui.services.open_workspace import OpenWorkspace as Sitting
 from mast_tui.workspace import Workspace, schema
-from tests.session.build import JUDGE, Desk, finding, put, span, spans
+from tests.session.build import Desk, finding, put, span, spans
 from tests.workspace.build import MAST, MODES, trace_of
 from tests.workspace.listening import Listening
 
@@ -126,11 +126,3 @@ def test_each_key_is_one_transaction(listening: ListeningDesk, key: Keys, rows: 
     assert words.count("SELECT") == (1 if rows else 0)
     written = [word for word in words if word in ("INSERT", "UPDATE", "DELETE")]
     assert len(written) == rows
-
-
-def test_suggestions_are_read_once(listening: ListeningDesk) -> None:
-    session = listening.desk.open()
-    assert [one.judge for one in session.suggestions] == [JUDGE, JUDGE]
-    with listening.during() as sent:
-        assert (len(session.pending), session.verdicts, session.labels_at("k1")) == (2, {}, ())
-    assert sent == []

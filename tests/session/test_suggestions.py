@@ -77,6 +77,15 @@ def test_doubtful_quotes_come_last(desk: Desk) -> None:
     assert [s.quote_offsets for s in session.pending] == [None, (0, 4), None]
 
 
+def test_places_that_become_one_label_are_named(desk: Desk) -> None:
+    desk.judge(finding(ONE, 1, 2), finding(ONE, 4))
+    desk.judge(finding(ONE, 1, 2), judge="judge:other@1")
+    session = desk.open()
+    change = session.answer_all([s.id for s in session.pending], ReviewAnswer.ACCEPT)
+    assert len(session.labels) == 2
+    assert change.message.endswith(" · one label for several suggestions on #2 to #3")
+
+
 def test_partial_judgements_can_be_answered(desk: Desk) -> None:
     def part(*findings: Finding) -> None:
         store_judgement(

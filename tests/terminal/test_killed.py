@@ -70,15 +70,14 @@ def apps(home: Path) -> Iterator[Apps]:
         yield apps
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_shown_labels_survive_a_kill(part: int, apps: Apps, tmp_path: Path) -> None:
+def test_shown_labels_survive_a_kill(apps: Apps, tmp_path: Path) -> None:
     workspace = tmp_path / "workspace.db"
-    chance = random.Random(part)
+    chance = random.Random(0)
     codes = [mode.code for mode in load_mast().modes]
     used: Shown = set()
     seen_at_all = 0
     arguments = (str(TRACE), "--workspace", str(workspace), "--annotator", "alice")
-    for _ in range(6):
+    for _ in range(5):
         with apps.terminal(*arguments, columns=100, rows=30) as terminal:
             terminal.until(r"alice")
             before = shown(terminal)
@@ -104,4 +103,4 @@ def test_shown_labels_survive_a_kill(part: int, apps: Apps, tmp_path: Path) -> N
         seen_at_all += len(on_screen)
         missing = on_screen - kept(workspace)
         assert not missing, f"shown, but lost: {sorted(missing)}"
-    assert seen_at_all >= 10
+    assert seen_at_all >= 8

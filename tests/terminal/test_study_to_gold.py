@@ -46,9 +46,11 @@ def label_all(home: Path, who: str, place: tuple[str, ...]) -> None:
             modes = left.pop(next(name for name in left if f" {name} ·" in title(terminal)))
             terminal.press("down", *(digit for code in modes for digit in code.replace(".", "")))
             terminal.until(rf"{modes[-1]} .* on #2")
-            # The study fixes what becomes of open modes: nothing is asked.
+            # The study says what becomes of modes without a verdict.
             terminal.press("D")
-            terminal.until(r"finished · \d+ of \d+ spans read · open modes set absent \(fixed")
+            terminal.until("finish; this study sets modes without a verdict absent")
+            terminal.press("o")
+            terminal.until("set absent, as the study says")
             terminal.until(rf"{2 - len(left)} of 2 finished")
             terminal.press(">")
         terminal.press("Q")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import Role, Thread
+from mast_tui.traces.model import Thread
 from mast_tui.traces.readers.claude_code.reader import READER
 from tests.traces.checks import keys_of, read_file, spans_of, write_json_lines
 from tests.traces.claude_sessions import (
@@ -36,42 +36,6 @@ def side(name: str, *records: Record, **fields: object) -> list[Record]:
         )
         parent = uuid
     return linked_records
-
-
-def test_a_side_chain_stands_before_the_result_of_its_call(tmp_path: Path) -> None:
-    actual = side("w", user("", None, "look"), agent("", None, "looking", call("t2", "Grep")))
-    actual += side("w", answer("", None, "t2"), agent("", None, "found it"))
-    actual[2] |= {"uuid": "w2", "parentUuid": "w1"}
-    actual[3] |= {"uuid": "w3", "parentUuid": "w2"}
-    trace = trace_of(
-        tmp_path,
-        user("u1", None, "go"),
-        agent("a1", "u1", call("t1", "Task", prompt="look", subagent_type="Explore")),
-        *actual,
-        answer("r1", "a1", "t1", "found it"),
-        agent("a2", "r1", "done"),
-    )
-    spans = spans_of(trace)
-    assert [(span.key, span.agent) for span in spans] == [
-        ("u1", "user"),
-        ("t1:call", "claude-code"),
-        ("w0/w0", "claude-code"),
-        ("w0/w1", "Explore"),
-        ("w0/t2:call", "Explore"),
-        ("w0/t2:result", "Explore"),
-        ("w0/w3", "Explore"),
-        ("t1:result", "claude-code"),
-        ("a2", "claude-code"),
-    ]
-    assert [span.parent for span in spans[2:8]] == [
-        "t1:call",
-        "t1:call",
-        "t1:call",
-        "w0/t2:call",
-        "t1:call",
-        "t1:call",
-    ]
-    assert (spans[2].role, trace.meta.task) == (Role.USER, "go")
 
 
 GO = user("u1", None, "go")
@@ -240,26 +204,6 @@ def test_deeply_nested_sub_agents_are_read(tmp_path: Path) -> None:
     assert len(trace) == 3 + 3 * depth
     assert keys_of(trace)[-1] == "t0:result"
     assert keys_of(trace)[depth * 2 + 1].startswith(f"w{depth - 1}-0/")
-
-
-def test_messages_of_a_team_are_said_by_who_sent_them(tmp_path: Path) -> None:
-    sent = '<teammate-message teammate_id="alice" color="blue">\ntests pass\n</teammate-message>'
-    gone = '<teammate-message teammate_id="system">alice has left</teammate-message>'
-    trace = trace_of(
-        tmp_path,
-        user("u1", None, sent),
-        agent("a1", "u1", "thanks"),
-        user("u2", "a1", gone),
-        user("u3", "u2", "what is <teammate-message teammate_id='x'> for?"),
-    )
-    assert [(span.agent, span.role.value) for span in spans_of(trace)] == [
-        ("alice", "agent"),
-        ("claude-code", "agent"),
-        ("system", "system"),
-        ("user", "user"),
-    ]
-    assert trace.text(0) == sent
-    assert (trace.meta.task or "").startswith("what is")
 
 
 def write_agent_file(path: Path, *records_after: Record) -> Path:

@@ -152,16 +152,6 @@ def test_a_broken_first_line_loses_no_other_line(tmp_path: Path, broken: bytes) 
     assert report.problems[0].place == "line 1"
 
 
-def test_records_that_lost_the_line_feed_between_them_are_read(tmp_path: Path) -> None:
-    path = write_json_lines(tmp_path / "chat.jsonl", *CHATS)
-    lines = path.read_text().split("\n")
-    report = read(path, "\n".join([*lines[:5], lines[5] + lines[6], *lines[7:]]))
-    (trace,) = report.traces
-    assert texts(trace) == [chat["content"] for chat in CHATS]
-    (problem,) = report.problems
-    assert problem.place == "line 6"
-
-
 def test_the_messages_of_a_broken_line_are_read(tmp_path: Path) -> None:
     runs = [{"messages": CHATS[:10]}, {"messages": CHATS[10:20]}, {"messages": CHATS[20:]}]
     path = write_json_lines(tmp_path / "runs.jsonl", *runs)
@@ -196,12 +186,6 @@ def test_a_damaged_framework_document_keeps_its_turns(tmp_path: Path) -> None:
     assert report.format == whole.format
     (trace,) = report.traces
     assert len(texts(trace)) == len(texts(whole.traces[0]))
-
-
-def test_a_chat_with_nul_bytes_is_read(tmp_path: Path) -> None:
-    text = json.dumps(CHATS, indent=1).replace("message 7, ", "message 7, \0\0")
-    (trace,) = read(tmp_path / "chat.json", text).traces
-    assert len(texts(trace)) == 40
 
 
 def test_a_damaged_inspect_log_keeps_its_samples(tmp_path: Path) -> None:

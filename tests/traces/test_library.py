@@ -251,21 +251,6 @@ def test_bad_rows_of_outcomes_are_problems(tmp_path: Path) -> None:
     assert "no column named 'trace'" in words
 
 
-def test_outcomes_may_name_traces_by_their_ids(tmp_path: Path) -> None:
-    write_json(tmp_path / "b.json", [{"messages": CHAT}, {"messages": CHAT[:1]}])
-    ids = [t.identity.trace_id for report in scan([tmp_path]) for t in report.traces]
-    rows = f"{ids[0]},failed\n{ids[1].upper()},failed\nb.json,succeeded\n"
-    (tmp_path / "outcomes.csv").write_text(f"trace,outcome\n{rows}")
-    reports = by_name(list(scan([tmp_path])))
-    # The id says it more exactly than the name of the file.
-    first, second = (trace.meta.outcome for trace in reports["b.json"].traces)
-    assert (first, second) == (Outcome.FAILED, Outcome.SUCCEEDED)
-    [problem] = reports["outcomes.csv"].problems
-    assert (problem.place, ids[1].upper() in problem.message) == ("line 3", True)
-    alone = read_file(tmp_path / "b.json", named=True).traces[0]
-    assert alone.meta.outcome is Outcome.FAILED
-
-
 def test_outcomes_of_files_outside_the_scan_are_not_missing(
     tmp_path: Path,
 ) -> None:

@@ -7,48 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.readers.openhands import READER, is_sdk_event, read_event_folder
-from tests.traces.checks import (
-    check_sound,
-    kinds_and_texts,
-    read_one,
-    spans_of,
-    write_json,
-)
+from mast_tui.traces.readers.openhands import is_sdk_event, read_event_folder
+from tests.traces.checks import kinds_and_texts, write_json
 from tests.traces.golden import golden_text
 
 SDK_EVENTS = [
     json.loads(line) for line in golden_text("openhands", "a-stream-of-the-sdk").splitlines()
 ]
-
-
-def write_folder(folder: Path) -> Path:
-    """Write the events of a run to files of their own; return their folder."""
-    events = folder / "a3f1c2d4e5b64788990011223344aabb" / "events"
-    events.mkdir(parents=True)
-    for number, event in enumerate(SDK_EVENTS):
-        write_json(events / f"event-{number:05}-{event['id']}.json", event)
-    return events
-
-
-def test_a_folder_of_events_is_one_run(tmp_path: Path) -> None:
-    events = write_folder(tmp_path)
-    write_json(events.parent / "base_state.json", {"agent": {"llm": {"model": "from state"}}})
-    (events / "event-00099-x.json").write_text("{broken", encoding="utf-8")
-    report = read_event_folder(events)
-    assert report is not None
-    (trace,) = report.traces
-    check_sound(trace)
-    stream = read_one(READER, write_json(tmp_path / "same.json", SDK_EVENTS))
-    assert kinds_and_texts(trace) == kinds_and_texts(stream)
-    assert [(span.key, span.parent) for span in spans_of(trace)] == [
-        (span.key, span.parent) for span in spans_of(stream)
-    ]
-    assert trace.identity.trace_id == "a3f1c2d4e5b64788990011223344aabb"
-    assert trace.identity.native
-    assert trace.meta.model == "from state"
-    assert trace.span(0).place == "event-00000-s.json"
-    assert [problem.place for problem in report.problems] == ["event-00099-x.json"]
 
 
 def test_files_of_generation_0_are_read_by_number(tmp_path: Path) -> None:

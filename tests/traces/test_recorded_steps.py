@@ -20,33 +20,6 @@ from tests.traces.recorded_rows import (
 )
 
 
-def test_a_history_that_every_call_repeats_is_shown_once() -> None:
-    steps = steps_of(
-        model("m1", 1, [SYSTEM, QUESTION], [call()]),
-        model("m2", 3, [SYSTEM, QUESTION, call(), result()], [ANSWER]),
-        model("m3", 5, [SYSTEM, QUESTION, call(), result(), ANSWER, QUESTION], [ANSWER]),
-    )
-    assert kinds_and_texts(steps) == [
-        ("message", "Be brief."),
-        ("message", "Is it raining?"),
-        ("tool_call", '{"city": "Bern"}'),
-        ("tool_result", "dry"),
-        ("message", "No."),
-        ("message", "Is it raining?"),
-        ("message", "No."),
-    ]
-    assert [step.key for step in steps] == [
-        "m1/asked/0",
-        "m1/asked/1",
-        "c1:call",
-        "c1:result",
-        "m2/answered/0",
-        "m3/asked/5",
-        "m3/answered/0",
-    ]
-    assert steps[3].parent == "c1:call"
-
-
 def test_white_space_and_missing_call_ids_make_no_new_message() -> None:
     asked = [SYSTEM, {"role": "user", "content": "Is  it\nraining? "}]
     steps = steps_of(
@@ -303,16 +276,6 @@ def test_input_and_output_replace_missing_messages() -> None:
     steps = steps_of(model("m", 1, input="Why?", output={"text": "Because."}))
     assert kinds_and_texts(steps) == [("message", "Why?"), ("message", "Because.")]
     assert [step.role for step in steps] == [Role.USER, Role.AGENT]
-
-
-def test_a_result_that_comes_before_its_call_belongs_to_it() -> None:
-    early = steps_of(model("m1", 1, [QUESTION, result(), call()], [ANSWER]))
-    assert [(step.key, step.parent) for step in early] == [
-        ("m1/asked/0", None),
-        ("c1:call", None),
-        ("c1:result", "c1:call"),
-        ("m1/answered/0", None),
-    ]
 
 
 def test_a_tool_row_before_its_call_is_shown_once() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import Trace
-from mast_tui.traces.readers.converted import line_of
 from tests.traces.checks import check_sound, write_json_lines
 from tests.traces.rollouts import message, meta, write
 
@@ -148,15 +147,6 @@ def test_an_unnamed_sub_agent_is_shown_at_the_end(tmp_path: Path) -> None:
     assert texts(run) == ["begin", "end", "unannounced"]
 
 
-def test_threads_in_a_circle_of_parents_are_all_shown(tmp_path: Path) -> None:
-    rollout(tmp_path / "a.jsonl", MAIN, CHILD, said(1, "user", "one"))
-    rollout(tmp_path / "b.jsonl", CHILD, MAIN, said(2, "user", "two"))
-    expected = [
-        text for report in scan([tmp_path]) for trace in report.traces for text in texts(trace)
-    ]
-    assert {"one", "two"} <= set(expected)
-
-
 def test_a_run_that_loads_in_slices_keeps_its_order(tmp_path: Path) -> None:
     """Spans never move while a run is read slice by slice, however big its files are."""
     filler = [said(30, "assistant", f"{number} " + "x" * 2000) for number in range(400)]
@@ -183,46 +173,6 @@ def test_a_run_that_loads_in_slices_keeps_its_order(tmp_path: Path) -> None:
 
 def keys_of(trace: Trace) -> list[str]:
     return [trace.span(index).key for index in range(len(trace))]
-
-
-def test_a_run_of_several_files_is_the_same_after_conversion(tmp_path: Path) -> None:
-    family(tmp_path)
-    run = the_run(tmp_path)
-    converted = tmp_path / "converted.jsonl"
-    converted.write_bytes(line_of(run))
-    (again,) = read_file(converted, named=True).traces
-    assert again.identity == run.identity
-    assert [again.span(i) for i in range(len(again))] == [run.span(i) for i in range(len(run))]
-    assert texts(again) == texts(run)
-
-
-def test_a_session_resumed_from_another_keeps_its_own_sub_agents(tmp_path: Path) -> None:
-    """Its file begins with the other's records, and only its name has its own id throughout."""
-    old, own = "11111111-0000-4000-8000-000000000001", "22222222-0000-4000-8000-000000000002"
-
-    def line(session: str, uuid: str, parent: str | None, text: str) -> dict[str, object]:
-        return {
-            "parentUuid": parent,
-            "isSidechain": False,
-            "sessionId": session,
-            "type": "user",
-            "message": {"role": "user", "content": text},
-            "uuid": uuid,
-            "timestamp": "2026-03-01T10:00:01.000Z",
-        }
-
-    write_json_lines(
-        tmp_path / f"{own}.jsonl",
-        line(old, "u1", None, "first said long ago"),
-        line(own, "u2", "u1", "said today"),
-    )
-    inside = line(own, "s1", None, "said to the sub-agent")
-    (tmp_path / own / "subagents").mkdir(parents=True)
-    write_json_lines(
-        tmp_path / own / "subagents" / "agent-ab.jsonl",
-        inside | {"isSidechain": True, "agentId": "ab"},
-    )
-    assert "said to the sub-agent" in texts(the_run(tmp_path))
 
 
 def test_a_changed_file_of_a_run_is_reported(tmp_path: Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from mast_tui.traces.library import read_file, read_fully, scan
-from mast_tui.traces.model import AnswerKey, FileReport, Outcome, SpanKind, Trace
+from mast_tui.traces.model import AnswerKey, FileReport, Outcome, Trace
 from mast_tui.traces.scan.library_cache import LibraryCache
 from tests.traces.checks import check_sound, write_json, write_json_lines
 from tests.traces.test_runs import MAIN, rollout, said
@@ -56,18 +55,6 @@ def published_layout_itbench(folder: Path) -> Path:
         {"timestamp": "2026-03-01T10:00:00Z", "path": "/v1/logs", "data": {"resource_logs": logs}},
     )
     return trial
-
-
-def test_an_itbench_trial_is_its_rollout(tmp_path: Path) -> None:
-    trial = published_layout_itbench(tmp_path)
-    reports = list(scan([tmp_path]))
-    trace = the_trace(reports)
-    assert trace.identity.trace_id == MAIN
-    assert "told by the rollout" in texts(trace)
-    assert trace.meta.benchmark is None or trace.meta.benchmark == "ITBench"
-    (rest,) = [report for report in reports if report.skipped]
-    assert rest.path == trial
-    assert rest.skipped == "5 other files of the ITBench trial"
 
 
 def test_a_trial_without_a_rollout_is_its_output_else_its_telemetry(
@@ -146,18 +133,6 @@ def test_a_published_trajectory_has_its_scenario_run_and_score(tmp_path: Path) -
     assert {meta.outcome for meta in metas if meta.score == 1.0} == {Outcome.SUCCEEDED}
 
 
-def test_a_home_of_codex_is_no_trial(tmp_path: Path) -> None:
-    """Many sessions of one person, not one run."""
-    (tmp_path / "config.toml").write_text('model = "m"')
-    (tmp_path / "AGENTS.md").write_text("hello")
-    for number in range(3):
-        thread = MAIN[:-1] + str(number)
-        rollout(
-            tmp_path / "sessions" / f"rollout-{number}.jsonl", thread, None, said(1, "user", "x")
-        )
-    assert sum(len(report.traces) for report in scan([tmp_path])) == 3
-
-
 def published_layout_harbor(folder: Path, reward: float | None) -> Path:
     trial = folder / "solve-it__abc"
     (trial / "agent").mkdir(parents=True)
@@ -234,33 +209,6 @@ def published_layout_terminal_bench(folder: Path) -> Path:
     return trial
 
 
-def test_a_trial_of_terminal_bench_is_read_episode_by_episode(tmp_path: Path) -> None:
-    trial = published_layout_terminal_bench(tmp_path)
-    trace = the_trace(list(scan([tmp_path])))
-    kinds = [trace.span(index).kind for index in range(len(trace))]
-    assert kinds == [
-        SpanKind.MESSAGE,
-        SpanKind.MESSAGE,
-        SpanKind.TOOL_CALL,
-        SpanKind.TOOL_RESULT,
-        SpanKind.MESSAGE,
-    ]
-    assert texts(trace) == [
-        "write a file",
-        "analysis: empty folder\n\nplan: write it",
-        "echo hi > a",
-        "New Terminal Output: $",
-        "state_analysis: written\n\nexplanation: done",
-    ]
-    assert trace.span(3).parent == trace.span(2).key
-    assert trace.span(3).place == "agent-logs/episode-1/prompt.txt"
-    assert trace.meta.outcome is Outcome.FAILED
-    assert trace.meta.task == "write a file"
-    named = read_file(trial, named=True).traces[0]
-    assert texts(named) == texts(trace)
-    assert named.identity == trace.identity
-
-
 def test_a_trial_without_a_run_is_a_problem(tmp_path: Path) -> None:
     trial = published_layout_itbench(tmp_path)
     for path in (*(trial / "sessions").rglob("*.jsonl"), *(trial / "traces").iterdir()):
@@ -268,14 +216,6 @@ def test_a_trial_without_a_run_is_a_problem(tmp_path: Path) -> None:
     (report,) = scan([tmp_path])
     assert report.skipped == "ITBench trial without a trace of its run"
     assert read_file(trial, named=True).failed == "ITBench trial with 0 runs; give one of them"
-
-
-def test_a_result_that_is_no_trial_changes_nothing(tmp_path: Path) -> None:
-    (tmp_path / "agent").mkdir()
-    write_json(tmp_path / "result.json", {"total": 3})
-    write_json(tmp_path / "results.json", {"task_id": 3})
-    write_json(tmp_path / "agent" / "chat.json", [{"role": "user", "content": "hi"}])
-    assert texts(the_trace(list(scan([tmp_path])))) == ["hi"]
 
 
 def published_layout_openhands_events(folder: Path) -> Path:
@@ -298,13 +238,6 @@ def published_layout_openhands_events(folder: Path) -> Path:
     return events
 
 
-def test_a_folder_of_events_is_one_conversation(tmp_path: Path) -> None:
-    events = published_layout_openhands_events(tmp_path)
-    trace = the_trace(list(scan([tmp_path])))
-    assert texts(trace) == ["fix it", "mended"]
-    assert texts(read_file(events, named=True).traces[0]) == texts(trace)
-
-
 def test_a_cached_trial_is_used_until_a_file_changes(tmp_path: Path) -> None:
     folder, library = tmp_path / "runs", tmp_path / "library.db"
     events = published_layout_openhands_events(folder)
@@ -322,14 +255,3 @@ def test_a_cached_trial_is_used_until_a_file_changes(tmp_path: Path) -> None:
     assert [len(trace) for trace in second] == [2, 5]
     (events / "event-00002-x.json").write_text("not an event")
     assert [len(trace) for trace in look()] == [2, 0]
-
-
-def test_continued_trajectories_belong_to_the_trial(tmp_path: Path) -> None:
-    trial = published_layout_harbor(tmp_path, 1.0)
-    first = json.loads((trial / "agent" / "trajectory.json").read_text())
-    for number in (2, 10):
-        first["session_id"] = f"s-1-cont-{number}"
-        write_json(trial / "agent" / f"trajectory.cont-{number}.json", first)
-    traces = [trace for report in scan([tmp_path]) for trace in report.traces]
-    assert [trace.identity.trace_id for trace in traces] == ["s-1", "s-1-cont-2", "s-1-cont-10"]
-    assert {trace.meta.outcome for trace in traces} == {Outcome.SUCCEEDED}

@@ -25,8 +25,7 @@ from mast_tui.traces.scan.big_documents import BigDocuments
 from mast_tui.traces.scan.document_process import DocumentProcess
 from mast_tui.traces.scan.file_reader import read_one
 from mast_tui.traces.scan.scanning import Scan
-from tests.traces import claude_sessions
-from tests.traces.checks import write_json, write_json_lines
+from tests.traces.checks import write_json
 
 pytestmark = pytest.mark.slow
 
@@ -148,18 +147,6 @@ def test_an_unreadable_event_file_is_skipped(make: Make, tmp_path: Path) -> None
     actual = inspected(events)
     assert [file["traces"][0]["spans"] for file in actual["files"]] == [2]
     assert make is folder or problems_of(actual, tmp_path, "base_state.json"), actual
-
-
-def test_an_unreadable_file_beside_a_sub_agent_is_a_problem(tmp_path: Path) -> None:
-    records = [claude_sessions.user("u1", None, "go"), claude_sessions.agent("a1", "u1", "ok")]
-    for record in records:
-        record |= {"agentId": "abc", "isSidechain": True}
-    path = write_json_lines(tmp_path / "agent-abc.jsonl", *records)
-    fifo(tmp_path / "agent-abc.meta.json")
-    report = read_one(path, named=True)
-    assert ["not a regular file" in problem.message for problem in report.traces[0].problems] == [
-        True
-    ]
 
 
 def test_a_link_to_itself_does_not_hide_other_files(tmp_path: Path) -> None:

@@ -264,7 +264,7 @@ async def test_labels_without_known_order_are_counted(office: Office) -> None:
         assert "unknown" not in on.text
     office.lose_order("one")
     async with adjudicating(office) as on:
-        assert "Differences; order of 2 labels unknown" in on.text
+        assert "order of 2 labels unknown" in on.text
 
 
 async def test_a_queue_without_conflicts_says_why(office: Office) -> None:

@@ -90,23 +90,36 @@ async def test_the_row_shows_the_places_of_each_side(office: Office, size: tuple
 
 async def test_one_key_decides_all_places(office: Office) -> None:
     cases = (
-        ("1", [(2, 2), (10, 10), (12, 12)], "2 of 3 places taken at #10, #12, as alice"),
-        ("2", [(2, 2), (7, 7)], "1 of 3 places taken at #7, as bob"),
-        ("b", [(2, 2), (7, 7), (10, 10), (12, 12)], "3 of 3 places taken at #7, #10, #12, as all"),
+        ("1", [(2, 2), (10, 10), (12, 12)], "at #10, #12, as alice"),
+        ("2", [(2, 2), (7, 7)], "at #7, as bob"),
+        ("b", [(2, 2), (7, 7), (10, 10), (12, 12)], "at #7, #10, #12, as all"),
         ("0", [(2, 2)], "no place taken"),
     )
     async with adjudicating(office) as on:
-        for key, expected, message in cases:
+        for key, expected, summary in cases:
             await on.press(key)
             assert gold(office) == expected
-            assert message in last_message(on)
+            assert summary in last_message(on)
             assert "1 of 1 decided" in on.lines[0]
-            assert row(on)[0] == "decided"
+            assert row(on) == ("decided", summary)
             await on.press("u")
             assert (gold(office), row(on)) == ([(2, 2)], ("open", "at #10, #12 / #7"))
             await on.press("U")
             assert gold(office) == expected
             await on.press("u")
+
+
+async def test_places_are_numbers_and_joined_before_the_trace_is_shown(office: Office) -> None:
+    mark(office, "alice", 5, code="1.5")
+    mark(office, "bob", 5, 8, code="1.5")
+    async with adjudicating(office) as on:
+        assert row(on) == ("open", "only bob marks #8")
+        adjudicate(on).evidence.trace = None  # as while the trace is read
+        await on.press("2")
+        assert "1.5 Unaware of termination conditions: place taken at #8, as bob" in last_message(
+            on
+        )
+        assert "1 to go" in last_message(on)
 
 
 async def test_single_places_are_dropped_changed_and_added(office: Office) -> None:
@@ -119,7 +132,7 @@ async def test_single_places_are_dropped_changed_and_added(office: Office) -> No
         assert shown(on)[2:] == [(None, "settled", ["#2"]), (None, "dropped", ["#12"])]
         assert adjudicate(on).focused is adjudicate(on).evidence.sides
         await on.press("e", "k", "enter")
-        assert row(on) == ("open", "place: only bob")
+        assert row(on) == ("open", "only bob marks #7")
         assert adjudicate(on).focused is adjudicate(on).evidence.sides
         await on.press("b")
         assert (gold(office), row(on)[0]) == ([(2, 2), (7, 7), (9, 10)], "decided")
@@ -184,7 +197,7 @@ async def test_earlier_decisions_on_single_places_are_kept(office: Office) -> No
         work.decide(first, take_side(first, "bob"))
     async with adjudicating(office) as on:
         assert "0 of 1 decided" in on.lines[0]
-        assert row(on) == ("open", "at #10, #12 / none")
+        assert row(on) == ("open", "only alice marks #10, #12")
         assert shown(on)[2:] == [(None, "settled", ["#2", "#7"])]
         await on.press("1")
         assert gold(office) == [(2, 2), (7, 7), (10, 10), (12, 12)]

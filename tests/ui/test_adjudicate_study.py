@@ -73,10 +73,22 @@ async def test_a_study_can_make_boundaries_conflicts(office: Office) -> None:
         adjudicate(on).main_list.move_to(next(i for i, r in enumerate(rows) if "#" in r.summary))
         await on.press()
         assert "at #3 to #6 / #5" in on.text
+        assert "≈ 1.3" in on.text
         await on.press("e", "k", "enter")
         (target,) = office.decisions("three")["1.3@"].targets
         trace = office.trace("three")
         assert [trace.index_of(key or "") for key in (target.first, target.last)] == [2, 6]
+
+
+async def test_a_moved_end_is_said_in_words(tmp_path: Path) -> None:
+    office = Office(tmp_path / "set")
+    office.label("alice", "one", {"1.3": (3, 6), "1.4": (5, 8)})
+    office.label("bob", "one", {"1.3": (3, 8), "1.4": (6, 8)})
+    office.set_study(names_hidden=False, boundaries=True)
+    async with adjudicating(office, "carol") as on:
+        assert "where does it end?" in on.text
+        summaries = [row.summary for row in adjudicate(on).main_list.rows if row.item]
+        assert summaries == ["alice ends at #6, bob at #8", "alice begins at #5, bob at #6"]
 
 
 async def test_hidden_names_are_shown_on_request_and_stored(office: Office) -> None:
@@ -87,17 +99,24 @@ async def test_hidden_names_are_shown_on_request_and_stored(office: Office) -> N
         sides = adjudicate(on).evidence.sides.sides
         marked = next(side for side in sides if side.verdict == "present")
         texts = [on.text]
-        for key in (str(marked.number), "k", "v", "j", "}"):
+        for key in (str(marked.number), "k", "v", "j", "}", "v", "g"):
             await on.press(key)
             texts.append(on.text)
         for text in texts:
             assert "alice" not in text
             assert "bob" not in text
         assert "1 A" in texts[0]
+        assert "names hidden (h shows)" in texts[0]
+        assert "Each letter is an annotator" in texts[-1]
         assert f"as {marked.name}" in texts[1]
         assert office.decisions("one")["1.3"].sides == ("alice",)
-        await on.press("h")
+        await on.press("h", "j")
         assert "alice" in on.text
+        # A key takes the same side while the names are shown.
+        items = adjudicate(on).queue.current_items
+        assert items is not None
+        shown_sides = [side.name for side in adjudicate(on).evidence.sides.sides]
+        assert [items.letters[name] for name in shown_sides] == ["A", "B"]
         await on.press("h")
         assert "alice" not in on.text
 

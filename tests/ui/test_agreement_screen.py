@@ -62,7 +62,7 @@ def detail_of(on: Stage) -> str:
 async def test_figures_and_pages(finished: Office) -> None:
     assert finished.passes("alice", "one")[-1].revealed_at is None
     async with agreeing(finished) as on:
-        assert not missing(on.lines[0], "alice and bob", "2 traces by both")
+        assert not missing(on.lines[0], "alice and bob", "2 traces finished by both")
         assert finished.passes("alice", "one")[-1].revealed_at is not None
         figures = cells(on, "1.3")
         assert (figures["n"], figures["raw_agreement"]) == ("2", "0.50")
@@ -114,12 +114,12 @@ async def test_intervals_are_explained(finished: Office) -> None:
         assert re.search(interval, next(line for line in on.lines if line.startswith("▌")))
         assert re.search(rf"raw agreement *{interval}", detail_of(on))
         assert "(jackknife over traces)" in detail_of(on)
-        assert "trace × mode pairs have a verdict by both" in detail_of(on)
+        assert "trace × mode pairs with verdicts by both" in detail_of(on)
 
 
 async def test_hidden_traces_are_counted_as_adjudicator(finished: Office) -> None:
     async with agreeing(finished, "carol") as on:
-        assert "2 traces left out until you finish them · o includes them" in on.text
+        assert "2 traces excluded until you finish them · o includes them" in on.text
         await on.press("j")
         assert "o look as adjudicator" in on.lines[-1]
         assert "Step repetition" not in on.text
@@ -167,7 +167,7 @@ async def test_agreement_without_two_annotators(office: Office) -> None:
     async with agreeing(office) as on:
         assert not missing(on.text, "two people who have finished", "alice has finished 1 trace.")
         await on.press("5")
-        assert "No judge has looked at a trace" in on.text
+        assert "No judge has labelled a trace" in on.text
 
 
 async def test_main_columns_fit_on_a_narrow_terminal(finished: Office) -> None:
@@ -187,7 +187,7 @@ async def test_a_pair_unfolds_and_lists_its_traces(finished: Office) -> None:
         assert on.screen(AgreementScreen).main_list.chosen == "with alice"
         await on.press("right")
         assert on.screen(AgreementScreen).main_list.chosen == "with bob"
-        assert "14 trace × mode pairs have a verdict by both" in detail_of(on)
+        assert "14 trace × mode pairs with verdicts by both" in detail_of(on)
         await on.press("enter")
         assert isinstance(on.app.screen, AgreementTracesScreen)
         assert "bob and carol" in on.lines[0]
@@ -203,7 +203,7 @@ async def test_a_pair_unfolds_and_lists_its_traces(finished: Office) -> None:
         assert "▌  ▾ alice and carol, by mode" in on.text
         await on.press("j", "j", "j")
         assert str(on.screen(AgreementScreen).detail.border_title).startswith("1.3")
-        assert "1 trace has a verdict by both" in detail_of(on)
+        assert "1 trace with verdicts by both" in detail_of(on)
         await on.press("k", "k", "k", "enter")
         assert "▌  ▸ alice and carol, by mode" in on.text
 
@@ -231,7 +231,7 @@ async def test_a_judge_is_compared_with_gold_and_with_people(finished: Office) -
         assert "against alice" in on.lines[0]
         assert (cells(on, "1.3")["n"], cells(on, "1.3")["true_positive_rate"]) == ("2", "0.50")
         await on.press("j", "j")
-        assert not missing(detail_of(on), "only alice in 1", "mast-tui study")
+        assert not missing(detail_of(on), "only by alice in 1", "mast-tui study")
 
 
 async def test_blind_annotators_see_no_judge_on_other_traces(finished: Office) -> None:
@@ -241,12 +241,12 @@ async def test_blind_annotators_see_no_judge_on_other_traces(finished: Office) -
     async with agreeing(finished) as on:
         await on.press("5")
         await on.press("j", "j")
-        assert "On 1 trace that no one has labelled" in detail_of(on)
+        assert "Of 1 trace that only the judge has labelled" in detail_of(on)
     async with agreeing(finished, "bob", blind=True) as on:
         await on.press("5")
         await on.press("j", "j")
-        assert not missing(detail_of(on), "1 unlabelled trace left out", "hidden from you")
-        assert "that no one has labelled the judge says" not in detail_of(on)
+        assert not missing(detail_of(on), "1 unlabelled trace", "hidden from you")
+        assert "that only the judge has labelled" not in detail_of(on)
 
 
 async def test_new_finishes_are_announced_and_counted_on_request(finished: Office) -> None:

@@ -12,11 +12,8 @@ from tests.ui.stage import (
     MAST,
     SLUGS,
     Stage,
-    finding,
     missing,
-    read_trace,
     stage,
-    suggest,
     write_trace,
 )
 from tests.ui.test_annotate_reading import LONG, repeating
@@ -144,14 +141,3 @@ async def test_a_finish_is_undone_until_something_is_revealed(small: Path, tmp_p
         await on.press("u")
         assert on.session.finished
         assert "the finish cannot be undone" in on.message
-
-
-async def test_unanswered_suggestions_are_counted(long: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
-    trace = read_trace(long)
-    suggest(place, trace, [finding(trace, "1.1", 2, 2), finding(trace, "1.3", 3, 3)])
-    async with stage(long, workspace=place) as on:
-        await on.press("D")
-        assert "2 suggestions without your answer: Esc, then ] goes there" in on.text
-        await on.press("o")
-        assert "2 suggestions unanswered" in on.message

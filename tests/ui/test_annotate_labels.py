@@ -14,7 +14,7 @@ from mast_tui.ui.annotate.labelling import DigitEntry, TypedDigit, type_digit
 from mast_tui.ui.dialogs.opening import first_keys
 from mast_tui.ui.library.screen import LibraryScreen
 from tests.ui.build import taxonomy_of
-from tests.ui.stage import CODES, MAST, PLAN, missing, shown_key, stage
+from tests.ui.stage import CODES, MAST, PLAN, shown_key, stage
 
 
 async def test_digits_or_a_name_label_a_span_or_range(small: Path) -> None:
@@ -30,12 +30,6 @@ async def test_digits_or_a_name_label_a_span_or_range(small: Path) -> None:
         await on.press("u", "u", "u", "g")
         await on.press("1")
         assert "label 1▁" in on.lines[-1]
-        assert not missing(
-            on.text,
-            "╭─ System design issues ─",
-            "│ 3  1.3 Step repetition                   │",
-            "│ 5  1.5 Unaware of termination conditions │",
-        )
         assert on.labels == set()
         await on.press("9")
         assert "no mode 19" in on.lines[-1]
@@ -187,18 +181,13 @@ def test_each_pair_of_digits_is_a_mode_or_refused(
 
 @pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE, taxonomy_of("A1")])
 def test_the_welcome_shows_digits_of_a_mode(taxonomy: Taxonomy) -> None:
-    keys = dict(first_keys(taxonomy, shown_key, blind=False))
-    first, second = next(key for key in keys if key[0].isdigit()).split()
-    assert taxonomy.by_digits(first, second) in taxonomy.modes
-    assert keys.keys() - dict(first_keys(taxonomy, shown_key, blind=True)).keys() == {"]"}
-
-
-def test_modes_are_typed_by_code_or_by_place() -> None:
-    for mode in MAST.modes:
-        assert typed(MAST, mode.code.replace(".", "")).mode == mode
-    assert [typed(BY_PLACE, f"{place:02d}").mode for place in range(1, 24)] == list(BY_PLACE.modes)
-    assert typed(BY_PLACE, "24").refused
-    assert typed(BY_PLACE, "00", VerdictValue.ABSENT).refused
+    for lists_traces in (False, True):
+        keys = dict(first_keys(taxonomy, shown_key, blind=False, lists_traces=lists_traces))
+        first, second = next(key for key in keys if key[:1].isdigit()).split()
+        assert taxonomy.by_digits(first, second) in taxonomy.modes
+        assert ("Enter" in keys) is lists_traces
+        blind = dict(first_keys(taxonomy, shown_key, blind=True, lists_traces=lists_traces))
+        assert keys.keys() - blind.keys() == {"]"}
 
 
 @pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE], ids=["MAST", "by place"])

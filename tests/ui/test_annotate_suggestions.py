@@ -8,12 +8,8 @@ from pathlib import Path
 import pytest
 
 from mast_tui.labels import Evidence, Finding, Match, Origin, ReviewAnswer
-from mast_tui.session import Suggestion
-from mast_tui.ui.annotate import screen as annotate
-from mast_tui.ui.annotate.suggestions import Suggestions
 from tests.session.build import review_of
 from tests.ui.stage import (
-    CODES,
     SLUGS,
     Stage,
     finding,
@@ -116,38 +112,6 @@ async def test_suggestions_are_accepted_and_edited(small: Path, judged: Path) ->
         quote = next(x.target for x in on.session.labels if x.target.quote)
         assert quote.quote == "Done:"
         assert answers(on) == [None, ReviewAnswer.EDIT, ReviewAnswer.EDIT]
-
-
-async def test_the_rules_judge_runs_on_the_open_trace(small: Path) -> None:
-    async with stage(small) as on:
-        assert "No suggestions on this trace" in on.text
-        await on.press("J")
-        assert {CODES[s.mode] for s in on.session.pending} >= {"1.3"}
-        await on.press("]")
-        assert "Suggestion 1 of" in on.text
-
-
-async def test_a_move_searches_suggestions_of_one_span(
-    small: Path, judged: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Noting what was read would look up all suggestions, whenever its time comes.
-    monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
-    async with stage(small, workspace=judged) as on:
-        asked: list[str] = []
-        index_of = Suggestions.index_of
-
-        def counted(part: Suggestions, suggestion: Suggestion) -> int:
-            asked.append(suggestion.id)
-            return index_of(part, suggestion)
-
-        monkeypatch.setattr(Suggestions, "index_of", counted)
-        await on.press("j", "j", "k", "G", "k", "k")
-        assert on.number == 10
-        assert "Suggestion 2 of 3" in on.text
-        assert asked == []
-        await on.press("a", "g", "j")
-        # Where the others stand is asked once more, as one of them waits no longer.
-        assert len(asked) <= 5
 
 
 NOT_THERE = Finding(

@@ -101,7 +101,7 @@ async def test_severity_and_confidence_and_their_messages(small: Path) -> None:
         await on.press("u")
         assert on.message == "undone: note on #2: well · again none"
         await on.press("-", "3", "1", "u")
-        assert on.message.endswith("absent · again open")
+        assert on.message.endswith("absent · again no verdict")
 
 
 async def test_labels_at_the_cursor_are_removed_after_a_choice(small: Path) -> None:

@@ -82,13 +82,6 @@ def test_errors_known_at_the_end_are_counted() -> None:
     assert index.facts.total == 3500.0
 
 
-def test_a_complete_trace_is_read_once() -> None:
-    trace = GlancedTrace(5000)
-    index = BackgroundIndex()
-    assert list(index_more(trace, index, reads=True)) == [False] * -(-5000 // SPANS)
-    assert (trace.glanced_at, trace.asked) == (5000, 2 * -(-5000 // SPANS))
-
-
 def test_a_trace_that_another_thread_reads_is_not_advanced() -> None:
     trace = GrowingTrace(5000, 300)
     trace.advance()

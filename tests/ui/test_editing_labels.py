@@ -19,7 +19,7 @@ async def labelled_range(on: Stage) -> Label:
 
 
 MOVES: Final = (
-    (6, ("e", "j", "enter"), (3, 7)),
+    (6, ("e", ";", "enter"), (3, 7)),
     (6, ("e", "k", "enter"), (3, 5)),
     (3, ("e", "k", "enter"), (2, 6)),
     (4, ("e", "j", "enter"), (4, 6)),
@@ -82,9 +82,9 @@ async def test_a_cancelled_edit_changes_nothing(small: Path) -> None:
     async with stage(small, size=(80, 24)) as on:
         before = await labelled_range(on)
         await on.press("e")
-        assert "Enter keeps 2.3, two digits change it" in on.lines[-1]
+        assert "Enter keeps 2.3, two digits change it" in on.text
         await on.press("j")
-        assert "Enter keeps 2.3, two digits change it" in on.lines[-1]
+        assert "Enter keeps 2.3, two digits change it" in on.text
         assert not missing(on.message, "range #3 to #7", "Enter keeps 2.3, two digits change it")
         await on.press("escape", "v", "j")
         assert "two digits label it" in on.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -40,7 +41,7 @@ async def choose(on: Stage, file_format: str) -> None:
 
 async def write_over(on: Stage, name: Path | str) -> None:
     """Put another name in the place of the one that stands in the first field."""
-    await on.press("end", "ctrl+u", *str(name), "enter")
+    await on.press("end", "ctrl+u", *(os.path.relpath(name) if name else ""), "enter")
 
 
 def screen_text(on: Stage) -> str:
@@ -59,8 +60,9 @@ async def test_all_formats_are_offered_and_fit_80_columns(office: Office) -> Non
         assert [(choice.value, choice.name) for choice in choices[2:]] == [
             (name, row.title) for name, row in EXPORT_FORMATS.items()
         ]
-        await on.press("end")
-        assert [row.name for row in choices if row.name not in on.text] == []
+        for row in choices:
+            assert row.name in on.text
+            await on.press("down")
 
 
 async def test_gold_is_written_and_summed_up(office: Office, tmp_path: Path) -> None:

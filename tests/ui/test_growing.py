@@ -77,16 +77,6 @@ async def test_growth_below_the_screen_draws_no_line() -> None:
         assert (timeline.drawn, timeline.row_count) == (0, 1500)
 
 
-async def test_wider_numbers_draw_all_rows_once() -> None:
-    async with growing(9_999) as (pilot, timeline, trace):
-        trace.grow(10_000)
-        # Nothing that is drawn before the timeline is told stands elsewhere than the rest.
-        assert timeline.render_row(0, 90).text == timeline.render_line(0).text[:90]
-        assert await lines_drawn_by_growth(pilot, timeline) == HEIGHT
-        trace.grow(10_001)
-        assert await lines_drawn_by_growth(pilot, timeline) == 0
-
-
 async def test_the_end_is_followed_while_the_trace_is_read() -> None:
     async with growing(5000) as (pilot, timeline, trace):
         timeline.move_to_end()

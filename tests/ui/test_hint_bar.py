@@ -75,8 +75,8 @@ async def test_dialogs_show_their_own_keys(small: Path) -> None:
         for key, shown in (
             ("i", "j k scroll  / finds  n N next, previous match  y copies  Esc closes"),
             ("question_mark", "/ searches  j k scroll  d b pages  g G ends  Esc closes"),
-            ("colon", "↑ ↓ move  Enter takes it  Esc leaves"),
-            ("m", "Enter keeps  Esc leaves it as it was  ^g in your editor"),
+            ("colon", "↑ ↓ move  Enter chooses  Esc leaves"),
+            ("m", "Enter saves  Esc changes nothing  ^g in your editor"),
         ):
             await on.press(key)
             assert on.app.screen.is_modal

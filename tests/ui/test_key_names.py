@@ -58,7 +58,7 @@ NO_KEYS: Final = frozenset(
         "only B",
         "B \0",
         "B  \0",
-        "A → B: B begins next after A. A+B: both begin at the same span.",
+        "A → B: B is the next mode that first occurs after A. A+B: both at the same span.",
         "No trace that was chosen as most worth labelling is left for you."
         "\n\nmast-tui study add --sample N --judge NAME chooses such traces.",
     }
@@ -75,8 +75,8 @@ OWN_NAMES: Final = frozenset(
         "Enter keeps \0, two digits change it",
         "Enter goes there  \0 edit  \0 remove",
         "\0 · Enter keeps\0",
-        "In contents · Enter looks\0\0",
-        "In names · Enter keeps\0\0",
+        "Text in all traces · Enter finds it\0\0",
+        "Filter by name, task or model · Enter keeps\0\0",
         "Enter draws · Esc leaves it as it was",
         "Enter begins · Esc asks nothing",
         "Enter begins · Esc quits",
@@ -197,7 +197,9 @@ def texts_on(screen: Screen[object]) -> Iterator[str]:
                 yield Content.from_text(title, markup=False).plain if title else ""
 
 
-NOT_SET: Final = re.compile(r"Enter (?:keeps|goes there|looks)|^\S+ does nothing|\bas [A-Z]\b")
+NOT_SET: Final = re.compile(
+    r"Enter (?:keeps|goes there|finds it|labels)|^\S+ does nothing|\bas [A-Z]\b"
+)
 """Enter where a line or a list of its own takes it, the key that was pressed, a side's letter."""
 
 

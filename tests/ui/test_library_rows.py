@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.ui.library import trace_list as library_rows
 from mast_tui.ui.library.trace_list import GLYPHS, LibraryRow, Sort, TraceListing, WorkState
-from mast_tui.ui.wording import distinct_name, names_under, natural
+from mast_tui.ui.wording import distinct_name, names_under
 from tests.ui.build import SmallTrace
 
 words = st.text(st.sampled_from("abcAB7-"), max_size=5)
@@ -126,44 +124,6 @@ def test_similar_names_are_listed_if_no_name_contains_the_text() -> None:
     assert not listing.similar_only
 
 
-@pytest.fixture
-def lookups(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Counts how often a filter looks at rows, and how often sorting keys are made."""
-    counts: Counter[str] = Counter()
-    haystack, key = LibraryRow.haystack, natural
-
-    def counted_haystack(self: LibraryRow) -> str:
-        counts["looked at"] += 1
-        assert isinstance(haystack, cached_property)
-        return str(haystack.func(self))
-
-    def counted_key(name: str) -> str:
-        counts["keys made"] += 1
-        return key(name)
-
-    monkeypatch.setattr(LibraryRow, "haystack", property(counted_haystack))
-    monkeypatch.setattr(library_rows, "natural", counted_key)
-    return counts
-
-
-def test_a_longer_filter_searches_the_matches_of_the_shorter(lookups: Counter[str]) -> None:
-    listing = TraceListing()
-    listing.put(row(f"run-{number}") for number in range(1000))
-    for needle, found, searched in (
-        ("run-9", 111, 1000),
-        ("run-99", 11, 111),
-        ("run-99 ", 11, 11),
-        ("run-99 7", 1, 22),
-        ("run-98", 11, 1000),
-        # Letters in order match where no row contains the text.
-        ("rn99", 19 + 9, 2000),
-        ("rn997", 1, 28),
-    ):
-        lookups.clear()
-        assert len(listing.arranged(needle, Sort.NAME)) == found
-        assert lookups["looked at"] == searched
-
-
 @pytest.mark.parametrize("sort", Sort)
 def test_a_longer_filter_finds_the_same_as_a_new_one(sort: Sort) -> None:
     given_rows = [row(f"a{n}b{n % 7}", model=f"m{n % 3}", spans=n % 5) for n in range(60)]
@@ -171,15 +131,6 @@ def test_a_longer_filter_finds_the_same_as_a_new_one(sort: Sort) -> None:
     listing.put(given_rows)
     for needle in ("a", "a1", "a1b", "a1b3", "ab3", "ab3 m", "ab3 m1", "m1 a1", "", "zz", "z"):
         assert listing.arranged(needle, sort) == arrange(given_rows, needle, sort)
-
-
-def test_sort_keys_are_computed_once(lookups: Counter[str]) -> None:
-    listing = TraceListing()
-    listing.put(row(f"run-{number}") for number in range(100))
-    for sort in (*Sort, *Sort):
-        listing.arranged("", sort)
-    listing.put([row("run-7", state=WorkState.OPEN)])
-    assert (listing.arranged("", Sort.QUEUE)[0].name, lookups["keys made"]) == ("run-7", 101)
 
 
 def test_rows_are_replaced_and_dropped() -> None:

@@ -52,18 +52,6 @@ def listed(on: Stage) -> list[str]:
     return [one.name.removesuffix(".json") for one in the_library(on).table.rows]
 
 
-async def test_rows_are_made_once(runs: Path, made: Counter[str]) -> None:
-    async with stage(runs) as on:
-        assert (len(listed(on)), made["rows"]) == (11, 11)
-        asked = made["asked"]
-        made.clear()
-        await on.press("j", "o", "/", *"run", "escape", "j")
-        assert made == Counter()
-        await on.press("g", "enter", "1", "3", "escape")
-        assert made["asked"] <= asked
-        assert made["rows"] <= 2
-
-
 async def test_the_first_frame_shows_cached_traces(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

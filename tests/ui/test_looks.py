@@ -126,19 +126,17 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
             " ad-restart-loop · kestrel-70b · failed · 90 spans          alice · sugg. shown",
             "│▌  1  0:00 ▕▏       ▏ system  You are an SRE agent. Tools: a shell with ku…  │░",
             "│ 4 wait for an answer: ] goes to the next",
-            " 1 3 label  ] suggestion  l modes  m note  D finish  / search  v range   ? help",
         ),
     ),
     (
-        ("j1",),
+        ("jjvjjj",),
         (
-            "╭─ System design issues ─",
-            "│ 4  1.4 Loss of conversation history      │",
-            " label 1▁ · type the second digit · Esc leaves",
+            "│┃  3  0:00",
+            "│▌  6  0:13",
+            " range #3 to #6: extend it · two digits label it · o other end · Esc leaves",
         ),
     ),
-    ((["escape"], "jvjjj"), ("│┃  3  0:00", "│▌  6  0:13", " range #3 to #6: move its end · two")),
-    ((["escape"], "kkkwwv", "www"), (" quote: two digits label it · w b ← → ↑ ↓ stretch it",)),
+    ((["escape"], "kkkwwv", "www"), (" quote: w b ← → ↑ ↓ stretch it · two digits label it",)),
     ((["escape"], "1323e"), ("│▌  3  0:00", " Edit 2.3 Task derailment on #3? (1 of 2)")),
     (
         (["escape"], "26", ["backspace"]),
@@ -146,9 +144,8 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
     ),
     ((["escape"], "uuu", "T"), ("╮·╭─ MAST ─", "│▌ 1.3 Step repetition", "◌1 ▇│")),
     (("T", "]"), ("┌2.6 ◌", "╭─ Suggestion 1 of 4 ─", "╰─ a accept  x reject  e edit ─")),
-    (("z",), ("╭─ #11 message · codex · ┌2.6 ◌ ─", " ↓ scroll  ) next span  z back  1 3 label")),
     (
-        ("z", "X"),
+        ("X",),
         ("╭─ Answer many suggestions ─", "j  ( ) ×4 all by rules@3+all", "│   x  reject 1"),
     ),
     ((["escape"], "ZZZ"), (" 80 % of the height for the text",)),
@@ -163,14 +160,6 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
     ),
     ((["escape"], "l"), ("╭─ Label with ─", "1.1 Disobey task specification  The task states")),
     ((["escape"], ":fin"), ("╭─ Go to ─", "D       Finish the trace: your labels are frozen")),
-    (
-        (["escape"], "D"),
-        (
-            " of 90 spans read ─",
-            "14 modes without a verdict:",
-            " o finish  j set absent and finish",
-        ),
-    ),
 ]
 """Keys pressed one after the other, and texts that they bring on a narrow screen."""
 
@@ -235,17 +224,6 @@ def test_the_answer_key(snap_compare: Compare, judged: Path) -> None:
 def test_the_library(snap_compare: Compare, judged: Path) -> None:
     opened = app(samples_folder(), workspace=judged)
     run = pressing(["enter"], "j13", ["escape"], "jj")
-    assert snap_compare(opened, terminal_size=WIDE, run_before=run)
-
-
-def test_the_first_start(snap_compare: Compare, tmp_path: Path) -> None:
-    opened = app(SAMPLE, workspace=tmp_path / "w.db")
-    assert snap_compare(opened, terminal_size=WIDE, run_before=pressing())
-
-
-def test_the_question_for_a_name(snap_compare: Compare, tmp_path: Path) -> None:
-    opened = app(SAMPLE, workspace=tmp_path / "w.db", annotator=None)
-    run = pressing("judge:x", ["enter"])
     assert snap_compare(opened, terminal_size=WIDE, run_before=run)
 
 

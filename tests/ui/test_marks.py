@@ -182,23 +182,6 @@ def test_removed_marks_leave_the_others(given: Given, more: Given) -> None:
     assert [set(after.marks_on(index)) for index in range(21)] == seen
 
 
-def test_one_new_label_is_placed_alone() -> None:
-    spans = Spans(1_000_000)
-    keeper = MarkKeeper(mark_of, spans.index_of)
-    many: dict[str, Pointing] = {
-        f"{number}": Thing(Target(str(number * 7), str(number * 7 + number % 2)), "a")
-        for number in range(5000)
-    }
-    keeper.update({MarkKind.OWN: many}, spans.known)
-    spans.asked = 0
-    assert keeper.update({MarkKind.OWN: dict(many)}, spans.known) is keeper.marks
-    assert spans.asked == 0
-    marks = keeper.update({MarkKind.OWN: {**many, "new": Thing(Target("3", "3"), "b")}}, 1_000_001)
-    assert spans.asked <= 4
-    assert marks.marks_on(3) == (GutterMark("b", MarkKind.OWN),)
-    assert marks.marks_on(7) == (GutterMark("a", MarkKind.OWN, part="┌"),)
-
-
 @given(
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8)), max_size=12),
     st.integers(0, 31),

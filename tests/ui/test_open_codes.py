@@ -52,7 +52,7 @@ async def test_open_labels_ask_for_a_note(small: Path) -> None:
     async with stage(small) as on:
         rows = on.annotate.modes.row_count
         await on.press("j", "0")
-        assert "0 Something, none of these" in on.lines[-1]
+        assert "0 Something, none of these" in on.text
         await on.press("0")
         assert isinstance(on.app.screen, NoteScreen)
         await on.press(*"restarts it", "enter")

@@ -51,7 +51,7 @@ async def test_keys_before_the_workspace_wait_in_order(
         assert (on.number, on.annotate.timeline.row_count) == (12, 9)
         await on.send("g", "j", "j", "space", "k")
         assert on.annotate.session is None
-        assert "workspace not open yet" in on.lines[0]
+        assert "opening the workspace …" in on.lines[0]
         # What moves does so at once, but not behind a label.
         assert on.number == 2
         post(on, *"13j26ukfvk11")
@@ -156,17 +156,6 @@ async def test_a_broken_configuration_is_reported(small: Path) -> None:
         assert on.labels == {("1.3", 2, 2)}
 
 
-async def test_the_welcome_is_shown_once(small: Path) -> None:
-    async with stage(small, welcomed=False) as on:
-        assert isinstance(on.app.screen, WelcomeScreen)
-        # The key that closes it does nothing else.
-        await on.press("1", "3")
-        assert on.app.screen_stack[-1] is on.annotate
-        assert on.labels == set()
-    async with stage(small, welcomed=False) as on:
-        assert on.app.screen_stack[-1] is on.annotate
-
-
 async def test_an_early_enter_skips_the_welcome(small: Path) -> None:
     async with stage(small.parent, annotator=None, welcomed=False) as on:
         assert isinstance(on.app.screen, NameScreen)
@@ -269,7 +258,7 @@ async def test_traces_are_read_without_a_workspace(
         assert on.annotate.session is None
         assert "nothing can be labelled" in on.message
         assert "no workspace" in on.lines[0]
-        assert "workspace not open yet" not in on.text.lower()
+        assert "opening the workspace" not in on.text.lower()
         await on.press("/", *"restart", "enter", "n", "y", "space", "escape", "escape", "o")
         assert "no workspace" in on.lines[0]
     place.parent.chmod(0o700)

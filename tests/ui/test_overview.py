@@ -6,9 +6,8 @@ from pathlib import Path
 
 from textual.strip import Strip
 
-from mast_tui.traces.model import Loaded, Span
+from mast_tui.traces.model import Span
 from mast_tui.ui.trace_view.background_index import BackgroundIndex, CellContent
-from mast_tui.ui.trace_view.gutter import GutterMark, GutterMarks, MarkKind
 from mast_tui.ui.trace_view.overview import GLYPHS, Overview
 from tests.ui.build import SmallTrace
 from tests.ui.stage import (
@@ -141,30 +140,6 @@ class CountedOverview(Overview):
         return super().render_line(y)
 
 
-def indexed(trace: HugeTrace) -> BackgroundIndex:
-    index = BackgroundIndex()
-    while index.step(trace):
-        pass
-    return index
-
-
-async def test_marks_and_moves_read_no_spans() -> None:
-    trace = HugeTrace("step")
-    trace.known = 20_000
-    index = indexed(trace)
-    trace.asked = 0
-    async with AppWith(CountedOverview()).run_test(size=(2, 30)) as pilot:
-        view = pilot.app.query_one(Overview)
-        view.show_trace(trace, index)
-        view.show_marks(GutterMarks([(10_000, 10_000, GutterMark("1.3", MarkKind.OWN))]))
-        view.show_matches([5])
-        view.show_position(12_345, 12_340, 12_360)
-        contents = [cell.content for cell in view.cells]
-        assert (contents.count(CellContent.OWN), contents[0]) == (1, CellContent.MATCH)
-        await pilot.click(Overview, offset=(1, 12))
-        assert trace.asked == 0
-
-
 async def test_a_growing_trace_fills_the_column() -> None:
     trace, index = HugeTrace("step"), BackgroundIndex()
     trace.known = 0
@@ -183,44 +158,6 @@ async def test_a_growing_trace_fills_the_column() -> None:
             assert view.complete
             assert (len(view.cells), view.cells[-1].end) == (min(30, known), known)
             assert all(cell.content is CellContent.AGENT for cell in view.cells)
-
-
-async def test_known_lengths_and_growth_draw_changed_cells() -> None:
-    trace, index = HugeTrace("step"), BackgroundIndex()
-    trace.known = 300
-    trace.loaded = Loaded(1, 2, False, 3000, True)
-    index.step(trace, 300)
-    async with AppWith(CountedOverview()).run_test(size=(2, 30)) as pilot:
-        view = pilot.app.query_one(CountedOverview)
-        view.show_trace(trace, index)
-        contents = [cell.content for cell in view.cells]
-        assert contents == [CellContent.AGENT] * 3 + [CellContent.UNSEEN] * 27
-        await pilot.pause()
-        view.drawn = 0
-        trace.known = 500
-        index.step(trace, 200)
-        view.show_new_spans()
-        await pilot.pause()
-        assert view.drawn == 2
-
-
-async def test_moves_draw_changed_cells() -> None:
-    trace = HugeTrace("step")
-    trace.known = 30_000
-    async with AppWith(CountedOverview()).run_test(size=(2, 30)) as pilot:
-        view = pilot.app.query_one(CountedOverview)
-        view.show_trace(trace, indexed(trace))
-        for place, drawn in (
-            ((0, 0, 20), 0),
-            ((5, 0, 20), 0),
-            ((1500, 1490, 1510), 2),
-            ((2000, 1990, 2010), 2),
-        ):
-            await pilot.pause()
-            view.drawn = 0
-            view.show_position(*place)
-            await pilot.pause()
-            assert view.drawn == drawn, place
 
 
 async def test_many_errors_are_underlined(tmp_path: Path) -> None:

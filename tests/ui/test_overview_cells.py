@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.index.span_columns import ColumnsOfSteps
-from mast_tui.traces.index.span_totals import MOST_BUCKETS, SpanTotals
+from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
 from mast_tui.ui.trace_view.background_index import CellContent
 from mast_tui.ui.trace_view.gutter import NO_MARKS, GutterMark, GutterMarks, MarkKind
@@ -161,28 +160,3 @@ def test_clicks_lead_to_the_content_of_a_cell() -> None:
     run = Cells(counted(failing(1000, 333, 340)), marks, [44, 46, 888])
     places = [run.span_to_show(cell) for cell in run.compute(10, 1000)]
     assert places == [44, 100, 200, 333, 400, 570, 600, 731, 888, 900]
-
-
-class CountedMarks(GutterMarks):
-    """Marks of which it is counted how often they are asked for."""
-
-    asked = 0
-
-    def marks_within(self, first: int, end: int) -> tuple[GutterMark, ...]:
-        self.asked += 1
-        return super().marks_within(first, end)
-
-
-@pytest.mark.slow
-def test_a_million_spans_cost_as_much_as_a_thousand() -> None:
-    counts, columns = SpanTotals(), ColumnsOfSteps()
-    part = [KINDS[CellContent.USER]] * 20_000, [PLAIN] * 20_000
-    for number in range(50):
-        counts.take(columns.columns(20_000 * number, part[number >= 20]))
-    buckets = counts.buckets.counts
-    assert all(len(row) <= MOST_BUCKETS for row in buckets)
-    assert sum(map(sum, buckets)) == counts.seen == 1_000_000
-    marks = CountedMarks()
-    found = Cells(counts, marks).compute(40, 1_000_000)
-    assert [cell.content for cell in found] == [CellContent.USER] * 16 + [CellContent.AGENT] * 24
-    assert marks.asked == 40

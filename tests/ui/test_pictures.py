@@ -47,14 +47,14 @@ async def test_pictures_are_drawn(path: Path, monkeypatch: pytest.MonkeyPatch) -
         await on.press("j")
         await on.press("z")
         assert on.annotate.panes.is_reading
-        assert "z shows the pictures" in on.message
+        assert "z pictures" in on.lines[-1]
         await on.press("z")
         assert picture_title(on).startswith("#2 · PNG")
         await on.press("escape")
         assert not on.annotate.panes.is_reading
         await on.press("G", "z")
         assert on.annotate.panes.is_reading
-        assert "z goes back" in on.message
+        assert "z back" in on.lines[-1]
         await on.press("z")
         assert on.app.screen is on.annotate
         await on.press("g")

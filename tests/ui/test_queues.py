@@ -237,7 +237,7 @@ async def test_the_queue_of_a_changed_codebook(tmp_path: Path) -> None:
         assert "On: 1.3 Step repetition, 1.4 Loss of conversation history" in on.text
         await on.press("enter")
         await on.press("D")
-        assert "1.3, 1.4 open, as the codebook has changed" in on.text
+        assert "1.3, 1.4 without a verdict, as the codebook has changed" in on.text
         await on.press("u", "1", "4", "-", "1", "3", "escape")
         assert listed(on) == []
         assert "No change of the codebook asks you to look again" in on.text

@@ -459,11 +459,11 @@ def test_marked_cells_quote_the_raw_text_of_the_corpus() -> None:
         if not path.is_file() or path.suffix not in (".json", ".jsonl", ".traj", ".eval"):
             continue
         for trace in read_file(path, named=True).traces:
-            for index in range(len(trace) % 3, len(trace), 3):  # a third takes long enough
+            for index in range(len(trace) % 9, len(trace), 9):  # a ninth takes long enough
                 written = text_format(trace.span(index))
                 check_mapping(trace.text(index), written, 76, random, most=40)
                 spans += 1
-    assert spans > 1300
+    assert spans > 400
 
 
 def test_a_huge_text_is_highlighted_in_part() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from hashlib import sha256
 from itertools import pairwise
 
 import pytest
@@ -125,31 +124,6 @@ def test_a_run_is_known_before_it_ends() -> None:
     trace.loaded = Loaded(1, 1, True)
     finder.read_until(trace, 100)
     assert finder.runs() == (FoldedRun(1, 100, 1),)
-
-
-@pytest.mark.slow
-def test_each_span_is_read_once() -> None:
-    trace = GlancedTrace(5000, lambda span: calling(span, "same"))
-    finder = RepeatFinder()
-    for end in range(0, 5001, 100):
-        finder.read_until(trace, end)
-        assert len(finder._features_by_index) <= 100 + 3 * MAX_PERIOD
-    assert (trace.asked, finder.runs()) == (5000, (FoldedRun(0, 5000, 1),))
-    assert len(finder._features_by_index) <= MAX_PERIOD
-    assert len(finder._candidates) == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("cycle", "share"), [(1, 1.0), (4, 0.3), (7, 0.0)])
-def test_few_texts_of_different_steps_are_read(cycle: int, share: float) -> None:
-    def change(span: Span) -> Span:
-        digest = sha256(b"%d" % span.index).digest()
-        words = "".join(chr(97 + byte % 26) for byte in digest)
-        return calling(span, words, tool=f"tool{span.index % cycle}")
-
-    trace = GlancedTrace(3000, change)
-    assert found(trace, 24) == ()
-    assert trace.asked <= share * 3000 + (10 if share else 0)
 
 
 TEXTS = ("list the pods", "list the pod", "restart everything", "page=1", "page=22", "")

@@ -86,11 +86,14 @@ async def test_the_rules_run_on_the_traces_of_the_library(office: Office) -> Non
         await on.press("v")
         assert "There is no run under the cursor" in last_message(on)
         await on.press("J")
+        assert "Run the rules judge on 2 traces?" in on.text
+        assert "To judge only one trace, open it and press J there." in on.text
+        await on.press("enter")
         assert "has looked at 2 traces" in last_message(on)
         row = figures(on)
         assert row[0] == "2"
         assert int(row[1]) > 0
-        await on.press("J")
+        await on.press("J", "enter")
         assert figures(on)[0] == "2"
         assert sum("rules@" in line for line in on.lines) >= 2
 

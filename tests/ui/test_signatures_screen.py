@@ -117,11 +117,11 @@ async def test_pages_groups_and_labels_are_chosen(ended: Office) -> None:
     async with stage(ended.folder, workspace=ended.workspace) as on:
         await on.press("S")
         await on.press("2")
-        assert "Where the first failure stands" in on.text
+        assert "Position of the first failure" in on.text
         await on.press("3", "right")
         words = " ".join(screen(on).detail.text.split())
-        assert "1.3 and 2.6: both in 1 of 2 failed traces judged on both" in words
-        assert "how many show the one" in words
+        assert "1.3 and 2.6: both in 1 of 2 failed traces with verdicts on both" in words
+        assert "diagonal: with the one mode" in words
         await on.press("tab")
         assert not missing(on.text, "[4 traces]", "isolated")
         await on.press("v", "v", "v", "v")
@@ -131,7 +131,7 @@ async def test_pages_groups_and_labels_are_chosen(ended: Office) -> None:
         await on.press("f", "0", ".", "5", "enter")
         assert not missing(on.lines[0], "1 failed, 9 succeeded", "failed below 0.5")
         await on.press("f", *"nan", "enter")
-        assert "nan is no score" in last_message(on)
+        assert "nan is not a score" in last_message(on)
         assert "1 failed, 9 succeeded" in on.lines[0]
 
 
@@ -150,7 +150,7 @@ async def test_groups_are_arms_of_an_experiment(tmp_path: Path) -> None:
         text = " ".join(on.text.split())
         assert not missing(text, "model-b 6 6", "+100 [–] 0.031", "-100 [–] 0.031 0.438")
         await on.press("end")
-        assert "Power for 20 points" in on.text
+        assert "Power to detect 20 points" in on.text
         await on.press("home")
         await on.press("j", "enter")
         assert isinstance(on.app.screen, SignatureTracesScreen)
@@ -158,19 +158,19 @@ async def test_groups_are_arms_of_an_experiment(tmp_path: Path) -> None:
         assert "a0" not in on.text
         await on.press("escape")
         await on.press("v", "v")
-        assert "An experiment has two arms or more" in on.text
+        assert "An experiment needs two arms or more" in on.text
 
 
 async def test_signatures_without_outcomes(office: Office) -> None:
     async with stage(office.folder, workspace=office.workspace, size=(80, 24)) as on:
         await on.press("S")
-        assert "0 of 1 outcome known · failed and successful ones compared from 10 on" in on.text
+        assert "0 of 1 outcome known" in on.text
         assert "100%" in next(line for line in on.lines if "Step repetition" in line)
         assert "csv-wide" in screen(on).detail.text
         await on.press("a")
         assert "both outcomes side by side" in last_message(on)
         await on.press("2", "a")
-        assert "Where the first failure stands" in on.text
+        assert "Position of the first failure" in on.text
         assert "all traces are counted" in last_message(on)
         await on.press("4")
         assert "1.3 → 2.6" in on.text
@@ -183,7 +183,7 @@ async def test_labels_of_others_are_hidden(office: Office) -> None:
         assert given is not None
         assert given.inputs is not None
         assert len(given.inputs.traces) == 1
-        assert "1 trace left out until you finish it" in on.text
+        assert "1 trace excluded until you finish it" in on.text
         await on.press("w", *"bob", "enter")
         assert "hidden from you" in on.text
         assert "Incorrect verification" not in on.text
@@ -228,9 +228,9 @@ async def test_shares_of_a_judge_are_corrected(office: Office) -> None:
         await on.press("S")
         await on.press("w", *"rules", "enter")
         await on.press("j", "j")
-        assert "share of all labelled traces         50%" in screen(on).detail.text
+        assert "share of all labelled traces            50%" in screen(on).detail.text
         assert "Corrected for the judge's errors: 50%" in screen(on).detail.text
-        assert "on 2 traces that nobody else has labelled" in screen(on).detail.text
+        assert "2 traces that only the judge has labelled" in screen(on).detail.text
         await on.press("up", "up")
         assert "Not corrected for the judge's errors" in screen(on).detail.text
 

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 from textual.app import App, ComposeResult
-from textual.geometry import Region
 from textual.pilot import Pilot
 
 from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.text.json_view import SLICE_CHARS
 from mast_tui.ui.text.layout import CHUNK_CHARS
 from mast_tui.ui.trace_view.span_view import COUNTED_CHARS, SpanView
-from mast_tui.ui.wording import plain_title
 from tests import waiting
 from tests.ui.counting_text import CountingText
 from tests.ui.stage import Message, Stage, call, result, stage, write_trace
@@ -180,36 +178,6 @@ async def test_unwrapped_lines_are_scrolled_sideways() -> None:
         assert shown(view)[0] == "short"
         view.toggle_wrap()
         assert len([text for text in shown(view) if text]) > 10
-
-
-async def drawn_by(view: SpanView, pilot: Pilot[None]) -> list[Region]:
-    regions = list(view._repaint_regions)
-    await pilot.pause()
-    return regions
-
-
-async def test_changed_lines_are_drawn_alone() -> None:
-    async with view_of("one\ntwo\nthree") as (view, pilot):
-        view.show_text("one\n2\nthree")
-        assert [(r.y, r.height) for r in await drawn_by(view, pilot)] == [(1, 1)]
-        view.show_text("one\n2\nthree")
-        assert await drawn_by(view, pilot) == []
-        view.show_highlights([TextPart(0, 3, "match")])
-        assert [(r.y, r.height) for r in await drawn_by(view, pilot)] == [(0, 1)]
-
-
-async def test_titles_draw_their_own_line() -> None:
-    async with view_of("one") as (view, pilot):
-        view.styles.border = ("round", "white")
-        await pilot.pause()
-        view.show_titles(plain_title("#1 message"), plain_title("line 1"))
-        await pilot.pause()
-        view.show_titles(plain_title("#2 message"), plain_title("line 1"))
-        regions = await drawn_by(view, pilot)
-        assert [(r.y, r.height) for r in regions] == [(0, 1)]
-        assert regions[0].width < 20
-        view.show_titles(plain_title("#2 message"), plain_title("line 22"))
-        assert [(r.y, r.height) for r in await drawn_by(view, pilot)] == [(HEIGHT - 1, 1)]
 
 
 ARGUMENTS = json.dumps({"command": "cd /srv\nmake all\nmake install", "why": "to see if it builds"})

@@ -13,7 +13,6 @@ from rich.cells import cell_len
 
 from mast_tui.safe_text import safe_line
 from mast_tui.ui.text.layout import BLOCK_CHARS, CHUNK_CHARS, UNWRAPPED, TextLayout, block_at
-from tests.ui.counting_text import CountingText
 
 JOINER = "\u200d"
 SPECIAL_CHARACTERS = (
@@ -197,43 +196,3 @@ def test_unwrapped_lines_are_rows() -> None:
     text = "a\n" + "b" * 3000 + "\n" + "word " * 100 + "\n\nend"
     layout = laid_out(text, UNWRAPPED)
     assert [layout.row(i).shown for i in range(layout.rows)] == text.split("\n")
-
-
-LONG = {
-    "one line": lambda: "x" * 100_000_000,
-    "words": lambda: "word and " * 11_000_000,
-    "wide": lambda: "界面 " * 5_000_000,
-    "accents": lambda: "e" + "\u0301" * 10_000_000,
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LONG)
-def test_steps_in_a_huge_text_read_few_chunks(name: str) -> None:
-    text = CountingText(LONG[name]())
-    looked = text.looked
-    layout = TextLayout(text, 80)
-
-    def cost() -> int:
-        nonlocal looked
-        now, looked = text.looked - looked, text.looked
-        return now
-
-    few = 12 * CHUNK_CHARS
-    assert cost() < few
-    end = layout.step(len(text), 0)
-    assert cost() < few
-    assert layout.row_at(end).end == len(text) or layout.row_at(end).start == len(text)
-    cost()
-    top = layout.step(end, -40)
-    assert top < end
-    assert cost() < few
-    middle = layout.step(len(text) // 2, 0)
-    assert cost() < few
-    for _ in range(50):
-        middle = layout.step(middle, 39)
-    assert cost() < 50 * 2 * CHUNK_CHARS
-    layout.row(layout.rows // 3)
-    assert cost() < few
-    assert not layout.complete
-    assert len(layout._cached_starts) <= 16

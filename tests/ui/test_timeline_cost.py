@@ -122,47 +122,6 @@ async def test_keys_read_only_visible_spans() -> None:
             assert counts.drawn <= 2 * HEIGHT, name
 
 
-async def test_changed_visible_rows_are_drawn_alone() -> None:
-    async with timeline_of(LongTrace(1_000_000)) as (pilot, counts):
-        counts.timeline.go_to(500_000)
-        await counts.of(pilot, lambda: counts.timeline.move_by(1))
-        assert (counts.drawn, counts.made, counts.moved) == (2, 2, 1)
-        counts.timeline.move_to(0)
-        await counts.of(pilot, lambda: counts.timeline.move_by(-1))
-        assert (counts.drawn, counts.made, counts.moved) == (0, 0, 0)
-        for step in (
-            lambda: counts.timeline.show_range((400_000, 500_000)),
-            lambda: counts.timeline.show_marks(
-                GutterMarks([(9000, 9000, GutterMark("1.3", MarkKind.OWN))])
-            ),
-            lambda: counts.timeline.show_read({"k9000"}),
-            lambda: counts.timeline.redraw_row(9000),
-        ):
-            await counts.of(pilot, step)
-            assert counts.drawn == 0
-        for step in (
-            lambda: counts.timeline.show_range((3, 4)),
-            lambda: counts.timeline.show_range((2, 5)),
-            lambda: counts.timeline.show_marks(
-                GutterMarks([(7, 8, GutterMark("1.3", MarkKind.OWN))])
-            ),
-            lambda: counts.timeline.show_read({"k1", "k2", "k9000"}),
-        ):
-            await counts.of(pilot, step)
-            assert counts.drawn == counts.made == 2
-
-
-async def test_marks_made_off_screen_are_drawn_later() -> None:
-    async with timeline_of(LongTrace(1000)) as (pilot, counts):
-        timeline = counts.timeline
-        timeline.move_to(500)
-        timeline.show_marks(GutterMarks([(3, 3, GutterMark("1.3", MarkKind.OWN))]))
-        timeline.show_read({"k4"})
-        await counts.of(pilot, lambda: timeline.move_to(0))
-        assert "1.3" in timeline.render_line(3).text
-        assert timeline.render_line(4) == timeline.render_row(4, 99)
-
-
 async def test_a_large_fold_costs_as_much_as_a_small_one() -> None:
     trace = LongTrace(1_000_000)
     async with timeline_of(trace) as (pilot, counts):

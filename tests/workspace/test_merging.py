@@ -11,7 +11,7 @@ from msgspec import structs
 from mast_tui.gold import Guideline
 from mast_tui.labels import AnnotatorKind, PassKind, Target, VerdictValue
 from mast_tui.study import Assignment, Draw, Membership, Release, Study
-from mast_tui.workspace import NewEvent, RunTrace, TraceRecord, Workspace, WorkspaceError
+from mast_tui.workspace import NewEvent, RunTrace, TraceRecord, Workspace
 from mast_tui.workspace.events.changes import only_adds
 from mast_tui.workspace.events.types import (
     Fact,
@@ -28,7 +28,6 @@ from mast_tui.workspace.events.types import (
 from mast_tui.workspace.merging import merge
 from mast_tui.workspace.records import MergeRefused
 from mast_tui.workspace.registers.tags import keep_tags, tags_by
-from tests.taxonomy.rewording import changed
 from tests.workspace.build import MAST, TRACE, event, label, started, state, trace_of
 
 
@@ -91,19 +90,6 @@ def test_path_known_here_stays(here: Workspace, there: Workspace) -> None:
     merge(here, there)
     (kept,) = here.traces()
     assert (kept.path, kept.task) == (record.path, "known there")
-
-
-def test_different_taxonomy_of_one_version_prevents_the_merge(
-    here: Workspace, there: Workspace
-) -> None:
-    here.add_taxonomy(MAST)
-    there.add_taxonomy(changed(MAST, lambda modes: modes[::-1]))
-    there.append([event(LabelAdded(label(there)))])
-    before = state(here)
-    with pytest.raises(WorkspaceError, match="raise the version"):
-        merge(here, there)
-    assert state(here) == before
-    assert list(here.events()) == []
 
 
 def test_study_and_guidelines_follow_the_new_ids_of_traces(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -41,18 +40,6 @@ def assert_share(count: int, share: float) -> None:
 
 def shown(*examples: str) -> RunSettings:
     return RunSettings("m-1", "0123abcd", "models.example", examples=examples)
-
-
-def test_share_selects_the_same_traces_after_opening_again(tmp_path: Path) -> None:
-    with closing(Workspace.open(tmp_path / "w.db")) as workspace:
-        assert (shares_set_aside(workspace), held(workspace)) == ({}, set())
-        set_aside(workspace, 0.25)
-        first = held(workspace)
-        assert_share(len(first), 0.25)
-    with closing(Workspace.open(tmp_path / "w.db")) as workspace:
-        set_aside(workspace, 0.25)
-        assert shares_set_aside(workspace) == {0: 0.25}
-        assert held(workspace) == first
 
 
 def test_split_has_three_parts_of_its_shares_and_survives_a_merge(

@@ -11,13 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.errors import ChangedElsewhere
-from mast_tui.gold.model import Decision
-from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, Verdict, VerdictValue
+from mast_tui.labels import AnnotatorKind, Label, PassKind, Verdict, VerdictValue
 from mast_tui.taxonomy.loader import from_dict, to_dict
-from mast_tui.workspace import RunTrace, Workspace, WorkspaceError
+from mast_tui.workspace import Workspace, WorkspaceError
 from mast_tui.workspace.events.model import IdSource, uuid5, uuid7
 from mast_tui.workspace.events.types import (
-    Decided,
     Fact,
     LabelAdded,
     LabelRemoved,
@@ -190,28 +188,6 @@ def test_adjudication_and_withdrawn_passes_are_not_the_last_pass(workspace: Work
     assert [row.number for row in workspace.passes()] == [1, 2, 3]
 
 
-def decision(item: str, by: str, at: str) -> Decision:
-    target = Target("k0", "k0")
-    return Decision(MODES[0], item, VerdictValue.PRESENT, (target,), ("alice",), (), by, at)
-
-
-def test_last_decision_on_an_item_stands(workspace: Workspace) -> None:
-    early = decision("x", "bob", "2026-05-04T10:00:00Z")
-    other = decision("y", "alice", "2026-05-04T11:00:00Z")
-    late = decision("x", "alice", "2026-05-04T12:00:00Z")
-    workspace.append([event(Decided("x", None, early), annotator="bob", pass_number=2)])
-    for row in (late, other):
-        workspace.append([event(Decided(row.item, None, row), pass_number=2)])
-    assert workspace.decisions(TRACE, MAST.ref) == (other, late)
-    assert workspace.decisions(TRACE, MAST.ref, annotator="bob") == (early,)
-    older = decision("x", "carol", "2026-05-04T09:00:00Z")
-    workspace.append([event(Decided("x", None, older), annotator="carol", pass_number=2)])
-    assert workspace.decisions(TRACE, MAST.ref) == (other, late)
-    workspace.append([event(Decided("x", late, None), pass_number=2)])
-    assert workspace.decisions(TRACE, MAST.ref) == (early, other)
-    assert workspace.decisions("other", MAST.ref) == ()
-
-
 def test_events_are_read_in_more_than_one_batch(workspace: Workspace) -> None:
     started(workspace)
     workspace.append([event(SpansRead((f"k{number}",))) for number in range(2100)])
@@ -221,20 +197,6 @@ def test_events_are_read_in_more_than_one_batch(workspace: Workspace) -> None:
         ("bob", 1),
     ]
     assert len(list(workspace.events(trace_id="other"))) == 1
-
-
-def test_run_counts_the_last_note_of_each_trace(workspace: Workspace) -> None:
-    run = workspace.start_run("judge:rules@1", MAST.ref, note="all of it")
-    for note in (RunTrace("b", 2), RunTrace("a", 0, "could not be read"), RunTrace("b", 3)):
-        workspace.note_run_trace(run, note)
-    (stored,) = workspace.runs()
-    assert stored.finished_at is None
-    assert stored.traces == (RunTrace("a", 0, "could not be read"), RunTrace("b", 3))
-    assert stored.findings == 3
-    workspace.finish_run(run)
-    (stored,) = workspace.runs()
-    assert stored.finished_at is not None
-    assert stored.finished_at >= stored.started_at
 
 
 def test_ids_grow_and_are_uuids_of_version_7() -> None:

@@ -384,9 +384,7 @@ def _single_verdict_lines(mix: GoldMixJson) -> list[str]:
         return []
     settled = sum(mix["sources"][source.value] for source in SETTLED)
     if not settled:
-        return [
-            f"- Every verdict is one annotator's alone; these labels are {plain(gold_words(mix))}"
-        ]
+        return [f"- Every verdict comes from one person alone. Labels: {plain(gold_words(mix))}"]
     return [
         f"- {counted(single, 'verdict is', 'verdicts are')} one annotator's alone (`single`), "
         f"{settled} agreed on or decided; `--gold settled` exports only the latter"
@@ -398,7 +396,7 @@ def _outsider_lines(mix: GoldMixJson) -> list[str]:
     counts = ", ".join(
         f"{plain(name)} ({counted(n, 'trace')})" for name, n in mix["not_in_study"].items()
     )
-    return [f"- Not counted, as they are not in the study: {counts}"] if counts else []
+    return [f"- Not counted, as they are outside the study: {counts}"] if counts else []
 
 
 def _protocol_lines(document: Values) -> list[str]:
@@ -499,14 +497,14 @@ def _hidden_lines(sight: Values | None) -> Iterator[str]:
 
 def _guideline_lines(document: Values) -> list[str]:
     """Return lines on the guidelines of the modes."""
-    lines = ["## Guidelines on the modes", ""]
+    lines = ["## Guidelines of the modes", ""]
     for code, page in document["guidelines"].items():
         for guideline in page["guidelines"]:
             lines.append(
                 f"- **{plain(code)} {plain(page['name'])}**: {plain(guideline['text'])} "
                 f"({plain(guideline['by'])}, {plain(guideline['at'][:10])})"
             )
-    return lines if len(lines) > 2 else [*lines, "There are none."]
+    return lines if len(lines) > 2 else [*lines, "No guideline was written."]
 
 
 def _name_list(names: Iterable[str | None]) -> str:

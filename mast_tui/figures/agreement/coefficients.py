@@ -112,9 +112,9 @@ class Coefficient:
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.undefined is None):
-            raise ValueError("a coefficient has either a value or a reason why it has none")
+            raise ValueError("a coefficient needs either a value or a reason")
         if self.withheld is not None and (self.ci is not None or self.value is None):
-            raise ValueError("what has an interval, or no value, has none withheld")
+            raise ValueError("withheld needs a value without an interval")
 
     def to_json(self) -> CoefficientJson:
         """Return the coefficient as a JSON object."""

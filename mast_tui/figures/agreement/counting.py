@@ -250,7 +250,11 @@ class TableSums:
         return Scale(lowest, self._traces_with_answers_of(name), of_answer=True, capped=capped)
 
     def _least_value(self, name: str) -> float:
-        """Return the least possible value of a figure, if no raters agree on the rarer answer."""
+        """Return the least possible value of a figure, if no raters agree on the rarer answer.
+
+        Raises:
+            ValueError: The least value of a figure over chance is not defined here.
+        """
         if not STATISTICS[name].over_chance:
             return STATISTICS[name].lowest
         if not self.n:
@@ -263,7 +267,9 @@ class TableSums:
             return float(defined_mean(_values_by_pair(self, least_kappa), len(self.pairs))[0][0])
         if name == "fleiss_kappa":
             return least_over_chance(self._share_of_rarer_answer(self._units_judged_by_all))
-        # What remains is Krippendorff's α, which compares each rating with all but itself.
+        if name != "krippendorff_alpha":
+            raise ValueError(f"{name} has no least value")
+        # α compares each rating with all but itself.
         rating_count = float(self.patterns[0] @ ratings)
         return 1 - (1 - 1 / rating_count) / (1 - self._share_of_rarer_answer(self.patterns[0]))
 

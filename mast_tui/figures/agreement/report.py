@@ -141,6 +141,11 @@ class Agreement:
     only_seen_by: str | None = None
 
     @property
+    def compares_someone(self) -> bool:
+        """True if there are annotators, judges, passes or agents to compare."""
+        return bool(len(self.annotators) > 1 or self.retested or self.agents or self.judge)
+
+    @property
     def figures(self) -> tuple[Figure, ...]:
         """The figures of whole traces, then those on places and of judges."""
         parts = (self.spans, self.judge, self.judges)

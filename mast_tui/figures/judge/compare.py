@@ -138,7 +138,7 @@ def judges_compared(
     if first.judge == second.judge:
         raise ValueError(f"{first.judge!r} cannot be compared with itself")
     if first.taxonomy_ref != second.taxonomy_ref or first.reference.name != second.reference.name:
-        raise ValueError("two judges are compared under one taxonomy, beside one reference")
+        raise ValueError("both judges need the same taxonomy and the same reference")
     return JudgeComparison(
         first.taxonomy_ref,
         (first.judge, second.judge),

@@ -179,7 +179,7 @@ def judge_input_from_workspace(
         ValueError: The reference is gold, and ``gold`` is missing.
     """
     if against == GOLD and gold is None:
-        raise ValueError("a judge can be compared with gold only if the gold is given")
+        raise ValueError("a comparison with gold needs the gold")
     _check_names(workspace, judge, against)
     ref = taxonomy.ref
     passes = workspace.passes(taxonomy=ref)
@@ -253,11 +253,11 @@ def _check_names(workspace: Workspace, judge: str, against: str) -> None:
             f"no judge {judge!r} in this workspace; there are: {judges or 'none yet'}"
         )
     if against != GOLD and against not in kinds:
-        names = ", ".join(kinds) or "nobody yet"
+        names = ", ".join(kinds) or "none yet"
         raise WorkspaceError(f"no annotator {against!r} in this workspace; there are: {names}")
     if against != GOLD and not kinds[against].is_person:
         raise WorkspaceError(
-            f"{against}: the labels of judges and agents are no reference; name gold or a person"
+            f"{against}: a judge or an agent cannot be the reference; name gold or a person"
         )
 
 

@@ -523,7 +523,7 @@ def _category_figures_of(
 # Modes against the length of runs: their share in runs of each length, and their hazard by step.
 #
 # Runs are put into bins by how many spans they have, at the quartiles of their lengths. The
-# hazard of a mode in a range of steps is the share of runs in which it sets on there, of those
+# hazard of a mode in a range of steps is the share of runs in which it first occurs there, of those
 # that came so far without it (a life table: Cutler and Ederer 1958, Journal of Chronic Diseases
 # 8:699-712).
 

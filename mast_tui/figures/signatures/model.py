@@ -269,13 +269,13 @@ class Rules:
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
-            raise ValueError(f"alpha lies between 0 and 1, not at {self.alpha:g}")
+            raise ValueError(f"alpha must be between 0 and 1, not {self.alpha:g}")
         if not 0 <= self.margin <= 1:
-            raise ValueError(f"a margin lies between 0 and 100 points, not at {self.margin:g}")
+            raise ValueError(f"margin must be between 0 and 100 points, not {100 * self.margin:g}")
         if self.least < 1:
-            raise ValueError(f"at least 1 trace is needed for a word on a mode, not {self.least}")
+            raise ValueError(f"least must be at least 1 trace, not {self.least}")
         if not 1 <= self.isolated < self.cascading:
             raise ValueError(
-                f"isolated ends at {self.isolated} modes and cascading begins at {self.cascading}; "
-                "the first is at least 1 and below the second"
+                f"isolated must be at least 1 and below cascading, not {self.isolated} modes with "
+                f"cascading from {self.cascading}"
             )

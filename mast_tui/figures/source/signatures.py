@@ -211,10 +211,10 @@ def fields_of(by: str) -> tuple[str, ...]:
         return ()
     for number, field in enumerate(fields):
         if field == ALL:
-            raise WorkspaceError(f"{by}: all makes one group of all traces; name it alone")
+            raise WorkspaceError(f"{by}: all cannot be combined with other fields")
         if field not in FIELDS:
             valid = ", ".join((*FIELDS, ALL))
-            raise WorkspaceError(f"{field!r} is no field that groups traces; use {valid}")
+            raise WorkspaceError(f"traces cannot be grouped by {field!r}; use {valid}")
         if field in fields[:number]:
             raise WorkspaceError(f"{by}: {field} is named twice")
     return fields
@@ -488,8 +488,8 @@ def experiment_of(
     if not len(inputs.traces) or len(inputs.group_names) < 2:
         names = ", ".join(inputs.group_names) or "none"
         raise WorkspaceError(
-            f"an experiment has two arms or more; by {inputs.by} there is {names}. Name the field "
-            "that differs with --arms, or the runs of each with --arm NAME=PATH"
+            f"an experiment needs two arms or more; by {inputs.by} there is {names}. Name the "
+            "field that differs with --arms, or the runs of each arm with --arm NAME=PATH"
         )
     baseline = inputs.group_names[0] if baseline is None else baseline
     if baseline not in inputs.group_names:

@@ -279,7 +279,9 @@ def labelled_by(
     kinds = {info.name: info.kind for info in workspace.annotators()}
     if name not in kinds:
         names = ", ".join([GOLD, *kinds])
-        raise WorkspaceError(f"--labels {name!r} is nobody in this workspace; there are: {names}")
+        raise WorkspaceError(
+            f"--labels: no annotator {name!r} in this workspace; there are: {names}"
+        )
     is_judge = kinds[name] is AnnotatorKind.JUDGE
     equal_to = {"taxonomy": taxonomy.ref, "annotator": name}
     left_out = workspace.run_examples(name) if is_judge else frozenset[str]()

@@ -225,7 +225,7 @@ class TraceReading:
 
     def __post_init__(self) -> None:
         if any(self.places.get(mode) for mode in self.unplaced):
-            raise ValueError("a mode with places says where it shows")
+            raise ValueError("a mode with places cannot be unplaced")
         # Two quotes of the same words are one place.
         object.__setattr__(
             self,
@@ -285,7 +285,7 @@ class SpanInput:
         for names in (self.annotators, tuple(trace.trace_id for trace in self.traces)):
             if len(set(names)) < len(names):
                 twice = next(name for name in names if names.count(name) > 1)
-                raise ValueError(f"{twice!r} is compared with itself")
+                raise ValueError(f"{twice!r} is named twice")
 
 
 def covered_stretches(places: Iterable[LabelRange]) -> tuple[Stretch, ...]:

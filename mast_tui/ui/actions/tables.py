@@ -42,6 +42,7 @@ class KeyAction(NamedTuple):
             action out.
         priority: Whether the keys work while the user types.
         section: The heading in the help of the screen; empty for the title of the screen.
+        while_editing: Whether the keys work while a label or suggestion is edited.
     """
 
     where: Where
@@ -53,6 +54,7 @@ class KeyAction(NamedTuple):
     hint: int = 0
     priority: bool = False
     section: str = ""
+    while_editing: bool = False
 
     @property
     def id(self) -> str:
@@ -71,6 +73,7 @@ def action(  # noqa: PLR0913 - a row of the table of actions
     hint: int = 0,
     priority: bool = False,
     section: str = "",
+    while_editing: bool = False,
 ) -> KeyAction:
     """Make an action.
 
@@ -84,9 +87,20 @@ def action(  # noqa: PLR0913 - a row of the table of actions
         hint: Its order in the footer; 0 leaves it out.
         priority: Whether its keys work while the user types.
         section: Its heading in the help of the screen; empty for the title of the screen.
+        while_editing: Whether its keys work while a label or suggestion is edited.
     """
-    key_list = tuple(keys.split())
-    return KeyAction(where, name, key_list, title, help, command or name, hint, priority, section)
+    return KeyAction(
+        where,
+        name,
+        tuple(keys.split()),
+        title,
+        help,
+        command or name,
+        hint,
+        priority,
+        section,
+        while_editing,
+    )
 
 
 def moves(where: Where) -> tuple[KeyAction, ...]:
@@ -105,7 +119,12 @@ def moves(where: Where) -> tuple[KeyAction, ...]:
 
 
 def scrolls(
-    where: Where, subject: str, *, up: str = "b", section: str = ""
+    where: Where,
+    subject: str,
+    *,
+    up: str = "b",
+    section: str = "",
+    while_editing: bool = False,
 ) -> tuple[KeyAction, KeyAction]:
     """Return the two actions that scroll a text beside a list.
 
@@ -114,8 +133,9 @@ def scrolls(
         subject: The name of the text in the help.
         up: The key that scrolls up.
         section: Their heading in the help.
+        while_editing: Whether their keys work while a label or suggestion is edited.
     """
-    scroll = partial(action, where, section=section)
+    scroll = partial(action, where, section=section, while_editing=while_editing)
     return (
         scroll("text_down", "d", "text ↓", f"Scroll {subject} down", "text(1)"),
         scroll("text_up", up, "text ↑", f"Scroll {subject} up", "text(-1)"),
@@ -156,6 +176,7 @@ EVERYWHERE: Final = (
         "go to",
         "Find any action by name; or go to a span by number or key",
         "app.palette",
+        while_editing=True,
     ),
     _everywhere(
         "theme",
@@ -163,6 +184,13 @@ EVERYWHERE: Final = (
         "theme",
         "Choose a theme; the one under the cursor is shown at once",
         "app.theme",
+    ),
+    _everywhere(
+        "another_annotator",
+        "&",
+        "another annotator",
+        "Label as another annotator",
+        "app.another_annotator",
     ),
     _everywhere(
         "mouse",
@@ -178,7 +206,7 @@ EVERYWHERE: Final = (
         "Export labels to a file: gold, one person's or all, in any format",
         "app.export",
     ),
-    _everywhere("undo", "u", "undo", "Take back the last change on this trace"),
+    _everywhere("undo", "u", "undo", "Undo the last change on this trace"),
     _everywhere("redo", "U ctrl+r", "redo", "Redo the change that was undone"),
     _everywhere("leave", "Q", "quit", "Quit; everything is saved already", "app.quit", hint=95),
     _everywhere("quit", "ctrl+q", "quit", "Quit, also while typing", "app.quit", priority=True),
@@ -195,19 +223,22 @@ EVERYWHERE: Final = (
 _library = partial(action, Where.LIBRARY)
 
 LIBRARY: Final = (
-    *moves(Where.LIBRARY),
     _library("open", "enter", "open", "Open the trace under the cursor", hint=10),
     _library("filter", "/", "filter", "Show only traces that match", hint=20),
     _library(
         "contents",
         "F tab",
-        "contents",
-        "Find text in all traces; on the line of either search, go to the other search",
+        "find text",
+        "Find text in all traces; while you type, switch between filter and search",
         hint=25,
     ),
     _library("sort", "o", "sort", "Sort by the next column", hint=30),
     _library(
-        "queue", "f", "queue", "Choose which traces to go through, such as mine to do", hint=35
+        "queue",
+        "f",
+        "queue",
+        "Choose the traces to go through, such as those that you have not finished",
+        hint=35,
     ),
     _library(
         "compare",
@@ -217,53 +248,54 @@ LIBRARY: Final = (
         hint=45,
     ),
     _library("judge", "J", "run judge", "Run a judge on the listed traces, or cancel it", hint=40),
+    *moves(Where.LIBRARY),
 )
 
 _annotate = partial(action, Where.ANNOTATE)
-_move = partial(_annotate, section="Move")
+_move = partial(_annotate, section="Move", while_editing=True)
 _label = partial(_annotate, section="Label")
+_aim = partial(_label, while_editing=True)
 _suggest = partial(_annotate, section="Suggestions")
-_find = partial(_annotate, section="Find")
+_find = partial(_annotate, section="Find", while_editing=True)
 _read = partial(_annotate, section="Read")
 _finish = partial(_annotate, section="Finish")
 
 ANNOTATE: Final = (
-    *moves(Where.ANNOTATE),
     *(
         _label(
             f"digit_{d}",
             str(d),
             "label",
-            "Two digits label what is under the cursor",
+            "Label the span under the cursor with the mode of two digits; again: remove it",
             f"digit('{d}')",
             hint=10 if d == 1 else 0,
         )
         for d in range(10)
     ),
-    _label("find_mode", "l", "modes", "Find a mode by name, definition or code", hint=24),
-    _label("range", "v", "range", "Mark a range of spans, then label it", hint=40),
-    _label(
+    _aim("find_mode", "l", "modes", "Find a mode by name, definition or code", hint=24),
+    _aim("range", "v", "range", "Mark a range of spans, then label it", hint=40),
+    _aim(
         "extend_down",
         "shift+down",
         "range ↓",
         "Extend the range by the next span, or begin one with it",
         "extend(1)",
     ),
-    _label(
+    _aim(
         "extend_up",
         "shift+up",
         "range ↑",
         "Extend the range by the previous span, or begin one with it",
         "extend(-1)",
     ),
-    _label(
+    _aim(
         "other_end",
         "o",
         "other end",
         "Move the other end of the range",
     ),
-    _label("quote", 'w "', "quote", "Mark words inside the span, then label them", hint=42),
-    _label("whole", "t", "whole trace", "Label the whole trace"),
+    _aim("quote", 'w "', "quote", "Mark words inside the span, then label them", hint=42),
+    _aim("whole", "t", "whole trace", "Label the whole trace"),
     _suggest(
         "next_suggestion",
         "] .",
@@ -298,11 +330,17 @@ ANNOTATE: Final = (
         "absent",
         "-",
         "absent",
-        "Two digits: that mode is absent in this trace",
+        "Then two digits: set that mode absent in this trace",
         "verdict('absent')",
         hint=50,
     ),
-    _label("unsure", "_", "unsure", "Two digits: unsure about that mode", "verdict('unsure')"),
+    _label(
+        "unsure",
+        "_",
+        "unsure",
+        "Then two digits: set that mode unsure in this trace",
+        "verdict('unsure')",
+    ),
     _label(
         "note", "m", "note", "Write a note on the label, or on the span", "label('note')", hint=26
     ),
@@ -310,14 +348,14 @@ ANNOTATE: Final = (
         "severity",
         "f",
         "severity",
-        "Fatal, benign or none, for the label under the cursor",
+        "Set the severity of the label under the cursor: fatal, benign or none",
         "label('severity')",
     ),
     _label(
         "confidence",
         "c",
         "confidence",
-        "How sure you are of the label under the cursor",
+        "Set how sure you are of the label under the cursor",
         "label('confidence')",
     ),
     _label("remove", "backspace", "remove", "Remove the label under the cursor", "label('remove')"),
@@ -325,9 +363,10 @@ ANNOTATE: Final = (
         "my_labels",
         "M",
         "my labels",
-        "List your labels on this trace; keys for labels work on the list",
+        "List your labels on this trace, to go to them or change them",
         hint=57,
     ),
+    *moves(Where.ANNOTATE),
     _find("search", "/", "search", "Find text in all spans", hint=30),
     _find("search_next", "n", "next match", "Next match", "match(1)"),
     _find("search_previous", "N", "previous match", "Previous match", "match(-1)"),
@@ -348,25 +387,32 @@ ANNOTATE: Final = (
         "go_back",
         "h ctrl+o",
         "back",
-        "Back to where you were before a jump: to a match, a suggestion, an error, a number",
+        "Go back to where you were before a jump, such as to a match or a suggestion",
         "trail(-1)",
     ),
-    _move("go_forward", "I", "forth", "Return after going back", "trail(1)"),
+    _move("go_forward", "I", "forth", "Go forward again after going back", "trail(1)"),
     _move("next_error", "E", "next error", "Next step that failed", "error(1)"),
     _move("previous_error", "B ctrl+e", "previous error", "Previous step that failed", "error(-1)"),
     _move(
         "look_here",
         "*",
         "look here",
-        "Next place that probably contains the decisive step, if mast-tui exam has kept places",
+        "Next place that probably contains the decisive step, as mast-tui exam has found it",
     ),
     _read(
         "fold",
         "space",
         "fold",
         "Fold or unfold equal steps, steps of a sub-agent or under a step, or modes",
+        while_editing=True,
     ),
-    _read("compare", "=", "compare", "Show the difference to the step that this one repeats"),
+    _read(
+        "compare",
+        "=",
+        "compare",
+        "Show the difference to the step that this one repeats",
+        while_editing=True,
+    ),
     _read(
         "answer_key",
         "i",
@@ -385,16 +431,22 @@ ANNOTATE: Final = (
         "time, tokens",
         "Sum the time, the tokens and the money by agent and by tool",
     ),
-    _read("copy", "y", "copy", "Copy the span's text, or the quote"),
+    _read("copy", "y", "copy", "Copy the span's text, or the quote", while_editing=True),
     _read("copy_what", "C", "copy…", "Copy the text, its place in the file, or the whole trace"),
-    _move("pane", "tab", "other pane", "Go to the other pane, or to the next label here", hint=70),
-    _move("drawer", "T", "taxonomy", "Show or hide the taxonomy where it is a drawer", hint=72),
-    *scrolls(Where.ANNOTATE, "the span's text", section="Read"),
+    _move(
+        "pane",
+        "tab",
+        "other pane",
+        "Go to the next pane; while the last line asks which label, to the next label",
+        hint=70,
+    ),
+    _move("drawer", "T", "taxonomy", "Show or hide the taxonomy on a narrow screen", hint=72),
+    *scrolls(Where.ANNOTATE, "the span's text", section="Read", while_editing=True),
     _read(
         "read",
         "z enter",
         "read",
-        "Show the text of the span in the whole window, then its pictures, or return",
+        "Show the text of the span in the whole window; again: its pictures, or return",
         hint=44,
     ),
     _move("next_span", ") ;", "next span", "Next span", "span(1)"),
@@ -403,37 +455,52 @@ ANNOTATE: Final = (
         "next_split",
         "Z",
         "more text",
-        "Give the text more of the height; after the most, the least",
+        "Make the text higher; after the highest, the lowest",
     ),
     _read("split_up", "ctrl+up", "border up", "Move the border above the text up", "split(1)"),
     _read(
         "split_down", "ctrl+down", "border down", "Move the border above the text down", "split(-1)"
     ),
     _read("time_bar", "H", "time bar", "Show or hide the time of each step"),
-    _read("raw", "p", "raw text", "Switch between raw and formatted text"),
-    _read("wrap", "W", "wrap", "Wrap long lines of the text, or not"),
+    _read("raw", "p", "raw text", "Switch between raw and formatted text", while_editing=True),
+    _read("wrap", "W", "wrap", "Wrap long lines of the text, or not", while_editing=True),
     _read(
         "follow",
         "f5 O",
         "read on",
-        "Read what was added to the file, or all of it if it was replaced or cut",
+        "Read what was added to the file; all of it if it was replaced or cut",
     ),
-    _move("next_trace", "} >", "next trace", "Next trace in the queue", "trace(1)", hint=75),
-    _move("previous_trace", "{ <", "previous trace", "Previous trace in the queue", "trace(-1)"),
+    _annotate(
+        "next_trace",
+        "} >",
+        "next trace",
+        "Next trace in the queue",
+        "trace(1)",
+        hint=75,
+        section="Move",
+    ),
+    _annotate(
+        "previous_trace",
+        "{ <",
+        "previous trace",
+        "Previous trace in the queue",
+        "trace(-1)",
+        section="Move",
+    ),
     _finish(
         "finish", "D", "finish", "Finish the trace: your labels are frozen as this pass", hint=28
     ),
     _finish("reveal", "r", "reveal", "After finishing: show labels of others and what was hidden"),
     _suggest("judge", "J", "run judge", "Run a judge on this trace, or cancel it"),
-    _label("guidelines", "P", "page", "Read the guidelines of the mode"),
-    _label(
+    _label("guidelines", "P", "page", "Read the guidelines of the mode in the taxonomy"),
+    _aim(
         "word_right",
         "right",
         "next word",
         "Next word while you mark a quote; else scroll long lines",
         "word(1)",
     ),
-    _label(
+    _aim(
         "word_left",
         "left",
         "previous word",

@@ -140,7 +140,7 @@ class EvidencePanes:
                 return
 
     def _show_cursor(self) -> None:
-        self.timeline.show_row(self.timeline.cursor, centre=True)
+        self.timeline.show_row(self.timeline.cursor, in_upper_third=True)
 
     def go_to_place(self, text: str) -> bool:
         """Move to a span by its number (from 1) or key; return False if there is none."""

@@ -51,7 +51,14 @@ from mast_tui.session import status
 from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
-from mast_tui.ui.adjudicate.lists import QueueRow, RowState, SidePlace, SideView
+from mast_tui.ui.adjudicate.lists import (
+    ONE_SIDE,
+    PLACES_DIFFER,
+    QueueRow,
+    RowState,
+    SidePlace,
+    SideView,
+)
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.wording import IndexOf, place_words
@@ -67,12 +74,15 @@ RowSubject = Dispute | GoldVerdict
 
 @dataclass(frozen=True, slots=True)
 class SideNames:
-    """The names of the sides on screen, or the ``letters`` that replace them.
+    """The names of the sides on screen, or the letters that replace them.
 
-    ``letters`` are by name, in their order; without any the names are shown.
+    Attributes:
+        letters: The letter of each name, in the order of the sides; empty for the usual order.
+        hidden: Whether the letters replace the names.
     """
 
     letters: Mapping[str, str] = field(default_factory=dict)
+    hidden: bool = False
 
     def display_name(self, name: str, limit: int | None = None) -> str:
         """Return the letter or name of a side, safe to display.
@@ -81,7 +91,7 @@ class SideNames:
             name: The name of the side.
             limit: The most characters of the name; None for all.
         """
-        return self.letters.get(name, "?") if self.letters else one_line(name, limit)
+        return self.letters.get(name, "?") if self.hidden else one_line(name, limit)
 
     def in_order(self, answers: Iterable[Said]) -> tuple[Said, ...]:
         """Return answers in the order in which their sides are numbered."""
@@ -119,7 +129,8 @@ class TraceItems:
 
     ``order`` returns the index of a span by its key. Verdicts come before span ranges, both in the
     order of the taxonomy's modes; an item keeps its position when it is decided. ``letters``
-    replace the names of the sides while these are ``hidden``.
+    replace the names of the sides while these are ``hidden``. They also order the sides then, and
+    always with ``letters_order``, so that a key takes the same side while the names are shown.
     """
 
     trace_id: str
@@ -130,11 +141,13 @@ class TraceItems:
     order: Order
     letters: Mapping[str, str] = field(default_factory=dict)
     hidden: bool = False
+    letters_order: bool = False
 
     @property
     def names(self) -> SideNames:
         """The names or letters of the sides on screen."""
-        return SideNames(self.letters if self.hidden else {})
+        uses_letters = self.hidden or self.letters_order
+        return SideNames(self.letters if uses_letters else {}, hidden=self.hidden)
 
     def has_same_answers(self, other: TraceItems) -> bool:
         """Return whether the sides, the gold and the decisions equal those of other items."""
@@ -247,7 +260,8 @@ class TraceItems:
         title = " ".join(mode_code_and_name(self.taxonomy, subject.mode))
         if isinstance(subject, GoldVerdict):
             views = self._side_views(group, ())
-            return ItemView(f"{title} · agreed", tuple(views), group.where)
+            state = "only one side has answered" if is_by_one_side(subject) else "agreed"
+            return ItemView(f"{title} · {state}", tuple(views), group.where)
         if subject.is_open:
             views = [*self._side_views(group, ()), *self._resolved_views(subject)]
             title += f" · {self._question_text(group)}"
@@ -266,7 +280,10 @@ class TraceItems:
     def _question_text(self, group: ConflictGroup) -> str:
         """Return the question that an open row asks."""
         if group.kind is ConflictKind.VERDICT:
-            return "does it show?"
+            return "does it occur?"
+        ends = self._ends_text(group)
+        if ends:
+            return "where does it end?" if " ends " in ends else "where does it begin?"
         if len(group.conflicts) > 1 or group.where is None:
             return "where is it?"
         return f"is it at {place_words(group.where, self.order, quoted=False)}?"
@@ -395,15 +412,18 @@ class TraceItems:
     def _row_of_subject(self, subject: RowSubject) -> QueueRow:
         """Return the queue row of a dispute or an agreed verdict."""
         names = self.names
+        sign = ""
         if isinstance(subject, GoldVerdict):
             state = RowState.AGREED
             summary = subject.value.value if subject.value is not None else "open"
             sides = ""
-            answering_sides = [name for name, answer in subject.sides.items() if answer is not None]
-            if subject.source is Resolution.SINGLE and answering_sides:
-                sides = f"only {names.display_name(answering_sides[0])}"
+            if is_by_one_side(subject):
+                sign = ONE_SIDE
+                answering_sides = (name for name, answer in subject.sides.items() if answer)
+                summary += f" (only {names.display_name(next(answering_sides))})"
         elif subject.is_open:
             state = RowState.OPEN
+            sign = "" if subject.is_verdict else PLACES_DIFFER
             group = subject.in_question(self.sides, self.order)
             summary = self._difference_text(group)
             sides = self._answers_text(group.said, omit_verdict=not subject.is_verdict)
@@ -421,6 +441,7 @@ class TraceItems:
             name=name,
             summary=summary,
             sides=sides,
+            sign=sign,
         )
 
     def _outcome_in_row(self, dispute: Dispute) -> str:
@@ -433,19 +454,60 @@ class TraceItems:
         return f"at {self._ranges_text(targets)}{separator}{sides}"
 
     def _difference_text(self, group: ConflictGroup) -> str:
-        """Return the difference: ``present / absent``, ``place: only ann``, ``at #3 / #9``."""
+        """Return the difference.
+
+        Examples are ``present / absent``, ``only ann marks #3``, ``ann ends at #3, bob at #5`` and
+        ``at #3 / #9``.
+        """
         if group.kind is ConflictKind.VERDICT:
             values = {answer.value for answer in group.said}
             return " / ".join(value.value for value in VerdictValue if value in values)
-        if len(group.conflicts) == 1:
-            marking_sides = [side for side in group.said if side.targets]
-            if len(marking_sides) == 1:
-                return f"place: only {self.names.display_name(marking_sides[0].annotator)}"
+        marking_sides = [side for side in group.said if side.targets]
+        if len(marking_sides) == 1:
+            (side,) = marking_sides
+            name = self.names.display_name(side.annotator, 16)
+            return f"only {name} marks {self._ranges_text(side.targets)}"
+        ends = self._ends_text(group)
+        if ends:
+            return ends
         distinct_ranges = dict.fromkeys(
             self._ranges_text(side.targets) if side.targets else "none"
             for side in self.names.in_order(group.said)
         )
         return f"at {' / '.join(distinct_ranges)}"
+
+    def _ends_text(self, group: ConflictGroup) -> str:
+        """Return the ends at which overlapping places differ: ``ann ends at #3, bob at #5``.
+
+        The text is empty if the places differ in another way.
+        """
+        answers = self.names.in_order(group.said)
+        ranges = [
+            (self.order(target.first or ""), self.order(target.last or ""))
+            for answer in answers
+            for target in answer.targets
+            if target.char_start is None
+        ]
+        known_ranges = [
+            (first, last) for first, last in ranges if first is not None and last is not None
+        ]
+        firsts = [first for first, _ in known_ranges]
+        lasts = [last for _, last in known_ranges]
+        if len(known_ranges) != len(answers) or max(firsts) > min(lasts):
+            return ""
+        if len(set(firsts)) == 1:
+            verb = "ends"
+            ends = lasts
+        elif len(set(lasts)) == 1:
+            verb = "begins"
+            ends = firsts
+        else:
+            return ""
+        parts = [
+            f"{self.names.display_name(answer.annotator, 16)} at #{end + 1}"
+            for answer, end in zip(answers, ends, strict=True)
+        ]
+        return ", ".join(parts).replace(" at ", f" {verb} at ", 1)
 
     def _answers_text(self, answers: Iterable[Said], *, omit_verdict: bool) -> str:
         """Return each side's answer: ``ann present · bob absent``, ``ann #3 · bob none``."""
@@ -467,6 +529,11 @@ class TraceItems:
         text = f"{outcome(decisions, self.names)} · {', '.join(deciders)}"
         targets = targets_taken(decisions)
         return f"{text} · {self._ranges_text(targets)}" if targets else text
+
+
+def is_by_one_side(verdict: GoldVerdict) -> bool:
+    """Return whether only one side has given a verdict."""
+    return verdict.source is Resolution.SINGLE and any(verdict.sides.values())
 
 
 def _subject_id(subject: RowSubject) -> str:

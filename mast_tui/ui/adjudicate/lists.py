@@ -42,6 +42,12 @@ GLYPHS: Final = {
 }
 """``!`` marks a decision after which a side has changed its answer."""
 
+PLACES_DIFFER: Final = "≈"
+"""The sign of an open conflict whose sides all say present, at different places."""
+
+ONE_SIDE: Final = "·"
+"""The sign of a verdict that only one side has given."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
@@ -55,6 +61,7 @@ class QueueRow:
         name: The name of the mode, or of the trace.
         summary: The difference or the decision.
         sides: The answer of each side, shown if there is room.
+        sign: The sign of the row; empty for the usual sign of the state.
     """
 
     trace_id: str
@@ -64,6 +71,12 @@ class QueueRow:
     name: str
     summary: str
     sides: str = ""
+    sign: str = ""
+
+    @property
+    def glyph(self) -> str:
+        """The sign of the row."""
+        return self.sign or GLYPHS[self.state]
 
 
 QUIET: Final = frozenset((RowState.AGREED, RowState.DECIDED))
@@ -82,7 +95,7 @@ SIGN_STYLES: Final[Mapping[RowState, str]] = {
 COLUMNS: Final[Sequence[TableColumn[QueueRow]]] = (
     TableColumn(
         "  ",
-        lambda row: f" {GLYPHS[row.state]}",
+        lambda row: f" {row.glyph}",
         lambda row: SIGN_STYLES.get(row.state, row.state),
         ColumnWidth(gap=1),
     ),
@@ -212,7 +225,7 @@ class ConflictList(ColumnTable[QueueRow]):
         if queue_row.item is not None:
             return super().render_row(row, width)
         base = self.row_style(row)
-        glyph = GLYPHS[queue_row.state].strip()
+        glyph = queue_row.glyph.strip()
         name = one_line(queue_row.name or queue_row.trace_id)
         name_width = max(4, width - 3 - cell_len(glyph) - cell_len(queue_row.summary))
         parts = [

@@ -168,7 +168,11 @@ class Queue:
         if is_first:
             self.names_hidden = contents.study is not None and contents.study.names_hidden
         self.items = {
-            trace_id: replace(items, hidden=self.names_hidden)
+            trace_id: replace(
+                items,
+                hidden=self.names_hidden,
+                letters_order=contents.study is not None and contents.study.names_hidden,
+            )
             for trace_id, items in contents.items.items()
         }
         self._ordered_entries = list(contents.entries)
@@ -314,6 +318,12 @@ class Queue:
         if locked_count:
             parts.append(f"{locked_count} trace{'' if locked_count == 1 else 's'} not taken on")
         return parts
+
+    def open_text(self) -> str:
+        """Return the number of open conflicts and of their traces."""
+        open_count = self.open_count()
+        trace_count = sum(items.open_count(self.mode) > 0 for items in self.items.values())
+        return f"{counted(open_count, 'conflict')} left in {counted(trace_count, 'trace')}"
 
     def _conflict_counts(self) -> list[str]:
         """Return the numbers of decided, changed and open conflicts as texts."""

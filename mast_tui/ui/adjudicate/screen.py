@@ -22,7 +22,7 @@ from mast_tui.adjudication import (
 )
 from mast_tui.adjudication.conflicts import NOBODY, UNSURE, Choice
 from mast_tui.errors import MastError
-from mast_tui.gold import ConflictKind, Decision, GoldVerdict
+from mast_tui.gold import ConflictKind, Decision, GoldVerdict, Order, no_order
 from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, Target, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
@@ -152,7 +152,6 @@ class AdjudicateScreen(BaseScreen):
 
     def on_mount(self) -> None:
         """Read the queue as soon as the workspace is open."""
-        self.main_list.border_title = plain_title(TITLE)
         self.show_words("Opening the workspace …")
         self.show_title()
         self.mast.workspace.when_ready(self._start_reading)
@@ -217,10 +216,6 @@ class AdjudicateScreen(BaseScreen):
         news_text = self._news_of_decisions(contents)
         self._adjudications.clear()
         self.queue.update(contents, self._start_trace_id)
-        title = TITLE
-        if contents.unordered:
-            title = f"Differences; order of {counted(contents.unordered, 'label')} unknown"
-        self.main_list.border_title = plain_title(title)
         self.show_title()
         self._visible_trace_id = None
         self._show_row()
@@ -271,6 +266,16 @@ class AdjudicateScreen(BaseScreen):
         if self.queue.mode is not None:
             parts.append(self._mode_title(self.queue.mode))
         self.title_bar.show((*parts, *self.queue.progress()), self.who())
+        self.main_list.border_title = plain_title(self._list_title())
+
+    def _list_title(self) -> str:
+        """Return the title of the queue: the number of open conflicts."""
+        parts = []
+        if self.queue.contents.unordered:
+            labels = counted(self.queue.contents.unordered, "label")
+            parts.append(f"order of {labels} unknown")
+        parts.append(self.queue.open_text() if self.queue.open_count() else TITLE)
+        return " · ".join(parts)
 
     def who(self) -> tuple[str, ...]:
         """Return the adjudicator, others who decide the same item, and whether names are hidden."""
@@ -285,7 +290,9 @@ class AdjudicateScreen(BaseScreen):
                 f"{joined([one_line(name) for name in others_present])} {verb} deciding this"
             )
         parts += [one_line(opened.annotator), ADJUDICATOR]
-        return (*parts, "names hidden") if self.queue.names_hidden else tuple(parts)
+        if self.queue.names_hidden:
+            parts.append(f"names hidden ({self.mast.key_of('adjudicate.names')} shows)")
+        return tuple(parts)
 
     def _show_lasting_message(self, message: str) -> None:
         """Show a message that stays until the user moves the cursor to another row."""
@@ -376,7 +383,11 @@ class AdjudicateScreen(BaseScreen):
         """
         if item is None:
             names = joined(items.names.listed(side.annotator for side in items.sides))
-            self.evidence.show_item(None, empty=f"{names} have finished this trace.")
+            text = f"{names} have finished this trace."
+            if self.queue.names_hidden:
+                key = self.mast.key_of("adjudicate.names")
+                text += f" Each letter is an annotator; {key} shows their names."
+            self.evidence.show_item(None, empty=text)
         elif self._may_show_judge(items, item):
             self.writes.do(partial(self._show_with_judge, items, item), HeldKeys.NOTHING)
         else:
@@ -549,7 +560,7 @@ class AdjudicateScreen(BaseScreen):
         self._show_row()
         key_of = self.mast.key_of
         self.hints.say(
-            "Agreed items (=) are listed; they are in the gold without a key · "
+            "= agreed, in the gold without a key · "
             f"{key_of('adjudicate.overrule')} overrules one · "
             f"{key_of('adjudicate.agreed')} hides them"
             if agreed
@@ -731,6 +742,15 @@ class AdjudicateScreen(BaseScreen):
         )
 
     @property
+    def _order(self) -> Order:
+        """The order of the spans of the trace under the cursor.
+
+        The evidence may not show this trace yet.
+        """
+        items = self.queue.current_items
+        return no_order if items is None else items.order
+
+    @property
     def _annotator_name(self) -> str | None:
         return None if self.mast.opened is None else self.mast.opened.annotator
 
@@ -805,7 +825,7 @@ class AdjudicateScreen(BaseScreen):
         unsure = self.mast.key_of("adjudicate.unsure")
         self._decide_at_cursor(
             lambda group: (
-                group.take_all(self.evidence.index_of)
+                group.take_all(self._order)
                 or "No side says present, so there is nothing to keep: a side, "
                 f"{absent} or {unsure}"
             )
@@ -842,7 +862,7 @@ class AdjudicateScreen(BaseScreen):
         target = self.evidence.boundary()
         if target is not None:
             self._decide_at_cursor(
-                lambda group: group.take_place(target, self.evidence.index_of),
+                lambda group: group.take_place(target, self._order),
                 overrules=True,
                 only_target=self._boundary_target,
             )
@@ -1028,13 +1048,15 @@ class AdjudicateScreen(BaseScreen):
     def _decision_text(self, items: TraceItems, decisions: Sequence[Decision]) -> str:
         """Return a decision with its places: ``1.3 Step repetition: present at #3, as alice``."""
         targets = targets_taken(decisions)
-        places = [place_words(target, self.evidence.index_of, quoted=False) for target in targets]
+        places = [place_words(target, items.order, quoted=False) for target in targets]
         ellipsis = " …" if len(places) > MOST_PLACES else ""
         preposition = "in" if any(target.is_whole for target in targets[:1]) else "at"
         location = f" {preposition} {', '.join(places[:MOST_PLACES])}{ellipsis}" if places else ""
         # The places go between the verdict and the sides that said it.
         verdict, separator, sides = outcome(decisions, items.names).partition(", as ")
-        return f"{self._mode_title(decisions[0].mode)}: {verdict}{location}{separator}{sides}"
+        # Of several places only those that were taken are named.
+        text = location.strip() if location and len(decisions) > 1 else f"{verdict}{location}"
+        return f"{self._mode_title(decisions[0].mode)}: {text}{separator}{sides}"
 
     # Reasons
 
@@ -1177,7 +1199,7 @@ class AdjudicateScreen(BaseScreen):
             return
         self._show_row()
         names = [one_line(answer.judge.removeprefix(JUDGE_PREFIX), 24) for answer in answers]
-        message = "No judge has looked at this mode here"
+        message = "No judge has judged this mode here"
         if names:
             message = (
                 f"{', '.join(names)}: later decisions about this mode count as made with the judge "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from mast_tui.labels import Label, Target, VerdictValue, next_confidence, next_severity
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
-from mast_tui.ui.actions.tables import Where, moves
+from mast_tui.ui.actions.tables import ANNOTATE, EVERYWHERE, Where, moves
 from mast_tui.ui.annotate.state import LABELS, PLAIN, Entry, Marking, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.dialogs.dialog import Ask, NoteScreen
@@ -28,19 +28,7 @@ TYPING: Final = frozenset(
 )
 """The actions that stay available while a mode is typed: moving and leaving."""
 
-EDITING: Final = TYPING | {
-    "everywhere.palette",
-    *(
-        f"annotate.{name}"
-        for name in (
-            *("find_mode", "range", "quote", "whole", "word_right", "word_left"),
-            *("extend_down", "extend_up", "other_end", "go_back", "go_forward"),
-            *("search", "search_next", "search_previous", "search_regex", "filter"),
-            *("next_error", "previous_error", "fold", "compare", "copy", "pane", "drawer"),
-            *("text_down", "text_up", "raw", "wrap"),
-        )
-    ),
-}
+EDITING: Final = TYPING | {action.id for action in (*EVERYWHERE, *ANNOTATE) if action.while_editing}
 """The actions that stay available while a label or suggestion is edited."""
 
 

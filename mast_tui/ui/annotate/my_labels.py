@@ -182,7 +182,7 @@ class MyLabels(VirtualLines):
         super().rows_changed()
         self.show_row(self.cursor)
 
-    def move_to(self, row: int, *, centre: bool = False) -> None:
+    def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
         """Put the cursor on the entry at a row, or on the next entry in the same direction."""
         first_rows = self._first_rows()
         if not first_rows:
@@ -193,7 +193,7 @@ class MyLabels(VirtualLines):
             next_position = bisect_left(first_rows, row)
             if next_position < len(first_rows):
                 entry_row = first_rows[next_position]
-        super().move_to(entry_row, centre=centre)
+        super().move_to(entry_row, in_upper_third=in_upper_third)
         # Make all rows of the entry visible, if they fit.
         end_row = next((start for start in first_rows if start > entry_row), len(self._lines))
         self.show_row(min(end_row - 1, entry_row + self.lines_area.height - 1))

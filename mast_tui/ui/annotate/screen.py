@@ -154,10 +154,10 @@ class Panes:
         return True
 
     def _focus_timeline(self, timeline: Timeline) -> None:
-        """Focus the timeline, and centre its cursor, unless the screen has changed since."""
+        """Focus the timeline, and show its cursor, unless the screen has changed since."""
         if timeline.is_attached and not self.is_reading:
             self._screen.set_focus(timeline)
-            timeline.show_row(timeline.cursor, centre=True)
+            timeline.show_row(timeline.cursor, in_upper_third=True)
             self._screen.show_span()
 
     # The heights of timeline and text

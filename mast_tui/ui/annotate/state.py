@@ -226,16 +226,16 @@ class Marking:
             if selection.quote.fixed:
                 effect = "stretch it"
             else:
-                effect = f"to its first word, {key_of('annotate.range')} begins there"
+                effect = f"to its first word · {key_of('annotate.range')} begins it there"
             self._hints.prompt(
-                f"quote: {self.how_to_end} · {move_keys} {effect} · "
+                f"quote: {move_keys} {effect} · {self.how_to_end} · "
                 f"{key_of('everywhere.back')} leaves"
             )
         elif selection.whole:
             key_of = self._screen.context.key_of
             change_keys = " ".join(key_of(f"annotate.{name}") for name in LABEL_CHANGES)
             self._hints.prompt(
-                f"whole trace: {self.how_to_end} · {change_keys} its labels "
+                f"whole trace: {self.how_to_end} · {change_keys} change its labels "
                 f"· {key_of('everywhere.back')} leaves"
             )
 
@@ -248,8 +248,8 @@ class Marking:
             range_text = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
             key_of = self._screen.context.key_of
             self._hints.prompt(
-                f"range {range_text}: move its end · {self.how_to_end} · "
-                f"{key_of('annotate.other_end')} the other end · "
+                f"range {range_text}: extend it · {self.how_to_end} · "
+                f"{key_of('annotate.other_end')} other end · "
                 f"{key_of('everywhere.back')} leaves"
             )
 

@@ -196,7 +196,7 @@ class NoteScreen(TypingDialog):
         value: str = "",
         *,
         question: str = "",
-        hint: str = "Enter keeps · Esc leaves it as it was",
+        hint: str = "Enter saves · Esc changes nothing",
         check: Callable[[str], str] = str,
         offered: bool = False,
         in_editor: bool = False,

@@ -164,7 +164,7 @@ class FinderDialog(TypingDialog):
     With ``free`` it returns the typed text if that is a number or matches no choice.
     """
 
-    dialog_keys: ClassVar = (*(("↑ ↓", "move"), ("Enter", "takes it"), ("Esc", "leaves")),)
+    dialog_keys: ClassVar = (*(("↑ ↓", "move"), ("Enter", "chooses"), ("Esc", "leaves")),)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", show=False),
         Binding("down,ctrl+n", "move(1)", show=False, priority=True),

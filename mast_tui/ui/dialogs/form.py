@@ -135,7 +135,7 @@ def completed_path(value: str) -> str | None:
 
 
 class FieldColumn(VerticalScroll, can_focus=False, inherit_bindings=False):
-    """The fields of a form. It scrolls to the field with the cursor; no key scrolls it by itself."""
+    """The fields of a form; they scroll only with the cursor, by no keys of their own."""
 
 
 FIELD_KEYS: Final = "Enter continues · ↑ ↓ move · space another choice · Esc leaves"

@@ -97,6 +97,20 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                 ),
             ),
         ),
+        Where.ADJUDICATE: (
+            HelpSection(
+                "Signs",
+                (
+                    ("≠", "Open: one side says present, another absent or unsure"),
+                    ("≈", "Open: all say present, but they marked different places"),
+                    ("✓", "Decided"),
+                    ("!", "Decided, but a side has changed its answer since"),
+                    ("=", "All sides agree, so it is in the gold without a key"),
+                    ("·", "Only one side has a verdict; it is in the gold, as single"),
+                    ("○", "A trace whose labels are hidden from you"),
+                ),
+            ),
+        ),
         Where.LIBRARY: (
             HelpSection(
                 "Signs",
@@ -113,6 +127,24 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
 """The meaning of the signs on each screen."""
 
 
+def adjudication_help(keymap: Keymap) -> tuple[str, ...]:
+    """Return paragraphs on the purpose of the adjudicate screen.
+
+    Args:
+        keymap: The keys that the user has set.
+    """
+    names = key_of("adjudicate.names", keymap)
+    export = key_of("everywhere.export", keymap)
+    agreement = key_of("everywhere.agreement", keymap)
+    return (
+        "Each row is a conflict: a mode on which people who finished the same trace differ. One "
+        "key decides it and goes to the next; the title says how many are left.",
+        f"Letters are annotators, in a random order on each trace; {names} shows their names. "
+        "What they agree on goes to the gold without a decision.",
+        f"When nothing is left, {export} exports the gold and {agreement} shows agreement.",
+    )
+
+
 def sections_of(where: Where, keymap: Keymap) -> Iterator[HelpSection]:
     """Yield the help of a screen: its keys, the keys of all screens, and its signs.
 
@@ -120,6 +152,10 @@ def sections_of(where: Where, keymap: Keymap) -> Iterator[HelpSection]:
         where: The screen.
         keymap: The keys that the user has set.
     """
+    if where is Where.ADJUDICATE:
+        yield HelpSection(
+            "What you decide here", [("", paragraph) for paragraph in adjudication_help(keymap)]
+        )
     for screen in dict.fromkeys((where, Where.EVERYWHERE)):
         entries_by_title: dict[str, list[Entry]] = {}
         for action in actions_for(screen):
@@ -237,12 +273,12 @@ class HelpLines(VirtualLines):
         """Scroll; no line has a cursor because there is nothing to choose."""
         self.scroll_to(y=self.scroll_y + delta, animate=False)
 
-    def move_to(self, row: int, *, centre: bool = False) -> None:
+    def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
         """Scroll to a line.
 
         Args:
             row: The position of the line.
-            centre: Not used.
+            in_upper_third: Not used.
         """
         self.scroll_to(y=row, animate=False)
 

@@ -26,32 +26,43 @@ from mast_tui.ui.dialogs.finder import ChoiceList, FinderChoice
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.widgets.bars import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import plain_title
+from mast_tui.ui.wording import plain_lines, plain_title
 
 _EXAMPLE_INDEX: Final = 2
 """The index of the mode whose keys are shown. In MAST these keys are two different digits."""
 
+_TITLE_CHARS: Final = 34
+"""The most code points of the title of this mode."""
 
-def first_keys(taxonomy: Taxonomy, key_of: KeyOf, *, blind: bool) -> tuple[tuple[str, str], ...]:
+
+def first_keys(
+    taxonomy: Taxonomy, key_of: KeyOf, *, blind: bool, lists_traces: bool
+) -> tuple[tuple[str, str], ...]:
     """Return the keys that are enough to begin, and what each does.
 
     Args:
         taxonomy: The taxonomy of the labels.
         key_of: Returns how the key of an action is shown.
         blind: Whether no suggestions are shown, so that no key goes to one.
+        lists_traces: Whether a trace must be opened first.
     """
     example_mode = taxonomy.modes[min(_EXAMPLE_INDEX, len(taxonomy.modes) - 1)]
-    mode_keys = " ".join(taxonomy.keys_of(example_mode))
+    first, second = tuple(taxonomy.keys_of(example_mode))
+    mode_title = one_line(f"{example_mode.code} {example_mode.name}", _TITLE_CHARS)
+    moves = f"{key_of('annotate.up')} {key_of('annotate.down')}"
+    open_key = ((key_of("library.open"), "open the trace under the cursor"),)
     accept = key_of("annotate.accept")
     reject = key_of("annotate.reject")
     effect = f"go to the next suggestion: {accept} accepts it, {reject} rejects it"
     suggestion_keys = ((key_of("annotate.next_suggestion"), effect),)
     return (
-        (f"{key_of('annotate.up')} {key_of('annotate.down')}", "move over the steps of a run"),
-        (mode_keys, "label the step with a mode; the same again removes it"),
+        *(open_key if lists_traces else ()),
+        (moves, "move over the steps of the trace" if not lists_traces else "move over its steps"),
+        (f"{first} {second}", f"press {first}, then {second}: label {mode_title}"),
+        ("", "on the step under the cursor; again: remove it"),
         *(() if blind else suggestion_keys),
-        (key_of("everywhere.undo"), "take back the last change, also after a restart"),
-        (key_of("everywhere.help"), "all keys"),
+        (key_of("everywhere.undo"), "undo the last change, also after a restart"),
+        (key_of("everywhere.help"), "all keys of a screen; press it now to read them"),
     )
 
 
@@ -59,17 +70,24 @@ class WelcomeScreen(ModalScreen[bool]):
     """The first keys, shown until any key is pressed.
 
     The screen returns True if the key was pressed after the screen appeared. An earlier key closes
-    the screen too; then the screen returns False and the app handles the key.
+    the screen too; then the screen returns False. The app handles an earlier key, and the key of
+    the help.
     """
 
     CSS_PATH = DIALOGS
     dialog_keys: ClassVar = (("any key", "begins"),)
 
-    def __init__(self, taxonomy: Taxonomy, *, blind: bool) -> None:
+    def __init__(self, keys: tuple[tuple[str, str], ...], saved: str) -> None:
+        """Make the screen.
+
+        Args:
+            keys: The keys and their effects.
+            saved: Where labels are saved.
+        """
         super().__init__()
         self._mounted_at: float | None = None
-        self._taxonomy = taxonomy
-        self._blind = blind
+        self._keys = keys
+        self._saved = saved
 
     def compose(self) -> ComposeResult:
         """Yield the first keys."""
@@ -80,13 +98,9 @@ class WelcomeScreen(ModalScreen[bool]):
                 Content("Read what an agent did, and label where and how it failed."),
                 classes="question",
             )
-            key_of = context_of(self).key_of
-            for key, effect in first_keys(self._taxonomy, key_of, blind=self._blind):
+            for key, effect in self._keys:
                 yield Static(Content.assemble((f" {key:<5}", "bold"), f" {effect}"))
-            yield Static(
-                Content("Every label is saved as you make it; quitting loses nothing."),
-                classes="hint",
-            )
+            yield Static(plain_lines(self._saved), classes="hint")
 
     def on_mount(self) -> None:
         """Note the time; the screen is drawn right after this."""
@@ -97,7 +111,9 @@ class WelcomeScreen(ModalScreen[bool]):
         event.stop()
         was_seen = self._mounted_at is not None and event.time >= self._mounted_at
         self.dismiss(was_seen)
-        if not was_seen:
+        below = self.app.screen_stack[-2].active_bindings.get(event.key)
+        asks_for_help = below is not None and below.binding.id == "everywhere.help"
+        if asks_for_help or not was_seen:
             context_of(self).input_queue.put_back(event)
 
     def on_click(self) -> None:
@@ -160,6 +176,8 @@ class NameScreen(Dialog[str]):
         people: Sequence[tuple[str, str]],
         *,
         suggested: str,
+        saved: str,
+        escape: str,
         in_study: bool,
         check: Callable[[str], str],
         outside: Callable[[str], str | None],
@@ -169,6 +187,8 @@ class NameScreen(Dialog[str]):
         Args:
             people: The names to choose from, each with the person's part in the study.
             suggested: The name on the line outside a study.
+            saved: Where labels are saved.
+            escape: The effect of Escape.
             in_study: Whether the people take part in a study.
             check: Returns the name in its final form, or raises ``MastError``.
             outside: Returns why labels under a name will not count in the study; None if they do.
@@ -178,6 +198,8 @@ class NameScreen(Dialog[str]):
             FinderChoice(name, code="", name=name, detail=part) for name, part in people
         ]
         self._suggested = "" if in_study else suggested
+        self._saved = saved
+        self._escape = escape
         self._in_study = in_study
         self._check = check
         self._outside = outside
@@ -189,7 +211,7 @@ class NameScreen(Dialog[str]):
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
         """The keys and their effects."""
         enter = ("Enter", "begins")
-        escape = ("Esc", "quits")
+        escape = ("Esc", self._escape)
         if not self._choices:
             return (enter, escape)
         if not self._in_study:
@@ -208,8 +230,8 @@ class NameScreen(Dialog[str]):
         """Yield the question, a line to type on and the list of names."""
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title("Who is labelling?")
-            question = "Your labels are saved under this name. Use the same name everywhere."
-            yield Static(question, classes="question", markup=False)
+            question = f"{self._saved} They carry this name: use the same name everywhere."
+            yield Static(plain_lines(question), classes="question")
             yield TextLine(
                 self._suggested,
                 placeholder="your name",

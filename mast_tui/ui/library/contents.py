@@ -172,10 +172,10 @@ class Contents:
         self.line.display = True
         self._screen.set_focus(self.line)
         key = key_while_typing("library.contents", self._screen.mast.keys_set)
-        names_hint = f" · {key} in names" if key else ""
+        names_hint = f" · {key} filters names instead" if key else ""
         back_key = key_while_typing("everywhere.back", self._screen.mast.keys_set)
         back_hint = f" · {back_key} leaves" if back_key else ""
-        self._screen.hints.prompt(f"In contents · Enter looks{names_hint}{back_hint}")
+        self._screen.hints.prompt(f"Text in all traces · Enter finds it{names_hint}{back_hint}")
 
     def start(self) -> None:
         """Search the text of the input line, which must not be empty, in a worker.

@@ -337,9 +337,9 @@ class QueueChoice(KeyDialog[QueueName]):
             yield Static(
                 plain_lines(
                     f"{key_of('annotate.next_trace')} and {key_of('annotate.previous_trace')} in "
-                    "a trace go through the chosen ones, in their order. Disagreements, also with "
-                    "the judge, are shown of traces that you have finished; you can then no "
-                    "longer take the finish back."
+                    "a trace go through these traces in this order. Disagreements with others or "
+                    "the judge are shown only for traces that you have finished. After that you "
+                    "cannot undo the finish."
                 ),
                 classes="hint",
             )

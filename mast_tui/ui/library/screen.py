@@ -493,10 +493,10 @@ class LibraryScreen(ListScreen):
         self._filter.display = True
         self.set_focus(self._filter)
         key = key_while_typing("library.contents", self.mast.keys_set)
-        contents_hint = f" · {key} in contents" if key else ""
+        contents_hint = f" · {key} finds text instead" if key else ""
         back_key = key_while_typing("everywhere.back", self.mast.keys_set)
         back_hint = f" · {back_key} shows all" if back_key else ""
-        self.hints.prompt(f"In names · Enter keeps{contents_hint}{back_hint}")
+        self.hints.prompt(f"Filter by name, task or model · Enter keeps{contents_hint}{back_hint}")
 
     def action_contents(self) -> None:
         """Switch between the filter of names and the search of contents; at first open the search.

@@ -66,8 +66,7 @@ COMPARING: Final = "Comparing the judge with people …"
 NO_PAGE: Final = {
     "modes": "This taxonomy has no modes.",
     "categories": "This taxonomy has no categories.",
-    "pairs": "Two people have finished the same traces: the page of modes has their figures. "
-    "This page needs three people or more.",
+    "pairs": "This page needs three people or more. The page of modes has the figures of two.",
 }
 
 
@@ -326,7 +325,7 @@ class AgreementScreen(ReportScreen):
         if problem:
             return Page(text=problem)
         hidden_text = counted(judge.hidden, "unlabelled trace")
-        note_text = f"{hidden_text} left out: the judges' answers are hidden from you."
+        note_text = f"{hidden_text} excluded: the judges' answers are hidden from you."
         notes = (Note(note_text, reason="hidden"),) if judge.hidden else ()
         keys = (f"{key_of('agreement.against')} against", f"{key_of('agreement.next_judge')} judge")
         about = "" if judge.report is None else seen_text(judge.report, key_of)
@@ -450,7 +449,7 @@ class AgreementScreen(ReportScreen):
         row = self.row
         modes = () if row is None or row.sources is None else row.sources.modes
         if len(modes) != 1:
-            self.hints.say("Choose a mode: totals have no disagreements of their own")
+            self.hints.say("Choose a mode: totals have no list of disagreements")
             return
         self.mast.go(ShowDisagreements(modes[0]))
 
@@ -720,18 +719,18 @@ def seen_text(report: JudgeReport, key_of: KeyOf) -> str:
     """
     key = key_of("agreement.seen")
     if report.judge_seen_counted:
-        return f"Verdicts made with suggestions on screen count here; {key} leaves them out."
+        return f"Includes verdicts given with suggestions on screen; {key} excludes them."
     seen_count = report.table("judge_left_out").count("judge_seen")
     if not seen_count:
         return ""
     against = one_line(against_words(report))
     if not report.table("judge_pooled").count("n"):
         return (
-            f"All verdicts of {against} here were made with suggestions on screen; "
+            f"All verdicts of {against} here were given with suggestions on screen; "
             f"{key} includes them."
         )
     verdicts = counted(seen_count, "verdict")
-    return f"Left out: {verdicts} made with suggestions on screen; {key} includes them."
+    return f"Excluded: {verdicts} given with suggestions on screen; {key} includes them."
 
 
 def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
@@ -747,8 +746,8 @@ def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
         return one_line(judge.problem)
     if not judge.judges:
         return (
-            f"No judge has looked at a trace here.\n\n{key_of('library.judge')} in the library "
-            "runs one on the traces that are listed; mast-tui judge runs it without the app."
+            f"No judge has labelled a trace here.\n\n{key_of('library.judge')} in the library "
+            "runs one on the listed traces; mast-tui judge runs one without the app."
         )
     report = judge.report
     if report is None:
@@ -763,8 +762,8 @@ def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
         "",
         seen_text(report, key_of)
         if has_seen and not report.judge_seen_counted
-        else "This needs traces that it has judged and that you have finished or adjudicated, "
-        f"with a verdict of {reference}.",
+        else "This needs a trace with verdicts of the judge and of "
+        f"{reference} that you have finished or adjudicated.",
         "",
         f"{key_of('agreement.against')} compares it with another reference · "
         f"{key_of('agreement.next_judge')} chooses another judge",

@@ -415,12 +415,12 @@ class ReportLines(VirtualLines):
 
     # The cursor
 
-    def move_to(self, row: int, *, centre: bool = False) -> None:
+    def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
         """Move the cursor to the nearest row at or after this line, or before it when moving up.
 
         Args:
             row: The number of the line.
-            centre: Whether to scroll it to the middle.
+            in_upper_third: True to put it a third below the top, if it is not visible.
         """
         if not self._lines:
             return
@@ -431,19 +431,19 @@ class ReportLines(VirtualLines):
         candidates = (number for direction in directions for number in direction)
         stop = next((number for number in candidates if self._lines[number].is_stop), None)
         if stop is not None:
-            super().move_to(stop, centre=centre)
+            super().move_to(stop, in_upper_third=in_upper_third)
 
-    def show_row(self, row: int, *, centre: bool = False) -> None:
+    def show_row(self, row: int, *, in_upper_third: bool = False) -> None:
         """Scroll to a row; for the first one, scroll to the top of the page.
 
         Args:
             row: The number of the line.
-            centre: Whether to scroll it to the middle.
+            in_upper_third: True to put it a third below the top, if it is not visible.
         """
         if not any(line.is_stop for line in self._lines[:row]):
             self.scroll_to(y=0, animate=False, force=True)
             return
-        super().show_row(row, centre=centre)
+        super().show_row(row, in_upper_third=in_upper_third)
 
     def toggle_fold(self) -> bool:
         """Fold or unfold the part under the cursor; return False if there is none."""

@@ -313,7 +313,7 @@ class ReportScreen(TablesScreen):
         change_count = max(added_count, removed_count)
         if change_count:
             key = self.mast.key_of(f"{self.where}.anew")
-            self.hints.say(f"{change_count:,} new since, finished or decided · {key} counts again")
+            self.hints.say(f"{change_count:,} finished or decided since · {key} counts again")
 
     def action_anew(self) -> None:
         """Compute the whole report again."""
@@ -406,8 +406,8 @@ class ReportScreen(TablesScreen):
         omitted_count = len(hidden) - len(started_ids)
         if omitted_count:
             self.notify(
-                f"{counted(omitted_count, 'trace')} left out: "
-                "you have begun to label; finish first",
+                f"{counted(omitted_count, 'trace')} excluded: you have begun to label "
+                f"{'it' if omitted_count == 1 else 'them'}; finish first",
                 markup=False,
             )
 
@@ -718,4 +718,4 @@ def hidden_traces_text(count: int, key: str) -> str:
     """
     traces = counted(count, "trace")
     pronoun = "it" if count == 1 else "them"
-    return f"{traces} left out until you finish {pronoun} · {key} includes {pronoun} (recorded)"
+    return f"{traces} excluded until you finish {pronoun} · {key} includes {pronoun} (recorded)"

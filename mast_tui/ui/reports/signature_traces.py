@@ -45,11 +45,11 @@ class ShapeText(NamedTuple):
 
 
 _SHAPE_TEXTS: Final[Mapping[str, ShapeText]] = {
-    "isolated": ShapeText("·", "Isolated: it fails by one or two modes."),
+    "isolated": ShapeText("·", "Isolated: one or two modes."),
     "between": ShapeText("+", "Between isolated and cascading: three modes."),
     "cascading": ShapeText("»", "Cascading: four modes or more."),
-    "open": ShapeText("?", "Open: modes that are not judged, or unsure, could change its shape."),
-    "none": ShapeText("", "No mode shows in it."),
+    "open": ShapeText("?", "Open: open or unsure verdicts could change the classification."),
+    "none": ShapeText("", "No mode."),
 }
 
 OUTCOME_NAMES: Final = {UNKNOWN: "", FAILED: "failed", SUCCEEDED: "succeeded"}
@@ -351,13 +351,15 @@ def _detail_lines(trace: FailingTrace) -> list[str]:
         _SHAPE_TEXTS[trace.shape].description,
     ]
     if trace.modes:
-        lines.append(f"Modes by onset: {chain_text(trace)}")
-        lines.append("A → B: B begins next after A. A+B: both begin at the same span.")
+        lines.append(f"Modes in order: {chain_text(trace)}")
+        lines.append(
+            "A → B: B is the next mode that first occurs after A. A+B: both at the same span."
+        )
     if trace.first is not None and trace.spans > 0:
         share = min(trace.first / trace.spans, 1.0)
         lines.append(
             f"The first failure is at span {position_text(trace)}, {share:.0%} of the run."
         )
     elif trace.modes:
-        lines.append("The failing span is unknown: its labels name no span of this trace.")
+        lines.append("The failing span is unknown: no label is on a known span of this trace.")
     return lines

@@ -317,8 +317,8 @@ class SignaturesScreen(ReportScreen):
                 return Page()
             key = self.mast.key_of("signatures.by")
             return Page(
-                text="An experiment has two arms or more; by "
-                f"{signatures.choice.grouping} there are fewer. {key} groups by something else."
+                text="An experiment needs two arms or more; by "
+                f"{signatures.choice.grouping} there are fewer. {key} groups by another field."
             )
         experiment, figures = signatures.experiment
         if self._planning is not None:
@@ -368,8 +368,8 @@ class SignaturesScreen(ReportScreen):
             known_outcomes = sum(table.count("traces", side) for side in OUTCOMES)
             outcomes = counted(table.count("traces"), "outcome")
             return (
-                f"{known_outcomes} of {outcomes} known · failed and "
-                f"successful ones compared from {LEAST_OUTCOMES} on"
+                f"{known_outcomes} of {outcomes} known · a comparison of failed and successful "
+                f"traces needs {LEAST_OUTCOMES}"
             )
         facts = [
             f"{value} {name}" + (f" ({detail})" if detail else "")
@@ -458,7 +458,7 @@ class SignaturesScreen(ReportScreen):
             return
         if len(groups) < 2 and self.group in groups:
             key = self.mast.key_of("signatures.by")
-            message = f"There is one group only; {key} groups by something else"
+            message = f"There is one group only; {key} groups by another field"
             if len(self._figures_by_group) > 2:
                 key = self.mast.key_of("signatures.choose_group")
                 message = (
@@ -520,7 +520,9 @@ class SignaturesScreen(ReportScreen):
         choices = [
             FinderChoice("", "", "as recorded", "the outcome that the traces carry"),
             *(
-                FinderChoice(value, "", f"below {value}", "has failed, any other score not")
+                FinderChoice(
+                    value, "", f"below {value}", "counts as failed, any other score does not"
+                )
                 for value in ("0.25", "0.5", "0.75", "1")
             ),
         ]
@@ -538,7 +540,7 @@ class SignaturesScreen(ReportScreen):
         except ValueError:
             score = nan  # not finite, so the error below is shown
         if score is not None and not isfinite(score):
-            problem = f"{one_line(value, 20)} is no score: give a number"
+            problem = f"{one_line(value, 20)} is not a score: enter a number"
             self.hints.say(problem, error=True)
             return
         self._start_choice(replace(self.choice, failed_below=score))
@@ -561,7 +563,7 @@ class SignaturesScreen(ReportScreen):
         """Ask whether to include hidden traces as their adjudicator."""
         hidden_ids = self.signatures.hidden if self.signatures is not None else ()
         if not hidden_ids:
-            self.hints.say("No trace is left out")
+            self.hints.say("No trace is excluded")
         elif self.choice.of_judge:
             self.hints.say("The judge's labels on them are hidden from you for now")
         else:
@@ -738,7 +740,7 @@ def hidden_outcomes_text(count: int) -> str:
 def _left_out_text(signatures: Signatures, key: str) -> str:
     """Return how many traces are left out, and the key that includes them if that is possible."""
     if signatures.choice.of_judge:
-        return f"{counted(len(signatures.hidden), 'trace')} left out, hidden from you for now"
+        return f"{counted(len(signatures.hidden), 'trace')} excluded, hidden from you for now"
     return hidden_traces_text(len(signatures.hidden), key)
 
 

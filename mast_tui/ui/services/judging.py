@@ -35,13 +35,13 @@ from mast_tui.judges.runner import Progress, run_judge
 from mast_tui.judges.twins import TwinsJudge, comparable
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.context import HearsJudge, JudgeProgress
+from mast_tui.ui.context import HearsJudge, JudgeProgress, context_of
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow, NoteScreen
 from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name, run_model
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.services.workspace import WorkspaceService
-from mast_tui.ui.widgets.bars import HintBar
+from mast_tui.ui.widgets.bars import MAX_ROWS, HintBar
 from mast_tui.ui.wording import counted, plain_lines, plain_title
 from mast_tui.workspace import WorkspaceError
 from mast_tui.writes import HeldKeys
@@ -119,12 +119,16 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
     def compose(self) -> ComposeResult:
         """Yield the judges, and a line for the estimate."""
         count = len(self._traces)
+        traces_text = "this trace" if count == 1 else f"{count:,} traces"
         with Vertical(classes="dialog") as box:
-            box.border_title = plain_title("Which judge?")
-            yield Static(
-                plain_lines("For this trace." if count == 1 else f"For {count:,} traces."),
-                classes="question",
-            )
+            if len(self._title_by_key) == 1:
+                box.border_title = plain_title(f"Run the rules judge on {traces_text}?")
+            else:
+                box.border_title = plain_title(f"Which judge for {traces_text}?")
+            if count > 1:
+                key = context_of(self).key_of("annotate.judge")
+                question = f"To judge only one trace, open it and press {key} there."
+                yield Static(plain_lines(question), classes="question")
             for key, title in self._title_by_key.items():
                 default_mark = "  ↵" if key == self.default else ""
                 yield KeyRow(key, f" {title}{default_mark}")
@@ -228,10 +232,6 @@ RULES: Final = "The rules judge"
 TWINS: Final = "The twins judge"
 
 
-RESERVED_CELLS: Final = 12
-"""The cells of the last line that a message cannot use."""
-
-
 @dataclass(slots=True)
 class RunningJudge:
     """The judge at work.
@@ -285,7 +285,7 @@ class JudgeRuns:
     async def _choose_judge(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
         """Ask which judge to run, and start it; the choice is stored for the next time.
 
-        If only the rules are possible, start them without a question.
+        If only the rules are possible, start them on a single trace without a question.
         """
         setup = None
         try:
@@ -300,7 +300,7 @@ class JudgeRuns:
         twin_runs = self._comparable_runs(traces)
         help_key = self._app.key_of("everywhere.help")
         hint = "" if setup is not None else f"{help_key} explains how to use a model"
-        if setup is None and not twin_runs:
+        if setup is None and not twin_runs and len(traces) == 1:
             self._start_rules(traces, opened, hint)
             return
         setting = f"judge.chosen:{opened.annotator}"
@@ -495,7 +495,7 @@ class JudgeRuns:
             if isinstance(screen, HearsJudge):
                 screen.judged(message)
                 is_shown = is_shown or screen is self._app.screen
-        is_cut = len(message.text) > self._app.size.width - RESERVED_CELLS
+        is_cut = len(message.text) > MAX_ROWS * (self._app.size.width - 2)
         if message.done and message.problem and (is_cut or not is_shown):
             self._app.show_error(message.text)  # the whole text, in several lines
 

@@ -6,13 +6,12 @@ Nothing here is imported before the first frame is on screen: the workspace impo
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from platformdirs import user_data_path
-from textual.screen import Screen
 
 from mast_tui.labels import AnnotatorKind, checked_person
 from mast_tui.session import (
@@ -35,13 +34,15 @@ from mast_tui.study import Study, assigned
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.model import Trace
-from mast_tui.ui.dialogs.opening import NameScreen, WelcomeScreen
+from mast_tui.ui.dialogs.opening import NameScreen, WelcomeScreen, first_keys
 from mast_tui.ui.options import AppOptions
+from mast_tui.ui.wording import joined
 from mast_tui.workspace import Workspace, why_not_trusted
 from mast_tui.workspace.paths import default_workspace_path, samples_workspace_path, suggested_name
 
 if TYPE_CHECKING:
     from mast_tui.redaction.masked_trace import Masks
+    from mast_tui.ui.context import MastApp
 
 
 @dataclass(slots=True)
@@ -182,6 +183,8 @@ class Opening:
         """
         self._options = options
         self._configured = configured
+        self._sample_annotators: tuple[str, ...] = ()
+        """The people in a workspace of the samples before the first user."""
         self.default = self.find_default()
         """The default workspace in this folder or above; None if the options name one."""
 
@@ -218,14 +221,20 @@ class Opening:
         self.study = self.workspace.study(taxonomy)
         self.masks = trace_masks(self.study)
         self.annotator = working_person(self.workspace, options.annotator, study=self.study)
+        if options.samples and self.annotator is None:
+            self._sample_annotators = people_in(self.workspace)
 
     @property
     def lacks_masks(self) -> bool:
         """True if the study masks texts, but its masks could not be made."""
         return self.study is not None and self.study.redact and self.masks is None
 
-    def name_question(self) -> NameScreen:
-        """Return the dialog that asks who labels, with the people of the study or the workspace."""
+    def name_question(self, present_name: str | None = None) -> NameScreen:
+        """Return the dialog that asks who labels, with the people of the study or the workspace.
+
+        Args:
+            present_name: The annotator who works here now; None at the start.
+        """
         study = self.study
         if study is None:
             people = [(name, "") for name in people_in(self.workspace)]
@@ -235,7 +244,9 @@ class Opening:
             people = [(name, role_by_name[name]) for name in study.participants]
         return NameScreen(
             people,
-            suggested=suggested_name(self._configured),
+            suggested=present_name or suggested_name(self._configured),
+            saved=self.saved_text(),
+            escape="quits" if present_name is None else "leaves",
             in_study=study is not None,
             check=lambda name: checked_new_name(self.workspace, name),
             outside=lambda name: outside_study_text(name, study),
@@ -282,14 +293,21 @@ class Opening:
         opened.masks = self.masks
         return opened
 
-    @staticmethod
-    def welcome(
-        ask: Callable[[Screen[bool], Callable[[bool | None], None]], None], opened: OpenWorkspace
-    ) -> None:
-        """Show the welcome screen unless the user has closed it before.
+    def saved_text(self) -> str:
+        """Return where labels are saved, and for the samples whose labels are there already."""
+        path = self.workspace.path
+        location = "on the server of this workspace" if path is None else f"in {_short(path)}"
+        text = f"Your labels are saved at once {location}."
+        if not self._options.samples:
+            return text
+        names = f" {joined(self._sample_annotators)}" if self._sample_annotators else ""
+        return f"These are sample traces, with labels of sample annotators{names}. {text}"
+
+    def welcome(self, app: MastApp, opened: OpenWorkspace) -> None:
+        """Show the first keys and where labels are saved, unless the user has closed that before.
 
         Args:
-            ask: Shows a dialog.
+            app: The app.
             opened: The open workspace.
         """
         if _welcome_file().exists():
@@ -299,12 +317,27 @@ class Opening:
             if seen:
                 remember_welcome()
 
-        ask(WelcomeScreen(opened.taxonomy, blind=opened.blind), closed)
+        keys = first_keys(
+            opened.taxonomy,
+            app.key_of,
+            blind=opened.blind,
+            lists_traces=app.open_trace_id is None,
+        )
+        app.ask(WelcomeScreen(keys, self.saved_text()), closed)
 
 
 def people_in(workspace: Workspace) -> tuple[str, ...]:
     """Return the names of the people who have worked in this workspace."""
     return tuple(info.name for info in workspace.annotators() if info.kind is AnnotatorKind.HUMAN)
+
+
+def _short(path: Path) -> str:
+    """Return a path as people write it: from the working folder or the home folder on."""
+    path = path.absolute()
+    for folder, prefix in ((Path.cwd(), ""), (Path.home(), "~/")):
+        if path.is_relative_to(folder):
+            return f"{prefix}{path.relative_to(folder)}"
+    return str(path)
 
 
 def _welcome_file() -> Path:

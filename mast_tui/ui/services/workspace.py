@@ -184,7 +184,8 @@ class WorkspaceService:
         self._configuration = configuration
         self._writes = writes
         writes.when_file_gone = self._offer_rescue
-        self._workspace: Workspace | None = None
+        self._opening: Opening | None = None
+        """The steps by which the workspace was opened; None before."""
         self._watcher: WorkspaceWatcher | None = None
         self._steps_when_ready: list[Callable[[OpenWorkspace], object]] = []
         """The functions to call once the workspace is open."""
@@ -290,7 +291,7 @@ class WorkspaceService:
             else:
                 self._writes.do(partial(self._work_as, opening, name))
 
-        self._workspace = opening.workspace
+        self._opening = opening
         if opening.annotator is None:
             self._app.ask(opening.name_question(), begin_as)
         else:
@@ -324,7 +325,49 @@ class WorkspaceService:
         self._watcher = WorkspaceWatcher(opened.workspace, self, self._app)
         if self._configuration.problem is not None:
             self._app.show_error(self._configuration.problem)
-        opening.welcome(self._app.ask, opened)
+        opening.welcome(self._app, opened)
+
+    def ask_for_another_annotator(self) -> None:
+        """Ask for a name, and work in the workspace under it."""
+        self.when_ready(lambda opened: self._writes.do(partial(self._ask_for_another, opened)))
+
+    async def _ask_for_another(self, opened: OpenWorkspace) -> None:
+        """Ask for the name of another annotator, unless a server decides about the name.
+
+        The present annotator's unsent changes must be sent first.
+        """
+        opening = self._opening
+        assert opening is not None
+        if opened.workspace.member is not None:
+            self._app.show_error(
+                f"The server knows you as {one_line(opened.annotator)}: log in under another name"
+            )
+            return
+        if opened.workspace.waiting:
+            self._app.show_error("First the changes that wait for the server must be sent")
+            return
+        opening.study = await self.carry_out(opened.study)
+
+        def begin_as(name: str | None) -> None:
+            if name is not None and name != opened.annotator:
+                self._writes.do(partial(self._continue_as, opening, name))
+
+        self._app.ask(opening.name_question(opened.annotator), begin_as)
+
+    async def _continue_as(self, opening: Opening, name: str) -> None:
+        """Register another annotator, and show everything as this person may see it.
+
+        Args:
+            opening: The steps by which the workspace was opened.
+            name: The name of the annotator.
+        """
+        opened = await self.carry_out(partial(opening.attach, self._app.taxonomy, name))
+        if opened is None:
+            return
+        self.opened = opened
+        self._app.traces.mask(opened.masks)
+        await self._app.annotator_changed()
+        self._app.say(f"You label as {one_line(name)} now")
 
     # Requests of screens
 
@@ -337,7 +380,7 @@ class WorkspaceService:
 
     def waiting_words(self) -> str:
         """Return the text in place of the annotator while no workspace is open."""
-        return "workspace not open yet" if self.refused is None else "reading only · no workspace"
+        return "opening the workspace …" if self.refused is None else "reading only · no workspace"
 
     def unsent_words(self) -> tuple[str, ...]:
         """Return the number of changes that wait for the server as one text; no text if none do."""
@@ -445,5 +488,5 @@ class WorkspaceService:
 
     def close(self) -> None:
         """Close the workspace and leave its file complete."""
-        if self._workspace is not None:
-            self._workspace.close()
+        if self._opening is not None:
+            self._opening.workspace.close()

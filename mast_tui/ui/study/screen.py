@@ -309,11 +309,8 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
     elif view.conflicts is None:
         lines += ["", "Only people who label nothing in the study see what is left to decide."]
     elif view.conflicts:
-        pronoun = "it" if view.conflicts == 1 else "them"
-        lines += [
-            "",
-            f"{counted(view.conflicts, 'conflict')} left to decide: {adjudicate_key} opens {pronoun}.",
-        ]
+        conflicts = counted(view.conflicts, "conflict")
+        lines += ["", f"{conflicts} left to decide: {adjudicate_key} opens them."]
     else:
         lines += ["", "No conflict is left to decide."]
     return "\n".join(lines)
@@ -416,7 +413,7 @@ def no_study_text(key: str) -> str:
         "A study fixes who labels which traces, in which order and under which conditions, and "
         "stores this with the labels. Each annotator then has a queue of their own, "
         "and readers can see how the gold was made.\n\n"
-        f"{key} opens a form for the traces in the library. Enter the names of the annotators; "
+        f"{key} opens a form for the traces in the library. Type the names of the annotators; "
         "the other fields can stay as they are. Before anything is saved, the form shows how many "
         f"traces each annotator gets. Until someone finishes a trace, {key} can change everything."
     )

@@ -114,7 +114,7 @@ FIELDS: Final = (
     Field(
         "names",
         "names",
-        "In adjudication, hidden names are letters (A, B) until a key shows the names.",
+        "In adjudication, hidden names are letters until a key shows them.",
         ("hidden", "shown"),
     ),
     Field(

@@ -675,7 +675,7 @@ class SpanView(VirtualLines):
         """Scroll by ``delta`` rows; a text has no row cursor."""
         self._scroll_to_offset(self._layout.step(self._top, delta))
 
-    def move_to(self, row: int, *, centre: bool = False) -> None:
+    def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
         """Scroll to a row; for the last row or a later row, scroll to the end of the text."""
         if row >= self.row_count - 1:
             self._scroll_to_offset(len(self._displayed.displayed))

@@ -755,7 +755,7 @@ class Timeline(TimelineLines):
 
     def on_resize(self, event: events.Resize) -> None:
         """Keep the row of the cursor visible."""
-        self.show_row(self.cursor, centre=True)
+        self.show_row(self.cursor, in_upper_third=True)
 
     @property
     def index(self) -> int:
@@ -972,10 +972,10 @@ class Timeline(TimelineLines):
         if self.cursor == self.row_count - 1 and not self.is_filtered:
             self._followed_since = self._inputs_delivered()
 
-    def move_to(self, row: int, *, centre: bool = False) -> None:
+    def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
         """Put the cursor on a row, or on the last row if there are fewer, and make it visible."""
         self._followed_since = None
-        super().move_to(row, centre=centre)
+        super().move_to(row, in_upper_third=in_upper_third)
 
     def _follow_end(self, trace: Trace) -> None:
         """Move the cursor to the new last span if it follows the end.
@@ -1034,7 +1034,7 @@ class Timeline(TimelineLines):
         if hiding_fold is not None and index != self.rows.index_at(self.rows.row_of(index)):
             self.rows.unfold(hiding_fold)
             self.rows_changed()
-        self.move_to(self.rows.row_of(index), centre=True)
+        self.move_to(self.rows.row_of(index), in_upper_third=True)
 
     def toggle_fold(self) -> Fold | None:
         """Fold the steps at the cursor, or unfold them.

@@ -195,12 +195,12 @@ class TaxonomyPanel(VirtualLines):
                 self.move_to(row)
                 return
 
-    def move_to(self, row: int, *, centre: bool = False) -> None:
+    def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
         """Put the cursor on a row, or on the next row in the same direction that can have it.
 
         Args:
             row: The row to begin with.
-            centre: True to scroll the row away from the edges, if it is not visible.
+            in_upper_third: True to put the row a third below the top, if it is not visible.
         """
         if not self._rows:
             return
@@ -211,7 +211,7 @@ class TaxonomyPanel(VirtualLines):
         if not 0 <= row < len(self._rows):
             self.show_row(0)  # above the first mode there are only categories
             return
-        super().move_to(row, centre=centre)
+        super().move_to(row, in_upper_third=in_upper_third)
 
     def _can_have_cursor(self, item: Category | Mode) -> bool:
         return isinstance(item, Mode) or item.id in self._folded_ids

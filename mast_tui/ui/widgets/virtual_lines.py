@@ -210,12 +210,12 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
         if 0 <= line < area.height:
             self.refresh(Region(0, line, cells or area.width, 1))
 
-    def move_to(self, row: int, *, centre: bool = False) -> None:
+    def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
         """Put the cursor on a row and make it visible.
 
         Args:
             row: The row; it is limited to the rows that exist.
-            centre: True to scroll the row away from the edges, if it is not visible.
+            in_upper_third: True to put the row a third below the top, if it is not visible.
         """
         if self.row_count == 0:
             return
@@ -225,11 +225,11 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
         if row != previous_row:
             self.redraw_row(previous_row)
             self.redraw_row(row)
-        self.show_row(row, centre=centre)
+        self.show_row(row, in_upper_third=in_upper_third)
         if row != previous_row:
             self.post_message(self.Moved(self, row))
 
-    def show_row(self, row: int, *, centre: bool = False) -> None:
+    def show_row(self, row: int, *, in_upper_third: bool = False) -> None:
         """Scroll so that a row is visible, with one row of context.
 
         If it has to scroll, a third of the height beyond the row becomes visible too. The next
@@ -237,7 +237,7 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
 
         Args:
             row: The row.
-            centre: True to put the row a third below the top, if it is not visible.
+            in_upper_third: True to put the row a third below the top, if it is not visible.
         """
         height = self.lines_area.height
         if height <= 0:
@@ -250,7 +250,7 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
             rows_ahead = height // AHEAD
         is_above = row < top + context
         is_below = row >= top + height - context
-        if centre and (is_above or is_below):
+        if in_upper_third and (is_above or is_below):
             new_top = row - height // AHEAD
         elif is_above:
             new_top = row - rows_ahead

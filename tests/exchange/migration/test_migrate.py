@@ -37,7 +37,6 @@ from mast_tui.workspace.events.types import (
     StudySet,
 )
 from mast_tui.workspace.merging import merge
-from mast_tui.workspace.records import MergeRefused
 from tests.exchange.migration.codebooks import (
     DROPPED,
     FIRST,
@@ -499,33 +498,3 @@ def test_every_label_is_carried_or_listed(events: list[NewEvent], told: Targets)
             for target in map_of(told).targets[one.mode]
         }
         assert new <= sources
-
-
-def _state_or_refusal(into: Workspace, other: Workspace) -> dict[str, Any] | None:
-    with suppress(MergeRefused):
-        merge(into, other)
-        return tables(into)
-    return None
-
-
-@settings(deadline=None, max_examples=4)
-@given(STEPS, STEPS, STEPS, TOLD)
-def test_one_migrated_machine_merges_to_the_same_or_is_refused(
-    steps: list[Step], here_later: list[Step], there_later: list[Step], told: Targets
-) -> None:
-    here, there = Class(2), Class(2)
-    with closing(there.workspace):
-        pass
-    there.workspace = Workspace.open(":memory:")
-    again = Workspace.open(":memory:")
-    with closing(here.workspace), closing(there.workspace), closing(again):
-        work(here, steps)
-        merge(there.workspace, here.workspace)
-        work(here, here_later)
-        migrate(here.workspace, map_of(told), None)
-        work(there, there_later)
-        merge(again, there.workspace)
-        one = _state_or_refusal(there.workspace, here.workspace)
-        other = _state_or_refusal(here.workspace, again)
-        if one is not None and other is not None:
-            assert one == other

@@ -21,7 +21,7 @@ from mast_tui.figures.agreement.counting import (
     table_values,
 )
 from mast_tui.figures.bootstrap import resamples
-from mast_tui.figures.record import COEFFICIENTS
+from mast_tui.figures.record import COEFFICIENTS, STATISTICS
 from tests.figures.agreement.reference import (
     cohen_kappa,
     cohen_kappa_pairs,
@@ -97,10 +97,10 @@ def of_two_traces(cells: VerdictArray) -> dict[str, Coefficient]:
     kappas = [one_by_one(cells[p].reshape(2, -1))["cohen_kappa"] for p, _ in shared_by]
     most = max(n for _, n in shared_by)
     figures["cohen_kappa"] = alone if most == 1 else mean_of_defined(kappas)[0]
-    if shared == 1:
-        figures["krippendorff_alpha"] = figures["gwet_ac1"] = alone
-    if by_all == 1:
-        figures["fleiss_kappa"] = alone
+    figures["fleiss_kappa"] = alone if by_all == 1 else figures["fleiss_kappa"]
+    for name in figures.keys() - {"cohen_kappa", "fleiss_kappa"}:
+        if shared == 1 and STATISTICS[name].over_chance:
+            figures[name] = alone
     return figures
 
 

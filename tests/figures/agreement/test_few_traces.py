@@ -226,7 +226,7 @@ def test_mean_over_modes_needs_more_traces() -> None:
     kappa = macro["cohen_kappa"]
     assert (kappa["ci_withheld"], kappa["ci_needs"]) == ("few_traces", 50)
     assert macro["raw_agreement"]["ci"] is not None
-    with pytest.raises(ValueError, match="none withheld"):
+    with pytest.raises(ValueError, match="withheld needs"):
         Coefficient(0.5, ci=(0.1, 0.9), withheld=("few_traces", 3))
 
 

@@ -166,7 +166,7 @@ def test_judge_has_verdicts_only_on_modes_that_it_looks_at() -> None:
     signatures = read(office, JUDGE)
     report = document_of(signatures, rounds=0)
     assert report["traces"]["unfinished"] == 1
-    assert "1 trace that the annotator has begun and not finished" in report["cannot_say"][0]
+    assert "1 trace that the annotator has begun but not finished" in report["cannot_say"][0]
     # A name within a sentence would not be replaced by a pseudonym.
     nothing = document_of(read(office, JUDGE, traces=frozenset({"t2"})), rounds=0)
     assert not [sentence for sentence in nothing["cannot_say"] if JUDGE in sentence]
@@ -206,8 +206,8 @@ def test_traces_are_grouped_by_one_field_with_the_unknown_last() -> None:
     for by, problem in (
         ("weather", "weather"),
         ("model,model", "twice"),
-        ("model,all", "alone"),
-        ("model,", "no field"),
+        ("model,all", "combined"),
+        ("model,", "cannot be grouped"),
     ):
         with pytest.raises(WorkspaceError, match=problem):
             read(office, by=by)

@@ -70,5 +70,5 @@ def test_no_cases_have_no_share_interval_or_test() -> None:
     assert (nothing.value, nothing.interval, nothing.undefined) == (None, None, "no_traces")
     assert newcombe(1, 2, 0, 0) is None
     assert fisher_exact(0, 0, 1, 2, LogFactorials(2)) is None
-    with pytest.raises(ValueError, match="no share"):
+    with pytest.raises(ValueError, match="not a share"):
         wilson(3, 2)

@@ -82,9 +82,9 @@ def test_dates_are_apart_by_their_days() -> None:
     assert loop["slope_pp"] == pytest.approx(slope)
     text = " ".join(text_of(given))
     assert "in 151 days" in text
-    assert "Dates count by the days between them." in text
+    assert "Dates are scaled in days." in text
     by_version = text_of(input_of(*over_versions(1, 3, 6), by="version"))
-    assert "Versions count as steps of equal size" in " ".join(by_version)
+    assert "Versions count as equal steps" in " ".join(by_version)
 
 
 def test_other_groups_and_single_versions_have_no_trend() -> None:

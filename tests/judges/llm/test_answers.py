@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -316,33 +314,6 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=5),
     max_leaves=20,
 )
-
-
-@given(
-    values
-    | st.lists(values, max_size=4).map(lambda modes: {"modes": modes})
-    | st.dictionaries(st.sampled_from(list(finding())), values).map(
-        lambda one: {"modes": [entry("1.3", "present", one)]}
-    ),
-    st.sampled_from([WHOLE, PART]),
-    st.sampled_from(["{}", "```\n{}\n```", "so: {}", "{}}}", "{{{}", "<think>{}"]),
-)
-def test_any_json_is_an_answer_or_malformed(value: object, window: Window, around: str) -> None:
-    try:
-        answer = read(around.format(json.dumps(value)), window)
-    except Malformed:
-        return
-    assert answer.verdicts.keys() <= set(window.modes)
-    claimed = {found.mode for found in answer.findings}
-    assert claimed == {mode for mode, verdict in answer.verdicts.items() if verdict is PRESENT}
-    for found in answer.findings:
-        assert math.isfinite(found.confidence)
-        assert 0 <= found.confidence <= 1
-        assert (found.first is None) == (found.last is None)
-        first, last = place_of(found)
-        if first is not None and last is not None:
-            assert 0 <= first <= last < 20
-    "\n".join(answer.remarks).encode("utf-8")
 
 
 # The schema

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -62,18 +60,6 @@ async def test_a_reply_has_its_text_and_tokens_and_a_request_its_messages_and_sc
     form = body["response_format"]
     assert form["type"] == "json_schema"
     assert (form["json_schema"]["schema"], form["json_schema"]["strict"]) == (SCHEMA, True)
-
-
-async def test_the_boundary_depends_on_run_and_trace_so_that_servers_can_cache_the_prefix() -> None:
-    one, other = a_request(), replace(a_request(), about="another trace")
-    sent = []
-    for _ in range(2):
-        async with asking() as chat:
-            for request in (one, one, other):
-                await chat.client.ask(request, ANSWER_TOKENS)
-            sent += [json.dumps(seen.body["messages"]) for seen in chat.chats]
-    assert sent[0] == sent[1]
-    assert len(set(sent)) == 4
 
 
 @pytest.mark.parametrize(
@@ -263,28 +249,6 @@ async def test_a_busy_server_gets_fewer_requests_and_later_more() -> None:
 
 
 # Allowances
-
-LONGEST = answer("ok", tokens_in=500, tokens_out=ANSWER_TOKENS)
-USAGE = {"prompt_tokens": 500, "completion_tokens": 10, "total_tokens": 500 + ANSWER_TOKENS}
-CHOICE = {"message": {"content": "ok"}, "finish_reason": "stop"}
-THOUGHT_APART = document({"choices": [CHOICE], "usage": USAGE})
-"""An answer whose thinking counts in the total alone."""
-
-
-@pytest.mark.parametrize("action", [LONGEST, THOUGHT_APART], ids=["said", "thought"])
-async def test_workers_exceed_an_allowance_by_at_most_one_request_each(action: Action) -> None:
-    budget = Budget(Allowance(20_000))
-    async with asking(action, budget=budget, at_once=8) as chat:
-
-        async def worker() -> None:
-            for _ in range(20):  # more than there are tokens for
-                await chat.ask(tokens=500)
-
-        ends = await asyncio.gather(*(worker() for _ in range(8)), return_exceptions=True)
-    assert all(isinstance(end, AllowanceSpent) for end in ends)
-    assert "tokens allowed" in str(ends[0])
-    assert budget.tokens <= 20_000 + 8 * 1_500
-    assert budget.tokens == 1_500 * len(chat.chats)
 
 
 async def test_failures_are_free_and_empty_answers_are_charged() -> None:

@@ -16,7 +16,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.answer.json_object import Malformed
-from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.verification import parse_verification
 from mast_tui.judges.llm.request import (
     AllowanceSpent,
@@ -636,9 +635,3 @@ async def test_unusable_steps_are_requested_once_more_and_other_shapes_read() ->
         assert len(result.judgement.findings) == len(result.judgement.judged or ()) == found
     with pytest.raises(Unanswered):
         await judge(run_of(10), Model(lambda r, _: Reply("{}", "stop", "text", 1, 1)), None, WHOLE)
-
-
-def test_the_way_of_asking_is_part_of_the_judge_s_name() -> None:
-    verifying = Parameters("a-model", verify=True)
-    ways = (Parameters("a-model"), WHOLE, STEPS, verifying)
-    assert len({Prompt(MAST, parameters).hash for parameters in ways}) == 4

@@ -8,7 +8,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.prompt import redacted_view as sent_module
 from mast_tui.judges.llm.prompt.prompt import Example, Prompt, boundary_of, messages
 from mast_tui.judges.llm.prompt.redacted_view import fit
 from mast_tui.judges.llm.request import Parameters, Window
@@ -32,18 +31,6 @@ DEFAULT = Redaction.default()
 
 def with_task(task: str) -> MemoryTrace:
     return MemoryTrace("t", TraceMeta(task=task))
-
-
-class ReadTrace(MemoryTrace):
-    """A trace that records which texts are read."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.read: list[int] = []
-
-    def text(self, index: int, /) -> str:
-        self.read.append(index)
-        return super().text(index)
 
 
 @given(st.text(st.characters(), max_size=80))
@@ -90,21 +77,6 @@ def test_all_parts_of_a_request_are_redacted() -> None:
         _, _, user = sent(request)
         assert "ada@" not in user
         assert user.count("[redacted e-mail 1]") >= 4
-
-
-def test_short_texts_are_read_once_and_long_ones_not_kept() -> None:
-    short = ReadTrace()
-    for number in range(50):
-        short.say(f"step {number}")
-    requests(short)
-    assert sorted(short.read) == list(range(50))
-    long = ReadTrace()
-    for _ in range(6):
-        long.say("x" * (sent_module.MOST_CACHED_CHARS // 4))
-    view = view_of(long)
-    assert len(view.tokens) == 6
-    assert [view.text(index)[:1] for index in range(6)] == ["x"] * 6
-    assert 6 < len(long.read) <= 12
 
 
 TASK = "Find out why the shop is slow."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -16,7 +15,6 @@ from mast_tui.judges.llm.prompt.windows import plan, split
 from mast_tui.judges.llm.request import Parameters, TraceFails, Window
 from mast_tui.taxonomy.loader import from_dict
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.model import Span
 from tests.judges.llm.views import MAST, prompt_of, requests, said, sent, view_of
 from tests.judges.memory_trace import MemoryTrace
 
@@ -71,36 +69,6 @@ def test_a_short_trace_is_one_window_and_a_long_one_overlaps() -> None:
     shared = [before.last - after.first + 1 for before, after in pairwise(windows)]
     sizes = [window.last - window.first + 1 for window in windows]
     assert all(0 < overlap < min(sizes) / 2 for overlap in shared)
-
-
-class CountedTrace(MemoryTrace):
-    """A long trace that counts the reads of its texts."""
-
-    def __init__(self, spans: int, chars: int) -> None:
-        super().__init__()
-        self.say("")
-        self.reads = 0
-        self._count = spans
-        self._chars = chars
-
-    def __len__(self) -> int:
-        return self._count
-
-    def span(self, index: int, /) -> Span:
-        return replace(super().span(0), index=index, key=f"line {index + 1}")
-
-    def text(self, index: int, /) -> str:
-        self.reads += 1
-        return f"{index} " + "x" * self._chars
-
-
-def test_planning_reads_each_text_once() -> None:
-    trace = CountedTrace(15_000, 800)
-    prompt, parameters = prompt_of()
-    windows = plan(view_of(trace), prompt, parameters)
-    check(windows, 0, 14_999)
-    assert windows[-1].last == 14_999
-    assert trace.reads <= 15_000 + 40
 
 
 def test_long_texts_are_shortened_and_the_last_spans_get_a_larger_share() -> None:

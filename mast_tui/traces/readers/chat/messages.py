@@ -258,7 +258,7 @@ class MessageMapper:
         self.count_tokens(turn.tokens)
 
     def count_tokens(self, tokens: Tokens | None) -> None:
-        """Set the tokens of a model call on the last span of the last message."""
+        """Set the tokens of a model call on the last span of the last message that is no result."""
         if tokens is not None and self._last_key is not None:
             self._steps.amend(self._last_key, tokens=tokens)
 
@@ -341,7 +341,7 @@ class MessageMapper:
         if piece.call_id is not None:
             suffix = "call" if piece.kind is SpanKind.TOOL_CALL else "result"
             span_key = f"{piece.call_id}:{suffix}"
-        self._last_key = self._steps.add(
+        added_key = self._steps.add(
             span_key,
             piece.kind,
             piece.role,
@@ -353,10 +353,10 @@ class MessageMapper:
             start=start,
             status=piece.status,
         )
+        if piece.kind is not SpanKind.TOOL_RESULT or self._last_key is None:
+            self._last_key = added_key
         if piece.kind is SpanKind.TOOL_CALL:
-            new_call = MessageToolCall(
-                self._last_key, agent, name, start, piece.call_id is not None
-            )
+            new_call = MessageToolCall(added_key, agent, name, start, piece.call_id is not None)
             early_result = self._early_result_by_call.pop(piece.call_id or "", None)
             if early_result is None:
                 self._open_calls.add(new_call)
@@ -365,8 +365,8 @@ class MessageMapper:
             if piece.call_id is not None:
                 self.calls[piece.call_id] = new_call
         elif piece.kind is SpanKind.TOOL_RESULT and call is None and piece.call_id is not None:
-            self._early_result_by_call[piece.call_id] = self._last_key
-        return self._last_key
+            self._early_result_by_call[piece.call_id] = added_key
+        return added_key
 
     def pop_answered(self, result: Piece) -> MessageToolCall | None:
         """Return the call that a result answers, and close it; None if there is no such call."""

@@ -214,7 +214,7 @@ def _call_pieces_beside_content(message: Fields, speaker: Speaker, pointer: str)
     for fields, fields_pointer in ((message, pointer), (extras, f"{pointer}/additional_kwargs")):
         if has_calls:
             return  # The other fields repeat the calls in the vendor's form.
-        calls = _parsed_calls(fields.get("tool_calls"))
+        calls = _parsed_calls(first_in(fields, "tool_calls", "toolCalls"))
         if calls is not None and isinstance(calls, Mapping):
             calls = [calls]
         for number, call in enumerate(items_of(calls)):

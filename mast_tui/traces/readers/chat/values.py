@@ -202,7 +202,7 @@ def _text_of_kind(part: Fields, kind: object) -> str | None:
         case "web_search_result":
             return texts_in(part, "title", "url")
         case "tool_reference" | "search_result" if name := name_in(part, "tool_name", "title"):
-            return f"[{name}]"
+            return "\n".join(filter(None, (f"[{name}]", message_text(part.get("content")))))
         case "source-url" | "source-document":
             return f"[source {name_in(part, 'title', 'url', 'sourceId') or ''}]"
         case "data" if "data" in part:
@@ -221,7 +221,10 @@ def known_part_text(part: Fields) -> str | None:
     if any(isinstance(part.get(field), str) for field in ("text", "refusal", "transcript")):
         return as_text(part.get("transcript")) or content_text(part)
     if note := file_note(part):
-        return note
+        source = fields_of(part.get("source"))
+        is_text = kind_of(source) in ("text", "content")  # in Anthropic's documents
+        text = message_text(first_in(source, "data", "content")) if is_text else ""
+        return "\n".join(filter(None, (note, text)))
     for field in _BEDROCK_TEXT_FIELDS:
         bedrock_part = part.get(field)
         if isinstance(bedrock_part, Mapping):

@@ -8,7 +8,7 @@ read when asked for.
 
 The session's own records keep the order of their lines. The records of a sub-agent are read
 together before the result of the call that started it. A sub-agent without such a call is read at
-the line of its first record.
+the line of its first record. If a sub-agent has no file, its progress records are read.
 
 A rewind leaves the abandoned records in the file; they are left out and are a problem. Every record
 names its parent, the record before it. After a rewind two prompts have the same parent. The prompt
@@ -61,6 +61,7 @@ from mast_tui.traces.readers.claude_code.records import (
     pieces_of,
     records_on,
     type_of,
+    without_progress_wrapper,
 )
 from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 
@@ -535,12 +536,13 @@ class _SessionBuilder(TraceBuilder):
         self._session_id: str | None = None
         self._line_hashes: set[int] = set()
         self._call_hashes: set[int] = set()
+        self._has_file_by_agent: dict[str | None, bool] = {}
         self._leaf_id: str | None = None
 
     @staticmethod
     def texts_on_lines(data: bytes, /) -> list[str]:
         """Return the texts of all pieces on a line."""
-        records = records_on(data, 0, False, [])
+        records = map(without_progress_wrapper, records_on(data, 0, False, []))
         return [piece.text for record in records for piece in pieces_of(record)]
 
     def feed(self, number: int, line: bytes, ends_open: bool, /) -> None:
@@ -552,7 +554,10 @@ class _SessionBuilder(TraceBuilder):
             ends_open: Whether it is a last line without a line feed.
         """
         offset = 0
-        for record in records_on(line, number, ends_open, self.table.problems):
+        for written_record in records_on(line, number, ends_open, self.table.problems):
+            record = without_progress_wrapper(written_record)
+            if record is not written_record and self._has_file(as_text(record["agentId"])):
+                continue
             pieces = pieces_of(record)
             record_hash = hash((line, offset))
             # Some builds wrote a record twice, byte for byte.
@@ -563,6 +568,16 @@ class _SessionBuilder(TraceBuilder):
             if "uuid" in record:
                 self._line_hashes.add(record_hash)
             offset += len(pieces)
+
+    def _has_file(self, agent_id: str | None) -> bool:
+        """Return whether a sub-agent has a file of its own."""
+        if agent_id not in self._has_file_by_agent:
+            folder = self._path.parent
+            folders = (folder, folder / self._path.name.split(".jsonl")[0] / "subagents")
+            self._has_file_by_agent[agent_id] = any(
+                (each / f"agent-{agent_id}.jsonl").exists() for each in folders
+            )
+        return self._has_file_by_agent[agent_id]
 
     def _repeated_calls(self, pieces: Sequence[Piece], offset: int) -> Iterator[int]:
         """Yield the positions of calls that earlier records have; iFlow repeats its calls."""

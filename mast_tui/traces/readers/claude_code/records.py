@@ -107,6 +107,16 @@ def type_of(record: Fields) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def without_progress_wrapper(record: Fields) -> Fields:
+    """Return the message of a sub-agent that a progress record repeats; any other record itself."""
+    data = fields_of(record.get("data"))
+    message = fields_of(data.get("message"))
+    if data.get("type") != "agent_progress" or as_text(message.get("uuid")) is None:
+        return record
+    session = record.get("sessionId")
+    return {**message, "isSidechain": True, "agentId": data.get("agentId"), "sessionId": session}
+
+
 def is_gemini_shaped(record: Fields) -> bool:
     """Return whether a record is of Qwen Code: its messages have ``parts``, like Gemini's."""
     return "systemPayload" in record or isinstance(

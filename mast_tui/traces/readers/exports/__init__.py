@@ -5,6 +5,7 @@ module here and to ``FORMATS``.
 """
 
 from mast_tui.traces.readers.exports.agents import (
+    AGENTSCOPE,
     BFCL,
     BROWSER_USE,
     CREW_OUTPUT,
@@ -15,11 +16,13 @@ from mast_tui.traces.readers.exports.agents import (
 from mast_tui.traces.readers.exports.chats import (
     CHATGPT,
     CLAUDE_AI,
+    DEEPSEEK,
     LIBRECHAT,
     OPENAI_ASSISTANTS,
     SEMANTIC_KERNEL,
 )
 from mast_tui.traces.readers.exports.engine import ExportReader
+from mast_tui.traces.readers.exports.vscode import VSCODE_CHAT
 
 FORMATS = tuple(
     ExportReader(export_format)
@@ -30,11 +33,14 @@ FORMATS = tuple(
         BROWSER_USE,
         CREWAI,
         CREW_OUTPUT,
+        AGENTSCOPE,
         CHATGPT,
+        DEEPSEEK,
         CLAUDE_AI,
         LIBRECHAT,
         SEMANTIC_KERNEL,
         OPENAI_ASSISTANTS,
+        VSCODE_CHAT,
     )
 )
 """A reader for each format, in the order in which they are tried."""

@@ -1,4 +1,4 @@
-"""Runs that frameworks and benchmarks save: smolagents, browser-use, CrewAI, tau2-bench, BFCL."""
+"""Runs that frameworks and benchmarks save, such as smolagents, CrewAI and tau2-bench."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from mast_tui.traces.readers.exports.engine import (
 )
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    fields_at,
     fields_of,
     first_in,
     items_of,
+    kind_of,
     mostly,
     names,
     text_in,
@@ -304,6 +306,44 @@ def _crewai_messages(entry: object, pointer: str, shown_tasks: set[str]) -> Mess
     if error := dump_text(entry.get("error")):
         failure = {"role": "tool", "name": agent, "content": error, "is_error": True}
         yield f"{pointer}/error", {**failure, "timestamp": time}
+
+
+def _agentscope_runs(document: object) -> Iterable[ExportedRun]:
+    """Return the memory of each agent in a saved session."""
+    for agent, state in fields_of(document).items():
+        # Newer releases keep each message in a list, before its marks.
+        values = [
+            value[0] if isinstance(value, list) and value else value
+            for value in items_of(fields_at(state, "memory").get("content"))
+        ]
+        if mostly(lambda value: {"role", "name", "content"} <= fields_of(value).keys(), values):
+            prompt = {"role": "system", "content": fields_of(state).get("_sys_prompt")}
+            messages: list[tuple[str, object]] = [(f"/{agent}/_sys_prompt", prompt)]
+            messages += [
+                (f"/{agent}/memory/content/{number}", _agentscope_message(value))
+                for number, value in enumerate(values)
+            ]
+            yield ExportedRun(
+                value=state,
+                messages=messages if prompt["content"] else messages[1:],
+                meta=TraceMeta(system="AgentScope"),
+            )
+
+
+def _agentscope_message(message: object) -> object:
+    """Return a message whose results name their calls as in Anthropic's messages."""
+    if not isinstance(message, Mapping) or not isinstance(message.get("content"), list):
+        return message
+    blocks = [
+        {**block, "tool_use_id": block.get("id"), "content": block.get("output")}
+        if kind_of(block) == "tool_result"
+        else block
+        for block in map(fields_of, message["content"])
+    ]
+    return {**message, "content": blocks}
+
+
+AGENTSCOPE: Final = ExportFormat(name="agentscope", marks=(b'"memory"',), runs=_agentscope_runs)
 
 
 CREWAI: Final = ExportFormat(name="crewai", marks=(b'"task_name"', b'"agent"'), runs=_crewai_runs)

@@ -1,11 +1,12 @@
 """Conversations of chat products and kits.
 
-The products are ChatGPT, claude.ai and LibreChat, the kits Semantic Kernel and OpenAI's Assistants.
+The products are ChatGPT, DeepSeek, claude.ai and LibreChat, the kits Semantic Kernel and OpenAI's
+Assistants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mast_tui.counts import counted
@@ -76,19 +77,36 @@ def _chatgpt_runs(document: object) -> Iterable[ExportedRun]:
     The branch is that of ``current_node``. Some programs leave ``current_node`` out: then the
     branch is that of the last node.
     """
-    return (
-        _chatgpt_run(conversation, pointer)
-        for pointer, conversation in objects_in(document)
-        if any(map(_is_chatgpt_node, fields_of(conversation.get("mapping")).values()))
-    )
+    return _mapped_runs(document, ("author", "content"), "ChatGPT", _chatgpt_message)
 
 
-def _is_chatgpt_node(node: object) -> bool:
-    message = fields_of(fields_of(node).get("message"))
-    return "author" in message and "content" in message
+def _mapped_runs(
+    document: object,
+    message_fields: Sequence[str],
+    system: str,
+    message_of: Callable[[Fields], dict[str, object] | None],
+) -> Iterable[ExportedRun]:
+    """Yield the conversations of an export whose ``mapping`` has the messages as nodes of a tree.
+
+    Args:
+        document: The export.
+        message_fields: The fields that a message of the product has.
+        system: The name of the product.
+        message_of: A function that returns the message of a node in chat form, or None.
+    """
+    for pointer, conversation in objects_in(document):
+        nodes = fields_of(conversation.get("mapping")).values()
+        messages = (fields_of(fields_of(node).get("message")) for node in nodes)
+        if any(message.keys() >= set(message_fields) for message in messages):
+            yield _mapped_run(conversation, pointer, system, message_of)
 
 
-def _chatgpt_run(conversation: Fields, pointer: str) -> ExportedRun:
+def _mapped_run(
+    conversation: Fields,
+    pointer: str,
+    system: str,
+    message_of: Callable[[Fields], dict[str, object] | None],
+) -> ExportedRun:
     """Return a conversation along the branch of its current node."""
     mapping = fields_of(conversation["mapping"])
     nodes = {node_id: fields_of(node) for node_id, node in mapping.items()}
@@ -98,7 +116,7 @@ def _chatgpt_run(conversation: Fields, pointer: str) -> ExportedRun:
     message_by_node = {
         node_id: message
         for node_id, node in nodes.items()
-        if (message := _chatgpt_message(node)) is not None
+        if (message := message_of(node)) is not None
     }
     messages = [
         (f"/mapping/{node_id}", message_by_node[node_id])
@@ -111,7 +129,7 @@ def _chatgpt_run(conversation: Fields, pointer: str) -> ExportedRun:
         messages=messages,
         pointer=pointer,
         native_id=text_in(conversation, "conversation_id", "id"),
-        meta=TraceMeta(system="ChatGPT", model=text_in(conversation, "default_model_slug")),
+        meta=TraceMeta(system=system, model=text_in(conversation, "default_model_slug")),
         problems=_branch_problems(len(message_by_node.keys() - set(branch))),
     )
 
@@ -207,6 +225,46 @@ def _chatgpt_part(part: object) -> str:
 
 CHATGPT: Final = ExportFormat(
     name="chatgpt-export", marks=(b'"mapping"', b'"author"'), runs=_chatgpt_runs
+)
+
+
+def _deepseek_runs(document: object) -> Iterable[ExportedRun]:
+    """Return the conversations of a DeepSeek export, each along the branch of its last message."""
+    return _mapped_runs(document, ("fragments",), "DeepSeek", _deepseek_message)
+
+
+def _deepseek_message(node: Fields) -> dict[str, object] | None:
+    """Return the message of a node in chat form; None if it has no text."""
+    message = fields_of(node.get("message"))
+    fragments = list(map(fields_of, items_of(message.get("fragments"))))
+    blocks = [block for fragment in fragments for block in _deepseek_blocks(fragment)]
+    if not blocks:
+        return None
+    is_request = any(kind_of(fragment) == "REQUEST" for fragment in fragments)
+    return {
+        "role": "user" if is_request else "assistant",
+        "content": blocks,
+        "model": message.get("model"),
+        "timestamp": message.get("inserted_at"),
+    }
+
+
+def _deepseek_blocks(fragment: Fields) -> Iterator[dict[str, object]]:
+    """Yield the blocks of a fragment: its text, its files, or a search with its results."""
+    if text := text_in(fragment, "content"):
+        is_thought = kind_of(fragment) == "THINK"
+        yield (
+            {"type": "thinking", "thinking": text} if is_thought else {"type": "text", "text": text}
+        )
+    for note in filter(None, map(_file_note, items_of(fragment.get("files")))):
+        yield {"type": "text", "text": note}
+    if results := items_of(fragment.get("results")):
+        yield {"type": "tool_use", "name": "search", "input": fragment.get("queries")}
+        yield {"type": "tool_result", "name": "search", "content": dump_text(results)}
+
+
+DEEPSEEK: Final = ExportFormat(
+    name="deepseek-export", marks=(b'"mapping"', b'"fragments"'), runs=_deepseek_runs
 )
 
 

@@ -21,6 +21,7 @@ from mast_tui.traces.readers.sessions.messages import (
     CURSOR,
     GOOSE,
     GROK,
+    KIRO,
     STRANDS,
 )
 from mast_tui.traces.readers.sessions.telemetry import OPENCLAW_TELEMETRY
@@ -36,6 +37,7 @@ FORMATS = tuple(
         GOOSE,
         CURSOR,
         GROK,
+        KIRO,
         CLAUDE_WEB,
         CLAUDE_LIST,
         KIMI,

@@ -151,7 +151,7 @@ def _gemini_answer_turn(record: Fields, content: object) -> Turn:
     pieces += content_pieces(content, THE_MODEL, "/content")
     for number, call in enumerate(items_of(record.get("toolCalls"))):
         pieces += _gemini_call_pieces(fields_of(call), f"/toolCalls/{number}")
-    tokens = usage_tokens(record.get("tokens"), "input", "output")
+    tokens = usage_tokens(record.get("tokens"), "input tool", "output thoughts")
     return replace(
         turn_without_empty_pieces(record, pieces), tokens=tokens, model=as_text(record.get("model"))
     )
@@ -230,7 +230,13 @@ def _opencode_turn(record: Fields) -> Turn | None:
     start = unix_seconds(fields_of(info.get("time")).get("created"))
     nonempty_pieces = tuple(piece for piece in pieces if not is_empty(piece))
     model = name_in(info, "modelID") or name_in(fields_of(info.get("model")), "modelID")
-    return Turn(nonempty_pieces, start, usage_tokens(info.get("tokens"), "input", "output"), model)
+    return Turn(nonempty_pieces, start, _opencode_tokens(info), model)
+
+
+def _opencode_tokens(fields: Fields) -> Tokens | None:
+    """Return the tokens of a message or a step; the input does not include the cached tokens."""
+    counts = fields_of(fields.get("tokens"))
+    return usage_tokens({**counts, **fields_of(counts.get("cache"))}, "input read write", "output")
 
 
 def _opencode_error_piece(error: Fields) -> Piece:
@@ -243,8 +249,7 @@ def _opencode_event_turn(record: Fields) -> Turn | None:
     """Return the turn of an event that ``opencode run --format json`` prints."""
     part = fields_of(record.get("part"))
     pieces = _opencode_part_pieces(part, "", THE_MODEL)
-    tokens = usage_tokens(part.get("tokens"), "input", "output")
-    return replace(turn_without_empty_pieces(record, pieces), tokens=tokens)
+    return replace(turn_without_empty_pieces(record, pieces), tokens=_opencode_tokens(part))
 
 
 def _opencode_part_pieces(part: Fields, pointer: str, speaker: Speaker) -> list[Piece]:
@@ -327,7 +332,7 @@ _CLINE_SILENT_KINDS: Final = name_set("""
     api_req_finished api_req_retried api_req_deleted deleted_api_reqs checkpoint_created
     checkpoint_saved shell_integration_warning resume_task resume_completed_task
     mcp_server_request_started load_mcp_documentation auto_approval_max_req_reached
-    codebase_search_result condense_context_started mcp_notification
+    condense_context_started mcp_notification
 """)
 _CLINE_ERROR_KINDS: Final = name_set("""
     error diff_error clineignore_error rooignore_error api_req_failed mistake_limit_reached
@@ -414,7 +419,7 @@ class _ClineTranslator:
             return self._tool_pieces(kind, text)
         if kind == "command":
             return [self._new_call("command", {"command": text})]
-        if kind in ("mcp_server_response", "browser_action_result"):
+        if kind in ("mcp_server_response", "browser_action_result", "codebase_search_result"):
             self._open_call = None
             return [result_piece({}, text, "")]
         if kind == "text" and not self._has_begun:
@@ -422,6 +427,7 @@ class _ClineTranslator:
             return [USER.piece(text)]
         if kind in ("text", "completion_result", "followup", "plan_mode_respond"):
             return [THE_MODEL.piece(_cline_question_text(text))]
+        text = text or text_in(fields_of(record.get("contextCondense")), "summary") or ""
         return [log_piece(text, kind)] if text else []
 
     def _request_pieces(self, request: Fields) -> list[Piece]:

@@ -1,4 +1,4 @@
-"""Sessions with a chat message a record: Strands, Goose, Cursor, Grok, Claude Code on the web."""
+"""Sessions of chat messages: Strands, Goose, Cursor, Grok, Kiro, Claude Code on the web."""
 
 from __future__ import annotations
 
@@ -18,7 +18,16 @@ from mast_tui.traces.readers.chat.pieces import (
 from mast_tui.traces.readers.chat.turns import turn_of
 from mast_tui.traces.readers.chat.values import usage_tokens
 from mast_tui.traces.readers.claude_code import records as claude
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, kind_of, name_in
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    first_in,
+    items_of,
+    kind_of,
+    name_in,
+    texts_in,
+)
 from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
     SessionFormat,
@@ -33,6 +42,7 @@ from mast_tui.traces.readers.sessions.engine import (
     unknown_record_turn,
     with_speaker,
 )
+from mast_tui.traces.times import unix_seconds
 
 
 def _are_strands_records(records: Sequence[Fields]) -> bool:
@@ -255,6 +265,95 @@ GROK: Final = SessionFormat(
     make_translator=stateless(_grok_turn),
     list_paths=("messages",),
     fact_paths={"model": "model_id", "id": "session_id sessionId"},
+)
+
+
+_KIRO_ROLES: Final = {"Prompt": "user", "AssistantMessage": "assistant", "ToolResults": "user"}
+
+
+def _are_kiro_records(records: Sequence[Fields]) -> bool:
+    """Return whether a record is of Kiro, in a file of lines or in a saved conversation."""
+    return any(
+        (record.get("kind") in _KIRO_ROLES and "content" in fields_of(record.get("data")))
+        or ("assistant" in record and isinstance(fields_at(record, "user").get("content"), Mapping))
+        for record in records
+    )
+
+
+def _kiro_turn(record: Fields) -> Turn | None:
+    """Return the turn of a line, or of a prompt and its answer in a saved conversation."""
+    if "kind" not in record:
+        return _kiro_exchange(record)
+    data = fields_of(record.get("data"))
+    role = _KIRO_ROLES.get(content_text(record.get("kind")))
+    if role is None:
+        return log_turn(record, name=content_text(record.get("kind")))
+    content = [_kiro_part(part) for part in items_of(data.get("content"))]
+    return message_turn(fields_of(data.get("meta")), {"role": role, "content": content})
+
+
+def _kiro_exchange(record: Fields) -> Turn:
+    """Return the turn of a prompt or results, and the answer to them."""
+    user = fields_of(record.get("user"))
+    # The content and the answer are objects with one field, which names their type.
+    request = fields_of(next(iter(fields_of(user.get("content")).values()), None))
+    answer = fields_of(next(iter(fields_of(record.get("assistant")).values()), None))
+    metadata = fields_of(record.get("request_metadata"))
+    results = map(fields_of, items_of(request.get("tool_use_results")))
+    calls = [
+        {"toolUse": {**call, "toolUseId": call.get("id"), "input": call.get("args")}}
+        for call in map(fields_of, items_of(answer.get("tool_uses")))
+    ]
+    contents = {
+        "user": [{"text": request.get("prompt") or ""}, *map(_kiro_result, results)],
+        "assistant": [{"text": answer.get("content") or ""}, *calls],
+    }
+    pieces = [
+        replace(piece, key_suffix=f"/{role}{piece.key_suffix}")
+        for role, content in contents.items()
+        for piece in turn_of({"role": role, "content": content}).pieces
+    ]
+    time = unix_seconds(user.get("timestamp") or metadata.get("request_start_timestamp_ms"))
+    turn = turn_without_empty_pieces(record, pieces)
+    return replace(turn, start=time, model=name_in(metadata, "model_id"))
+
+
+def _kiro_part(part: object) -> dict[str, object]:
+    """Return a part of a line in the form of Bedrock or Anthropic."""
+    kind = content_text(fields_of(part).get("kind"))
+    data = fields_of(part).get("data")
+    if kind == "thinking":
+        return {"type": kind, kind: fields_of(data).get("text")}
+    return _kiro_result(fields_of(data)) if kind == "toolResult" else {kind: data}
+
+
+def _kiro_result(result: Fields) -> dict[str, object]:
+    """Return a result in the form of Bedrock; a command that ended with an error has failed."""
+    status = content_text(result.get("status")).lower()
+    content: list[dict[str, object]] = []
+    for part in map(fields_of, items_of(result.get("content"))):
+        name, value = next(iter(part.items()), ("text", ""))
+        if "kind" in part:
+            name = content_text(part["kind"])
+            value = part.get("data")
+        exit_status = as_text(fields_of(value).get("exit_status"))
+        if exit_status is None:
+            content.append({name.lower(): value})
+        else:
+            content.append({"text": texts_in(fields_of(value), "stdout", "stderr")})
+            status = status if exit_status.endswith(" 0") else "error"
+    call_id = first_in(result, "toolUseId", "tool_use_id")
+    return {"toolResult": {"toolUseId": call_id, "status": status, "content": content}}
+
+
+KIRO: Final = SessionFormat(
+    name="kiro",
+    system="kiro",
+    typical_bytes=(b'"Prompt"', b'"AssistantMessage"', b'"tool_use_results"'),
+    recognises=_are_kiro_records,
+    make_translator=stateless(_kiro_turn),
+    list_paths=("history",),
+    fact_paths={"id": "conversation_id", "model": "model_info.model_id model"},
 )
 
 

@@ -1,0 +1,218 @@
+"""Chats of VS Code with Copilot: exported, or stored as a document or as a log of its changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from mast_tui.traces.io.json_values import as_text, dump_text
+from mast_tui.traces.model import TraceMeta
+from mast_tui.traces.readers.exports.engine import ExportedRun, ExportFormat
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    first_in,
+    items_of,
+    name_set,
+    text_in,
+)
+
+Messages = Iterator[tuple[str, dict[str, object]]]
+
+_TEXT_KINDS: Final = name_set("inlineReference markdownContent markdownVuln warning")
+_CALL_KINDS: Final = name_set("toolInvocationSerialized textEditGroup")
+_SILENT_KINDS: Final = name_set("""
+    codeblockUri command confirmation extensions externalEdit mcpServersStarting multiDiffData
+    prepareToolInvocation progressMessage progressTask progressTaskSerialized pullRequest
+    references undoStop
+""")
+_SNAPSHOT: Final = 0
+_APPEND: Final = 2
+"""Kinds of records in a log of changes. The others set a value, or delete it."""
+
+_LONGEST_PATH: Final = 20
+
+
+def _vscode_runs(document: object) -> Iterable[ExportedRun]:
+    """Return the chat in a document, or in the records of a log of changes."""
+    chat = fields_of(_replayed(document) if isinstance(document, list) else document)
+    requests = list(map(fields_of, items_of(chat.get("requests"))))
+    if not any("response" in request for request in requests):
+        return
+    unknown_kinds: dict[str, None] = {}
+    messages = [
+        message
+        for number, request in enumerate(requests)
+        for message in _request_messages(request, f"/requests/{number}", unknown_kinds)
+    ]
+    yield ExportedRun(
+        value=chat,
+        messages=messages,
+        native_id=text_in(chat, "sessionId"),
+        meta=TraceMeta(system=text_in(chat, "responderUsername") or "VS Code"),
+        problems=[f"parts of the unknown kind `{kind}` are left out" for kind in unknown_kinds],
+    )
+
+
+def _replayed(records: Sequence[object]) -> object:
+    """Return the document that results from a log of changes; None without a snapshot."""
+    document: object = None
+    for record in map(fields_of, records):
+        path = items_of(record.get("k"))
+        if (record.get("kind") == _SNAPSHOT or path) and len(path) <= _LONGEST_PATH:
+            document = _changed(document, path, record)
+    return document
+
+
+def _changed(value: object, path: Sequence[object], change: Fields) -> object:
+    """Return a value with the change of a record at a path in it; the value itself stays."""
+    if not path:
+        if change.get("kind") != _APPEND:
+            return change.get("v")
+        length = change.get("i")
+        remaining = items_of(value)[: length if isinstance(length, int) else None]
+        return [*remaining, *items_of(change.get("v"))]
+    step, *inner_path = path
+    if isinstance(value, dict) and isinstance(step, str):
+        return {**value, step: _changed(value.get(step), inner_path, change)}
+    if isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
+        return [*value[:step], _changed(value[step], inner_path, change), *value[step + 1 :]]
+    return value
+
+
+def _request_messages(request: Fields, pointer: str, unknown_kinds: dict[str, None]) -> Messages:
+    """Yield the prompt, the answers and the error of a request; add unknown kinds of parts.
+
+    The rounds of the model have the arguments of calls. Parts, which the user saw, repeat them.
+    """
+    metadata = fields_at(request, "result", "metadata")
+    facts = {
+        "role": "assistant",
+        "model": text_in(metadata, "resolvedModel") or text_in(request, "modelId"),
+        "timestamp": request.get("timestamp"),
+    }
+    prompt = request.get("message")
+    text = as_text(prompt) or text_in(fields_of(prompt), "text")
+    if context := _text_of(metadata.get("renderedGlobalContext")):
+        context_pointer = f"{pointer}/result/metadata/renderedGlobalContext"
+        yield context_pointer, {**facts, "role": "system", "content": context}
+    yield f"{pointer}/message", {**facts, "role": "user", "content": text}
+    rounds = list(map(fields_of, items_of(metadata.get("toolCallRounds"))))
+    results = fields_of(metadata.get("toolCallResults"))
+    answers = list(_round_messages(rounds, results, pointer, facts))
+    if answers:
+        facts["timestamp"] = answers[-1][1]["timestamp"]
+    answers += _part_messages(request, rounds, pointer, facts, unknown_kinds)
+    if answers:
+        counts = {"input": metadata.get("promptTokens"), "output": metadata.get("outputTokens")}
+        answers[-1][1]["usage"] = {f"{name}_tokens": count for name, count in counts.items()}
+    yield from answers
+    error = text_in(fields_at(request, "result", "errorDetails"), "message")
+    if error or request.get("isCanceled") is True:
+        message: dict[str, object] = {"role": "system", "name": "error"}
+        yield f"{pointer}/result", {**message, "content": error or "[canceled]"}
+
+
+def _round_messages(
+    rounds: Iterable[Fields], results: Fields, pointer: str, facts: Fields
+) -> Messages:
+    """Yield the answer of each round, and the results of its calls."""
+    for number, model_round in enumerate(rounds):
+        facts = {**facts, "timestamp": model_round.get("timestamp") or facts["timestamp"]}
+        yield (
+            f"{pointer}/result/metadata/toolCallRounds/{number}",
+            {
+                **facts,
+                "content": model_round.get("response"),
+                "reasoning": _thought_of(model_round),
+                "tool_calls": model_round.get("toolCalls"),
+            },
+        )
+        for call in items_of(model_round.get("toolCalls")):
+            call_id = text_in(fields_of(call), "id") or ""
+            if call_id in results:
+                text = _text_of(fields_of(results[call_id]).get("content"))
+                result = {**facts, "role": "tool", "tool_call_id": call_id, "content": text}
+                yield f"{pointer}/result/metadata/toolCallResults/{call_id}", result
+
+
+def _thought_of(model_round: Fields) -> str:
+    """Return the text of the thought in a round."""
+    return _text_of(model_round.get("thinking"))
+
+
+def _part_messages(
+    request: Fields,
+    rounds: Sequence[Fields],
+    pointer: str,
+    facts: Fields,
+    unknown_kinds: dict[str, None],
+) -> Messages:
+    """Yield what the parts of a response have and the rounds of the model have not."""
+    round_text = "\n".join(dump_text(model_round.get("response")) for model_round in rounds)
+    has_calls = any(items_of(model_round.get("toolCalls")) for model_round in rounds)
+    located_parts = [
+        (f"{pointer}/response/{number}", fields_of(part))
+        for number, part in enumerate(items_of(request.get("response")))
+    ]
+    for kind, group in groupby(located_parts, lambda located_part: _group_of(located_part[1])):
+        parts = list(group)
+        if kind == "text":
+            texts = [_text_of(part) for _pointer, part in parts]
+            if rounds:
+                texts = [text for text in texts if text.strip() not in round_text]
+            if text := "".join(texts).strip():
+                yield parts[0][0], {**facts, "content": text}
+        elif kind == "thinking" and not any(map(_thought_of, rounds)):
+            yield parts[0][0], {**facts, "reasoning": "".join(_text_of(part) for _, part in parts)}
+        elif kind in _CALL_KINDS and not has_calls:
+            for part_pointer, part in parts:
+                yield from _call_messages(part, part_pointer, facts)
+        elif kind not in ("thinking", *_CALL_KINDS):
+            unknown_kinds[kind] = None
+
+
+def _group_of(part: Fields) -> str:
+    """Return the kind of a part; ``text`` for all kinds of text and for what shows no text."""
+    kind = dump_text(part.get("kind"))
+    return "text" if not kind or kind in _TEXT_KINDS or kind in _SILENT_KINDS else kind
+
+
+def _call_messages(part: Fields, pointer: str, facts: Fields) -> Messages:
+    """Yield a call as the user saw it, and its result."""
+    call_id = text_in(part, "toolCallId") or pointer
+    details = fields_of(part.get("resultDetails"))
+    arguments = (
+        first_in(fields_of(part.get("toolSpecificData")), "rawInput", "commandLine")
+        or details.get("input")
+        or {name: part[name] for name in ("uri", "edits", "invocationMessage") if name in part}
+    )
+    name = text_in(part, "toolId") or "edit"
+    yield pointer, {**facts, "tool_calls": [{"id": call_id, "name": name, "arguments": arguments}]}
+    if text := _text_of(details.get("output")) or _text_of(part.get("pastTenseMessage")):
+        result = {**facts, "role": "tool", "tool_call_id": call_id, "content": text}
+        failed = {"is_error": True} if details.get("isError") is True else {}
+        yield f"{pointer}/resultDetails", {**result, **failed}
+
+
+def _text_of(value: object) -> str:
+    """Return the text of a part or an output: the texts in it, and the names of files."""
+    texts: list[str] = []
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        fields = fields_of(item)
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item, list):
+            stack += reversed(item)
+        elif fields and fields.get("kind") not in _SILENT_KINDS:
+            texts += ["\n"] if fields.get("lineBreakBefore") is True else []
+            contents = ("text", "value", "content", "node", "children", "name", "inlineReference")
+            stack.append(first_in(fields, *contents, "path"))
+    return "".join(texts)
+
+
+VSCODE_CHAT: Final = ExportFormat(name="vscode-chat", marks=(b'"requests"',), runs=_vscode_runs)

@@ -1,0 +1,132 @@
+"""The first minute: the name, the welcome, a label, a suggestion, a finish, another annotator."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from mast_tui.labels import AnnotatorKind
+from mast_tui.ui.dialogs.help import HelpScreen
+from mast_tui.ui.dialogs.opening import NameScreen, WelcomeScreen
+from mast_tui.ui.library.screen import LibraryScreen
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.paths import default_workspace_path, samples_workspace_path
+from tests.ui.stage import Stage, finding, missing, read_trace, stage, suggest, write_runs
+
+
+def words(on: Stage) -> str:
+    """Return the text of the open dialog, or else of the screen, without frames and line breaks."""
+    lines = on.lines
+    if on.app.screen.is_modal:
+        box = on.app.screen.query_one(".dialog").region
+        lines = [line[box.x : box.right] for line in lines[box.y : box.bottom]]
+    return " ".join(" ".join(lines).replace("│", " ").split())
+
+
+async def test_the_first_minute(tmp_path: Path) -> None:
+    write_runs(tmp_path / "runs", "one", "two")
+    trace = read_trace(tmp_path / "runs" / "one.json")
+    suggest(default_workspace_path(Path.cwd()), trace, [finding(trace, "2.6", 9, 9)])
+    saved = "Your labels are saved at once in .mast-tui/workspace.db."
+    async with stage(tmp_path / "runs", annotator=None, welcomed=False, size=(80, 24)) as on:
+        on.screen(NameScreen)
+        assert f"{saved} They carry this name: use the same name everywhere." in words(on)
+        await on.press("enter")
+        on.screen(WelcomeScreen)
+        assert not missing(
+            words(on),
+            "Enter open the trace under the cursor ↑ ↓ move over its steps",
+            "1 3 press 1, then 3: label 1.3 Step repetition on the step under the cursor",
+            "] go to the next suggestion: a accepts it, x rejects it",
+            "u undo the last change, also after a restart",
+            "? all keys of a screen; press it now to read them",
+            saved,
+        )
+        await on.press("?")
+        on.screen(HelpScreen)
+        await on.press("escape", "enter")
+        assert on.lines[-1].startswith(
+            " 1 3 label  ] suggestion  l modes  m note  D finish  / search  v range"
+        )
+        await on.press("j", "1")
+        assert not missing(
+            on.text,
+            "╭─ System design issues ─",
+            "│ 3  1.3 Step repetition                   │",
+            " label 1▁ · type the second digit · Esc leaves",
+        )
+        await on.press("3")
+        assert on.labels == {("1.3", 2, 2)}
+        assert on.lines[-1].startswith(" 1.3 Step repetition on #2 ")
+        await on.press("]")
+        assert not missing(
+            words(on), "2.6 Reasoning-action mismatch rules judge · confidence 0.80 · #9"
+        )
+        assert "] suggestion  a accept  x reject  e edit  l modes" in on.lines[-1]
+        await on.press("a", "u")
+        assert "undone: accepted: 2.6 Reasoning-action mismatch on #9" in on.lines[-1]
+        await on.press("z")
+        assert on.lines[-1].startswith(" ↓ scroll  ) next span  z back  1 3 label")
+        await on.press("z", "T")
+        assert "╰─ Enter labels  Space folds ─" in on.text
+        await on.press("escape", "M")
+        assert "Enter goes there  e edit  ⌫ remove" in on.text
+        await on.press("escape", "D")
+        assert not missing(
+            on.text,
+            "of 12 spans read ─",
+            "1 suggestion without your answer",
+            "13 modes without a verdict:",
+            "o  finish; modes without a verdict do not count in figures  ↵",
+            "j  I judged the whole trace: set these modes absent, and finish",
+        )
+        await on.press("o")
+        assert on.session.finished
+        assert not missing(
+            on.text, "· 13 modes without a verdict", "1 suggestion unanswered · } next trace"
+        )
+        await on.press("}")
+        assert not on.session.finished
+    async with stage(tmp_path / "runs", annotator=None, welcomed=False) as on:
+        on.screen(LibraryScreen)
+        assert "1 of 2 finished" in on.lines[0]
+
+
+async def test_the_key_that_closes_the_welcome_does_nothing_else(small: Path) -> None:
+    async with stage(small, welcomed=False) as on:
+        assert not missing(words(on), "↑ ↓ move over the steps of the trace")
+        assert "open the trace" not in words(on)
+        await on.press("1", "3")
+        assert on.app.screen is on.annotate
+        assert on.labels == set()
+
+
+async def test_the_samples_name_their_annotators(tmp_path: Path) -> None:
+    write_runs(tmp_path / "samples", "one", "two")
+    with closing(Workspace.open(samples_workspace_path())) as kept:
+        for name in ("mira", "tomas"):
+            kept.add_annotator(name, AnnotatorKind.HUMAN)
+    async with stage(tmp_path / "samples", samples=True, annotator=None) as on:
+        assert "with labels of sample annotators mira and tomas." in words(on)
+        assert "samples.db" in words(on)
+
+
+async def test_another_annotator_takes_over(tmp_path: Path) -> None:
+    write_runs(tmp_path / "runs", "one", "two")
+    async with stage(tmp_path / "runs", workspace=tmp_path / "w.db", annotator=None) as on:
+        await on.press(*"ann", "enter", "enter", "j", "1", "3")
+        assert on.labels == {("1.3", 2, 2)}
+        await on.press(":", *"another annotator", "enter")
+        on.screen(NameScreen)
+        assert "Esc leaves" in words(on)
+        await on.press("escape")
+        assert on.session.annotator == "ann"
+        await on.press("&", *"bob", "enter")
+        assert on.notices == ["You label as bob now"]
+        assert (on.session.annotator, on.labels) == ("bob", set())
+        await on.press("2", "6", "escape")
+        assert "bob" in on.lines[0]
+        with closing(Workspace.open(tmp_path / "w.db")) as kept:
+            assert sorted(label.annotator for label in kept.labels()) == ["ann", "bob"]
+    async with stage(tmp_path / "runs", workspace=tmp_path / "w.db", annotator=None) as on:
+        assert "bob" in on.lines[0]
