@@ -49,8 +49,8 @@ class AppRequest:
 def app_command(request: AppRequest) -> int:
     """Label agent traces with a failure taxonomy.
 
-    Opens a file in the annotate screen, a folder or several files in the library, and the sample
-    traces where no PATH is given.
+    Opens a file in the annotate screen, a folder or several files in the library, or without PATH
+    the sample traces.
     """
     return start(request.paths, request.common)
 

@@ -221,7 +221,7 @@ def test_a_trial_without_a_run_is_a_problem(tmp_path: Path) -> None:
 def published_layout_openhands_events(folder: Path) -> Path:
     events = folder / "conversation" / "events"
     events.mkdir(parents=True)
-    for number, (source, text) in enumerate([("user", "fix it"), ("agent", "mended")]):
+    for number, (source, text) in enumerate([("user", "mend it"), ("agent", "mended")]):
         write_json(
             events / f"event-{number:05}-ab{number}.json",
             {

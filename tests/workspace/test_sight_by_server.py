@@ -390,7 +390,7 @@ def test_revealed_trace_is_visible_and_its_labels_are_final(team: Team) -> None:
             session.undo()
         (own,) = session.labels
         said = label(session.workspace, MODES[3], annotator="mira", trace_id="run-2")
-        with pytest.raises(WorkspaceError, match="what you said before you saw"):
+        with pytest.raises(WorkspaceError, match="your work from before you saw"):
             session.workspace.append([NewEvent("mira", "run-2", MAST.ref, 1, LabelAdded(said))])
     with team.sql("mira") as mira:
         facts: dict[str, dict[str, Any]] = {
@@ -402,11 +402,11 @@ def test_revealed_trace_is_visible_and_its_labels_are_final(team: Team) -> None:
         }
         for kind, fact in facts.items():
             statement = append_sql("mira", kind, json.dumps(fact), trace="run-2")
-            assert "what you said before you saw" in asked(mira, statement), kind
+            assert "your work from before you saw" in asked(mira, statement), kind
         # A second look cannot move them either, and it is no blind pass.
         blind = '{"kind": "blind"}'
         began = append_sql("mira", "pass_started", blind, trace="run-2", pass_number=2)
-        assert "is a second look" in asked(mira, began)
+        assert "must be a second look" in asked(mira, began)
         mira.execute("BEGIN")
         again = '{"kind": "second_look"}'
         mira.execute(append_sql("mira", "pass_started", again, trace="run-2", pass_number=2))
