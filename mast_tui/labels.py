@@ -262,7 +262,7 @@ def _confusable_skeleton(text: str) -> str:
 
 
 CONFIDENCES: Final[Mapping[float | None, str]] = {
-    None: "not said",
+    None: "not set",
     1.0: "sure",
     0.75: "fairly sure",
     0.5: "half sure",

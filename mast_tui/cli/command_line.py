@@ -75,7 +75,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "Export labels: the gold and its sources, or annotators' own labels.",
         ),
         "page": Command(
-            "cli.page", "Write a run with its labels as one page that needs nothing else."
+            "cli.page", "Write a run with its labels as one self-contained page."
         ),
         "workspace": Command(
             "cli.workspace", "Copy and check the workspace, or make one on a server."

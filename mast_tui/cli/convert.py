@@ -119,7 +119,7 @@ def convert_command(request: ConvertRequest) -> int:
     original, so labels fit both. Blind annotators do not get outcome, score, reward, ground truth
     and labels carried in the files.
 
-    With --to atif each line is a trajectory; a single trace is one JSON document. It never holds
+    With --to atif each line is a trajectory; a single trace is one JSON document. It never contains
     outcome, score or answer key, and values without an ATIF field are in extra. --to agentdebugx
     writes the format of AgentDebugX, also without them. 'mast-tui import' reads the findings of
     such tools.
@@ -202,7 +202,7 @@ def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], st
         """Return why the target must not be replaced; None if it may."""
         workspace = find_workspace(None)
         if target in database_files(workspace):
-            return "this file holds the labels"
+            return "this file contains the labels"
         if not target.is_file():
             return None
         with target.open("rb") as file:

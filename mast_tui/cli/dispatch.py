@@ -49,8 +49,8 @@ class AppRequest:
 def app_command(request: AppRequest) -> int:
     """Label agent traces with a failure taxonomy.
 
-    Opens a file in the annotate screen, a folder or several files in the library, and the sample
-    traces where no PATH is given.
+    Opens a file in the annotate screen, a folder or several files in the library, or without PATH
+    the sample traces.
     """
     return start(request.paths, request.common)
 
@@ -88,7 +88,7 @@ def run(command_line: CommandLine) -> int:
     except click.ClickException as error:
         return complain(name, error.format_message())
     except (click.Abort, KeyboardInterrupt):
-        return complain(name, "interrupted; saved work is kept", INTERRUPTED)
+        return complain(name, "interrupted; saved work remains", INTERRUPTED)
     except BrokenPipeError:
         # The reader of stdout is gone (a closed pager), so that no message is needed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

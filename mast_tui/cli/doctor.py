@@ -94,8 +94,8 @@ def doctor_command(request: DoctorRequest) -> int:
     """Show what works on this machine, what does not, and how to fix it.
 
     Checks the terminal, its encoding, copying, the editor for notes, pictures, settings, the cache,
-    the workspace, and the model server if one is set (it is asked for its list of models; nothing
-    is sent). Changes nothing. The exit code is 1 if something is wrong.
+    the workspace, and the model server if one is set (only its list of models is requested).
+    Changes nothing. The exit code is 1 if something is wrong.
     """
     results = [check() for check in _all_checks(request.common.workspace, request.offline)]
     if request.as_json:

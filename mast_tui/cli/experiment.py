@@ -195,7 +195,7 @@ def experiment_command(request: ExperimentRequest) -> None:
     With PATH … only the runs in these files and folders count. Runs belong to one task if their
     task_id is the same; without a task_id, if the text of the task is the same.
 
-    For annotators only the traces count that they have finished or adjudicate; this is recorded.
+    For annotators, only traces that they have finished or adjudicate count; this is recorded.
     """
     arm_paths = request.arm_paths
     files = request.files

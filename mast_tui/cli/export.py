@@ -48,7 +48,7 @@ class ExportCommandRequest:
     labels: str | None = options.option(
         "--labels",
         metavar="gold|NAME|all",
-        help="The labels to export. Default: gold; jsonl holds all.",
+        help="The labels to export. Default: gold; jsonl contains all.",
     )
     which: Which | None = options.which_pass(
         help="The first or last pass. Default: 1 for csv-wide and agreement beside gold, else last."

@@ -416,7 +416,7 @@ class GuardHookRequest:
 def hook_command(request: GuardHookRequest) -> None:
     """Write the stop hook of a coding agent, which runs the guards before a session ends.
 
-    Other settings in the file stay. If a guard fires, the agent gets its reason and goes on.
+    Other settings in the file stay. If a guard fires, the agent gets its reason and continues.
     """
     read_rules(request.guards, load_mast(), others=True)
     path = request.output or _SETTINGS[request.agent]
@@ -486,8 +486,8 @@ class GuardStopRequest:
 def stop_command(request: GuardStopRequest) -> None:
     """Answer a stop hook, whose JSON comes on stdin: may the session end?
 
-    Prints nothing if it may, or if a hook has held it up already in this turn; else the decision to
-    block with the reasons, for Claude Code and Codex alike.
+    Prints nothing if it may, or if a hook has already blocked it in this turn; otherwise the
+    decision to block with the reasons, for Claude Code and Codex alike.
     """
     event = _stop_event(sys.stdin.read())
     if event.get("stop_hook_active"):

@@ -52,7 +52,7 @@ class PageRequest:
 @click.command()
 @options.takes(PageRequest)
 def page_command(request: PageRequest) -> int:
-    """Write a run with its labels as one page that needs nothing else.
+    """Write a run with its labels as one self-contained page.
 
     It can be read offline, on a phone and on paper. The page shows the run as a conversation, with
     the labels and notes beside it, quotes highlighted, the gold, and a list of all labels. It loads

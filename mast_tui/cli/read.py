@@ -89,7 +89,7 @@ def read_command(request: ReadRequest) -> None:
     """
     report = read_file(request.path, named=True)
     if report.failed is not None or len(report.traces) < request.number:
-        reason = report.failed or f"holds {counted(len(report.traces), 'trace')}"
+        reason = report.failed or f"contains {counted(len(report.traces), 'trace')}"
         raise click.ClickException(f"{request.path}: {reason}")
     trace = report.traces[request.number - 1]
     read_fully(trace)

@@ -295,7 +295,7 @@ def report_command(request: ReportRequest) -> None:
     With SHARDS, a folder or URL that 'mast-tui judge --out' has written to, the report is about
     that judge's verdicts on all traces in it, and needs no workspace.
 
-    For annotators only the traces count that they have finished or adjudicate; this is recorded.
+    For annotators, only traces that they have finished or adjudicate count; this is recorded.
     """
     rules = request.rules
     if request.failed_below is not None and not isfinite(request.failed_below):

@@ -39,7 +39,7 @@ class StatusRequest:
 def status_command(request: StatusRequest) -> None:
     """Show per annotator what is finished, open and left to adjudicate.
 
-    Open traces have a pass that is begun and not finished, which can be a second one.
+    Open traces have an unfinished pass, which can be a second one.
 
     Annotators see conflicts only on traces that they have finished or adjudicate; this is recorded.
     --annotator shows only that person's row. If there is a study, its progress is shown too.

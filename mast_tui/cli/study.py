@@ -106,7 +106,7 @@ def read_assignments(path: Path, study: Study) -> Mapping[str, tuple[str, ...]]:
                 f"there are {', '.join(study.annotators)}"
             )
         elif name in names_by_trace.get(trace_id, {}):
-            problem = f"{name} is to label trace {trace_id!r} twice"
+            problem = f"{name} is assigned trace {trace_id!r} twice"
         if problem is not None:
             raise ExchangeError(str(row.problem(problem)))
         names_by_trace.setdefault(trace_id, {})[name] = None

@@ -51,7 +51,7 @@ class StudyShowRequest:
 @click.command()
 @options.takes(StudyShowRequest)
 def show_command(request: StudyShowRequest) -> None:
-    """Show the study's settings, and everybody's progress.
+    """Show the study's settings, and everyone's progress.
 
     Its annotators see only their own share, and not which traces are repeats: repeats must look
     like ordinary work.
@@ -119,7 +119,7 @@ _QUEUE_RULES: Final = (
 def queue_command(request: StudyQueueRequest) -> None:
     """List the next traces for --annotator.
 
-    Prints their ids in order, one per line. Without a study everybody has all traces.
+    Prints their ids in order, one per line. Without a study everyone has all traces.
     """
     annotator = request.common.annotator
     assert annotator is not None  # _QUEUE_RULES require --annotator

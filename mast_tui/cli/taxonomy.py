@@ -230,10 +230,10 @@ _MIGRATE_RULES: Final = (
 @taxonomy_command.command("migrate")
 @options.takes(TaxonomyMigrateRequest, _MIGRATE_RULES)
 def migrate_command(request: TaxonomyMigrateRequest) -> int:
-    """Carry everybody's labels, passes, decisions, guidelines and times from OLD over to NEW.
+    """Carry everyone's labels, passes, decisions, guidelines and times from OLD over to NEW.
 
     Nothing under OLD changes: figures of both stay available. A mode without an entry in the map
-    becomes the mode of the same slug. Where a mode was split, its annotators look again: the
+    becomes the mode of the same slug. If a mode was split, its annotators check the new modes: the
     library's queue 'codebook changed' holds these traces.
     """
     workspace = open_workspace(request.common)
@@ -296,8 +296,8 @@ def add_mode_command(request: TaxonomyAddRequest) -> int:
     labels.
 
     Choose the codes with --group, --tag or --search, as 'study notes' lists them. All other labels
-    are carried over unchanged; elsewhere the new mode is open, as nobody has looked for it.
-    'taxonomy migrate --undo' undoes it.
+    are carried over unchanged; elsewhere the new mode is open, as no one has checked it. 'taxonomy
+    migrate --undo' undoes it.
     """
     workspace, old_taxonomy = open_with_taxonomy(request.common)
     outputs = outputs_beside(workspace, force=request.force)

@@ -134,7 +134,7 @@ class WorkspaceCheckRequest:
 @workspace_command.command("check")
 @options.takes(WorkspaceCheckRequest)
 def check_command(request: WorkspaceCheckRequest) -> None:
-    """Check the workspace: its file, everybody's history, and the rows computed from it.
+    """Check the workspace: its file, everyone's history, and the rows computed from it.
 
     Exit code 1 if something is wrong.
     """

@@ -517,7 +517,7 @@ def _outputs_without_workspace(paths: Sequence[Path], force: bool) -> Outputs:
         """Return the reason why a file must not be replaced, or None."""
         resolved_target = target.resolve()
         if target in database_files(find_workspace(None)):
-            return "this file holds the labels"
+            return "this file contains the labels"
         set_paths = [path.resolve() for path in paths]
         if resolved_target.exists() and any(
             resolved_target == path or path in resolved_target.parents for path in set_paths

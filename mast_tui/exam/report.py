@@ -233,7 +233,7 @@ def consistency_report(document: Values) -> Report:
                 ),
             ),
         )
-        sections.append(ReportSection("beside", "Asked otherwise", (pair_table,)))
+        sections.append(ReportSection("beside", "With other settings", (pair_table,)))
     return Report(
         "exam",
         "Exam without labels",

@@ -19,7 +19,7 @@ class Remedy(Enum):
 
     FIX_ROW = "fix the row"
     ALLOW_NEW = "accept the name as a new one"
-    OTHER_NAME = "import under another name, as the reason says"
+    OTHER_NAME = "import under another name"
 
 
 class UnorderedSpans(ExchangeError):

@@ -800,7 +800,7 @@ def _add_results(
     """Add the labels and verdicts of an annotation; a bad result becomes a problem."""
     results = annotation.get("result")
     if not isinstance(results, list):
-        raise ValueError("'result' is no list")
+        raise ValueError("'result' is not a list")
     for number, result in enumerate(results, start=1):
         result_location = f"{location}, result {number}"
         try:

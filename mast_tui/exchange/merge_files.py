@@ -404,15 +404,13 @@ def _fact_description(fact: Fact, event: Event) -> str:
         case LabelAdded(label):
             return f"label {label.mode}"
         case LabelRemoved(label):
-            return f"take off label {label.mode}"
+            return f"remove label {label.mode}"
         case LabelChanged(_, label):
             return f"change label {label.mode}"
         case VerdictSet(mode, _, value):
             return f"{mode} is {'open' if value is None else value.value}"
         case ReviewSet(_, _, review):
-            return (
-                "take back an answer" if review is None else f"{review.answer.value} a suggestion"
-            )
+            return "undo an answer" if review is None else f"{review.answer.value} a suggestion"
         case SpanNoteSet(key):
             return f"note beside {key}"
         case Decided(item, _, decision):

@@ -50,9 +50,9 @@ undone."""
 _IN_WORDS: Final[tuple[tuple[type, str], ...]] = (
     (LabelAdded, "labels added"),
     (LabelChanged, "labels changed"),
-    (LabelRemoved, "labels taken off"),
+    (LabelRemoved, "labels removed"),
     (VerdictSet, "verdicts set"),
-    (PassStarted, "a pass begun"),
+    (PassStarted, "a pass started"),
     (PassFinished, "a pass finished"),
     (PassUnfinished, "a pass reopened"),
     (ReviewSet, "suggestions reviewed"),

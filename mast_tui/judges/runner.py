@@ -240,7 +240,7 @@ class _Run:
         self._looks_at = tuple(slug for slug in judge.looks_at if slug in slugs)
         if not self._looks_at:
             raise WorkspaceError(
-                f"{judge.name} knows no mode of {taxonomy.ref}; it was made for another taxonomy"
+                f"{judge.name} supports no mode of {taxonomy.ref}; it was made for another taxonomy"
             )
         workspace.add_taxonomy(taxonomy)
         self._judge = judge

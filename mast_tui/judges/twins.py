@@ -268,7 +268,7 @@ class TwinsJudge:
         if not self._without_task_id:
             return summary
         without_task_id = f"{self._without_task_id:,} of them have no task_id"
-        return f"{summary}; {without_task_id}, so their words tell the task"
+        return f"{summary}; {without_task_id}, so the text of the task identifies it"
 
     def judge(self, trace: Trace, /) -> Judgement:
         """Yield a finding on the step that only failed runs share, if this run has it."""

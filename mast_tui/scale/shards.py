@@ -519,7 +519,9 @@ def read_shard(
     for name in (traces_file(shard), events_file(shard)):
         content = folder.read(name)
         if content is None:
-            raise ShardsError(f"{folder.address}: {name} is missing; the same judge writes it anew")
+            raise ShardsError(
+                f"{folder.address}: {name} is missing; run the same judge to write it again"
+            )
         try:
             table = parquet.read_table(BytesIO(content))
         except arrow.ArrowException as error:

@@ -169,8 +169,8 @@ class SharedBudget(Budget):
         except (EOFError, OSError) as error:
             host_and_port = ":".join(map(str, address.address))
             raise RunStops(
-                "a worker cannot reach the command that has the allowance, at "
-                f"{host_and_port} ({error}); look for a firewall between them"
+                f"a worker cannot reach the command that has the allowance, at {host_and_port} "
+                f"({error}); check for a firewall between them"
             ) from None
         self._checked_out_share = 0.0
         """The share of the allowance that this process has taken from the account."""
@@ -205,8 +205,8 @@ class SharedBudget(Budget):
                 self._checked_out_share = held_share + (granted or 0.0)
                 if granted == 0.0:
                     raise AllowanceSpent(
-                        "the allowance is spent, but for less than the next request takes; the "
-                        "same command goes on with a new one"
+                        "the rest of the allowance is too small for the next request; the "
+                        "same command continues with a new one"
                     )
                 if granted is None:
                     await asyncio.sleep(_PAUSE)

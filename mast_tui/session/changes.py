@@ -290,11 +290,11 @@ class ChangeMessages:
         return key if index is None else f"#{index + 1}"
 
     def location(self, target: Target) -> str:
-        """Return ``#13``, ``#13 to #18``, ``words in #13`` or ``the whole trace``."""
+        """Return ``#13``, ``#13 to #18``, ``a quote in #13`` or ``the whole trace``."""
         if target.first is None or target.last is None:
             return "the whole trace"
         if target.quote is not None:
-            return f"words in {self.span(target.first)}"
+            return f"a quote in {self.span(target.first)}"
         if target.first == target.last:
             return self.span(target.first)
         return f"{self.span(target.first)} to {self.span(target.last)}"

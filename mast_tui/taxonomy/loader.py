@@ -348,7 +348,7 @@ class TaxonomyTable:
             raise self.error(f"{key!r} is empty")
         if not word.isprintable() or len(word) > 64 or set(word) & set(",|@ "):
             raise self.error(
-                f"{key!r} is {word!r}; use up to 64 printable characters without space, ',', "
+                f"{key!r} is {word!r}; use up to 64 printable characters, and no space, ',', "
                 "'|' or '@'"
             )
         return word

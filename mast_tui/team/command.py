@@ -142,7 +142,7 @@ class TeamRemoveRequest:
 @team_command.command("remove")
 @options.takes(TeamRemoveRequest)
 def remove_command(request: TeamRemoveRequest) -> None:
-    """Remove NAME from the team: the server shows them nothing any more. Their labels stay."""
+    """Remove NAME from the team: the server no longer shows them anything. Their labels stay."""
     role_dropped = open_workspace(request.common).remove_member(request.name)
     role_note = ""
     if not role_dropped:

@@ -297,7 +297,7 @@ class PostgresServer(Database):
         """
         if self._away and self._answer_seconds is not None and _blocks_event_loop():
             # Another thread reports when the server is back.
-            raise ServerAway(f"{self.name}: no connection to the server: it does not answer now")
+            raise ServerAway(f"{self.name}: no connection to the server: it does not answer")
         connection = self._readers.connect()
         try:
             connection.begin()
@@ -800,7 +800,7 @@ _REFUSAL_ADVICE: Final = (
     ),
     (
         "certificate",
-        "the server's certificate is not trusted; name its certificate authority with "
+        "the server's certificate is not trusted; set its certificate authority with "
         "sslrootcert in the address",
     ),
 )
@@ -811,8 +811,8 @@ _AWAY_ADVICE: Final = (
     ("refused", "no server answers there; is it running, and is the address right?"),
     ("No such file", "no server answers there; is it running, and is the address right?"),
     ("timeout", "no server answers there; is the address right, and is it reachable?"),
-    ("resolve host", "nothing has this name; is the address right?"),
-    ("translate host name", "nothing has this name; is the address right?"),
+    ("resolve host", "this host name is unknown; is the address right?"),
+    ("translate host name", "this host name is unknown; is the address right?"),
     ("starting up", "it is starting; try again in a moment"),
 )
 
@@ -830,14 +830,14 @@ def parameters_of(url: str) -> dict[str, Any]:
         has_password = re.search(r"//[^/]*:[^/]*@|password", url, re.IGNORECASE)
         reason = "" if has_password else f" ({' '.join(str(error).split())})"
         raise WorkspaceError(
-            f"this is not the address of a PostgreSQL database{reason}; write "
+            f"not the address of a PostgreSQL database{reason}; write "
             "postgresql://USER@HOST/DATABASE, without a password"
         ) from None
     if any(name in parameters for name in ("password", "sslpassword")):
         raise WorkspaceError(
-            "a password in an address is visible to everybody who lists processes; leave it "
-            "out: it is taken from ~/.pgpass (or the file that PGPASSFILE names) or PGPASSWORD, or "
-            "asked for"
+            "a password in an address is visible to everyone who lists processes; leave it "
+            "out: it is read from ~/.pgpass (or the file that PGPASSFILE names) or "
+            "PGPASSWORD, or asked for"
         )
     if _is_elsewhere(parameters) and "sslmode" not in parameters and "PGSSLMODE" not in os.environ:
         parameters["sslmode"] = "require"

@@ -108,7 +108,7 @@ def add(connection: Connection, new: Member) -> str | None:
     """
     if len(new.name.encode()) > _MAX_ROLE_BYTES or new.name.startswith("pg_"):
         raise WorkspaceError(
-            f"{new.name!r}: this cannot be the name of a role on a server; choose one of at most "
+            f"{new.name!r}: cannot be the name of a role on a server; choose one of at most "
             f"{_MAX_ROLE_BYTES} bytes that does not begin with pg_"
         )
     keep(connection)
@@ -378,7 +378,7 @@ LANGUAGE plpgsql {_AS_OWNER} AS $$
 BEGIN
   PERFORM seen.check_role({", ".join(f"'{role}'" for role in register.roles)});
   IF ({register.condition}) IS NOT TRUE THEN
-    RAISE 'you write in your own name alone, which is %', session_user USING ERRCODE = 'MAST1';
+    RAISE 'you can write only in your own name, %', session_user USING ERRCODE = 'MAST1';
   END IF;
   {number_statement if table is schema.asked else ""}
   INSERT INTO public.{table.name} VALUES (new_row.*)

@@ -52,7 +52,7 @@ CREATE FUNCTION seen.check_name(name text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF seen.may_write(name) IS NOT TRUE THEN
-    RAISE 'you write in your own name alone, which is %', session_user USING ERRCODE = 'MAST1';
+    RAISE 'you can write only in your own name, %', session_user USING ERRCODE = 'MAST1';
   END IF;
 END $$;
 
@@ -66,7 +66,7 @@ DECLARE
 BEGIN
   IF EXISTS (SELECT FROM team.members m, unnest(names) n WHERE m.name = session_user::text
     AND n <> m.name AND (m.role = 'annotator' OR n <> '' AND NOT seen.may_write(n))) THEN
-    RAISE 'you write in your own name alone, which is %', session_user USING ERRCODE = 'MAST1';
+    RAISE 'you can write only in your own name, %', session_user USING ERRCODE = 'MAST1';
   END IF;
   PERFORM FROM public.turns t WHERE t.name = ANY(names) ORDER BY t.name FOR UPDATE;
   GET DIAGNOSTICS taken = ROW_COUNT;
@@ -556,7 +556,7 @@ DECLARE
 BEGIN
   IF event.kind = 'sight_set' THEN
     IF event.trace_id IS NOT NULL OR event.pass_number IS NOT NULL THEN
-      RAISE 'this is no event that a program could read' USING ERRCODE = 'MAST1';
+      RAISE 'not a valid event' USING ERRCODE = 'MAST1';
     END IF;
     RETURN;
   END IF;
@@ -564,18 +564,18 @@ BEGIN
     RAISE 'the workspace has no such trace or taxonomy' USING ERRCODE = 'MAST1';
   END IF;
   IF event.pass_number <= last_revealed THEN
-    RAISE 'what you said before you saw what others say stands; a change opens the next pass'
+    RAISE 'your work from before you saw others'' labels cannot change; an edit begins the next pass'
       USING ERRCODE = 'MAST1';
   END IF;
   IF last_revealed IS NOT NULL AND pass_kind IN ('blind', 'assisted') THEN
-    RAISE 'a pass that begins after you saw what others say is a second look'
+    RAISE 'a pass that begins after you saw others'' labels must be a second look'
       USING ERRCODE = 'MAST1';
   END IF;
   IF (event.pass_number BETWEEN 1 AND coalesce(last_pass, 0)
     OR event.kind = 'pass_started' AND event.pass_number = coalesce(last_pass, 0) + 1)
     IS NOT TRUE
   THEN
-    RAISE 'a pass begins before anything is said in it, and the first one is number 1'
+    RAISE 'a pass must start before work in it, and the first one is number 1'
       USING ERRCODE = 'MAST1';
   END IF;
   -- Others are shown after the last pass: none that comes later is blind.
@@ -587,7 +587,7 @@ BEGIN
       AND later.trace_id = p.trace_id AND later.taxonomy = p.taxonomy
       AND later.number > p.number AND NOT later.withdrawn))
   THEN
-    RAISE 'what others say is shown once you have finished' USING ERRCODE = 'MAST1';
+    RAISE 'others'' labels are shown once you have finished' USING ERRCODE = 'MAST1';
   END IF;
 END $$;
 
@@ -609,7 +609,7 @@ BEGIN
     AND coalesce(payload #>> '{after,decided_by}', payload #>> '{after,written_by}')
       <> event.annotator
   THEN
-    RAISE 'you write in your own name alone, which is %', session_user USING ERRCODE = 'MAST1';
+    RAISE 'you can write only in your own name, %', session_user USING ERRCODE = 'MAST1';
   END IF;
 END $$;
 
@@ -678,7 +678,7 @@ BEGIN
     AND (event.replaces = '[]' OR seen.is_list_of_texts(event.replaces::jsonb))
     AND seen.is_payload(event.kind, payload)) IS NOT TRUE
   THEN
-    RAISE 'this is no event that a program could read' USING ERRCODE = 'MAST1';
+    RAISE 'not a valid event' USING ERRCODE = 'MAST1';
   END IF;
   IF is_anothers THEN
     RAISE 'an event of another annotator has this id' USING ERRCODE = 'MAST1';
@@ -714,7 +714,7 @@ BEGIN
     AND seen.is_list_of_texts(event.replaces::jsonb)
     AND seen.is_payload(event.kind, seen.kept_texts(event.payload))) IS NOT TRUE
   THEN
-    RAISE 'this is no event that a program could read' USING ERRCODE = 'MAST1';
+    RAISE 'not a valid event' USING ERRCODE = 'MAST1';
   END IF;
 END $$;
 
@@ -740,7 +740,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM seen.check_foreign_event(event);
   IF event.annotator = session_user::text THEN
-    RAISE 'what you said is only added to' USING ERRCODE = 'MAST1';
+    RAISE 'your own events can only be added to' USING ERRCODE = 'MAST1';
   END IF;
   PERFORM public.take_turns(ARRAY[event.annotator]);
   UPDATE public.events e SET (seq, at, kind, trace_id, taxonomy, pass_number, payload, replaces,
@@ -797,7 +797,7 @@ BEGIN
       AND trace.content_bytes >= 0 AND trace.reader IS NOT NULL AND trace.key_scheme >= 0)
     AND coalesce(trace.spans, 0) >= 0 AND coalesce(trace.record, 0) >= 0) IS NOT TRUE
   THEN
-    RAISE 'this is no trace that a program could read' USING ERRCODE = 'MAST1';
+    RAISE 'not a valid trace' USING ERRCODE = 'MAST1';
   END IF;
   INSERT INTO public.traces SELECT trace.* ON CONFLICT DO NOTHING;
 END $$;
@@ -811,7 +811,7 @@ BEGIN
   PERFORM seen.check_writer();
   IF (coalesce(place.span_index, 0) >= 0 AND coalesce(place.text_chars, 0) >= 0) IS NOT TRUE
     OR NOT EXISTS (SELECT FROM public.traces t WHERE t.id = place.trace_id) THEN
-    RAISE 'this is no span of a trace' USING ERRCODE = 'MAST1';
+    RAISE 'not a valid span of a trace' USING ERRCODE = 'MAST1';
   END IF;
   BEGIN
     INSERT INTO public.span_indices AS kept VALUES (place.*)
@@ -831,7 +831,7 @@ BEGIN
   PERFORM seen.check_writer();
   IF setting.key = 'open_codes.tags:' || split_part(setting.key, ':', 2) || ':' || session_user::text THEN
     IF seen.are_tags(seen.kept_texts(setting.value)) IS NOT TRUE THEN
-      RAISE 'these are no tags that a program could read' USING ERRCODE = 'MAST1';
+      RAISE 'not valid tags' USING ERRCODE = 'MAST1';
     END IF;
     INSERT INTO public.settings SELECT setting.*
       ON CONFLICT (key) DO UPDATE SET value = excluded.value;

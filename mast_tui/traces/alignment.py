@@ -363,19 +363,20 @@ def sentences(alignment: RunAlignment) -> Iterator[str]:
     rows = _pair_name(alignment.pairs[alignment.fork])
     if actions_before:
         yield (
-            f"They part at {rows}. Before it {same_before} of {actions_before} actions are the "
-            f"same, from there on {same_after} of {actions_after}."
+            f"They diverge at {rows}. Before it {same_before} of {actions_before} actions are "
+            f"the same, from there on {same_after} of {actions_after}."
         )
     else:
         yield (
-            f"They part at the first action, {rows}: {same_after} of {actions_after} are the same."
+            f"They diverge at the first action, {rows}: {same_after} of {actions_after} are "
+            "the same."
         )
     if alignment.cause is not None:
         rows = _pair_name(alignment.pairs[alignment.cause])
-        yield f"Just before, one question was answered otherwise: {rows}."
+        yield f"Just before, the same call got different results: {rows}."
     if alignment.first != alignment.fork:
         rows = _pair_name(alignment.pairs[alignment.first])
-        yield f"They first differ at {rows}, and come together again."
+        yield f"They first differ at {rows}, and converge again."
 
 
 def _pair_name(pair: Pair) -> str:

@@ -44,7 +44,7 @@ def samples_folder() -> Path:
         if folder.is_dir():
             return folder
     raise FileNotFoundError(
-        f"the sample traces are missing from {package}: install mast-tui again, or name a trace"
+        f"the sample traces are missing from {package}; reinstall mast-tui, or give a trace"
     )
 
 

@@ -261,7 +261,7 @@ class PictureFinder:
         if not for_pictures:
             return None
         if _ADDRESS.fullmatch(text):
-            return Picture(text, None, "an address, which is not fetched")
+            return Picture(text, None, "a URL, which is not fetched")
         match = _FILE_NAME.fullmatch(text)
         return None if match is None else self._from_file(match[1])
 

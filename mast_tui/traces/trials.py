@@ -434,7 +434,7 @@ def _find_strands(folder: Path, names: frozenset[str]) -> Trial | None:
 
 def _read_openhands(folder: Path) -> FileReport:
     report = openhands.read_event_folder(folder)
-    return report or FileReport(folder, failed="its event files cannot be read any more")
+    return report or FileReport(folder, failed="its event files can no longer be read")
 
 
 def _read_opencode(folder: Path, session_files: Sequence[Path]) -> FileReport:

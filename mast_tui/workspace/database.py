@@ -185,7 +185,7 @@ class Database(ABC):
             pause(LOOK_AGAIN)
             self._check_not_closing()
             if self._waits_for_silent_server:
-                raise ServerAway(f"{self.name}: does not answer now; nothing was written")
+                raise ServerAway(f"{self.name}: does not answer; nothing was written")
         self._writing_thread = get_ident()
         try:
             yield
@@ -268,7 +268,7 @@ class Database(ABC):
         except UnicodeEncodeError as error:
             half = f"U+{ord(error.object[error.start]):X}"
             raise WorkspaceError(
-                f"{self.name}: a text holds half a character ({half}) and cannot be kept; "
+                f"{self.name}: a text contains half a character ({half}) and cannot be saved; "
                 "nothing was written"
             ) from error
 
@@ -342,8 +342,8 @@ class Database(ABC):
         """Raise ``WorkspaceError`` if a server hides a part of the tables."""
         if self.member is not None and not self.member.sees_all:
             raise WorkspaceError(
-                f"{self.name}: the server shows an annotator no more than their own work, and this "
-                "is about all of it; ask the lead"
+                f"{self.name}: the server shows annotators only their own work, but this needs "
+                "everyone's; ask the lead"
             )
 
     # The team
@@ -370,8 +370,8 @@ class Database(ABC):
 
     def _no_team(self) -> WorkspaceError:
         return WorkspaceError(
-            f"{self.name}: is a file, and whoever reads it reads all of it; a team has its "
-            "workspace on a server: mast-tui workspace copy FILE postgresql://USER@HOST/DATABASE"
+            f"{self.name}: is a file, which cannot have a team; copy it to a server: mast-tui "
+            "workspace copy FILE postgresql://USER@HOST/DATABASE"
         )
 
 

@@ -85,7 +85,7 @@ def store_judgement(
         WorkspaceError: The name is not that of a judge, or the workspace cannot be written.
     """
     if annotator_kind(judge) is not AnnotatorKind.JUDGE:
-        raise WorkspaceError(f"{judge!r}: a judge's name begins with 'judge:'")
+        raise WorkspaceError(f"{judge!r}: a judge's name must begin with 'judge:'")
     labels = {label.id: label for label in _labels_of_findings(judge, taxonomy, trace_id, findings)}
     stored = StoredJudgement(workspace, judge, taxonomy, trace_id, indices or {})
     with workspace.transaction():

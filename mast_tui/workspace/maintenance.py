@@ -168,8 +168,8 @@ def copy_rows(source: Connection, target: Connection) -> None:
     for table in schema.metadata.sorted_tables:
         if target.execute(select(table).limit(1)).first() is not None:
             raise WorkspaceError(
-                f"there is something in the workspace to copy to (table {table.name}); nothing was "
-                "copied. Name a new one, or bring both together with export and import"
+                f"the target workspace is not empty (table {table.name}); nothing was copied. "
+                "Give a new one, or merge them with export and import"
             )
         insertion = Insertion(table)
         rows = source.execution_options(stream_results=True).execute(select(table))

@@ -361,7 +361,7 @@ class Outbox:
             yield
         except (OSError, sqlite3.Error, ValueError) as error:
             raise WorkspaceError(
-                f"{self._path}: what waits for the server cannot be kept here: {error}"
+                f"{self._path}: changes that wait for the server cannot be saved here: {error}"
             ) from error
 
 

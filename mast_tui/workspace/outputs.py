@@ -85,7 +85,7 @@ def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
     def reason(target: Path) -> str | None:
         real = _real_path(target)
         if real in labels:
-            return "the labels are kept in this file"
+            return "this file contains the labels"
         if real.exists() and (real in traces or _is_part_of_trace(real, traces)):
             return "this is a trace, and traces are never written to"
         return None
@@ -121,7 +121,7 @@ def protected_kind(target: Path) -> str | None:
     if _begins_with_any(target, _DATABASE, *_JOURNALS):
         return "looks like a database or its log"
     if target.name.casefold() == FILE_NAME:
-        return "tells how runs have ended"
+        return "contains the outcomes of runs"
     return _trace_kind(target)
 
 

@@ -191,11 +191,11 @@ def is_workspace(path: Path) -> bool:
     """
     try:
         if path.is_dir():
-            raise WorkspaceError(f"{path}: this is a folder; name a file for the workspace in it")
+            raise WorkspaceError(f"{path}: is a folder; give a file in it")
         if not path.exists():
             return False
         if not path.is_file():  # opening a pipe would block
-            raise WorkspaceError(f"{path}: this is no regular file; name one for the workspace")
+            raise WorkspaceError(f"{path}: is not a regular file; give another one")
         with path.open("rb") as file:
             header = file.read(_HEADER_BYTES)
     except OSError as error:
@@ -207,7 +207,7 @@ def is_workspace(path: Path) -> bool:
         return True  # a crash left it half-written, so SQLite has to repair it first
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
         raise WorkspaceError(
-            f"{path}: this is no workspace of mast-tui (not an SQLite database); name another file"
+            f"{path}: is not a mast-tui workspace (not an SQLite database); give another file"
         )
     check_version(
         path,
@@ -216,8 +216,8 @@ def is_workspace(path: Path) -> bool:
     )
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         raise WorkspaceError(
-            f"{path}: may be read but not written; labels could not be kept. "
-            "Change the rights of the file and its folder, or work on a copy of it"
+            f"{path}: is read-only, so labels could not be saved. Change the permissions of "
+            "the file and its folder, or work on a copy"
         )
     return True
 
@@ -235,16 +235,16 @@ def check_version(path: Path | str, *, application_id: int, version: int) -> Non
     """
     if application_id != APPLICATION_ID:
         raise WorkspaceError(
-            f"{path}: this is the database of another program, not a workspace of mast-tui; "
-            "name another"
+            f"{path}: is the database of another program, not a mast-tui workspace; give "
+            "another file"
         )
     if version < 1:
         raise WorkspaceError(
-            f"{path}: damaged: a workspace without a schema version; put back a copy of it"
+            f"{path}: is damaged: the workspace has no schema version; restore a backup"
         )
     if version > SCHEMA_VERSION:
         raise WorkspaceError(
-            f"{path}: made by a newer mast-tui (schema {version}; this one knows "
+            f"{path}: made by a newer mast-tui (schema {version}; this one supports "
             f"{SCHEMA_VERSION}); upgrade mast-tui. Nothing in it was changed"
         )
 
@@ -265,8 +265,8 @@ def check_schema(path: Path | str, connection: sqlite3.Connection) -> None:
     if unknown_part is not None:
         kind, name = unknown_part
         raise WorkspaceError(
-            f"{path}: holds a {kind} ({one_line(name, 40)}), which no "
-            "workspace of mast-tui has and which could change labels unseen; do not use this file"
+            f"{path}: contains a {kind} ({one_line(name, 40)}), which mast-tui never creates "
+            "and which could change labels unnoticed; do not use this file"
         )
 
 
@@ -284,7 +284,7 @@ def why_not_trusted(path: Path) -> str | None:
         if status.st_uid != os.geteuid():
             return f"{checked_path} belongs to another user"
         if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            return f"others may write to {checked_path}"
+            return f"others can write to {checked_path}"
     return None
 
 

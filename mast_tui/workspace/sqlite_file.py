@@ -175,8 +175,8 @@ class SqliteFile(Database):
         if self.path is not None and (self._is_gone or not self._has_same_files()):
             self._is_gone = True
             raise WorkspaceGone(
-                f"{self.path}: was deleted, moved or replaced while it was open; nothing more can "
-                "be kept there, and what this program has open can still be written elsewhere"
+                f"{self.path}: was deleted, moved or replaced while it was open; nothing more "
+                "can be saved there, but you can still export the open work to another file"
             )
 
     def _has_same_files(self) -> bool:
@@ -229,7 +229,7 @@ class SqliteFile(Database):
         with self.reading() as connection:
             report = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
         if report != "ok":
-            raise WorkspaceError(f"{self.name}: the file is damaged: {report}; put back a copy")
+            raise WorkspaceError(f"{self.name}: the file is damaged: {report}; restore a backup")
 
     def copy_to(self, target: Path) -> None:
         """Copy everything, also from a file that was deleted while this program has it open."""
@@ -398,15 +398,15 @@ _ADVICE: Final = (
     ("locked", BUSY),
     (
         "attempt to write a readonly",
-        "may not be written; nothing was kept. Change the rights of file and folder",
+        "is read-only; nothing was written. Change the permissions of the file and its folder",
     ),
     ("disk is full", "the disk is full; nothing was written. Make room and try again"),
     ("disk I/O error", "the disk reports an error; nothing was written"),
-    ("not a database", "this is no workspace of mast-tui (not an SQLite database)"),
+    ("not a database", "is not a mast-tui workspace (not an SQLite database)"),
     (
         "malformed",
-        "the file is damaged; stop using it and put back a copy. What can still be read comes "
-        "out with: mast-tui export --format jsonl",
+        "the file is damaged; stop using it and restore a backup. Save what can still be read "
+        "with: mast-tui export --format jsonl",
     ),
     ("unable to open", "cannot be opened; check that the folder exists and may be written"),
 )

@@ -96,8 +96,8 @@ def _open_server_database(url: str, *, create: bool, password: str | None) -> Da
         module = import_module("mast_tui.team.postgresql")
     except ImportError as error:
         raise WorkspaceError(
-            f"a workspace on a server needs psycopg, which is not here ({error}); install it with: "
-            "pip install 'mast-tui[team]'"
+            f"a workspace on a server needs psycopg ({error}); install it with: pip install "
+            "'mast-tui[team]'"
         ) from error
     server: Database = module.PostgresServer(url, create=create, password=password)
     return server
@@ -339,8 +339,8 @@ class Workspace:
         if member is not None and member.role is not TeamRole.LEAD:
             if stored_hash is None:
                 raise WorkspaceError(
-                    f"taxonomy {taxonomy.ref} is not in this workspace, and the lead adds one; ask "
-                    f"the lead to run: mast-tui --taxonomy FILE --workspace {self.name}"
+                    f"taxonomy {taxonomy.ref} is not in this workspace; ask the lead to add it "
+                    f"with: mast-tui --taxonomy FILE --workspace {self.name}"
                 )
             return
         if stored_hash is None or (in_use and stored_hash != taxonomy.content_hash):
@@ -755,8 +755,8 @@ class Workspace:
             for record in import_register.imports(connection):
                 if record.asked == asked and record.state is ImportState.UNDOING:
                     raise WorkspaceError(
-                        f"import {record.id} of the same files was being taken back when it was "
-                        f"broken off; finish that first: mast-tui import --undo {record.id}"
+                        f"the undo of import {record.id} of the same files was interrupted; "
+                        f"finish it first: mast-tui import --undo {record.id}"
                     )
                 if record.asked == asked and record.state is ImportState.UNFINISHED:
                     return record
@@ -793,8 +793,8 @@ class Workspace:
             for trace_id in () if settings is None else settings.examples:
                 if held_out(self, trace_id):
                     raise WorkspaceError(
-                        f"trace {trace_id!r} is set aside for measuring judges, so no prompt may "
-                        "show it; take other examples"
+                        f"trace {trace_id!r} is set aside for measuring judges, so no prompt "
+                        "may show it; use other examples"
                     )
             run_register.begin_run(connection, run)
         return run.id

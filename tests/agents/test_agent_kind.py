@@ -59,7 +59,7 @@ def test_names_of_agents_and_people_are_told_apart() -> None:
         assert kind_fits_name(kind, name) is fits
         with closing(Workspace.open(":memory:")) as workspace:
             if not fits and kind != "nobody":
-                with pytest.raises(WorkspaceError, match="an agent's with 'agent:'"):
+                with pytest.raises(WorkspaceError, match="agents' names with 'agent:'"):
                     workspace.add_annotator(name, AnnotatorKind(kind))
     for name in ["agent:a", "Agent:a", "ＡＧＥＮＴ：a".replace("：", ":"), " agent:"]:
         with pytest.raises(InvalidName, match="agent's name"):
@@ -79,7 +79,7 @@ def test_an_agent_is_no_side_of_gold_and_no_member_of_a_study(workspace: Workspa
     assert workspace.outside_study(MAST.ref) == frozenset()
     kinds = {row.name: row.kind for row in status(workspace, MAST).annotators}
     assert kinds == {"alice": "human", "bob": "human", AGENT: "agent"}
-    with pytest.raises(MastError, match="an agent's with 'agent:'"):
+    with pytest.raises(MastError, match="agents' names with 'agent:'"):
         workspace.add_annotator(AGENT, AnnotatorKind.HUMAN)
 
 

@@ -144,7 +144,7 @@ class Session:
 
 
 _DONE: Final = (
-    ("label", r"{name} on (?:#\d|words in #\d|the whole trace)"),
+    ("label", r"{name} on (?:#\d|a quote in #\d|the whole trace)"),
     ("changed", r"(?:confidence of|severity of|note on) {code} (?:on|at) "),
     ("removed", r"{name} removed from #\d"),
     ("verdict", r"{name}: (?:absent|unsure) "),

@@ -72,7 +72,7 @@ def test_a_wrong_setting_and_a_missing_editor_are_reported(
 def test_the_workspace_is_checked(cli: Cli) -> None:
     Path("mine.db").write_bytes(b"no database")
     done = cli.refused("doctor", "--workspace", "mine.db", "--json")
-    assert "no workspace of mast-tui" in checks(done)["workspace"]["found"]
+    assert "not a mast-tui workspace" in checks(done)["workspace"]["found"]
     cli.label("t,ann,1.3,present")
     found = checks(cli("doctor", "--json"))["workspace"]
     assert (found["state"], "1 trace," in found["found"]) == ("works", True)
@@ -96,7 +96,7 @@ def test_a_model_server_is_asked_for_its_models_only(
         monkeypatch.setenv("OPENAI_API_KEY", "sk-not-this-one-either")
         server.listing = status(401, "Incorrect API key provided: sk-not-this-one-either")
         done = cli.refused("doctor", "--json")
-        assert "refuses the key that OPENAI_API_KEY holds" in checks(done)["model"]["found"]
+        assert "refuses the key in OPENAI_API_KEY" in checks(done)["model"]["found"]
         assert "sk-not-this" not in done.out
     assert "cannot be reached" in checks(cli.refused("doctor", "--json"))["model"]["found"]
 

@@ -255,7 +255,7 @@ def test_a_table_of_labels_is_a_set(cli: Cli, tmp_path: Path) -> None:
     [
         ("--set who-and-when --judge rules", "needs the files"),
         ("set --set gold --judge rules", "leave out the PATHs"),
-        ("set --set who-and-when --judge x --rules all", "is for"),
+        ("set --set who-and-when --judge x --rules all", "needs --judge rules"),
         ("set --set who-and-when --judge rules --judge rules", "twice"),
         ("set --set who-and-when", "Missing option"),
         ("--judge rules --coverage", "--coverage"),

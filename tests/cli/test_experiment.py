@@ -162,7 +162,7 @@ def test_task_and_trial_are_read_from_tables_and_outcomes(cli: Cli, tmp_path: Pa
     (runs / "r.jsonl").write_text(native("r", 1))
     (runs / "outcomes.csv").write_text("trace,task_id,trial\nr.jsonl,T9,3\nother,T9,-1\n")
     inspected = cli("inspect", "runs", "--json")
-    assert "trial is '-1'; it must be a whole number from 0" in inspected.out
+    assert "trial is '-1'; expected a whole number from 0" in inspected.out
     cli.ok("judge", "runs", "--judge", "rules", "--workspace", "third.db")
     trace = exported_trace(cli, "third.db")
     assert (trace["task_id"], trace["trial"]) == ("T9", 3)

@@ -130,7 +130,7 @@ def test_doccano_lines_have_the_labelled_texts_of_traces_at_hand(
     Path("run.json").unlink()
     out = ("export", "--format", "doccano", "--labels", "alice", "-o", "exported")
     assert cli.json(*out)["without_text"] == 1
-    assert "1 trace is not at hand" in cli(*out).err
+    assert "1 trace is not available" in cli(*out).err
     assert Path("exported").read_text("utf-8") == ""
 
 
@@ -223,7 +223,7 @@ def test_an_annotator_in_two_copies_at_once_is_reported(cli: Cli) -> None:
     # A taxonomy of the same version with other modes is refused.
     text = Path("one.jsonl").read_text("utf-8")
     Path("b.jsonl").write_text(text.replace("step_repetition", "step_repeated"))
-    says = "b.jsonl: taxonomy mast@3 is in this workspace already with other modes"
+    says = "b.jsonl: taxonomy mast@3 is already in this workspace with other modes"
     cli.refused(*both, "b.jsonl", says=says)
 
 
@@ -289,9 +289,9 @@ def test_another_datasheet_may_be_named(cli: Cli) -> None:
     [
         ('license = "mit"', "unknown key 'license'; did you mean 'licence'?"),
         ('[people]\npayment = "none"', "[people]: unknown key 'payment'; did you mean 'pay'?"),
-        ("zzz = 1", "known are pretty_name"),
+        ("zzz = 1", "expected pretty_name"),
         ("licence = 4", "'licence' is not text"),
-        ('languages = "en"', "'languages' is no list of texts"),
+        ('languages = "en"', "'languages' is not a list of texts"),
         ('people = "three"', "write [people]"),
         ("licence = ", "not TOML"),
     ],

@@ -137,7 +137,7 @@ def test_langsmith_accepts_each_line_as_feedback(cli: Cli, label: Label) -> None
     assert report["without_id"] == {"traces": ["elsewhere"], "spans": []}
     out = ("export", "--labels", "alice", "-o", "scores.txt", "--force", "--format")
     err = cli.ok(*out, "langsmith").err
-    assert "1 trace left out, as the id in langsmith is not known" in err
+    assert "1 trace left out, as the id in langsmith is unknown" in err
     assert err.rstrip().endswith("elsewhere")
     left_out = cli.json(*out, "langfuse")["without_id"]["traces"]
     assert sorted(left_out) == sorted([known, "elsewhere"])

@@ -149,7 +149,7 @@ def test_import_refuses_all_files_if_one_erases_labels_and_decisions(
     cli.ok("export", "--format", "jsonl", "-o", "before.jsonl")
     message = (
         "bad.jsonl was edited, or would replace work in this workspace: mira: 69 labels "
-        "removed, 14 finished passes changed, 42 decisions taken back. Nothing"
+        "removed, 14 finished passes changed, 42 decisions undone. Nothing"
     )
     cli.refused("import", bad, "--format", "jsonl", says=(message, "--replace mira"))
     files = ("import", good, bad, "--format", "jsonl", "--allow-new")
@@ -166,7 +166,7 @@ def test_import_refuses_all_files_if_one_erases_labels_and_decisions(
     assert (
         "1 new event. The file contains 0 labels and 0 verdicts by zoe on 1 trace (mast@3)" in out
     )
-    assert "zoe: 1 pass begun" in out
+    assert "zoe: 1 pass started" in out
 
 
 @pytest.mark.parametrize(
@@ -396,7 +396,7 @@ def test_import_of_csv_reports_additions_to_existing_work(cli: Cli, tmp_path: Pa
     (tmp_path / "b.csv").write_text(head + rows)
     done = cli("import", "b.csv", "--format", "csv-long", "--allow-new")
     assert (
-        "bob: 2 labels added, 1 verdict added, 1 pass begun, 1 open pass added to, 1 pass finished"
+        "bob: 2 labels added, 1 verdict added, 1 pass started, 1 open pass added to, 1 pass"
         in done.out
     )
     second_document = cli.json("import", "b.csv", "--format", "csv-long")

@@ -358,5 +358,5 @@ def test_guards_of_few_runs_are_off_with_what_is_missing(cli: Cli, tmp_path: Pat
     assert "0 on" in cli.ok("guard", "build", "-o", "guards.toml", "--workspace", place).out
     (*_, guard) = read_guards(tmp_path / "guards.toml").guards
     assert not guard.on
-    assert guard.note.endswith("with 0 false alarms, 73")
+    assert guard.note.endswith("with 0 false alarms, 73 are needed")
     cli.refused("lint", "runs", "--guards", "guards.toml", says="no guard is on")

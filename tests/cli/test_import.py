@@ -252,7 +252,7 @@ def test_equal_problems_are_one_line_with_their_number(cli: Cli) -> None:
         f'mast-tui import: {file}: "gold" is reserved; import under another name with '
         "--annotator NAME (40 times: line 2, line 3, line 4 and 37 more)"
     )
-    assert other.startswith(f"mast-tui import: {file}: line 42: mode '9.9' is none of")
+    assert other.startswith(f"mast-tui import: {file}: line 42: mode '9.9' is not in")
     assert advice == "mast-tui import: nothing was written. Fix the rows"
     problems = cli("import", file, "--format", "csv-long", "--json").json["problems"]
     assert len(problems) == 41  # a script gets each of them
@@ -447,7 +447,7 @@ def test_without_its_file_a_trace_accepts_any_key_and_no_number(
     name = trace["id"] if is_known else "elsewhere"
     assert import_rows(cli, name, "1.1,present,82,,,,,").code == 0
     (problem,) = import_rows(cli, name, "1.1,present,#2,,,,,").json["problems"]
-    assert "span '#2' is a number, and the trace's file is not at hand" in problem["reason"]
+    assert "span '#2' is a number, and the trace's file is not available" in problem["reason"]
 
 
 def test_spans_are_checked_in_other_formats_too(cli: Cli, trace: dict[str, Any]) -> None:

@@ -183,9 +183,9 @@ def test_every_command_takes_one_trace_of_a_file(cli: Cli, chats: Path) -> None:
     (line,) = Path("converted.jsonl").read_text().splitlines()
     assert json.loads(line)["spans"][0]["text"] == "zebra 1"
     cli.ok("compare", f"{chats}#1", f"{chats}#2")
-    cli.refused("compare", chats, chats, says="holds 3 traces; name one of them")
+    cli.refused("compare", chats, chats, says="contains 3 traces; give one of them")
     cli.refused("compare", f"{chats}#1", f"{chats}#3", says="no #3")
-    assert "holds 3 traces, no #3" in cli("inspect", f"{chats}#3").err
+    assert "contains 3 traces, but no #3" in cli("inspect", f"{chats}#3").err
     # A file whose own name ends in a number is that file.
     own = chats.rename("chats.jsonl#2")
     assert len(cli.json("inspect", own)["files"][0]["traces"]) == 3
@@ -263,7 +263,7 @@ def test_compare_shows_the_first_difference_of_two_runs(cli: Cli) -> None:
     write_trace(Path("b.json"), OTHERWISE)
     done = cli.ok("compare", "a.json", "b.json")
     assert done.err == ""
-    assert "They part at A #9 and B #9. Before it 4 of 4 actions are the same" in done.out
+    assert "They diverge at A #9 and B #9. Before it 4 of 4 actions are the same" in done.out
     assert "#10 restart: pod=checkout-2" in done.out
     assert "#3 get_pods" not in done.out
     assert "#3 get_pods" in cli("compare", "a.json", "b.json", "--all").out

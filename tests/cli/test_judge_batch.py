@@ -111,7 +111,7 @@ def test_no_request_is_sent_twice_after_a_lost_connection(
         workspace = ("--workspace", f"{number}.db")
         call = (lost_call[0], lost_call[1].format(number))
         desk.after = lambda *made, call=call: close() if made == call else None
-        judge.refused(*workspace, says="the same command goes on")
+        judge.refused(*workspace, says="the same command continues")
         desk.after = lambda *_: None
         assert judge.ok(*workspace).json["traces"]["judged"] == 4
         assert len(desk.batches) == number + 1, "the batch that was made is found again"
@@ -174,6 +174,6 @@ def test_a_batch_that_failed_or_is_gone_is_sent_again(judge: Cli, desk: BatchDes
     assert failed.json["traces"]["left"] == 4
     desk.ends = "completed"
     desk.after = lambda _method, path: status(404, "gone") if "batch_1" in path else None
-    judge.refused(says="asked again")
+    judge.refused(says="sent again")
     desk.after = lambda *_: None
     assert judge().json["traces"]["judged"] == 4

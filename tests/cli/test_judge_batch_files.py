@@ -140,7 +140,7 @@ def test_an_unusable_answer_is_asked_for_once_more_in_the_next_file(judge: Cli) 
     assert line["body"]["messages"][2]["content"] == "what?"
     failed = answer_batch(judge, says).refused().json  # another command writes the same
     assert requests_in(Path("ask.jsonl"))[0]["custom_id"] == line["custom_id"]
-    assert "could not be used, twice" in failed["failed"][0]["reason"]
+    assert "could not be used twice" in failed["failed"][0]["reason"]
     last = answer_batch(judge).ok().json
     (anew,) = requests_in(Path("ask.jsonl"))
     assert len(anew["body"]["messages"]) == 2
@@ -211,11 +211,11 @@ def test_an_allowance_limits_a_batch_which_costs_half(judge: Cli, tmp_path: Path
 def test_other_files_and_lines_are_refused_and_counted(judge: Cli) -> None:
     judge.refused("--write-batch", "a.jsonl", "--replay", "b.jsonl", code=2)
     Path("answers.jsonl").write_text('{"custom_id": "a", "response": {}, "error": null}\n')
-    judge.refused("--write-batch", "answers.jsonl", says="name another file")
+    judge.refused("--write-batch", "answers.jsonl", says="give another file")
     assert "response" in Path("answers.jsonl").read_text()
     assert not list(Path().glob("*.part"))
     judge("--write-batch", "ask.jsonl", "--temperature", "0.5")
-    judge.refused("--read-batch", "ask.jsonl", says="no line in it is an answer")
+    judge.refused("--read-batch", "ask.jsonl", says="contains no answer of a batch")
     # Answers of another run are not used.
     run_batch(Path("ask.jsonl"), Path("out.jsonl"))
     with Path("out.jsonl").open("a") as file:
@@ -246,6 +246,6 @@ def test_a_batch_over_the_vendors_limits_is_several_files(tmp_path: Path) -> Non
     assert [len(requests_in(path)) for path in second.paths] == [3, 2]
     assert not (tmp_path / "ask-3.jsonl").exists()
     (tmp_path / "mine.jsonl").write_text("mine\n")
-    with pytest.raises(BatchFileError, match="name another file"):
+    with pytest.raises(BatchFileError, match="give another file"):
         RequestFiles(tmp_path / "mine.jsonl")
     assert (batch_files.MOST_REQUESTS, batch_files.MOST_BYTES) == (50_000, 200_000_000)

@@ -100,7 +100,7 @@ def test_failures_are_listed_and_set_the_exit_code(
 
 def test_another_machine_needs_a_key_and_an_address(cli: Cli, judge: Cli, tmp_path: Path) -> None:
     model = ("judge", "runs", "--judge", "llm", "--model", "m", "--base-url")
-    cli.refused(*model, "ftp://x", says="no address")
+    cli.refused(*model, "ftp://x", says="not the address")
     done = cli.refused(*model, "https://models.invalid/v1", says="set OPENAI_API_KEY")
     assert done.err.count("\n") == 1
     assert not (tmp_path / ".mast-tui").exists()
@@ -316,7 +316,7 @@ def test_kept_answers_are_checked_again_by_new_rules(
         assert judge.json()["quotes"]["not_found"] == 6
     again = judge.json()
     assert (again["traces"]["known"], again["requests"]["now"]) == (6, 0)
-    assert again["remarks"] == {"kept answers were checked again, by the rules of today": 6}
+    assert again["remarks"] == {"saved answers were checked again by the current rules": 6}
     with opened() as workspace:
         matches = {label.evidence and label.evidence.match for label in workspace.labels()}
         assert matches == {Match.EXACT}

@@ -82,7 +82,7 @@ def test_a_trace_without_a_usable_answer_is_asked_about_again(
 def test_an_allowance_limits_all_requests(judge: Cli, server: ModelServer) -> None:
     allowed = 3 * (TOKENS_IN + TOKENS_OUT)
     spent = judge("--max-tokens-total", allowed, "--concurrency", "1")
-    assert "allowance is spent" in spent.json["stopped"]
+    assert "the rest of the allowance is too small" in spent.json["stopped"]
     used = spent.json["tokens"]
     assert used["in"] + used["out"] <= allowed + TOKENS_IN + TOKENS_OUT
     asked = len(server.chats)

@@ -79,7 +79,7 @@ def test_a_wait_shows_the_time_since_the_start(
 ) -> None:
     times = iter((1_000.0, 1_204.0))
     with LineProgress(quiet=False, clock=times.__next__) as lines:
-        lines.on_wait("no whole answer within 200 s; it is asked once more")
+        lines.on_wait("no complete answer within 200 s; it is asked once more")
     assert "asked once more (3m24s since the start)" in capsys.readouterr().err
     monkeypatch.setenv("COLUMNS", "120")
     with BarProgress(3, None) as bar:

@@ -94,7 +94,7 @@ def test_a_request_without_a_recorded_answer_ends_the_replay(judge: Cli) -> None
         other = ("--replay", "run.jsonl", "--temperature", "0.5")
         done = judge("two.db", *where, *other)
         assert done.code == 1
-        assert "run.jsonl has no answer to what is asked about" in done.err
+        assert "run.jsonl has no answer to the request about" in done.err
         assert len(server.chats) == asked
     lines = Path("run.jsonl").read_bytes().splitlines(keepends=True)
     Path("part.jsonl").write_bytes(b"".join(lines[:3]))
@@ -123,9 +123,9 @@ def test_other_files_are_neither_overwritten_nor_replayed(judge: Cli) -> None:
         "http://127.0.0.1:9/v1",
         "--record",
         "runs/run-0001.json",
-        says="no recorded answer",
+        says="not a recorded answer",
     )
     assert Path("runs/run-0001.json").read_bytes() == before
-    assert "no recorded answer" in judge("one.db", "--replay", "runs/run-0001.json").err
+    assert "not a recorded answer" in judge("one.db", "--replay", "runs/run-0001.json").err
     assert "cannot be read" in judge("one.db", "--replay", "none.jsonl").err
     judge.refused("one.db", "--replay", "a", "--record", "b", code=2)

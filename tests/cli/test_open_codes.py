@@ -110,7 +110,7 @@ def test_groups_of_a_model_are_for_annotators_who_may_see_its_notes(
         file.write_text(f'[judge]\nmodel = "{MODEL}"\nbase_url = "{server.base_url}"\n')
         err = cli.ok("study", "notes", "--by", "model").err
         (asked,) = server.chats
-    assert "The words of 2 notes are sent to" in err
+    assert "The texts of 2 notes are sent to" in err
     assert "1 request, 100 tokens in and 50 out" in err
     # A tag is the annotator's own name for the note, so the model is not asked.
     assert "wrong customer" not in json.dumps(asked.body)

@@ -118,7 +118,7 @@ def strangers(labelled: Path) -> Path:
         ("report --rounds 0 --html", "runs/sd.json", "a trace (message-list)"),
         ("agree --rounds 0 --no-spans --csv", "runs/cut.json", "a trace (message-list)"),
         ("agree --rounds 0 --no-spans --markdown", "runs/server.log", "a trace (text)"),
-        ("export --format csv-wide -o", "runs/outcomes.csv", "how runs have ended"),
+        ("export --format csv-wide -o", "runs/outcomes.csv", "the outcomes of runs"),
         ("export --format jsonl -o", "other/workspace.db", "a database"),
         ("export --format jsonl -o", "other/workspace.db-wal", "the database workspace.db"),
         ("export --format gold -o x.json", "x.datasheet.md", "not written by mast-tui"),
@@ -155,7 +155,7 @@ def test_the_workspace_in_use_and_its_traces_are_never_replaced(cli: Cli, strang
         ("convert", "runs/sd.json", "-o"),
     )
     for command, output, force in product(commands, known, ((), ("--force",))):
-        err = cli.refused(*command, output, *force, says="name another").err
+        err = cli.refused(*command, output, *force, says="give another").err
         assert err.count("\n") == 1
         assert not force or "--force" not in err
     cli.ok("status")

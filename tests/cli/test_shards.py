@@ -142,7 +142,7 @@ def test_a_file_that_kills_every_worker_is_reported(runs: Path, tmp_path: Path) 
     lost = PickledWorkers(lost=[1, 2, 3, *(shards + 2 + time for time in (1, 2, 3))])
     told = into_shards(runs, folder, lost)
     ((path, reason),) = told.failed
-    assert ("run-000" in path, "was ended" in reason) == (True, True)
+    assert ("run-000" in path, "was killed" in reason) == (True, True)
     assert told.traces == RUNS - 1
 
 

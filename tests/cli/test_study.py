@@ -183,7 +183,7 @@ def test_show_and_status_report_progress_and_hide_retests_from_annotators(cli: C
         ("study set", 2, "--annotators A,B"),
         ("study set --annotators judge:x", 2, "judge"),
         ("study set --annotators a,a", 1, "twice"),
-        ("study set --annotators a,b --per-trace 3", 1, "3 annotators a trace"),
+        ("study set --annotators a,b --per-trace 3", 1, "3 annotators per trace"),
         ("study set --annotators a --overlap 2", 2, "overlap"),
         ("study set --annotators a nowhere", 2, "nowhere"),
         ("study show", 1, "no workspace"),
@@ -338,8 +338,8 @@ def test_a_table_assigns_traces_to_annotators(cli: Cli) -> None:
     traces = sorted({row.split(",")[0] for row in rows})
     for bad_rows, message in (
         ("other,alice", "line 2: trace 'other' is not in the study"),
-        (f"{traces[0]},eve", "line 2: 'eve' is no annotator"),
-        (f"{traces[0]},alice\n{traces[0]},alice", "line 3: alice is to label trace"),
+        (f"{traces[0]},eve", "line 2: 'eve' is not an annotator"),
+        (f"{traces[0]},alice\n{traces[0]},alice", "line 3: alice is assigned trace"),
         ("", "no row assigns a trace to an annotator"),
     ):
         table.write_text(f"trace_id,annotator\n{bad_rows}\n")
@@ -359,7 +359,7 @@ def test_weights_set_the_share_of_each_annotator(cli: Cli) -> None:
     set_up = ("study", "set", runs(9), "--annotators", "alice,bob", "--overlap", 0)
     cli.ok(*set_up, "--weights", "alice=2")
     assert [len(own) for own in queues(cli, "alice", "bob")] == [6, 3]
-    assert "no weight" in cli("study", "set", "--weights", "eve=2").err
+    assert "has no effect" in cli("study", "set", "--weights", "eve=2").err
     assert "weight over 0" in cli("study", "set", "--weights", "alice=0").err
     cli.ok("study", "join", "dora", "--weight", 3)
     cli.ok("study", "add", runs(6, "late"))
@@ -385,7 +385,7 @@ def test_a_split_of_traces_stays(cli: Cli) -> None:
     assert [part for _, part in counts] == ["development", "calibration", "test"]
     assert sum(int(count) for count, _ in counts) == 8
     cli.refused(
-        "study", "set", "--split", "0.6,0.2,0.2", says="set aside in this workspace already"
+        "study", "set", "--split", "0.6,0.2,0.2", says="already set aside in this workspace"
     )
 
 

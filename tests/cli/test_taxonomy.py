@@ -177,7 +177,7 @@ def test_only_the_lead_of_a_study_migrates(cli: Cli, shop: None) -> None:
     with opened() as workspace:
         study = Study("shop@1", ("alice", "bob"), batches=(("t1", "t2"),))
         workspace.append([NewEvent("dora", None, "shop@1", None, StudySet(None, study))])
-    cli.refused(*MIGRATE, "--annotator", "bob", says="only dora, who set it up")
+    cli.refused(*MIGRATE, "--annotator", "bob", says="only dora, who set up the study")
     cli.ok(*MIGRATE, "--annotator", "dora")
 
 

@@ -166,7 +166,9 @@ def test_missing_packages_tokens_and_addresses_are_reported(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "textual_serve", None)
     assert "--token" in cli.ok("web", "--help").out
-    cli.refused("web", says="pip install 'mast-tui[web]' (textual_serve is missing)")
+    cli.refused(
+        "web", says="textual_serve is missing; install it with: pip install 'mast-tui[web]'"
+    )
 
 
 STUBBORN_APP = """

@@ -84,7 +84,7 @@ def test_a_local_process_judges(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_workers_that_cannot_be_used_are_refused(cli: Cli) -> None:
-    cli.refused("inspect", ".", "--workers", "many", says="no workers")
+    cli.refused("inspect", ".", "--workers", "many", says="not a number of workers")
     model = ("judge", ".", "--judge", "llm", "--model", "m", "--workers", "2")
     cli.refused(*model, says="--concurrency", code=2)
 

@@ -173,7 +173,7 @@ def test_a_bad_diagnosis_is_named(tmp_path: Path) -> None:
     for one, words in [
         ({"trace_id": "t"}, "diagnosis 1: has neither 'failure_modes' nor 'code'"),
         ({"failure_modes": [mode_of("A.1")]}, "diagnosis 1: has no 'trace_id'"),
-        ({"trace_id": "t", "failure_modes": 3}, "diagnosis 1: 'failure_modes' is no list"),
+        ({"trace_id": "t", "failure_modes": 3}, "diagnosis 1: 'failure_modes' is not a list"),
         ({"trace_id": "t", "failure_modes": [{}]}, "diagnosis 1: a failure mode has no 'code'"),
         ({"trace_id": "t", "failure_modes": [mode_of("Z.1")]},
          "diagnosis 1: code 'Z.1' is not in adamast@"),

@@ -126,7 +126,7 @@ def test_an_unreadable_trace_is_reported_and_retried(folder: Path) -> None:
 def test_a_judge_without_a_mode_of_the_taxonomy_is_refused(folder: Path) -> None:
     own = replace(MAST, id="own", modes=(replace(MAST.modes[0], slug="loops"),))
     workspace = Workspace.open(":memory:")
-    with pytest.raises(WorkspaceError, match="knows no mode of own@3"):
+    with pytest.raises(WorkspaceError, match="supports no mode of own@3"):
         run_judge(Echo(), own, traces(folder), workspace)
     assert workspace.taxonomies() == ()
 

@@ -28,7 +28,7 @@ def test_spans_of_ten_megabytes_are_read_to_their_end(home: Path) -> None:
             until_whole(app)
             # The words at the end can be quoted, and the cursor goes on as before.
             app.press("w", "v", "w", "1", "3")
-            app.until(rf"1\.3 Step repetition on words in #{number} ")
+            app.until(rf"1\.3 Step repetition on a quote in #{number} ")
             app.press("g")
             app.until(gone(end))
             app.press("tab", "tab", "down")

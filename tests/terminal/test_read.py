@@ -74,7 +74,7 @@ def test_reading_and_labelling_in_a_terminal(small: Path, tmp_path: Path) -> Non
         assert "labelled: 1.3 Step repetition" in answers(terminal, "s")
         with session_of(small, place) as session:  # it was on the disk before it was said
             assert [label.mode for label in session.labels] == [SLUGS["1.3"]]
-        assert "on words in #2" in answers(terminal, "w pods first", "21")
+        assert "on a quote in #2" in answers(terminal, "w pods first", "21")
         assert "#3 to #5" in answers(terminal, "j", "v", "j", "j", "26")
         assert "#10 of 12" in answers(terminal, ":10")
         terminal.sendline("q")

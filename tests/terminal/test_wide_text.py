@@ -49,7 +49,7 @@ def test_borders_stay_in_their_column(home: Path) -> None:
             until_whole(terminal)
             if number % 3 == 1:
                 terminal.press("w", "v", "w", "1", "3")
-                terminal.until(rf"1\.3 Step repetition on words in #{number} ")
+                terminal.until(rf"1\.3 Step repetition on a quote in #{number} ")
                 until_whole(terminal)
             terminal.press("down")
         terminal.press("m")

@@ -135,7 +135,9 @@ def test_encrypted_members_are_refused(flag: int) -> None:
 
 
 def test_an_unknown_compression_is_refused() -> None:
-    assert "unknown way (12)" in why_unreadable(archive_of(Part("a.json", TEXT, method=12)))
+    assert "unknown compression method (12)" in why_unreadable(
+        archive_of(Part("a.json", TEXT, method=12))
+    )
 
 
 @pytest.mark.parametrize("method", [DEFLATED, ZSTANDARD])

@@ -146,8 +146,7 @@ def test_a_killed_process_is_a_problem_and_caches_nothing(
     os.kill(process.pid, signal.SIGKILL)
     assert process.wait()
     assert process.failed == (
-        "the process that was reading it was ended (SIGKILL, perhaps for want of memory); "
-        "try it again"
+        "the process that read it was killed (SIGKILL, perhaps as memory ran out); try again"
     )
     assert list(documents.folder.iterdir()) == []
 
@@ -178,7 +177,7 @@ def test_long_error_output_of_a_process_does_not_block(
     does += f"sys.stdout.write('[\"done\"]\\n')\nsys.exit({code})"
     process = process_that(does, tmp_path, monkeypatch)
     assert process.wait(_WAIT)
-    message = "the process that was reading it has failed: it is too much"
+    message = "the process that read it failed: it is too much"
     assert process.failed == (message if code else None)
 
 
@@ -247,7 +246,7 @@ def test_a_document_that_cannot_be_cached_is_a_problem(
     place.mkdir()  # stands in the way of the file
     actual = read_one(path, True, BigDocuments(0, folder))
     assert actual.failed is not None
-    assert "cannot be kept" in actual.failed
+    assert "cannot be stored" in actual.failed
     assert [entry.name for entry in folder.iterdir()] == [place.name]
 
 
@@ -261,7 +260,7 @@ def test_a_document_is_read_in_this_process_without_a_cache(
     monkeypatch.setattr("mast_tui.traces.scan.document_process.READ_HERE_AT_MOST", 10)
     failed = read_one(path, True, big).failed
     assert failed is not None
-    assert "too big to be read without keeping it" in failed
+    assert "too big to read without storing it" in failed
 
 
 def test_a_changed_document_is_read_anew(tmp_path: Path, big: BigDocuments) -> None:

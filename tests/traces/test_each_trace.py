@@ -58,7 +58,7 @@ def test_a_file_removed_meanwhile_has_failed(tmp_path: Path) -> None:
     lost = PickledWorkers(lost=[2, 3, 4])
     actual = all_of([tmp_path], lost)
     assert [one[3] is None for one in actual] == [True, False, True]
-    assert "was ended" in actual[1][3]
+    assert "was killed" in actual[1][3]
     assert actual[::2] == all_of([tmp_path], None)[::2]
 
 

@@ -288,7 +288,7 @@ def test_a_file_that_kills_its_process_loses_no_other_file(folder: Path) -> None
     search = ManyFilesSearch([folder], Query("zebra"), PickledWorkers(lost=[3, 4, 5]))
     results = [result for result in search.results() if result is not None]
     (lost,) = (one for one in results if isinstance(one, NotSearched))
-    assert ("run-01" in lost.path, "was ended" in lost.reason) == (True, True)
+    assert ("run-01" in lost.path, "was killed" in lost.reason) == (True, True)
     assert len(results) == 5
     assert search.searched_count == 12
 

@@ -42,7 +42,7 @@ def test_without_pyarrow_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     assert read_path(path, named=False).skipped == (
-        "Parquet needs an extra: pip install 'mast-tui[parquet]'"
+        "Parquet needs more packages; install them with: pip install 'mast-tui[parquet]'"
     )
 
 

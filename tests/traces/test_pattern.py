@@ -47,10 +47,10 @@ def test_an_invalid_pattern_is_an_error(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("(?<=a)b", "looks around"),
-        (r"(a)\1", "refers back"),
-        ("(?P<a>a)(?P=a)", "refers back"),
-        (r"\bé", "the letters a to z only"),
+        ("(?<=a)b", "is a look-around"),
+        (r"(a)\1", "is a back-reference"),
+        ("(?P<a>a)(?P=a)", "is a back-reference"),
+        (r"\bé", "only with the letters a to z"),
         ("a++", "bad repetition"),
     ],
 )

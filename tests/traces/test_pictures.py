@@ -84,7 +84,7 @@ SOURCES: dict[str, tuple[object, list[str]]] = {
                 {"role": "assistant", "content": "I see red."},
             ]
         },
-        [f"{A_RED} | https://example.com/a.png (an address, which is not fetched)", ""],
+        [f"{A_RED} | https://example.com/a.png (a URL, which is not fetched)", ""],
     ),
     "Anthropic": (
         {

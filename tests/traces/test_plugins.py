@@ -119,11 +119,11 @@ BROKEN: Final = {
     ),
     "takes every file": (
         ["class Reader:\n    def recognises(self, source):\n        return True"],
-        "is not used: it takes a file for its own that is nobody's, 'words.txt'",
+        "is not used: it wrongly recognises 'words.txt'",
     ),
     "takes every JSON": (
         ["class Reader:\n    def recognises(self, source):\n        return bool(source.json)"],
-        "is not used: it takes a file for its own that is nobody's, 'record.json'",
+        "is not used: it wrongly recognises 'record.json'",
     ),
     "raises when it is asked": (
         [
@@ -132,15 +132,15 @@ BROKEN: Final = {
             "            if b'hello' in source.head or b'odd' in source.head:",
             "                raise ValueError('bad\\nweather')",
         ],
-        "failed when it was asked for this file: ValueError: bad weather",
+        "failed to check this file: ValueError: bad weather",
     ),
     "raises when it reads": (
         [OPENING, "        def read(self, source):\n            return 1 / 0"],
-        "failed while it read this file: ZeroDivisionError: division by zero",
+        "failed to read this file: ZeroDivisionError: division by zero",
     ),
     "gives no report": (
         [OPENING, "        def read(self, source):\n            return None"],
-        "failed while it read this file: TypeError: no FileReport but NoneType",
+        "failed to read this file: TypeError: expected a FileReport, found NoneType",
     ),
     "gives no traces": (
         [
@@ -148,7 +148,7 @@ BROKEN: Final = {
             "        def read(self, source):",
             "            return FileReport(source.path, format='odd', traces=(1,))",
         ],
-        "failed while it read this file: TypeError: what it calls traces are none",
+        "failed to read this file: TypeError: its traces are not Trace objects",
     ),
     "finds nothing": (
         [
@@ -156,7 +156,7 @@ BROKEN: Final = {
             "        def read(self, source):",
             "            return FileReport(source.path, format='odd')",
         ],
-        "took this file and did not read it: it found no trace",
+        "recognised this file but did not read it: it found no trace",
     ),
 }
 

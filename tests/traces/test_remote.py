@@ -359,4 +359,4 @@ def test_a_refusal_of_a_web_server_is_an_error(web: S3Server) -> None:
     assert "set up credentials for http" in (report.failed or "")
     web.troubles[:] = ["cut"] * 20
     (report,) = scan([trace_path(f"{place}/0/4.json")])
-    assert "the same command tries again" in (report.failed or "")
+    assert "run the same command again" in (report.failed or "")

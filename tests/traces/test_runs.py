@@ -183,9 +183,9 @@ def test_a_changed_file_of_a_run_is_reported(tmp_path: Path) -> None:
     index = next(i for i in range(len(trace)) if trace.span(i).place.startswith(child.name))
     trace.text(index)
     child.unlink()
-    assert trace.changed() == f"{child.name}: the file has gone"
+    assert trace.changed() == f"{child.name}: the file is gone"
     main.unlink()
-    assert trace.changed() == "the file has gone"
+    assert trace.changed() == "the file is gone"
 
 
 def test_equal_ids_of_two_formats_are_two_runs(tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ def test_a_trial_without_a_run_is_a_problem(tmp_path: Path) -> None:
         path.write_text("")
     (report,) = scan([tmp_path])
     assert report.skipped == "ITBench trial without a trace of its run"
-    assert read_file(trial, named=True).failed == "ITBench trial with 0 runs; name one of them"
+    assert read_file(trial, named=True).failed == "ITBench trial with 0 runs; give one of them"
 
 
 def published_layout_openhands_events(folder: Path) -> Path:

@@ -173,7 +173,9 @@ def test_a_file_too_big_when_unpacked_is_a_problem(
     pack = gzip.compress if suffix.endswith("gz") else zstandard.ZstdCompressor().compress
     path = tmp_path / f"server{suffix}"
     path.write_bytes(pack(text))
-    assert read_one(path, True, big).failed == "holds more than 1 MB when unpacked; unpack it first"
+    assert (
+        read_one(path, True, big).failed == "contains more than 1 MB when unpacked; unpack it first"
+    )
     write_json(tmp_path / "chat.json", CHAT)
     for reports in (list(scan([tmp_path])), list(Scan([tmp_path], wait=DocumentProcess.wait))):
         assert [report.path.name for report in reports if report.traces] == ["chat.json"]
@@ -204,7 +206,7 @@ def test_a_file_beside_a_trace_is_read_up_to_a_bound(tmp_path: Path) -> None:
         path.write_bytes(b"x" * size)
         assert read_beside(path, 4096) == b"x" * size
     path.write_bytes(b"x" * 4097)
-    with pytest.raises(UnreadableFile, match="beside: holds more than 4 kB"):
+    with pytest.raises(UnreadableFile, match="beside: contains more than 4 kB"):
         read_beside(path, 4096)
 
 
@@ -212,5 +214,5 @@ def test_a_file_without_a_size_is_read_up_to_a_bound() -> None:
     data = read_beside(Path("/proc/self/status"))
     assert data is not None
     assert b"VmRSS" in data
-    with pytest.raises(UnreadableFile, match="holds more"):
+    with pytest.raises(UnreadableFile, match="contains more"):
         read_beside(Path("/proc/self/status"), 100)

@@ -140,7 +140,7 @@ async def test_the_library_works_while_documents_are_read(
         await pilot.press("L")
         await until(pilot, lambda: bool(processes.begun))
         failing, *_ = processes.begun
-        failing.end("the process that was reading it was ended (SIGKILL)")
+        failing.end("the process that read it was killed (SIGKILL)")
         await until(pilot, lambda: len(processes.begun) == 2)
         processes.begun[1].end()
         await settle(pilot)

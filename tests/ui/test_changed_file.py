@@ -43,7 +43,7 @@ def overwrite(path: Path, word: bytes) -> None:
 
 
 CHANGES: dict[str, tuple[Change, str]] = {
-    "gone": (Path.unlink, "the file has gone"),
+    "gone": (Path.unlink, "the file is gone"),
     "pipe": (pipe, "it is not a regular file any more"),
     "device": (device, "it is not a regular file any more"),
     "replaced": (replaced, "another file is in its place"),
@@ -87,7 +87,7 @@ async def test_nothing_is_quoted_or_copied_of_a_changed_file(
         rollout.unlink()
         await on.press("j")
         assert on.number == 4
-        reason = "the file has gone"
+        reason = "the file is gone"
         assert f"[cannot be read: {reason}]" in on.text
         (words,) = on.notices
         assert words.startswith(f"run.jsonl has changed: {reason}.")
@@ -108,7 +108,7 @@ async def test_a_quote_in_a_text_that_cannot_be_read(rollout: Path, tmp_path: Pa
         await on.press("j")
         rollout.unlink()
         await on.press("k")
-        assert "[cannot be read: the file has gone]" in on.text
+        assert "[cannot be read: the file is gone]" in on.text
         await on.press("ctrl+t")
         assert on.annotate.state.has_spans
 

@@ -211,7 +211,7 @@ async def test_existing_files_are_asked_about_and_wrong_places_refused(
         await write_over(on, tmp_path / "missing" / "gold.json")
         assert "no such folder; create it first" in screen_text(on)
         await write_over(on, office.workspace)
-        assert "the labels are kept in this file" in screen_text(on)
+        assert "this file contains the labels" in screen_text(on)
         await write_over(on, office.folder / "one.json")
         assert "traces are never written to" in screen_text(on)
         await write_over(on, tmp_path / "gold.json")

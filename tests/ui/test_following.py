@@ -161,7 +161,7 @@ async def test_a_missing_file_is_reported_and_nothing_lost(tmp_path: Path) -> No
         await on.press("j", "1", "3")
         path.rename(away)
         await on.press("f5")
-        assert on.message == "The file could not be read again: the file has gone"
+        assert on.message == "The file could not be read again: the file is gone"
         assert (known(on), on.labels) == (5, {("1.3", 2, 2)})
         append(away, "six")
         away.rename(path)

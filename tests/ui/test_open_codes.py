@@ -121,7 +121,7 @@ async def test_tags_and_a_model_group_codes(
             configure(server.base_url)
             await on.press("J")
             await on.until(
-                lambda: not missing(on.text, "The words of 2 notes are sent to", "It stops at")
+                lambda: not missing(on.text, "The texts of 2 notes are sent to", "It stops at")
             )
             await on.press("y")
             await on.until(lambda: not missing(on.text, "Lost · 2 places", f"by {MODEL}"))

@@ -64,7 +64,7 @@ async def test_runs_of_one_task_are_aligned(runs: Path, tmp_path: Path) -> None:
         assert "- The second pod crashes. I restart it now." in screen.detail.text
         assert "+ The second pod crashes. I look at its log" in screen.detail.text
         about = str(screen.query_one("#about").render())
-        assert "They part at A #9 and B #9. Before it 4 of 4 actions are the same" in about
+        assert "They diverge at A #9 and B #9. Before it 4 of 4 actions are the same" in about
         await on.press("]")
         assert screen.main_list.cursor == 9
         await on.press("g", "]")

@@ -165,14 +165,14 @@ def test_special_file_is_refused_unread(path: Path, plant: Callable[[Path], obje
     thread = threading.Thread(target=open_it, daemon=True)
     thread.start()
     thread.join(60)
-    assert errors == [f"{path}: this is no regular file; name one for the workspace"]
+    assert errors == [f"{path}: is not a regular file; give another one"]
 
 
 def test_file_that_others_may_write_is_not_trusted(path: Path) -> None:
     Workspace.open(path).close()
     assert why_not_trusted(path) is None
     path.chmod(0o666)
-    assert "others may write" in (why_not_trusted(path) or "")
+    assert "others can write" in (why_not_trusted(path) or "")
     path.chmod(0o600)
     path.parent.chmod(0o777)
     assert str(path.parent) in (why_not_trusted(path) or "")

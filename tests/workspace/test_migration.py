@@ -275,7 +275,7 @@ def test_four_threads_migrate_the_same_file(old: Path, held: dict[str, Any]) -> 
 def test_read_only_file_is_refused_and_unchanged(old: Path) -> None:
     before = old.read_bytes()
     old.chmod(0o400)
-    with pytest.raises(WorkspaceError, match="may be read but not written"):
+    with pytest.raises(WorkspaceError, match="is read-only"):
         Workspace.open(old)
     assert old.read_bytes() == before
 

@@ -71,10 +71,10 @@ def read_only(path: Path) -> None:
     [
         (newer_schema, "newer.*upgrade"),
         (other_program, "another program"),
-        (lambda path: path.write_bytes(b"not a database at all"), "no workspace"),
-        (lambda path: path.write_bytes(b"SQLite format 3\0 cut off"), "no workspace"),
+        (lambda path: path.write_bytes(b"not a database at all"), "not a mast-tui workspace"),
+        (lambda path: path.write_bytes(b"SQLite format 3\0 cut off"), "not a mast-tui workspace"),
         (Path.mkdir, "folder"),
-        (read_only, "may be read but not written"),
+        (read_only, "is read-only"),
     ],
     ids=["newer", "other program", "text", "cut off", "folder", "read only"],
 )

@@ -72,7 +72,7 @@ def test_refused_addresses_are_explained(postgres: PostgresServer) -> None:
         (postgres.url(new), "no workspace in this database.*workspace create"),
         (postgres.url("nowhere"), "no such database"),
         (postgres.url(new, host="localhost") + "?sslmode=require", "no encrypted connection"),
-        ("postgresql://[::1/x", "this is not the address of a PostgreSQL database"),
+        ("postgresql://[::1/x", "not the address of a PostgreSQL database"),
         (f"postgresql://postgres@/{new}?host=/nowhere", "no server answers there"),
         ("postgresql://a:secret@localhost/x", "a password in an address"),
         ("mysql://localhost/x", "postgresql://"),
@@ -335,7 +335,7 @@ def test_copies_and_backups_of_a_server_hold_every_row(
             assert rows(copy) == rows(workspace) == before
         fill(workspace)  # later rows get new numbers
     assert command("workspace", "copy", str(original), url) == 1
-    assert "there is something in the workspace" in capsys.readouterr().err
+    assert "the target workspace is not empty" in capsys.readouterr().err
     assert command("workspace", "copy", url, str(back)) == 1
 
 

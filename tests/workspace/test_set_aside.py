@@ -57,7 +57,7 @@ def test_split_has_three_parts_of_its_shares_and_survives_a_merge(
     assert parts(other) == split
     set_split(other, 0.2, 0.3)
     for calibration, test in ((0.1, 0.3), (0.2, 0.2), (0, 0.3)):
-        with pytest.raises(WorkspaceError, match="set aside in this workspace already"):
+        with pytest.raises(WorkspaceError, match="already set aside in this workspace"):
             set_split(other, calibration, test)
     assert parts(other) == split
 

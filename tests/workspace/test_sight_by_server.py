@@ -390,7 +390,7 @@ def test_revealed_trace_is_visible_and_its_labels_are_final(team: Team) -> None:
             session.undo()
         (own,) = session.labels
         said = label(session.workspace, MODES[3], annotator="mira", trace_id="run-2")
-        with pytest.raises(WorkspaceError, match="what you said before you saw"):
+        with pytest.raises(WorkspaceError, match="your work from before you saw"):
             session.workspace.append([NewEvent("mira", "run-2", MAST.ref, 1, LabelAdded(said))])
     with team.sql("mira") as mira:
         facts: dict[str, dict[str, Any]] = {
@@ -402,11 +402,11 @@ def test_revealed_trace_is_visible_and_its_labels_are_final(team: Team) -> None:
         }
         for kind, fact in facts.items():
             statement = append_sql("mira", kind, json.dumps(fact), trace="run-2")
-            assert "what you said before you saw" in asked(mira, statement), kind
+            assert "your work from before you saw" in asked(mira, statement), kind
         # A second look cannot move them either, and it is no blind pass.
         blind = '{"kind": "blind"}'
         began = append_sql("mira", "pass_started", blind, trace="run-2", pass_number=2)
-        assert "is a second look" in asked(mira, began)
+        assert "must be a second look" in asked(mira, began)
         mira.execute("BEGIN")
         again = '{"kind": "second_look"}'
         mira.execute(append_sql("mira", "pass_started", again, trace="run-2", pass_number=2))
@@ -476,7 +476,7 @@ def test_members_use_the_app_and_commands_within_their_rights(
         ):
             got, _, error = run_as(name, *words)
             assert got == code, error
-            assert code == 0 or "no more than their own work" in error
+            assert code == 0 or "only their own work" in error
     assert not (tmp_path / "mira.db").exists()
     assert json.loads(run_as("mira", "status", "--json")[1])["annotators"]
     own = tmp_path / "own.csv"
@@ -663,7 +663,7 @@ def test_file_has_no_team(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     Workspace.open(path).close()
     code, _, told = command(capsys, "team", "add", "mira", "--role", "lead", "--workspace", path)
     assert code == 1
-    assert "a team has its workspace on a server" in told
+    assert "is a file, which cannot have a team" in told
 
 
 def test_only_the_lead_changes_traces_and_taxonomies(team: Team) -> None:
@@ -678,7 +678,7 @@ def test_only_the_lead_changes_traces_and_taxonomies(team: Team) -> None:
             with team.workspace(name) as member:
                 assert member.register_trace(changed) == TRACE
                 assert member.register_unknown_traces([changed, replace(new, trace_id=f"{name}-9")])
-                with pytest.raises(WorkspaceError, match="is not in this workspace, and the lead"):
+                with pytest.raises(WorkspaceError, match="is not in this workspace; ask the lead"):
                     member.add_taxonomy(other)
                 member.add_taxonomy(replace(MAST, content_hash="another text"))
         assert [one for one in lea.traces() if one.trace_id in {TRACE, "run-2"}] == list(before)

@@ -54,7 +54,7 @@ def test_reading_connection_cannot_write(tmp_path: Path, name: str) -> None:
     with closing(Workspace.open(place)) as workspace:
         started(workspace, label(workspace))
         with (
-            pytest.raises(WorkspaceError, match="may not be written"),
+            pytest.raises(WorkspaceError, match="is read-only"),
             workspace._database.reading() as connection,
         ):
             connection.execute(text("DELETE FROM labels"))

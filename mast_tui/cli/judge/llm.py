@@ -445,7 +445,7 @@ class _ModelRun:
                 raise
             if self._summary is not None:
                 self._print_summary(self._summary)
-            saved_text = "answers so far are kept"
+            saved_text = "the answers so far are saved"
             if self.vendor is not None and self.vendor.is_pending:
                 saved_text = f"sent requests continue at {self._setup.host}"
             say(

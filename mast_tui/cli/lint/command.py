@@ -110,11 +110,11 @@ _RULES: Final = (
 def lint_command(request: LintRequest) -> int:
     """Fail if a judge finds failure modes in traces: for CI and hooks.
 
-    The rules judge, which need no model and no network; or guards made from labels (--guards); or
-    --judge takes earlier findings of a model. Each finding is printed with file and line, its mode,
-    the rule, a quote and the reason. No workspace is made or changed, and only OUT is written. Exit
-    code 0: nothing that --fail-on names was found; 3: something was; 1: a file could not be read,
-    or there is no trace.
+    The judge is the rules, which need no model and no network, or guards made from labels
+    (--guards), or the earlier findings of a model (--judge). Each finding is printed with file and
+    line, its mode, the rule, a quote and the reason. No workspace is made or changed, and only OUT
+    is written. Exit code 0: nothing that --fail-on names was found; 3: something was; 1: a file
+    could not be read, or there is no trace.
     """
     taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
     gate = read_gate(request.fail_on, taxonomy)
@@ -186,7 +186,7 @@ def _never_replaced(paths: tuple[Path, ...]) -> Callable[[Path], str | None]:
     def reason(target: Path) -> str | None:
         """Return why the target must not be replaced; None if it may."""
         if Path(os.path.realpath(target)) in database_files(find_workspace(None)):
-            return "this file holds the labels"
+            return "this file contains the labels"
         if target.is_file() and any(path.is_file() and path.samefile(target) for path in paths):
             return "this is a trace to judge, and traces are never overwritten"
         return None

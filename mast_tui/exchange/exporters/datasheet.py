@@ -91,9 +91,7 @@ def _check_keys(table: Mapping[str, object], where: str, allowed: tuple[str, ...
             continue
         similar = process.extractOne(key.lower(), allowed, scorer=fuzz.ratio, score_cutoff=60)
         hint = (
-            f"known are {', '.join(allowed)}"
-            if similar is None
-            else f"did you mean {similar[0]!r}?"
+            f"expected {', '.join(allowed)}" if similar is None else f"did you mean {similar[0]!r}?"
         )
         raise ExchangeError(f"{where}: unknown key {key!r}; {hint}")
 
@@ -346,7 +344,7 @@ def _verdict_lines(document: Values) -> list[str]:
     labels = [label for trace in document["traces"] for label in trace["labels"]]
     merged_count = sum(label["merged"] for label in labels)
     return [
-        "## How verdicts were settled",
+        "## How verdicts were reached",
         "",
         f"- Sources: {sources}",
         *_single_verdict_lines(document["gold"]),
@@ -398,7 +396,7 @@ def _outsider_lines(mix: GoldMixJson) -> list[str]:
     counts = ", ".join(
         f"{plain(name)} ({counted(n, 'trace')})" for name, n in mix["not_in_study"].items()
     )
-    return [f"- Not counted, as they are not in the study: {counts}"] if counts else []
+    return [f"- Not counted, as they are outside the study: {counts}"] if counts else []
 
 
 def _protocol_lines(document: Values) -> list[str]:

@@ -148,7 +148,7 @@ class _TrailReader(LabelledRuns):
         """
         errors = record.get("errors")
         if not isinstance(errors, list):
-            self.wrong(file, location, "'errors' is no list")
+            self.wrong(file, location, "'errors' is not a list")
             return
         native = as_text(record.get("trace_id")) or file.stem
         native = otel_spans.trace_id(native) or native
@@ -568,7 +568,7 @@ class _AgentRxReader(LabelledRuns):
         failures = record.get("failures")
         root = record.get("root_cause")
         if not isinstance(failures, list):
-            self.wrong(file, f"record {number}", "'failures' is no list")
+            self.wrong(file, f"record {number}", "'failures' is not a list")
             return
         try:
             trace = self._trace_of_trajectory(trajectory_id)

@@ -322,7 +322,7 @@ def _diagnosis_work(
     picks_all = "failure_modes" in record
     modes = record["failure_modes"] if picks_all else [record]
     if not isinstance(modes, list):
-        raise ValueError("'failure_modes' is no list")
+        raise ValueError("'failure_modes' is not a list")
     for value in modes:
         if not isinstance(value, Mapping) or not isinstance(value.get("code"), str):
             raise ValueError("a failure mode has no 'code'")

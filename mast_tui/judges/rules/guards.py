@@ -127,7 +127,7 @@ class GuardsFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if rule.mode not in slugs:
                 raise InvalidGuards(f"guard {rule.name!r}: there is no mode {rule.mode!r}")
         if not rules:
-            raise InvalidGuards("no guard is on; each says why in its note")
+            raise InvalidGuards("no guard is on; see the note of each guard")
         return tuple(rules)
 
 

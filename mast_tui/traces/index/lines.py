@@ -347,7 +347,7 @@ class IndexedSpans(Spans):
         try:
             cached = self._preview_of_lines(index, *self._table.lines_of(index))
         except OSError as error:
-            return preview(f"[cannot be read any more: {error.strerror or error}]")
+            return preview(f"[can no longer be read: {error.strerror or error}]")
         self._previews.add(index, cached)
         return cached
 

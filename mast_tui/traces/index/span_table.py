@@ -296,7 +296,7 @@ def list_problem(problems: list[Problem], line: int, message: str) -> None:
     if len(problems) < _MOST_PROBLEMS:
         problems.append(Problem(f"line {line}", message))
     elif len(problems) == _MOST_PROBLEMS:
-        problems.append(Problem(f"line {line}", "from here on problems are not listed"))
+        problems.append(Problem(f"line {line}", "further problems are not listed"))
 
 
 class TableState(NamedTuple):

@@ -227,7 +227,7 @@ _PREVIEW_BYTES: Final = 4096
 BROKEN: Final = (KeyError, TypeError, ValueError, OverflowError, RecursionError)
 """The errors of reading a file of spans with unexpected content."""
 
-_DAMAGED_TEXT: Final = "what was kept of it is damaged; open it again to have it read anew"
+_DAMAGED_TEXT: Final = "its stored index is damaged; open it again to rebuild it"
 
 
 class CachedDocument(NamedTuple):

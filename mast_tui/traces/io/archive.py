@@ -189,7 +189,7 @@ class Archive:
                 raise UnreadableMember("it is bigger than the archive says")
             if self._bytes_left < 0:
                 raise UnreadableMember(
-                    f"the archive holds more than {self._most_bytes >> 20} MB when unpacked"
+                    f"the archive contains more than {self._most_bytes >> 20} MB when unpacked"
                 )
             pieces.append(piece)
         data = b"".join(pieces)
@@ -212,7 +212,7 @@ class Archive:
                 continue
             unsafe_count += 1
             if unsafe_count <= _MOST_NAME_PROBLEMS:
-                message = f"its name {member.name[:100]!r} leads out of the archive; left out"
+                message = f"its name {member.name[:100]!r} points outside the archive; left out"
                 self.problems.append(Problem(f"member {number}", message))
 
     def _read_at(self, offset: int, length: int) -> bytes:
@@ -335,7 +335,7 @@ class Archive:
                 yield self._read_at(offset, min(_PIECE, end - offset)), min(offset + _PIECE, end)
             return
         if method not in _FEED_BYTES:
-            raise UnreadableMember(f"it is packed in an unknown way ({method})")
+            raise UnreadableMember(f"unknown compression method ({method})")
         unpacker, damage_error = _unpacker_of(method)
         feed_bytes = _FEED_BYTES[method]
         for offset in range(begin, end, _PIECE):
@@ -349,7 +349,7 @@ class Archive:
                 yield piece, fed_end - len(unpacker.unused_data)
                 if unpacker.eof:
                     return
-        raise UnreadableMember("its data is damaged: it ends before its time")
+        raise UnreadableMember("its data is damaged: it ends too early")
 
 
 def _unpacker_of(method: int) -> tuple[_Unpacker, type[Exception]]:

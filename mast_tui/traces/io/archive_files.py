@@ -76,7 +76,7 @@ def too_big(subject: str, most: int) -> OSError:
         most: The limit in bytes.
     """
     return OSError(
-        EFBIG, f"{subject} holds more than {most >> 20} MB when unpacked; unpack it first"
+        EFBIG, f"{subject} contains more than {most >> 20} MB when unpacked; unpack it first"
     )
 
 

@@ -33,7 +33,7 @@ _MOST_READ_CHARS: Final = 1 << 20
 """The length at which text that has been read is cut off: an error of the decoder counts all line
 feeds before it."""
 
-TEXT_AFTER_DOCUMENT: Final = "characters behind the end of the document are left out"
+TEXT_AFTER_DOCUMENT: Final = "characters after the end of the document are left out"
 """The end of a problem that names what follows a document."""
 
 

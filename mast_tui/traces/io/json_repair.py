@@ -346,7 +346,7 @@ class _Repair:
             return
         string = _STRING.match(self._text, self._pos)
         if string and _VALUE_END.match(self._text, string.end()):
-            self._add_problem("an escape that is none inside a text; the text is shown with it")
+            self._add_problem("an invalid escape inside a text; it is shown as it is")
         elif string and _NO_COMMA.match(self._text, string.end()):
             self._add_problem("a comma is missing")
         else:
@@ -361,7 +361,7 @@ class _Repair:
         end_pattern = _ENDS_IN_LIST if frame.is_list else _ENDS_IN_OBJECT
         end = end_pattern.search(self._text, start)
         if end is not None:
-            self._add_problem("a text is damaged here; it is shown as far as it can be told")
+            self._add_problem("a text is damaged here; its readable part is shown")
         self._pos = len(self._text) if end is None else end.start()
         text = self._text[start : self._pos].rstrip()
         if self._text[self._pos : self._pos + 1] == '"':
@@ -415,7 +415,7 @@ class _Repair:
             self._add_problem("a closing bracket is missing")
             self._leave_container()
             return
-        self._add_problem("what stands here cannot be read; left out")
+        self._add_problem("unreadable text; left out")
         if junk := _JUNK.match(self._text, self._pos):
             self._pos = junk.end()
         elif char in "]}":
@@ -551,7 +551,7 @@ class _Repair:
             return
         self._last_problem_line = self._line
         if len(self._problems) == _MOST_PROBLEMS and not always:
-            message = "from here on problems are not listed"
+            message = "further problems are not listed"
         if len(self._problems) <= _MOST_PROBLEMS or always:
             self._problems.append(Problem(f"line {self._line}", message))
 

@@ -77,7 +77,7 @@ def only_records(report: FileReport, records: Collection[int]) -> FileReport:
     missing_number = next((number for number in sorted(records) if number >= len(traces)), None)
     if missing_number is not None:
         count_text = counted(len(traces), "trace")
-        return FileReport(report.path, failed=f"holds {count_text}, no #{missing_number}")
+        return FileReport(report.path, failed=f"contains {count_text}, but no #{missing_number}")
     return report._replace(traces=tuple(traces[number] for number in sorted(records)))
 
 
@@ -179,13 +179,13 @@ class _ArgumentParser:
                 f"@{outer_list}" for outer_list in (*lists[lists.index(list_id) :], list_id)
             )
             raise MastError(
-                f"@{path}: the list names itself ({through}); take the line with @ out of it"
+                f"@{path}: the list names itself ({through}); remove the line with @ from it"
             )
         self._list_count += 1
         if len(lists) == _DEEPEST_LIST or self._list_count > _MOST_LISTS:
             raise MastError(
-                f"@{path}: lists may name lists up to {_DEEPEST_LIST} deep, {_MOST_LISTS} in all; "
-                "name the files themselves"
+                f"@{path}: lists may name lists up to {_DEEPEST_LIST} deep, {_MOST_LISTS} in "
+                "all; list the files themselves"
             )
         try:
             data = sys.stdin.buffer.read() if is_stdin else read_beside(path, _LIST_BYTES)
@@ -193,7 +193,7 @@ class _ArgumentParser:
             raise MastError(f"@{path}: {error.strerror or error}") from None
         if data is None:
             raise MastError(
-                f"@{path}: no such file; after @ comes a file with a path or URL on each line"
+                f"@{path}: no such file; after @, give a file with a path or URL on each line"
             )
         for line in data.decode("utf-8-sig", "surrogateescape").splitlines():
             text = line.strip()

@@ -82,7 +82,7 @@ class OpenedFile:
         try:
             file = open_regular(self.local_path)
         except FileNotFoundError:
-            raise SourceChanged(self.path, "the file has gone") from None
+            raise SourceChanged(self.path, "the file is gone") from None
         except UnreadableFile as error:
             raise SourceChanged(self.path, f"it is {error.strerror} any more") from None
         try:

@@ -29,7 +29,7 @@ class TooBig(UnreadableFile):
 
     def __init__(self, path: Path, most: int) -> None:
         size = f"{most >> 20} MB"
-        super().__init__(path, f"holds more than {size} when unpacked; unpack it first", EFBIG)
+        super().__init__(path, f"contains more than {size} when unpacked; unpack it first", EFBIG)
 
 
 class Unpacked(NamedTuple):

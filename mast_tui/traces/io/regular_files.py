@@ -110,7 +110,7 @@ def _content_of(path: Path, file: FileIO, most: int) -> bytes:
             bytes_left -= len(piece)
         if bytes_left > 0:
             return b"".join(pieces)
-    raise UnreadableFile(path, f"holds more than {_size_text(most)}", EFBIG)
+    raise UnreadableFile(path, f"contains more than {_size_text(most)}", EFBIG)
 
 
 def _size_text(most: int) -> str:

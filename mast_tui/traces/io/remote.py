@@ -307,7 +307,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
             error = archive_files.too_big("it", most)
         else:
             most = MOST_BYTES
-            message = f"has more than the {most >> 20} MB that are kept of files from elsewhere"
+            message = f"is larger than {most >> 20} MB, the limit for remote files"
             error = OSError(EFBIG, f"{message}; download it yourself")
         if (self._file_facts().get("size") or 0) > most:
             raise error
@@ -558,7 +558,9 @@ def _file_errors(path: Path) -> Iterator[None]:
         # fsspec raises FileNotFoundError for every failure of HTTP.
         raise _unreachable_error(path, cause) from None
     except ImportError as error:
-        message = f"URLs need an extra ({error}): pip install 'mast-tui[remote]'"
+        message = (
+            f"URLs need more packages ({error}); install them with: pip install 'mast-tui[remote]'"
+        )
         message = ADDRESSES.without_secrets(message)
         packages = {"s3": " s3fs", "gs": " gcsfs", "gcs": " gcsfs", "abfs": " adlfs"}
         scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
@@ -589,7 +591,7 @@ def _unreachable_error(path: Path, error: BaseException) -> OSError:
         elif scheme in _SIGNED:
             hint += "; the user or query (?…) of its URL is refused, and may have expired"
     elif "CERTIFICATE_VERIFY_FAILED" in message:
-        hint = "if it is your own, name the certificate of who has signed it in SSL_CERT_FILE"
+        hint = "if it is your own server, set SSL_CERT_FILE to the certificate of its authority"
     else:
-        hint = "look at the address and the network; the same command tries again"
+        hint = "check the address and the network, then run the same command again"
     return OSError(EIO, f"{message}; {hint}", str(path))

@@ -514,7 +514,7 @@ class _TrajectorySpans:
             message = f"{copied_count} {steps} copied from an earlier context; not shown"
             self._report_problem(f"{position}/steps", message)
         if continuation := self._trajectory.fields.get("continued_trajectory_ref"):
-            message = f"the run goes on in {preview(dump_text(continuation))[0]}"
+            message = f"the run continues in {preview(dump_text(continuation))[0]}"
             self._report_problem(f"{position}/continued_trajectory_ref", message)
 
     def _add_step(self, step: AtifStep) -> None:

@@ -27,7 +27,9 @@ MAX_BYTES: Final = 256 << 20
 """The largest size of an unpacked table that is read."""
 
 _FIRST_BYTES: Final = b"PAR1"
-_NEEDS_EXTRA: Final = "Parquet needs an extra: pip install 'mast-tui[parquet]'"
+_NEEDS_EXTRA: Final = (
+    "Parquet needs more packages; install them with: pip install 'mast-tui[parquet]'"
+)
 _ROWS_AT_ONCE: Final = 16
 _COMPARED_ROWS: Final = 20
 _MAX_DEPTH: Final = 64

@@ -59,9 +59,7 @@ class PluginReader:
             self._fault = f"cannot be used: {_error_text(error)}"
             return
         if unknown_file is not None:
-            self._fault = (
-                f"is not used: it takes a file for its own that is nobody's, {unknown_file!r}"
-            )
+            self._fault = f"is not used: it wrongly recognises {unknown_file!r}"
         else:
             self._reader = reader
 
@@ -73,9 +71,7 @@ class PluginReader:
         try:
             return bool(self._reader.recognises(source))
         except Exception as error:  # noqa: BLE001 - as above
-            self._add_remark(
-                source, f"failed when it was asked for this file: {_error_text(error)}"
-            )
+            self._add_remark(source, f"failed to check this file: {_error_text(error)}")
             return False
 
     def read(self, source: Source) -> FileReport:
@@ -84,16 +80,16 @@ class PluginReader:
         try:
             report = self._reader.read(source)
             if not isinstance(report, FileReport):
-                raise TypeError(f"no FileReport but {type(report).__name__}")
+                raise TypeError(f"expected a FileReport, found {type(report).__name__}")
             if not all(isinstance(trace, Trace) for trace in report.traces):
-                raise TypeError("what it calls traces are none")
+                raise TypeError("its traces are not Trace objects")
         except Exception as error:  # noqa: BLE001 - as above
-            return self._failure_report(
-                source, f"failed while it read this file: {_error_text(error)}"
-            )
+            return self._failure_report(source, f"failed to read this file: {_error_text(error)}")
         if report.format is None or not report.traces:
             reason = report.failed or report.skipped or "it found no trace"
-            return self._failure_report(source, f"took this file and did not read it: {reason}")
+            return self._failure_report(
+                source, f"recognised this file but did not read it: {reason}"
+            )
         return report
 
     def _failure_report(self, source: Source, reason: str) -> FileReport:

@@ -136,7 +136,7 @@ class DocumentProcess:
         # Parsing is one call without progress, so its duration is shown.
         size = self._progress.total
         seconds = monotonic() - since
-        return ReadingProgress(size, size, f"making sense of {size / 1e6:,.0f} MB, {seconds:.0f} s")
+        return ReadingProgress(size, size, f"parsing {size / 1e6:,.0f} MB, {seconds:.0f} s")
 
     @property
     def pid(self) -> int:
@@ -212,7 +212,7 @@ class DocumentProcess:
         elif event == WRITING:
             self.writing = True
             self._parsing_since = None
-            self._progress = ReadingProgress(size, size, f"setting out its spans, {done} %")
+            self._progress = ReadingProgress(size, size, f"preparing its spans, {done} %")
         elif event == WRITTEN:
             self.written = True
         elif event == DONE:
@@ -250,10 +250,10 @@ def _failure_reason(code: int, stderr: str) -> str:
     if code < 0:
         with suppress(ValueError):
             name = signal.Signals(-code).name
-            hint = ", perhaps for want of memory" if name == "SIGKILL" else ""
-            return f"the process that was reading it was ended ({name}{hint}); try it again"
+            hint = ", perhaps as memory ran out" if name == "SIGKILL" else ""
+            return f"the process that read it was killed ({name}{hint}); try again"
     last_line = stderr.rpartition("\n")[2]
-    return f"the process that was reading it has failed: {last_line or f'exit code {code}'}"
+    return f"the process that read it failed: {last_line or f'exit code {code}'}"
 
 
 def _end_process(process: Popen[bytes], cache_path: Path) -> None:
@@ -366,7 +366,7 @@ class DocumentReading:
         process.wait()
         document = self._cache.open(path)
         if document is None:
-            reason = process.failed or "what was read of it is there no more"
+            reason = process.failed or "its stored content is gone"
             return CachedDocument(FileReport(path, failed=reason))
         return document
 
@@ -421,4 +421,4 @@ class DocumentReading:
             return DocumentProcess(path, self._cache)
         if path.stat().st_size <= READ_HERE_AT_MOST:
             return None
-        return f"it is too big to be read without keeping it in {self._cache.folder}: {reason}"
+        return f"it is too big to read without storing it in {self._cache.folder}: {reason}"

@@ -130,7 +130,7 @@ def cache_document(
         _write_span_file(report, documents, cache_path, teller)
     except OSError as error:
         reason = error.strerror or str(error)
-        teller.say(FAILED, f"what was read cannot be kept in {documents.folder}: {reason}")
+        teller.say(FAILED, f"its content cannot be stored in {documents.folder}: {reason}")
         return
     teller.say(DONE)
 

@@ -195,7 +195,7 @@ def _read_text(source: Source, named: bool) -> FileReport:
         return FileReport(path, skipped=kind)
     if named or path.suffix.lower() in _TEXT_SUFFIXES:
         return read_text(source)
-    return FileReport(path, skipped="plain text; name the file to read it as a trace")
+    return FileReport(path, skipped="plain text; give the file itself to read it as a trace")
 
 
 def _split_records_report(source: Source, format_name: str | None = None) -> FileReport | None:
@@ -274,7 +274,7 @@ def _unknown_json_report(source: Source) -> FileReport:
         return FileReport(source.path, skipped="Python values of no known trace format")
     reason = why_not_json(text)
     if reason:
-        hint = "mend it, or let its name end in .txt to read it as plain text"
+        hint = "fix it, or rename it to .txt to read it as plain text"
         return FileReport(source.path, failed=f"not JSON, {reason}; {hint}")
     return FileReport(source.path, skipped="JSON of no known trace format")
 

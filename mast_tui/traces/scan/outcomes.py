@@ -97,7 +97,7 @@ class Outcomes(NamedTuple):
     def unmatched(self, matched_rows: Container[str]) -> tuple[Problem, ...]:
         """Return a problem for each row that is not among the matched rows."""
         return tuple(
-            Problem(f"line {self.lines[name]}", f"{name!r} is no file here and no trace id")
+            Problem(f"line {self.lines[name]}", f"{name!r} is not a file here or a trace id")
             for name in self.facts
             if name not in matched_rows
         )
@@ -169,7 +169,7 @@ def _facts_of_row(cells: Mapping[str, str], location: str, problems: list[Proble
     """Return the facts of a row; invalid cells become problems."""
     outcome = _OUTCOMES.get(cells.get("outcome", "").lower())
     if outcome is None:
-        message = f"outcome is {cells['outcome']!r}; it must be failed, succeeded or empty"
+        message = f"outcome is {cells['outcome']!r}; expected failed, succeeded or empty"
         problems.append(Problem(location, message))
     return TraceMeta(
         system=cells.get("system") or None,
@@ -188,7 +188,7 @@ def _trial_of_cell(cell: str, location: str, problems: list[Problem]) -> int | N
     """Return the number of a trial; None if the cell is empty or, with a problem added, invalid."""
     trial = trial_number(cell) if cell else None
     if cell and trial is None:
-        problems.append(Problem(location, f"trial is {cell!r}; it must be a whole number from 0"))
+        problems.append(Problem(location, f"trial is {cell!r}; expected a whole number from 0"))
     return trial
 
 
@@ -197,7 +197,7 @@ def _start_of_cell(cell: str, location: str, problems: list[Problem]) -> float |
     added, no date."""
     started = unix_seconds(cell) if cell else None
     if cell and started is None:
-        problems.append(Problem(location, f"date is {cell!r}; it must be as in 2026-03-31"))
+        problems.append(Problem(location, f"date is {cell!r}; expected a date such as 2026-03-31"))
     return started
 
 
@@ -209,5 +209,5 @@ def _score_of_cell(cell: str, location: str, problems: list[Problem]) -> float |
         score = float(cell)
         if 0 <= score <= 1:
             return score
-    problems.append(Problem(location, f"score is {cell!r}; it must be a number from 0 to 1"))
+    problems.append(Problem(location, f"score is {cell!r}; expected a number from 0 to 1"))
     return None

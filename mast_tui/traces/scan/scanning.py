@@ -179,7 +179,7 @@ class Scan:
             return FileReport(path, failed="a folder, not a file")
         reports = [report for report in cls((path,)) if report.traces]
         if len(reports) != 1:
-            reason = f"{trial.kind} with {len(reports)} runs; name one of them"
+            reason = f"{trial.kind} with {len(reports)} runs; give one of them"
             return FileReport(path, failed=reason)
         return reports[0]
 

@@ -118,7 +118,7 @@ class UnreadFile(UnreadSpans):
         """The problem that the file cannot be read any more, if that is so."""
         if self._failure is None:
             return ()
-        return (Problem("whole file", f"cannot be read any more: {self._failure}"),)
+        return (Problem("whole file", f"can no longer be read: {self._failure}"),)
 
     @property
     def loaded(self) -> Loaded:
@@ -178,7 +178,7 @@ class UnreadFile(UnreadSpans):
             (candidate for candidate in report.traces if candidate.record == self._record), None
         )
         if trace is None:
-            self._failure = report.failed or report.skipped or "it holds other traces now"
+            self._failure = report.failed or report.skipped or "it contains other traces now"
             return False
         self._opened = trace
         return not trace.loaded.complete

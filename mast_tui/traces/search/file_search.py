@@ -188,7 +188,7 @@ def files_to_search(paths: Iterable[Path]) -> Iterator[FileToSearch | NotSearche
             path = str(step.path)
             members = tuple(map(str, step.members))
             if step.named and not step.path.exists():
-                reason = "no such file or folder; name a trace or a folder of them"
+                reason = "no such file or folder; give a trace or a folder of traces"
                 yield NotSearched(path, reason)
             else:
                 yield FileToSearch(

@@ -168,9 +168,9 @@ def _refusal_reason(error: str, pattern: str) -> str:
     if part == "(?P" and "(?P=" in pattern:
         part = "(?P="
     if part.startswith(("(?=", "(?!", "(?<=", "(?<!")):
-        return f"“{part}” looks around, and the time for that has no bound"
+        return f"“{part}” is a look-around, which is not supported, as its time has no bound"
     if part == "(?P=" or re.fullmatch(r"\\[1-9]", part):
-        return f"“{part}” refers back to a group, and the time for that has no bound"
+        return f"“{part}” is a back-reference, which is not supported, as its time has no bound"
     return shortened(" ".join(error.split()), 200)
 
 
@@ -222,7 +222,10 @@ def _refusal_of_meaning(pattern: str) -> str | None:
     """Return why a pattern is refused, since RE2 and Python differ on its meaning; None if not."""
     escapes = re.findall(r"\\(.)", pattern, re.DOTALL)
     if "C" in escapes or "Q" in escapes:
-        return "“\\C” and “\\Q” are no part of it"
+        return "“\\C” and “\\Q” are not supported"
     if not pattern.isascii() and ("b" in escapes or "B" in escapes):
-        return "“\\b” and “\\B” know the letters a to z only; say what may stand around instead"
+        return (
+            "“\\b” and “\\B” work only with the letters a to z; write the characters around the "
+            "word instead"
+        )
     return None

@@ -526,7 +526,7 @@ def _last_counter_and_link(
         ).one()
     if known_seq is not None and (last_of_work or 0) != known_seq:
         raise ChangedElsewhere(
-            f"{event.annotator} has changed {event.trace_id} through another window meanwhile"
+            f"{event.annotator} has changed {event.trace_id} in another window meanwhile"
         )
     return last_counter, previous_link or chain.START
 

@@ -193,7 +193,7 @@ def fact_source(kind: object, payload: object, context: Mapping[str, object]) ->
     """
     fact_type = FACT_TYPES.get(kind) if isinstance(kind, str) else None
     if fact_type is None:
-        raise InvalidRecord(f"event.kind: this version knows no kind of event {kind!r:.60}")
+        raise InvalidRecord(f"event.kind: unknown kind of event {kind!r:.60}")
     for name in fact_type.context:
         if context[name] is None:
             raise InvalidRecord(f"event: an event {kind!r} names its {name}")

@@ -138,7 +138,7 @@ def grow(connection: Connection, growth: ForeignGrowth, events: Sequence[Event])
     name = growth.annotator
     count, last = connection.execute(_COUNT, {"annotator": name}).one()
     if (count, last or 0) != (growth.count, growth.last):
-        raise ChangedElsewhere(f"{name} has gone on working in this workspace meanwhile")
+        raise ChangedElsewhere(f"{name} has recorded other work in this workspace meanwhile")
     insert(connection, events)
     follow(connection, events)
     remaining = growth.fresh[len(events) :]

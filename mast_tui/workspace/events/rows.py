@@ -45,7 +45,7 @@ def _reports_damage_in(table: str) -> Callable[[Callable[[_R], _T]], Callable[[_
             except (TypeError, ValueError) as error:
                 raise WorkspaceError(
                     f"the workspace is damaged: a row of {table} cannot be read ({error}); "
-                    "'mast-tui workspace check --mend' makes it anew from the events"
+                    "'mast-tui workspace check --mend' rebuilds it from the events"
                 ) from error
 
         return read_row

@@ -96,7 +96,7 @@ class VerdictSet(_Fact, frozen=True, tag="verdict_set"):
 
     def __post_init__(self) -> None:
         if VerdictValue.PRESENT in (self.before, self.after):
-            raise ValueError("'present' is said with a label, not with a verdict")
+            raise ValueError("use a label, not a verdict, for 'present'")
 
 
 class ReviewGiven(Struct, frozen=True, omit_defaults=True):

@@ -59,8 +59,9 @@ def set_split(workspace: Workspace, calibration: float, test: float) -> None:
         existing = shares_set_aside(workspace)
         if existing and existing != shares:
             raise WorkspaceError(
-                f"{_shares_text(existing)} of the traces are set aside in this workspace already, "
-                "and prompts may have used others; keep that split, or take a new workspace"
+                f"{_shares_text(existing)} of the traces are already set aside in this "
+                "workspace, and prompts may have used the others; keep that split, or use a "
+                "new workspace"
             )
         add_shares(workspace, shares)
 
@@ -95,13 +96,14 @@ def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
             prompts may have used traces of this choice.
     """
     if not 0 < share < 1:
-        raise WorkspaceError(f"a share of traces to set aside lies between 0 and 1, not at {share}")
+        raise WorkspaceError(f"a share of traces to set aside must be between 0 and 1, not {share}")
     with workspace.transaction():
         shares = shares_set_aside(workspace)
         if shares and shares.get(seed) != share:
             raise WorkspaceError(
-                f"{_shares_text(shares)} of the traces are set aside in this workspace already, "
-                "and prompts may have used others; keep that share, or take a new workspace"
+                f"{_shares_text(shares)} of the traces are already set aside in this "
+                "workspace, and prompts may have used the others; keep that share, or use a "
+                "new workspace"
             )
         add_shares(workspace, {seed: share})
 

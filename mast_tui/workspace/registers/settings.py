@@ -70,7 +70,8 @@ def _kinds_by_name(connection: Connection) -> dict[str, str]:
 def _check_kind(name: str, kind: AnnotatorKind) -> None:
     if not kind_fits_name(kind, name):
         raise WorkspaceError(
-            f"{name!r}: a judge's name begins with 'judge:', an agent's with 'agent:', and no other"
+            f"{name!r}: only judges' names begin with 'judge:', and only agents' names with "
+            "'agent:'"
         )
 
 

@@ -109,5 +109,5 @@ def tags_from(values: object) -> Tags:
                 span_target = read(target, Target, "target")
                 tags[annotator, trace_id, span_target, is_label] = tuple(map(str, names))
             case _:
-                raise ValueError("a tagged place is its annotator, trace, target, kind and tags")
+                raise ValueError("expected annotator, trace, target, kind and tags")
     return tags

@@ -195,11 +195,11 @@ def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
             problems.setdefault(ref, str(error))
             continue
         if (taxonomy.ref, taxonomy.content_hash) != (ref, content_hash):
-            problems.setdefault(ref, "its text is not the one whose hash was kept with it")
+            problems.setdefault(ref, "its text does not match its stored hash")
     last_hash_by_ref = {ref: content_hash for ref, content_hash, _ in revision_rows}
     for ref, content_hash, _ in taxonomy_rows:
         if last_hash_by_ref.get(ref) != content_hash:
-            problems.setdefault(ref, "its text is not the last one that was put in force")
+            problems.setdefault(ref, "its text is not the latest revision")
     return tuple(sorted(problems.items()))
 
 
@@ -287,7 +287,7 @@ def _taxonomy_of_document(name: str, document: str) -> Taxonomy:
     try:
         values = json.loads(document)
         if not isinstance(values, dict):
-            raise TaxonomyError(f"{name}: this is no taxonomy")
+            raise TaxonomyError(f"{name}: not a taxonomy")
         return from_dict(values, name)
     except (TaxonomyError, ValueError) as error:
         raise WorkspaceError(f"a taxonomy in the workspace cannot be read: {error}") from error
@@ -299,7 +299,7 @@ def _check_same_modes(stored: Taxonomy, taxonomy: Taxonomy) -> None:
     if changes:
         more = f", and {len(changes) - 3} more" if len(changes) > 3 else ""
         raise WorkspaceError(
-            f"taxonomy {taxonomy.ref} is in this workspace already with other modes "
-            f"({'; '.join(changes[:3])}{more}); labels must not change their meaning: raise the "
-            "version in the taxonomy file. Texts may change under one version"
+            f"taxonomy {taxonomy.ref} is already in this workspace with other modes "
+            f"({'; '.join(changes[:3])}{more}); raise the version in the taxonomy file, so "
+            "that labels keep their meaning. Only texts may change within a version"
         )

@@ -156,7 +156,7 @@ def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
     """Return the ids of traces whose stored outcome is not valid, each with the problem."""
     rows = connection.execute(select(_TABLE.c.id, _TABLE.c.outcome).order_by(_TABLE.c.id))
     return tuple(
-        (trace_id, f"{outcome!r} is no outcome; it is read as {Outcome.UNKNOWN.value!r}")
+        (trace_id, f"{outcome!r} is not an outcome; it is read as {Outcome.UNKNOWN.value!r}")
         for trace_id, outcome in rows
         if outcome not in _OUTCOMES
     )

@@ -264,7 +264,7 @@ def test_a_cut_answer_is_never_taken_for_whole(quote: str) -> None:
 
 
 SMALL_FAULTS = {
-    "an escape that is none": PLAIN.replace("the same", r"the \d+ same"),
+    "an invalid escape": PLAIN.replace("the same", r"the \d+ same"),
     "a trailing comma": PLAIN.replace("}]}", "},]}"),
     "a comment": PLAIN.replace("}]}", "} // that is all\n]}"),
     "a quote mark that is not escaped": PLAIN.replace("the same call", 'the "same" call'),
@@ -284,7 +284,7 @@ def test_faulty_json_is_repaired_with_a_remark() -> None:
             quote = quote_of(answer.findings[0]) or ""
             assert "same" in quote
             assert quote.endswith("call")
-            assert answer.remarks == ("the answer's JSON had faults, which were mended",)
+            assert answer.remarks == ("the answer's JSON had faults, which were repaired",)
 
 
 def test_findings_are_read_in_other_shapes() -> None:

@@ -92,7 +92,7 @@ async def test_temperature_and_limit_are_sent_where_they_are_accepted() -> None:
     async with asking(taking(limits=())) as chat:
         await chat.ask()
         assert not {"max_tokens", "max_completion_tokens"} & chat.chats[-1].body.keys()
-    assert any("no limit" in remark for remark in chat.remarks)
+    assert any("not accept a limit" in remark for remark in chat.remarks)
 
 
 async def test_refusing_every_form_fails_the_trace() -> None:

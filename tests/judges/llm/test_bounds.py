@@ -86,7 +86,7 @@ HOSTILE: Final[dict[str, tuple[Callable[[], Action], float, str]]] = {
     "a lot of packed nothing": (nothing_packed, 60, "an empty body"),
     "packed by its charset": (unpacked_by_its_charset, 60, "no JSON"),
     "an endless drip": (
-        lambda: Action(200, b" ", endless=True, drip=0.02), 0.5, "no whole answer within 0.5 s"
+        lambda: Action(200, b" ", endless=True, drip=0.02), 0.5, "no complete answer within 0.5 s"
     ),
     "a million findings": (lambda: answer(json.dumps(MANY_FINDINGS)), 60, TOO_LONG),
 }  # fmt: skip
@@ -124,7 +124,7 @@ def test_an_unbounded_answer_is_given_up(told: dict[str, str]) -> None:
 
 async def test_answers_at_the_bound_and_compressed_ones_are_read() -> None:
     twice = Action(200, b"", (("content-encoding", "gzip, gzip"),))
-    assert "packs its answer more than once" in str(await error_from(twice))
+    assert "answer is compressed more than once" in str(await error_from(twice))
 
     def once(action: Action) -> Action:
         packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)

@@ -174,11 +174,11 @@ async def test_a_restarting_server_is_awaited_for_two_minutes_then_the_trace_fai
 
         assert set(await asyncio.gather(*(ask() for _ in range(12)))) == {"ok"}
         assert 8 < len(chat.chats) < 40
-    waits = [int(seconds) for seconds in re.findall(r"again in (\d+) s", " ".join(chat.waits))]
+    waits = [int(seconds) for seconds in re.findall(r"retrying in (\d+) s", " ".join(chat.waits))]
     assert waits == sorted(waits)
     assert (waits[0], waits[-1]) == (1, 15)
     assert "is not ready: " in chat.waits[0]
-    assert "for 2 minutes at most" in chat.waits[0]
+    assert "for at most 2 minutes" in chat.waits[0]
     async with asking(away) as chat:
         await chat.fails(Unanswered, "gave no usable answer")
         sent = len(chat.chats)
@@ -212,7 +212,7 @@ async def test_timeouts_are_retried_once_and_retries_back_off() -> None:
     async with asking(after(1, hang()), timeout=1.0) as chat:
         assert (await chat.ask()).text == "ok"
     (wait,) = chat.waits
-    assert "within 1 s; it is asked again" in wait
+    assert "within 1 s; retrying" in wait
     error = await error_from(answer("x" * 500).dripping(0.02), timeout=0.3, tries=9)
     assert type(error) is Unanswered
     assert "no usable answer in 2 tries" in str(error)
@@ -230,7 +230,7 @@ async def test_a_long_wait_is_reported_once_and_bounded() -> None:
     assert 600.0 <= chat.waited <= 610.0
     (wait,) = chat.waits
     assert "asked to wait 86,400 s" in wait
-    assert "again after 600 s" in wait
+    assert "retrying after 600 s" in wait
 
 
 async def test_a_busy_server_gets_fewer_requests_and_later_more() -> None:

@@ -149,7 +149,7 @@ def test_the_reason_for_no_examples_is_given() -> None:
         ([], "no settled gold"),
         ([one_person], "no settled gold"),
         ([case("gone-1", {"task_derailment": words_at("gone-1", 1)})], "none of their files"),
-        ([case("t9", {"task_derailment": WHOLE_TRACE})], "names no places"),
+        ([case("t9", {"task_derailment": WHOLE_TRACE})], "only on whole traces"),
     ):
         with pytest.raises(FewShotError, match=reason):
             choose_examples(cases, MAST, at_hand, NONE)

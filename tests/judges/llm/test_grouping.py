@@ -47,17 +47,17 @@ def test_an_unusable_grouping_is_requested_once_more() -> None:
         assert proposed(server).usage.requests == 2
     with (
         ModelServer(lambda *_: answer(groups(("", [1])))) as server,
-        pytest.raises(MastError, match="could not be used, twice"),
+        pytest.raises(MastError, match="could not be used twice"),
     ):
         proposed(server)
 
 
 def test_one_request_groups_notes_and_reports_its_cost() -> None:
     told = what_it_takes(setup_of(), NOTES)
-    assert "words of 3 notes are sent to 127.0.0.1:9, this machine, and nothing else" in told
+    assert "texts of 3 notes are sent to 127.0.0.1:9, this machine, and nothing else" in told
     assert "1 request, about" in told
     assert "It stops at" in told
-    with pytest.raises(MastError, match="one request holds 20"):
+    with pytest.raises(MastError, match="one request can hold 20"):
         grouping_request(setup_of(window_tokens=20), NOTES)
     with ModelServer(lambda *_: answer(groups(("Asks twice", [1, 2]), ("Mix-up", [3])))) as server:
         found = proposed(server)

@@ -75,9 +75,9 @@ async def test_doubtful_findings_are_remarked() -> None:
     assert result.quotes == QuoteCounts(exact=1, not_found=1)
     assert "fail_to_ask_for_clarification" not in (result.judgement.judged or ())
     remarks = "\n".join(result.remarks)
-    assert "1 quote stands elsewhere than the model named" in remarks
+    assert "1 quote is elsewhere than the model named" in remarks
     assert "1 quote was not found in the trace" in remarks
-    assert "not answered everywhere: 2.2" in remarks
+    assert "not answered in all parts: 2.2" in remarks
     assert "answers as text" in remarks
 
 
@@ -195,7 +195,7 @@ def reads_nothing(request: Request, room: int) -> Reply:
 async def test_a_model_that_reads_nothing_fails_the_trace() -> None:
     ledger = Kept()
     for _ in range(2):
-        with pytest.raises(TraceFails, match="reads"):
+        with pytest.raises(TraceFails, match="context is too small"):
             await judge(run_of(30), Model(reads_nothing), ledger)
     model = Model(lambda request, _: answer(request, m1_3=[finding(2, "step 1 of")]))
     result = await judge(run_of(30), model, ledger)
@@ -341,7 +341,7 @@ async def test_remarks_are_limited() -> None:
 
     remarks = (await judge(run_of(4), Model(odd))).remarks
     assert len(remarks) == 20
-    assert remarks[-1] == "and 881 remarks more"
+    assert remarks[-1] == "and 881 more remarks"
 
 
 # Second looks
@@ -491,13 +491,13 @@ async def test_less_context_is_shown_to_a_model_that_reads_less() -> None:
 
         result = await judge(run_of(60, words=80), Model(says), parameters=VERIFYING)
         assert [found.confidence for found in result.judgement.findings] == [confidence]
-        unseen = "a finding was not looked at again: the model reads too little"
+        unseen = "a finding was not checked again: the model's context is too small"
         assert (unseen in result.remarks) == (reads == 0)
 
 
 async def test_an_unusable_second_look_fails_the_trace() -> None:
     model = looked_at(lambda r: {"opinion": "fine"}, repeats_at(4))
-    with pytest.raises(Unanswered, match="a finding in #4 could not be used, twice"):
+    with pytest.raises(Unanswered, match="a finding in #4 could not be used twice"):
         await judge(run_of(10), model, parameters=VERIFYING)
 
 

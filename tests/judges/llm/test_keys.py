@@ -273,7 +273,7 @@ async def test_other_servers_get_no_openai_account_headers(monkeypatch: pytest.M
             (model, "llm", "cannot be the name of a model")
             for model in ("", "two\nlines", "half \ud83d")
         ),
-        (MODEL, "llm.example", r"llm\.example cannot be asked"),  # as its proxy cannot be
+        (MODEL, "llm.example", r"llm\.example cannot be reached"),  # as its proxy cannot be
     ],
 )
 def test_unusable_models_and_hosts_are_refused(
@@ -328,7 +328,7 @@ def test_this_machine_is_recognised_without_a_lookup() -> None:
     [
         ("http://gpu.lab.example:8000/v1", "https"),
         ("https://user:secret@llm.example/v1", "password"),
-        *((address, "no address") for address in (
+        *((address, "not the address") for address in (
             "api.openai.com/v1", "ftp://llm.example/v1", "https://llm.example:port/v1",
             "https:///v1", "https://two words.example/v1", "https://two..dots.example/v1", "",
         )),

@@ -171,7 +171,7 @@ async def test_an_allowance_counts_earlier_spending_and_money() -> None:
     with pytest.raises(AllowanceSpent, match=re.escape("0.0095 of the 0.0100")):
         await budget.reserve(1_000, 100)
     # A request that is too large by itself is reported as such.
-    words = re.escape("one request alone may take 1,100 of the 1,000 tokens allowed")
+    words = re.escape("one request alone may use 1,100 of the 1,000 tokens allowed")
     with pytest.raises(AllowanceSpent, match=words):
         await Budget(Allowance(1_000), used=Usage(1, 500)).reserve(1_000, 400)
     dear = Budget(Allowance(cost=0.001), prices=Prices(1.0, 10.0))

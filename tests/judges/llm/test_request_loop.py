@@ -98,9 +98,9 @@ async def test_a_question_is_asked_until_its_answer_is_usable_and_never_again() 
 
 async def test_two_unusable_answers_fail_the_trace() -> None:
     for script, words in [
-        ([reply("a"), reply("b")], "#1 to #4 could not be used, twice: 'b' is no number; it began"),
+        ([reply("a"), reply("b")], "#1 to #4 could not be used twice: 'b' is no number; it began"),
         ([reply("12", "length"), reply("123", "length")], "#1 to #4 was cut twice"),
-        ([reply("x"), reply("1", "length"), reply("y")], "could not be used, twice"),
+        ([reply("x"), reply("1", "length"), reply("y")], "could not be used twice"),
     ]:
         ledger = Kept()
         with pytest.raises(TraceFails, match=words):
@@ -120,7 +120,9 @@ async def test_a_thinking_model_gets_four_times_the_room() -> None:
     assert await loop_of(asks, ledger, room).answer(other, number, "#1") == 8
     assert asks.rooms == [4_000, 16_000, 16_000]
     endless = Scripted([THOUGHT] * 3)
-    with pytest.raises(Unanswered, match=r"thought about #1 until the 32,000 .*--answer-tokens"):
+    with pytest.raises(
+        Unanswered, match=r"reasoning about #1 used up the 32,000 .*--answer-tokens"
+    ):
         await loop_of(endless, Kept(), AnswerRoom(4_000)).answer(REQUEST, number, "#1")
     assert endless.rooms == [4_000, 16_000, 32_000]
 

@@ -153,7 +153,7 @@ def test_odd_servers_lose_and_double_nothing(six: Bench, name: str) -> None:
     assert run.settings is not None
     taken = name != "no schema"
     assert run.settings.form == summary.form == ("json_schema" if taken else "text")
-    assert any("takes no JSON schema" in words for words in heard) is not taken
+    assert any("does not accept a JSON schema" in words for words in heard) is not taken
     assert taken or set(heard) <= set(summary.remarks)
 
 

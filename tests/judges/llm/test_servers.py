@@ -147,7 +147,7 @@ async def test_an_overflow_reports_the_room_left_for_an_answer() -> None:
 # Refusals
 
 UNKNOWN = status(404, "The model `test-model` does not exist")
-KEY_WORDS = "refuses the key that OPENAI_API_KEY holds"
+KEY_WORDS = "refuses the key in OPENAI_API_KEY"
 
 
 async def test_fatal_errors_stop_the_run_at_once() -> None:

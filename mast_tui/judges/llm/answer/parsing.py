@@ -245,7 +245,7 @@ class _Reader:
             Malformed: The answer names no mode of the window.
         """
         if repaired:
-            self._add_remark("the answer's JSON had faults, which were mended")
+            self._add_remark("the answer's JSON had faults, which were repaired")
         value = _object_with_modes(value)
         entries = _mode_entries(value, self._taxonomy) or ()
         self._scale = scale_of(_raw_confidences(entries))
@@ -296,7 +296,7 @@ class _Reader:
         if isinstance(findings, Mapping):
             findings = [findings]
         if not isinstance(findings, list):
-            report("has findings that are no list, and were left out")
+            report("has findings that are not a list, and were left out")
             return []
         remaining_count = MOST_FINDINGS - self._finding_counts[mode.slug]
         if len(findings) > remaining_count:
@@ -310,7 +310,7 @@ class _Reader:
                     read_finding(finding, mode, spans, self._view, self._scale, report)
                 )
             else:
-                report("has a finding that is no object, and was left out")
+                report("has a finding that is not an object, and was left out")
         return parsed_findings
 
     def _add_verdict(
@@ -328,7 +328,7 @@ class _Reader:
             self._add_remark(f"{mode.code} has findings {label}: taken as present")
             verdict = VerdictValue.PRESENT
         if verdict is None:
-            self._add_remark(f"{mode.code} has no verdict that can be read")
+            self._add_remark(f"{mode.code} has no readable verdict")
             return
         earlier_findings = self._findings_by_key.values()
         has_finding = findings or any(finding.mode == mode.slug for finding in earlier_findings)
@@ -373,7 +373,7 @@ def read_spans(fields: Mapping[str, object], view: NumberedSpans, report: Report
     if len(indices) < len(numbers):
         report("names a span that does not exist")
     if indices != sorted(indices):
-        report("names a range backwards")
+        report("names a range that ends before it begins")
     return sorted(indices)
 
 

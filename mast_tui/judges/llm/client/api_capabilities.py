@@ -24,9 +24,9 @@ _NEWER_NAMES: Final = ("api.openai.com", *AZURE_HOSTS)
 """The servers that know the newer name of the limit; others may ignore it silently."""
 
 _FORM_WORDS: Final[Mapping[Form, str]] = {
-    "json_object_schema": "takes no JSON schema in the usual place; it is given another way",
-    "json_object": "takes no JSON schema; its answers are checked without one",
-    "text": "takes no wish for JSON; its answers are read as plain text",
+    "json_object_schema": "does not accept a JSON schema in the usual place; it is sent elsewhere",
+    "json_object": "does not accept a JSON schema; its answers are checked without one",
+    "text": "does not accept a request for JSON; its answers are read as plain text",
 }
 
 
@@ -164,12 +164,14 @@ class ApiCapabilities:
         if not getattr(current, part):
             return None
         if part == "limit":
-            remark = "takes no limit for answers; they may be of any length"
+            remark = "does not accept a limit for answers; they may have any length"
             return replace(current, limit=None), remark
         if part == "system":
-            remark = "takes no system message; its words go to the user's"
+            remark = "does not accept a system message; its text is added to the user message"
             return replace(current, system=False), remark
-        return replace(current, temperature=False), "takes no temperature; it is left to the server"
+        return replace(
+            current, temperature=False
+        ), "does not accept a temperature; the server sets it"
 
 
 def _join_system_message(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:

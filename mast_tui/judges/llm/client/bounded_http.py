@@ -82,7 +82,7 @@ async def _read_content(response: httpx2.Response, max_bytes: int) -> bytes:
     """
     encodings = response.headers.get_list("content-encoding", split_commas=True)
     if sum(encoding.strip().lower() != "identity" for encoding in encodings) > 1:
-        raise ResponseTooLarge("it packs its answer more than once")
+        raise ResponseTooLarge("its answer is compressed more than once")
     content = bytearray()
     async for part in response.aiter_bytes():
         content += part
@@ -125,7 +125,7 @@ def openai_client(
         problem = one_line(scrub(str(error), endpoint.api_key), MOST_PROBLEM_CHARS)
     if problem is not None:
         raise RunStops(
-            f"{endpoint.host} cannot be asked; see to the address and the proxies: {problem}"
+            f"{endpoint.host} cannot be reached; check the address and the proxies: {problem}"
         )
     if endpoint.host.partition(":")[0] != "api.openai.com":
         # The account in the environment is for OpenAI only.

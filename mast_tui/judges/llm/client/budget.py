@@ -180,13 +180,13 @@ class Budget:
             is_too_much = cost > (self._allowed.cost or 0.0)
         if is_too_much:
             return (
-                f"one request alone may take {needed_amount} of the {allowed_amount} allowed; "
+                f"one request alone may use {needed_amount} of the {allowed_amount} allowed; "
                 "allow more"
             )
         verb = "used" if is_token_limit else "spent"
         return (
-            f"{used_amount} of the {allowed_amount} allowed are {verb}, and the next request would"
-            " go beyond; the same command goes on with a new allowance"
+            f"{used_amount} of the {allowed_amount} allowed are {verb}, and the next request "
+            "would exceed that; the same command continues with a new allowance"
         )
 
 

@@ -251,7 +251,7 @@ class Client(ModelClient):
                     outcome, failure_count, unreached=unreached_count == failure_count
                 )
             if outcome.late:
-                self._on_wait(f"{self._host}: {outcome.reason}; it is asked again")
+                self._on_wait(f"{self._host}: {outcome.reason}; retrying")
             if not outcome.wait:
                 await self.limiter.timing.sleep(
                     back_off(max(failure_count, 1), self.limiter.timing.random())
@@ -349,8 +349,8 @@ class Client(ModelClient):
         wait = min(max(away_seconds, MIN_RESTART_WAIT), MAX_RESTART_WAIT)
         if self.limiter.slow_down(turn, wait):
             self._on_wait(
-                f"{self._host} is not ready: {outcome.reason}; it is asked again in"
-                f" {wait:,.0f} s, for {RESTART / 60:g} minutes at most"
+                f"{self._host} is not ready: {outcome.reason}; retrying in {wait:,.0f} s, for "
+                f"at most {RESTART / 60:g} minutes"
             )
         return replace(outcome, wait=wait)
 
@@ -402,7 +402,7 @@ class Client(ModelClient):
             return read_api_error(response.status_code, response.headers, response.content)
         except TimeoutError:
             return _FailedTry(
-                f"no whole answer within {self._endpoint.timeout:,g} s", lost=True, late=True
+                f"no complete answer within {self._endpoint.timeout:,g} s", lost=True, late=True
             )
         except openai.APIConnectionError as error:
             return self._connection_failure(error)
@@ -413,7 +413,7 @@ class Client(ModelClient):
         """Return the failed try of a connection that broke off or was never established."""
         cause = error.__cause__ or error
         reached = not isinstance(cause, _UNREACHED_ERRORS)
-        reason = self._endpoint.clean(str(cause)) or "the connection broke off"
+        reason = self._endpoint.clean(str(cause)) or "the connection was lost"
         late = isinstance(error, openai.APITimeoutError)
         if late:
             reason = "no answer in time" if reached else "no connection in time"
@@ -434,9 +434,9 @@ class Client(ModelClient):
             reply, (message["content"] for message in chat_messages), request.tokens
         ):
             return ContextOverflow(
-                f"{self._host} read only {reply.tokens_in:,} tokens of about {request.tokens:,}:"
-                " it cuts what is longer than its context (for Ollama set"
-                " OLLAMA_CONTEXT_LENGTH=32768)",
+                f"{self._host} read only {reply.tokens_in:,} tokens of about "
+                f"{request.tokens:,}: it cuts off text beyond its context (for Ollama set "
+                "OLLAMA_CONTEXT_LENGTH=32768)",
                 context_limit=reply.tokens_in,
                 truncated_usage=reply.usage,
             )
@@ -477,10 +477,10 @@ class Client(ModelClient):
         """Return the failed try of an unusable reply; stop the run if it is a first web page."""
         if reply.page and not self._answer_count:
             return self._stop_run(
-                f"{self._host} answers with a web page, so it is not an OpenAI API;"
-                " most addresses end in /v1"
+                f"{self._host} answers with a web page, so it is not an OpenAI API; most API "
+                "addresses end in /v1"
             )
-        return _FailedTry(f"the response held {reply.content}")
+        return _FailedTry(f"the response contained {reply.content}")
 
     async def _error_outcome(
         self,
@@ -509,9 +509,7 @@ class Client(ModelClient):
             is_loading = error_kind is ErrorKind.LOADING
             wait = api_error.wait or (LOADING_WAIT if is_loading else None)
             if is_loading:
-                self._on_wait(
-                    f"{self._host} is loading the model; it is asked again every {wait:,g} s"
-                )
+                self._on_wait(f"{self._host} is loading the model; retrying every {wait:,g} s")
             if is_busy or wait:
                 self._slow_down_all(turn, wait)
             is_away = not wait and api_error.status in AWAY_STATUS
@@ -549,7 +547,7 @@ class Client(ModelClient):
             return
         message = f"{self._host} asked to wait {wait:,.0f} s"
         if wait > MAX_WAIT:
-            message += f"; it is asked again after {MAX_WAIT:,.0f} s"
+            message += f"; retrying after {MAX_WAIT:,.0f} s"
         self._on_wait(message)
 
     def _stop_run(self, reason: str) -> RunStops:
@@ -561,21 +559,20 @@ class Client(ModelClient):
         """Return the message of a run that an error of the server stops."""
         variable = self._endpoint.key_variable
         if error_kind is ErrorKind.KEY and self._endpoint.api_key == NO_KEY:
-            return f"{self._host} needs a key: set {variable} to it ({api_error.status})"
+            return f"{self._host} needs a key: set {variable} ({api_error.status})"
         if error_kind in (ErrorKind.KEY, ErrorKind.DENIED):
-            return f"{self._host} refuses the key that {variable} holds: {reason}"
+            return f"{self._host} refuses the key in {variable}: {reason}"
         if error_kind is ErrorKind.MONEY:
             return f"there is no credit left at {self._host}: {reason}"
         if error_kind is ErrorKind.ANSWER_TOO_LONG:
             return (
-                f"{self._host} allows no answers of this length; allow fewer tokens for them: "
-                f"{reason}"
+                f"{self._host} does not allow answers of this length; allow fewer tokens: {reason}"
             )
         if error_kind is ErrorKind.REDIRECT:
             target = self._endpoint.clean(api_error.location) or "elsewhere"
             return (
-                f"{self._host} redirects to {target}, to which neither traces nor the key are sent;"
-                " put that address in the settings if it is right"
+                f"{self._host} redirects to {target}, to which neither traces nor the key are "
+                "sent; set that address if it is right"
             )
         return await self._not_found_message(error_kind, reason)
 
@@ -590,7 +587,10 @@ class Client(ModelClient):
             return f"{self._host} has no model “{model}”; it has {name_list}"
         if error_kind is ErrorKind.NO_MODEL:
             return f"{self._host} has no model “{model}”: {reason}"
-        return f"{self._host} is not an OpenAI API at this address; most end in /v1: {reason}"
+        return (
+            f"{self._host} is not an OpenAI API at this address; most addresses end in /v1: "
+            f"{reason}"
+        )
 
     async def models(self) -> list[str]:
         """Return the names of the server's models; empty if the server does not list them.
@@ -611,7 +611,7 @@ class Client(ModelClient):
                 raise RunStops(message) from error
             return []
         except TimeoutError as error:
-            raise RunStops(f"{self._host} does not answer within {NAMES_TIMEOUT:g} s") from error
+            raise RunStops(f"{self._host} did not answer within {NAMES_TIMEOUT:g} s") from error
         except openai.APIConnectionError as error:
             raise RunStops(
                 f"{self._host} cannot be reached: {self._connection_failure(error).reason}"

@@ -79,16 +79,18 @@ def check_address(base_url: str, *, allow_http: bool = False) -> None:
     parts = _split_address(base_url)
     if parts is None:
         address = one_line(base_url, 80)
-        raise RunStops(f"“{address}” is no address of a server; such as https://api.openai.com/v1")
+        raise RunStops(
+            f"“{address}” is not the address of a server; use one such as https://api.openai.com/v1"
+        )
     if "@" in parts.netloc:
         raise RunStops(
-            f"the address of {host_of(base_url)} has a name or a password in it;"
-            " put the key into the environment instead"
+            f"the address of {host_of(base_url)} contains a name or a password; put the key "
+            "into the environment instead"
         )
     if parts.scheme == "http" and not allow_http and not is_this_machine(base_url):
         raise RunStops(
-            f"{host_of(base_url)} would be asked over http, where anybody on the way can read the"
-            " traces and the key; use https, or allow http for this server"
+            f"{host_of(base_url)} uses http, so others on the network can read the traces and "
+            "the key; use https, or allow http for this server"
         )
 
 
@@ -136,9 +138,9 @@ def find_key(base_url: str, variable: str = DEFAULT_VARIABLE) -> str:
     if not key:
         if is_this_machine(base_url):
             return NO_KEY
-        raise RunStops(f"there is no key for {host_of(base_url)}: set {variable} to one")
+        raise RunStops(f"there is no key for {host_of(base_url)}; set {variable}")
     if not all("!" <= char <= "~" for char in key):
-        raise RunStops(f"what {variable} holds is no key: it has spaces or other odd characters")
+        raise RunStops(f"{variable} is not a key: it has spaces or other unusual characters")
     return key
 
 

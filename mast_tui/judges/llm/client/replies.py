@@ -75,7 +75,7 @@ def read_body(body: object, *, form: Form, sent_tokens: int) -> Reply | ApiError
         sent_tokens: The estimated tokens of the request, used if the server counted none.
     """
     if not isinstance(body, dict):
-        return UnusableReply("JSON that is no answer")
+        return UnusableReply("JSON that is not an answer")
     usage = _read_usage(body.get("usage"))
     choice = _first_choice(body.get("choices"))
     error = body.get("error") or choice.get("error")
@@ -143,7 +143,9 @@ def _unreadable_reply(text: str) -> UnusableReply:
     if text.lstrip().startswith("<"):
         return UnusableReply("a web page", page=True)
     if _EVENT.match(text):
-        return UnusableReply("a stream that cannot be read; have the server or proxy send none")
+        return UnusableReply(
+            "a stream that cannot be read; turn off streaming in the server or proxy"
+        )
     return UnusableReply("no JSON" if text else "an empty body")
 
 
@@ -164,7 +166,7 @@ def _join_stream(text: str) -> dict[str, object]:
             continue
         chunk = _decode_json(event)
         if not isinstance(chunk, dict):
-            raise ValueError("a piece is no object")
+            raise ValueError("a piece is not an object")
         body |= {name: chunk[name] for name in ("usage", "error") if chunk.get(name)}
         choice = _first_choice(chunk.get("choices"))
         finish = choice.get("finish_reason") or finish

@@ -199,8 +199,8 @@ def built_in_examples(taxonomy: Taxonomy, redaction: Redaction) -> tuple[Example
                 examples.append(example)
     if not examples:
         raise FewShotError(
-            f"the built-in examples are of MAST, and {taxonomy.ref} has none of its modes; "
-            "--few-shot gold takes them from your own gold"
+            f"the built-in examples are of MAST, and {taxonomy.ref} has none of its modes; use "
+            "--few-shot gold for examples from your own gold"
         )
     return tuple(examples)
 
@@ -450,13 +450,13 @@ def _no_examples_message(candidates: Sequence[ExampleSource]) -> str:
     """Return the message that no candidate became an example, with the reason."""
     if not candidates:
         return (
-            "the settled gold names no places in the traces, only whole traces; examples need "
-            "labels on spans or quotes"
+            "the settled gold has labels only on whole traces; examples need labels on spans "
+            "or quotes"
         )
     trace_count = len({candidate.choice.trace_id for candidate in candidates})
     return (
-        f"there is settled gold of {trace_count} traces, but none of their files is where it was "
-        "last seen; run this where the traces lie, or open them once with mast-tui"
+        f"there is settled gold of {trace_count} traces, but none of their files was found; "
+        "run this where the traces are, or open them once with mast-tui"
     )
 
 

@@ -187,7 +187,7 @@ def split(
         TraceFails: The window cannot be smaller; the message says why.
     """
     if window.step is not None:
-        raise TraceFails("the model reads too little to be asked step by step")
+        raise TraceFails("the model's context is too small to ask step by step")
     budget = min(
         window.tokens or parameters.window_tokens, _needed_tokens(window, view, parameters)
     )
@@ -195,7 +195,8 @@ def split(
     part_tokens = int(budget * (_SHORTENED_SHARE if is_single_span else _SPLIT_SHARE))
     if part_tokens < LEAST_TOKENS:
         raise TraceFails(
-            f"the model reads too little for #{window.first + 1} of this trace, even shortened"
+            f"the model's context is too small for #{window.first + 1} of this trace, even "
+            "shortened"
         )
     if is_single_span:
         return (replace(window, tokens=part_tokens),)

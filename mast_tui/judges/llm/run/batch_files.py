@@ -111,8 +111,8 @@ class RequestFiles:
     ) -> None:
         if path.exists() and path.stat().st_size and not _holds_requests(path):
             raise BatchFileError(
-                f"{path}: it holds something else than requests, which would be lost; "
-                "name another file"
+                f"{path}: contains something other than requests, which would be lost; give "
+                "another file"
             )
         self._path = path
         self._most_requests = most_requests
@@ -265,8 +265,8 @@ class AnswerFiles:
             offset += len(line)
         if line_count and line_count == broken_count:
             raise BatchFileError(
-                f"{path}: no line in it is an answer of a batch; name the file that the Batch API "
-                "or vllm run-batch -o has written"
+                f"{path}: contains no answer of a batch; give the file that the Batch API or "
+                "vllm run-batch -o wrote"
             )
         self.broken_count += broken_count
 
@@ -423,7 +423,7 @@ class _BatchClient(ModelClient):
                 self._answer_count_by_key[key] += 1
                 return reply
         await self._write_request(name, request, answer_limit, correction)
-        raise Deferred("its answer is still to come")
+        raise Deferred("its answer has not arrived yet")
 
     async def _write_request(
         self, name: str, request: Request, answer_tokens: int, correction: Correction | None
@@ -452,7 +452,7 @@ class _BatchClient(ModelClient):
         outcome = outcome_of(line, form, request.tokens)
         host = self._setup.host
         if isinstance(outcome, UnusableReply):
-            self._batch.troubles[f"the response held {outcome.content}"] += 1
+            self._batch.troubles[f"the response contained {outcome.content}"] += 1
             return None
         if isinstance(outcome, ApiError):
             return self._reply_to_error(outcome, form)
@@ -460,8 +460,8 @@ class _BatchClient(ModelClient):
         contents = (message["content"] for message in chat_messages)
         if was_cut(outcome, contents, request.tokens):
             raise ContextOverflow(
-                f"{host} read only {outcome.tokens_in:,} tokens of about {request.tokens:,}: it "
-                "cuts what is longer than its context; let it read more",
+                f"{host} read only {outcome.tokens_in:,} tokens of about {request.tokens:,}: "
+                "it cuts off text beyond its context; give it a larger context",
             )
         if not self._api_key:
             return outcome

@@ -76,7 +76,7 @@ def grouping_request(setup: Setup, notes: Sequence[str]) -> Request:
     limit = setup.parameters.window_tokens
     if data_tokens > limit:
         raise MastError(
-            f"{len(notes):,} notes take about {data_tokens:,} tokens, and one request holds "
+            f"{len(notes):,} notes take about {data_tokens:,} tokens, but one request can hold "
             f"{limit:,}; raise window_tokens in [judge] of config.toml, or tag some of them"
         )
     return Request(
@@ -156,7 +156,7 @@ def what_it_takes(setup: Setup, notes: Sequence[str]) -> str:
     if setup.stays_here:
         receiver += ", this machine"
     return (
-        f"The words of {len(notes):,} notes are sent to {receiver}, and nothing else. "
+        f"The texts of {len(notes):,} notes are sent to {receiver}, and nothing else. "
         f"{redaction_notice(setup)} 1 request, about {tokens_in:,} tokens in and at most "
         f"{tokens_out:,} out{cost}. It stops at {SPARE * (tokens_in + tokens_out):,} tokens."
     )

@@ -273,7 +273,7 @@ class TraceJudge:
                 budget //= 2
                 continue
             return tuple(window for window, _ in summaries), story
-        self._problems.append("the parts were judged apart: the model reads too little")
+        self._problems.append("the parts were judged separately: the model's context is too small")
         return tuple(window for window, _ in summaries), ""
 
     async def _window_summaries(self, window: Window) -> list[tuple[Window, str]]:
@@ -344,7 +344,7 @@ class TraceJudge:
             verification = verification_by_index[index]
             if verification is None:
                 self._problems.append(
-                    "a finding was not looked at again: the model reads too little"
+                    "a finding was not checked again: the model's context is too small"
                 )
                 confirmed.append(sighting)
             elif verification.verdict is not VerdictValue.ABSENT:
@@ -469,7 +469,7 @@ class TraceJudge:
         try:
             return split(window, self._view, self._prompt, self._parameters)
         except TraceFails as error:
-            raise _NothingSmaller(f"{error}; at last: {overflow}; {sizes}") from error
+            raise _NothingSmaller(f"{error}; then: {overflow}; {sizes}") from error
 
     def _merged_sightings(self) -> list[Sighting]:
         if self._parameters.decisive:
@@ -551,7 +551,7 @@ def _first_remarks(remarks: Iterable[str]) -> tuple[str, ...]:
     if len(distinct) <= MOST_REMARKS:
         return distinct
     further_count = len(distinct) - MOST_REMARKS + 1
-    return (*distinct[: MOST_REMARKS - 1], f"and {further_count} remarks more")
+    return (*distinct[: MOST_REMARKS - 1], f"and {further_count} more remarks")
 
 
 def _sighting_name(sighting: Sighting) -> str:
@@ -581,16 +581,16 @@ def _quote_remarks(findings: Iterable[Finding], limited_count: int) -> Iterable[
             altered_count += evidence.match is Match.ALTERED
             missing_count += not evidence.placed
     if elsewhere_count:
-        quotes = counted(elsewhere_count, "quote stands", "quotes stand")
+        quotes = counted(elsewhere_count, "quote is", "quotes are")
         yield f"{quotes} elsewhere than the model named"
     if altered_count:
-        quotes = counted(altered_count, "quote says", "quotes say")
-        yield f"{quotes} something else than the trace"
+        quotes = counted(altered_count, "quote differs", "quotes differ")
+        yield f"{quotes} from the trace"
     if missing_count:
         yield f"{counted(missing_count, 'quote was', 'quotes were')} not found in the trace"
     if limited_count:
         quotes = counted(limited_count, "quote was", "quotes were")
-        yield f"{quotes} looked for in the {MOST_SEARCHED:,} nearest characters only"
+        yield f"{quotes} searched for only in the nearest {MOST_SEARCHED:,} characters"
 
 
 def _missing_verdicts(samples: Sequence[list[WindowAnswer]], taxonomy: Taxonomy) -> Iterable[str]:
@@ -601,7 +601,7 @@ def _missing_verdicts(samples: Sequence[list[WindowAnswer]], taxonomy: Taxonomy)
         if any(verdict_of(sample, mode.slug) is None for sample in samples)
     ]
     if open_modes:
-        yield f"not answered everywhere: {', '.join(open_modes)}"
+        yield f"not answered in all parts: {', '.join(open_modes)}"
 
 
 def _form_remarks(forms: Iterable[str]) -> Iterable[str]:

@@ -202,9 +202,9 @@ class _Player(ModelClient):
         outcome_by_room = self._outcomes_by_request.get(key)
         if outcome_by_room is None:
             raise RunStops(
-                f"{self._path.name} has no answer to what is asked about "
-                f"{one_line(request.about, 80)}: it was recorded with another model, other options "
-                "or other traces"
+                f"{self._path.name} has no answer to the request about "
+                f"{one_line(request.about, 80)}: it was recorded with another model, other "
+                "options or other traces"
             )
         needed_room = int(answer_tokens)
         sufficient_rooms = [room for room in outcome_by_room if room >= needed_room]
@@ -277,6 +277,6 @@ def _read_outcomes(path: Path) -> _OutcomesByRequest:
             if number == len(lines) and number > 1:
                 break  # the last line of a killed run
             raise RecordingError(
-                f"{path}, line {number}: no recorded answer; name a file that --record has written"
+                f"{path}, line {number}: not a recorded answer; give a file that --record wrote"
             ) from error
     return outcomes

@@ -203,7 +203,7 @@ class RequestLoop(Generic[A]):
         """
         # Save the cost of a request that cannot fit.
         if self._shortest_overflow is not None and request.tokens >= self._shortest_overflow:
-            raise ContextOverflow("a shorter request was longer than the model reads")
+            raise ContextOverflow("a shorter request exceeded the model's context")
         ignored_notes: set[str] = set()
         stored_answer = await self._stored_answer(request, parse, ignored_notes)
         if stored_answer is not None:
@@ -240,7 +240,7 @@ class RequestLoop(Generic[A]):
                     continue
                 self.has_used_note = True
                 self._record_overflow(request, room)
-                raise ContextOverflow("the request is longer than the model reads")
+                raise ContextOverflow("the request exceeds the model's context")
             answer, _ = _read_answer(reply, parse)
             if answer is not None:
                 for note_key in ignored_notes:  # replace the note, which the next run would use
@@ -294,8 +294,8 @@ class RequestLoop(Generic[A]):
                     was_cut = True
                 elif correction is not None:
                     raise Unanswered(
-                        f"the answer about {subject} could not be used, twice: {problem}"
-                        f"{_quoted_beginning(reply.text)}"
+                        f"the answer about {subject} could not be used twice: "
+                        f"{problem}{_quoted_beginning(reply.text)}"
                     )
                 else:
                     correction = Correction(reply.text, problem)
@@ -350,8 +350,8 @@ class RequestLoop(Generic[A]):
             await self._store.keep(key, reply, False)
         limit = reply.tokens_in + reply.tokens_out
         raise ContextOverflow(
-            f"the answer had only {reply.tokens_out:,} tokens of the {limit:,} that request and"
-            " answer may take together",
+            f"the answer got only {reply.tokens_out:,} of the {limit:,} tokens for request and "
+            "answer together",
             context_limit=limit,
         )
 
@@ -381,17 +381,18 @@ def _cut_message(subject: str, reply: Reply, room: int, thinking: bool) -> str:
     """Return the message that the answer was cut, with the reason and what the user can change."""
     if thinking:
         return (
-            f"the model thought about {subject} until the {room:,} tokens that an answer may take"
-            " were used up; allow more (--answer-tokens), or have it think less"
+            f"the model's reasoning about {subject} used up the {room:,} tokens of an answer; "
+            "allow more (--answer-tokens), or reduce its reasoning"
         )
     if reply.tokens_out < _CUT_SHORT * room:
         return (
-            f"the answer about {subject} was cut twice, the second time at {reply.tokens_out:,}"
-            f" tokens of the {room:,} allowed; ask about less at a time (--window-tokens)"
+            f"the answer about {subject} was cut twice, the second time at "
+            f"{reply.tokens_out:,} of {room:,} allowed tokens; send less at a time "
+            "(--window-tokens)"
         )
     return (
-        f"the answer about {subject} was cut twice, the second time at {room:,} tokens; allow"
-        " longer answers (--answer-tokens) or ask about less at a time (--window-tokens)"
+        f"the answer about {subject} was cut twice, the second time at {room:,} tokens; allow "
+        "longer answers (--answer-tokens) or send less at a time (--window-tokens)"
     )
 
 

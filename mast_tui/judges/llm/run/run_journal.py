@@ -433,8 +433,8 @@ class RunRecord:
             trace_id=trace_id, annotator=self.judge, taxonomy=self._taxonomy_ref
         )
         problem = (
-            f"it was judged before it was noticed that the server had read only {limit:,} tokens"
-            " of it; the same command judges it anew"
+            f"it was judged although the server had read only {limit:,} tokens of it; the same"
+            " command judges it again"
         )
         # A judgement without findings on no mode replaces the earlier one.
         self._store_judgement(trace_id, Judgement(judged=()))

@@ -108,8 +108,8 @@ def _lock_file(workspace: Path, judge: str) -> tuple[Path, int] | None:
         except BlockingIOError as error:
             os.close(file)
             raise RunStops(
-                f"another process is running {judge} in this workspace; "
-                "once it has ended, the same command goes on"
+                f"another process is running {judge} in this workspace; when it has ended, run "
+                "the same command to continue"
             ) from error
         except OSError:
             os.close(file)
@@ -133,7 +133,7 @@ all, so that a request is ready when an answer comes."""
 ALLOWANCE_SPENT: Final = "allowance spent"
 """The ending of a run that used up its allowance."""
 
-CHECKED_AGAIN: Final = "kept answers were checked again, by the rules of today"
+CHECKED_AGAIN: Final = "saved answers were checked again by the current rules"
 """The remark on known traces whose quotes were searched again."""
 
 MOST_IN_A_ROW: Final = 3
@@ -399,7 +399,7 @@ class _Run:
     ) -> None:
         taxonomy_modes = {mode.slug for mode in setup.taxonomy.modes}
         if not taxonomy_modes.intersection(setup.prompt.modes):
-            raise WorkspaceError(f"{setup.judge} knows no mode of {setup.taxonomy.ref}")
+            raise WorkspaceError(f"{setup.judge} supports no mode of {setup.taxonomy.ref}")
         self._setup = setup
         self._workspace = workspace
         self._watch = watch

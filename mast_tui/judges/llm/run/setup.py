@@ -175,9 +175,7 @@ def configured_setup(
     prices = configuration.prices.get(model)
     if allowance.cost is not None and prices is None:
         lines = ", then ".join(prices_to_write(model).splitlines())
-        raise ConfigurationError(
-            f"nobody has said what {model} costs; write into config.toml, a line each: {lines}"
-        )
+        raise ConfigurationError(f"{model} has no price; add it to config.toml: {lines}")
     redaction = Redaction.none()
     if not no_redact:
         secret = os.environ.get(configuration.key_variable, "").strip()
@@ -217,12 +215,12 @@ def _check_model(model: str) -> None:
     """
     if not model:
         raise ConfigurationError(
-            'no model is named; give one, or write into config.toml: [judge] model = "…"'
+            'no model is set; give one, or add to config.toml: [judge] model = "…"'
         )
     if not model.isprintable() or "," in model or "|" in model or len(model) > 200:
         raise ConfigurationError(
-            f"{model!r} can be no judge's name: it may hold neither ',' nor '|', which separate "
-            "names, and at most 200 printable characters"
+            f"{model!r} cannot be a judge's name; use at most 200 printable characters, "
+            "without ',' and '|'"
         )
 
 
@@ -244,9 +242,10 @@ def what_is_sent(setup: Setup) -> str:
 def what_is_written(setup: Setup) -> str:
     """Return the notice of the texts in a file of requests, and of the redaction."""
     return (
-        "Nothing is sent: the file holds the texts of the traces, their tasks"
-        f"{_artefacts_phrase(setup)} and the names of agents and tools, for whoever it is given "
-        f"to; labels, notes, outcomes and file names are not in it. {redaction_notice(setup)}"
+        "Nothing is sent: the file contains the texts of the traces, their "
+        f"tasks{_artefacts_phrase(setup)} and the names of agents and tools, for everyone who "
+        "gets it; labels, notes, outcomes and file names are not in it. "
+        f"{redaction_notice(setup)}"
     )
 
 
@@ -259,8 +258,8 @@ def redaction_notice(setup: Setup) -> str:
     """Return a sentence on the secrets that the redaction removes."""
     names = list(dict.fromkeys(one_line(rule.name, 40) for rule in setup.redaction.rules))
     if not names:
-        return "Nothing is taken out of them before (--no-redact)."
-    return f"Taken out before, as far as patterns find it: {', '.join(names)}."
+        return "Nothing in them is masked (--no-redact)."
+    return f"Masked in them, as far as patterns find it: {', '.join(names)}."
 
 
 def is_notice_seen(workspace: Workspace, setup: Setup) -> bool:

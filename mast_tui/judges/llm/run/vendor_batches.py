@@ -170,7 +170,7 @@ class BatchClient:
             body = None
         if isinstance(body, dict):
             return body
-        raise RunStops(f"{self._host} does not answer as a Batch API does; leave out --batch")
+        raise RunStops(f"{self._host} does not answer like a Batch API; leave out --batch")
 
     def _read_state(self, batch: Mapping[str, object]) -> BatchState:
         """Read the state of a batch from its JSON object.
@@ -202,7 +202,7 @@ class BatchClient:
         identifier = _text_or_empty(file_or_batch.get("id"))
         if identifier:
             return identifier
-        raise RunStops(f"{self._host} gave a batch or its file no id; leave out --batch")
+        raise RunStops(f"{self._host} returned no id for a batch or its file; leave out --batch")
 
     @contextmanager
     def _translated_errors(self, *, gone: str | None = None) -> Iterator[None]:
@@ -218,7 +218,7 @@ class BatchClient:
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             reason = self._endpoint.clean(str(error.__cause__ or error)) or type(error).__name__
             raise ServerUnreachable(
-                f"{self._host} is not reached: {reason}; the same command goes on"
+                f"{self._host} cannot be reached: {reason}; the same command continues"
             ) from error
 
     def _translate_error(self, error: openai.APIStatusError, gone: str | None) -> RunStops:
@@ -235,18 +235,18 @@ class BatchClient:
         error_kind = error_kind_of(api_error)
         if api_error.status in _MISSING_STATUS:
             if gone is not None:
-                return BatchGone(f"{self._host} knows no {one_line(gone, 80)}: {reason}")
+                return BatchGone(f"{self._host} has no {one_line(gone, 80)}: {reason}")
             return RunStops(
                 f"{self._host} has no Batch API: {reason}; --write-batch FILE writes the requests "
                 "for vLLM's run-batch, or leave out --batch"
             )
         if error_kind in _TEMPORARY_ERRORS:
             return ServerUnreachable(
-                f"{self._host} does not do it now: {reason}; the same command goes on"
+                f"{self._host} cannot do it now: {reason}; the same command continues"
             )
         if error_kind in (ErrorKind.KEY, ErrorKind.DENIED):
             return RunStops(
-                f"{self._host} refuses the key that {self._endpoint.key_variable} holds: {reason}"
+                f"{self._host} refuses the key in {self._endpoint.key_variable}: {reason}"
             )
         return RunStops(f"{self._host} refuses the batch: {reason}")
 
@@ -424,7 +424,7 @@ class VendorBatches:
                     paths.append(folder / f"answers-{len(paths)}.jsonl")
                     await client.download(file, paths[-1])
             except BatchGone as error:
-                self._say(f"{error}; what it held is asked again")
+                self._say(f"{error}; its requests are sent again")
         return paths
 
     async def _find_or_create(self, client: BatchClient, file: str) -> str:

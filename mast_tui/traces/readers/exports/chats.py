@@ -68,7 +68,7 @@ def _branch_problems(count: int) -> list[str]:
         return []
     singular = "message of another branch left out"
     plural = "messages of other branches left out"
-    return [f"{counted(count, singular, plural)} (answers made anew, questions edited)"]
+    return [f"{counted(count, singular, plural)} (regenerated answers, edited questions)"]
 
 
 def _chatgpt_runs(document: object) -> Iterable[ExportedRun]:

@@ -341,7 +341,7 @@ class EventWalk:
             return False
         nested_pointer = f"{pointer}/events"
         if depth >= _MAX_DEPTH:
-            self.spans.add_problem(nested_pointer, "nested too deeply; shown as it stands")
+            self.spans.add_problem(nested_pointer, "nested too deeply; shown unchanged")
             self.spans.log(json_text(events), nested_pointer, Acting(parent=scope.parent))
         else:
             self._walk_list(events, nested_pointer, scope, depth + 1)

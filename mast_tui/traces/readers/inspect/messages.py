@@ -643,7 +643,7 @@ class MessagePool:
         """
         count = sum(end - start for start, end in ranges)
         if count > self._lookups_left:
-            message = "inputs repeat too much; only the last messages are looked at"
+            message = "inputs repeat too much; only the last messages are read"
             self._report_once(message, pointer)
             ranges = _last_indices(ranges, _LAST_MESSAGES)
         else:

@@ -485,7 +485,7 @@ class _DocumentLog:
         """Yield the number of each sample, the sample, and the prefix of locations in it."""
         samples = items_of(self.header.get("samples"))
         if not samples:
-            self.problems.append(Problem("/samples", "the log holds no samples"))
+            self.problems.append(Problem("/samples", "the log contains no samples"))
         for sample_number, sample in enumerate(samples):
             yield sample_number, sample, f"/samples/{sample_number}"
 
@@ -513,7 +513,7 @@ class _ArchiveLog:
                 value = self._read_json_member(name)
                 if isinstance(value, Mapping) and isinstance(value.get("eval"), Mapping):
                     return value
-        message = "there is no header that can be read: model, task and solver are not known"
+        message = "there is no readable header: model, task and solver are unknown"
         self.problems.append(Problem("header.json", message))
         return {}
 
@@ -534,7 +534,7 @@ class _ArchiveLog:
                 yield sample_number, sample, f"{name} "
             sample_number += 1
         if not sample_number:
-            self.problems.append(Problem("samples/", "the log holds no samples"))
+            self.problems.append(Problem("samples/", "the log contains no samples"))
 
     def _with_chunks(self, sample: Fields, folder: str) -> Fields:
         """Return a sample with the items of the chunks in its folder."""
@@ -585,10 +585,10 @@ class _ArchiveLog:
         """
         value_count = data.count(b",") + data.count(b"[") + data.count(b"{")
         if value_count > _MAX_VALUES:
-            return f"it holds more than {_MAX_VALUES} values"
+            return f"it contains more than {_MAX_VALUES} values"
         self._text_bytes_left -= len(data) * _bytes_per_character(data)
         if self._text_bytes_left < 0:
-            return f"the log holds more than {_MAX_TEXT_BYTES >> 20} MB of text"
+            return f"the log contains more than {_MAX_TEXT_BYTES >> 20} MB of text"
         return None
 
 
