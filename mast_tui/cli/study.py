@@ -732,4 +732,4 @@ def _print_study(workspace: Workspace, study: Study, *, changed: bool, as_json: 
     print_plan(study)
     if not study.traces:
         say("the study has no traces yet; add some with mast-tui study add PATH")
-    print_line("mast-tui study show shows everybody's progress")
+    print_line("mast-tui study show shows the progress")

@@ -215,4 +215,4 @@ def test_report_without_files_tells_that_places_are_unknown(sample: Sample) -> N
     report = signature_document(compute_report(sample.workspace, load_mast(), given, request))
     assert report["groups"]["all"]["places"] is None
     assert report["traces"]["labels_not_found"] == sum(map(len, sample.planted.values()))
-    assert any("not known here" in sentence for sentence in report["cannot_say"])
+    assert any("position is unknown here" in sentence for sentence in report["cannot_say"])

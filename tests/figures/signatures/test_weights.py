@@ -100,6 +100,6 @@ def test_draws_from_different_wholes_have_no_weights() -> None:
     drawn_study(office, Draw(0, 10, (), 0))
     signatures = read(office, by="all")
     assert (signatures.weights, len(signatures.traces)) == (None, 4)
-    assert "of no one whole" in document_of(signatures, rounds=0)["cannot_say"][0]
+    assert "different, unknown chances" in document_of(signatures, rounds=0)["cannot_say"][0]
     office.finish("eve", trace="t1", value=PRESENT)
     assert not read(office, "eve", by="all").has_unknown_weights
