@@ -239,7 +239,7 @@ async def test_a_changed_side_is_shown_and_the_decision_confirmed(office: Office
 async def test_all_hidden_traces_are_taken_on_at_once(office: Office) -> None:
     async with adjudicating(office, "dan") as on:
         await on.press("enter")
-        assert "every one of the 2" in on.text
+        assert "adjudicate all 2" in on.text
         await on.press("e")
         assert "0 of 3 decided" in on.lines[0]
         assert office.adjudicates("dan", "one")

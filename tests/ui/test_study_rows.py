@@ -101,7 +101,7 @@ def test_the_protocol_is_described() -> None:
     assisted = structs.replace(study, blind=False, withheld=0.25, retests=0.1)
     words = protocol_text(replace(view, study=assisted), "A")
     assert "on 25% of each annotator's traces" in words
-    assert "10% of each annotator's finished traces repeat" in words
+    assert "10% of each annotator's traces repeat" in words
     alone = structs.replace(study, per_trace=1, annotators=("alice",))
     words = protocol_text(replace(view, study=alone, overlap=Overlap(0, 0, 0)), "A")
     assert "carol" not in words

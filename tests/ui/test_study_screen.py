@@ -183,4 +183,4 @@ async def test_annotators_who_have_left_are_named(office: Office) -> None:
     async with stage(office.folder, workspace=office.workspace) as on:
         await on.press("Y")
         assert "alice and eve label; where they differ anyone may decide." in on.text
-        assert "bob has left; what they finished counts." in on.text
+        assert "bob has left; their finished traces count." in on.text

@@ -573,9 +573,7 @@ class AdjudicateScreen(BaseScreen):
         hidden_ids = self.queue.hidden_traces()
         answers = [("a", "adjudicate it"), ("n", "leave it hidden")]
         if trace_id in hidden_ids and len(hidden_ids) > 1 and not contents.may_retest:
-            answers.insert(
-                1, ("e", f"every one of the {len(hidden_ids)} that you have not labelled")
-            )
+            answers.insert(1, ("e", f"adjudicate all {len(hidden_ids)} that you have not labelled"))
 
         question = STUDY_QUESTION if contents.may_retest else QUESTION
 

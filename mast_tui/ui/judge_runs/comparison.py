@@ -824,7 +824,7 @@ class ComparisonScreen(OpensTraces):
             if text is not None and text.strip():
                 self._change_and_compare(lambda opened: _write_guideline(opened, slug, text))
 
-        title = f"What we agreed {mode.code} {mode.name} means here"
+        title = f"Guideline for {mode.code} {mode.name}"
         self.app.push_screen(NoteScreen(title), guideline_entered)
 
     def action_teach(self) -> None:

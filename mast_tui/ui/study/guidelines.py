@@ -422,7 +422,7 @@ class GuidelinesScreen(OpensTraces):
     def action_entry(self) -> None:
         """Move to the next guideline or case."""
         if not self.main_list.next_entry():
-            self.hints.say("Nothing is written down or decided about this mode yet")
+            self.hints.say("This mode has no guidelines and no decided cases yet")
 
     def action_mode(self, step: int) -> None:
         """Show the page of the next or previous mode."""
@@ -535,7 +535,7 @@ class GuidelinesScreen(OpensTraces):
             if new_text is not None and new_text.strip():
                 self._change_page(lambda book: write_text(book, new_text), message)
 
-        title = f"What we agreed {mode.code} {mode.name} means here"
+        title = f"Guideline for {mode.code} {mode.name}"
         self.app.push_screen(NoteScreen(title, text), text_entered)
 
     def _undo_or_redo(self, *, undo: bool) -> None:

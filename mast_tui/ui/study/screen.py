@@ -300,14 +300,14 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
     ]
     if study.retests:
         lines.append(
-            f"{study.retests:.0%} of each annotator's finished traces repeat: they are labelled "
-            "again, without the first labels on screen."
+            f"{study.retests:.0%} of each annotator's traces repeat: they are labelled again, "
+            "without the first labels on screen."
         )
     lines.append(_adjudication_rules(study))
     if view.conflicts is None and view.shows_retests:
         lines += ["", "Counting what is left to decide …"]
     elif view.conflicts is None:
-        lines += ["", "Only people who label nothing in the study see what is left to decide."]
+        lines += ["", "Annotators of the study do not see what is left to decide."]
     elif view.conflicts:
         conflicts = counted(view.conflicts, "conflict")
         lines += ["", f"{conflicts} left to decide: {adjudicate_key} opens them."]
@@ -326,7 +326,9 @@ def _people_text(study: Study) -> str:
     former_text = ""
     if former_annotators:
         verb = "has" if len(former_annotators) == 1 else "have"
-        former_text = f" {_joined_names(former_annotators)} {verb} left; what they finished counts."
+        former_text = (
+            f" {_joined_names(former_annotators)} {verb} left; their finished traces count."
+        )
     if study.per_trace == 1:
         return f"{annotators_text}.{former_text}"
     adjudicators_text = "anyone may decide"
@@ -595,8 +597,8 @@ class StudyScreen(TableScreen[StudyProgress]):
         )
         self.mast.ask_key(
             f"Add {counted(len(planned.traces) - len(current_ids), 'trace')}?",
-            "They come as a further batch, after the others in every queue. Who labels those "
-            "stays as it is. Traces cannot be removed again once someone has finished one."
+            "They become a new batch, at the end of each queue; earlier batches do not change. "
+            "After someone finishes a trace, traces cannot be removed again."
             f"\n\n{assignment_text(study, planned)}",
             (*answers, ("n", "leave the study as it is")),
             answered,
@@ -626,7 +628,7 @@ class StudyScreen(TableScreen[StudyProgress]):
         self._offer_change_of_annotator(
             without_annotator,
             "Let {} leave?",
-            "What they have finished stays; the rest goes to the others.",
+            "Their finished traces stay; the others get the rest.",
         )
 
     def action_give_back(self) -> None:
