@@ -302,7 +302,7 @@ PartPieces = Callable[[Fields, str, Speaker], Sequence[Piece]]
 _OUTPUT_FIELDS: Final = ("content", "output", "result", "response")
 _GOOGLE_CODE_TOOL: Final = "code_execution"
 _THOUGHT_TYPES: Final = name_set("""
-    thinking reasoning redacted_thinking redactedThinking text_reasoning
+    think thinking reasoning redacted_thinking redactedThinking text_reasoning
     Microsoft.Extensions.AI.TextReasoningContent
 """)
 _RESULT_FIELDS: Final = frozenset({"toolResult", "tool_result", "tool_call_result"})

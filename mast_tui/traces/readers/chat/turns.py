@@ -109,7 +109,10 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
         tokens = usage_of(message)
         model = model_of(message)
     pieces: Iterable[Piece]
-    if isinstance(message.get("role"), str):
+    role = message.get("role")
+    if isinstance(role, str):
+        if role.startswith("_") and not any(field in message for field in _CONTENT_FIELDS):
+            return Turn((), start, tokens, model)  # a mark in a context of Kimi CLI
         has_parts = _is_parts_message(message)
         pieces = _parts_pieces(message) if has_parts else _chat_or_log_pieces(message, by_name)
         return Turn(tuple(pieces), start, tokens, model)

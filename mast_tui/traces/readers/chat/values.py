@@ -108,7 +108,7 @@ def _sum_of_fields(usage: Fields, field_names: str) -> int | None:
 
 
 _THOUGHT_FIELDS: Final = names(
-    "thinking reasoning reasoning_content reasoning_text text content summary"
+    "think thinking reasoning reasoning_content reasoning_text text content summary"
 )
 _FILE_TYPES: Final = name_set("""
     audio binary computer_screenshot document document-url file image image-url image_url

@@ -77,7 +77,9 @@ def _chatgpt_runs(document: object) -> Iterable[ExportedRun]:
     The branch is that of ``current_node``. Some programs leave ``current_node`` out: then the
     branch is that of the last node.
     """
-    return _mapped_runs(document, ("author", "content"), "ChatGPT", _chatgpt_message)
+    for run in _mapped_runs(document, ("author", "content"), "ChatGPT", _chatgpt_message):
+        _link_chatgpt_results(run.messages)
+        yield run
 
 
 def _mapped_runs(
@@ -95,42 +97,52 @@ def _mapped_runs(
         message_of: A function that returns the message of a node in chat form, or None.
     """
     for pointer, conversation in objects_in(document):
-        nodes = fields_of(conversation.get("mapping")).values()
-        messages = (fields_of(fields_of(node).get("message")) for node in nodes)
-        if any(message.keys() >= set(message_fields) for message in messages):
-            yield _mapped_run(conversation, pointer, system, message_of)
+        mapping = fields_of(conversation.get("mapping"))
+        nodes = {node_id: fields_of(node) for node_id, node in mapping.items()}
+        node_messages = (fields_of(node.get("message")) for node in nodes.values())
+        if any(message.keys() >= set(message_fields) for message in node_messages):
+            yield _run_of_branch(
+                conversation,
+                pointer,
+                messages={
+                    node_id: [(f"/mapping/{node_id}", message)]
+                    for node_id, node in nodes.items()
+                    if (message := message_of(node)) is not None
+                },
+                parents=_chatgpt_parents(nodes),
+                leaf=text_in(conversation, "current_node"),
+                meta=TraceMeta(system=system, model=text_in(conversation, "default_model_slug")),
+            )
 
 
-def _mapped_run(
+def _run_of_branch(
     conversation: Fields,
     pointer: str,
-    system: str,
-    message_of: Callable[[Fields], dict[str, object] | None],
+    *,
+    messages: Mapping[str, Sequence[tuple[str, object]]],
+    parents: Mapping[str, str | None],
+    leaf: str | None,
+    meta: TraceMeta,
 ) -> ExportedRun:
-    """Return a conversation along the branch of its current node."""
-    mapping = fields_of(conversation["mapping"])
-    nodes = {node_id: fields_of(node) for node_id, node in mapping.items()}
-    current_id = as_text(conversation.get("current_node"))
-    leaf = current_id if current_id in nodes else next(reversed(nodes), "")
-    branch = branch_to(leaf or "", _chatgpt_parents(nodes))
-    message_by_node = {
-        node_id: message
-        for node_id, node in nodes.items()
-        if (message := message_of(node)) is not None
-    }
-    messages = [
-        (f"/mapping/{node_id}", message_by_node[node_id])
-        for node_id in branch
-        if node_id in message_by_node
-    ]
-    _link_chatgpt_results(messages)
+    """Return a conversation along one branch of its tree of nodes.
+
+    Args:
+        conversation: The conversation.
+        pointer: The JSON pointer to it in the document.
+        messages: The messages of each node that has any, with their pointers in the conversation.
+        parents: The parent of each node.
+        leaf: The last node of the branch; if it is unknown, the last node of all.
+        meta: The facts of the run.
+    """
+    known_leaf = leaf if leaf in parents else next(reversed(list(parents)), "")
+    branch = branch_to(known_leaf or "", parents)
     return ExportedRun(
         value=conversation,
-        messages=messages,
+        messages=[message for node_id in branch for message in messages.get(node_id, ())],
         pointer=pointer,
-        native_id=text_in(conversation, "conversation_id", "id"),
-        meta=TraceMeta(system=system, model=text_in(conversation, "default_model_slug")),
-        problems=_branch_problems(len(message_by_node.keys() - set(branch))),
+        native_id=text_in(conversation, "conversation_id", "uuid", "id"),
+        meta=meta,
+        problems=_branch_problems(len(messages.keys() - set(branch))),
     )
 
 
@@ -144,7 +156,7 @@ def _chatgpt_parents(nodes: Mapping[str, Fields]) -> dict[str, str | None]:
     return parents
 
 
-def _link_chatgpt_results(messages: Sequence[tuple[str, dict[str, object]]]) -> None:
+def _link_chatgpt_results(messages: Sequence[tuple[str, object]]) -> None:
     """Set the ids of calls, and the call ids of results. A message has at most one call.
 
     The call of a result is the last call of the same tool since the user's last message, else the
@@ -154,6 +166,7 @@ def _link_chatgpt_results(messages: Sequence[tuple[str, dict[str, object]]]) -> 
     call_id_by_family: dict[str, str] = {}
     last_call_id: str | None = None
     for pointer, message in messages:
+        assert isinstance(message, dict)
         if message["role"] == "user":
             call_id_by_family.clear()
             last_call_id = None
@@ -273,30 +286,22 @@ def _open_webui_runs(document: object) -> Iterable[ExportedRun]:
     for pointer, record in objects_in(document):
         chat_pointer = "/chat" if isinstance(record.get("chat"), Mapping) else ""
         history = fields_of((fields_of(record.get("chat")) or record).get("history"))
-        nodes = {
-            node_id: fields_of(node) for node_id, node in fields_of(history.get("messages")).items()
-        }
-        if not any({"role", "parentId"} <= node.keys() for node in nodes.values()):
-            continue
-        current_id = as_text(history.get("currentId"))
-        leaf = current_id if current_id in nodes else next(reversed(nodes), "")
-        parents = {node_id: as_text(node.get("parentId")) for node_id, node in nodes.items()}
-        branch = branch_to(leaf or "", parents)
-        messages = [
-            message
-            for node_id in branch
-            for message in _open_webui_messages(
-                nodes[node_id], f"{chat_pointer}/history/messages/{node_id}"
+        messages = fields_of(history.get("messages"))
+        nodes = {node_id: fields_of(node) for node_id, node in messages.items()}
+        if any({"role", "parentId"} <= node.keys() for node in nodes.values()):
+            yield _run_of_branch(
+                record,
+                pointer,
+                messages={
+                    node_id: list(
+                        _open_webui_messages(node, f"{chat_pointer}/history/messages/{node_id}")
+                    )
+                    for node_id, node in nodes.items()
+                },
+                parents={node_id: text_in(node, "parentId") for node_id, node in nodes.items()},
+                leaf=text_in(history, "currentId"),
+                meta=TraceMeta(system="Open WebUI"),
             )
-        ]
-        yield ExportedRun(
-            value=record,
-            messages=messages,
-            pointer=pointer,
-            native_id=text_in(record, "id"),
-            meta=TraceMeta(system="Open WebUI"),
-            problems=_branch_problems(len(nodes) - len(branch)),
-        )
 
 
 def _open_webui_messages(node: Fields, pointer: str) -> Iterator[tuple[str, object]]:
@@ -348,22 +353,16 @@ def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
         else:
             parents[message_id] = parent_id if parent_id in known_ids else None
         previous_id = message_id
-    leaf = text_in(conversation, "current_leaf_message_uuid")
-    if leaf not in known_ids:
-        leaf = previous_id
-    branch = set(branch_to(leaf or "", parents))
-    messages = [
-        (f"/chat_messages/{message_index}", _claude_ai_message(value))
-        for message_index, value in enumerate(values)
-        if ids[message_index] in branch
-    ]
-    return ExportedRun(
-        value=conversation,
-        messages=messages,
-        pointer=pointer,
-        native_id=text_in(conversation, "uuid"),
+    return _run_of_branch(
+        conversation,
+        pointer,
+        messages={
+            message_id: [(f"/chat_messages/{message_index}", _claude_ai_message(value))]
+            for message_index, (message_id, value) in enumerate(zip(ids, values, strict=True))
+        },
+        parents=parents,
+        leaf=text_in(conversation, "current_leaf_message_uuid"),
         meta=TraceMeta(system="claude.ai", model=text_in(conversation, "model")),
-        problems=_branch_problems(len(values) - len(messages)),
     )
 
 
