@@ -128,7 +128,7 @@ def test_same_judge_and_different_references_are_refused() -> None:
     with pytest.raises(ValueError, match="itself"):
         judges_compared(first, first)
     other = replace(second, reference=replace(second.reference, name="ann"))
-    with pytest.raises(ValueError, match="one reference"):
+    with pytest.raises(ValueError, match="same reference"):
         judges_compared(first, other)
 
 
