@@ -166,7 +166,7 @@ def results(cli: Cli, place: Path, output: Path) -> dict[str, Any]:
         (
             labelled,
             {
-                "present": ("study/runs/deeper", "elsewhere"),
+                "present": ("study/runs/deeper",),
                 "moved": ("study",),
                 "deleted": ("elsewhere",),
             },

@@ -131,7 +131,6 @@ def test_sets_of_steps_are_kept_for_every_trace_of_the_workspace(cli: Cli, tmp_p
         keys = spans_to_look_at(workspace, taxonomy, trace_id)
         assert [key[-1] for key in keys] == ["3"]
         assert known.sizes[trace_id] == 1
-    assert cli.json(*exam)["look_here"] == kept
     assert f"Stored for 42 traces (sets {kept['hash']})" in " ".join(cli(*exam).out.split())
     for wrong in (exam[:-2], exam[:5]):
         cli.refused(*wrong, "--keep", says="--keep needs --coverage", code=2)

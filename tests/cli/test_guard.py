@@ -313,15 +313,13 @@ def write_labelled_runs(folder: Path, failed: int, clean: int) -> Path:
             (trace,) = read_file(path, named=True).traces
             read_fully(trace)
             last = len(trace) - 1
-            for name in ("alice", "bob"):
-                labels = Session.open(workspace, trace, MAST, name, blind=True)
-                if number < failed:
-                    start = trace.text(last).index(quote)
-                    key, end = trace.span(last).key, start + len(quote)
-                    target = Target(key, quote=quote, char_start=start, char_end=end)
-                    mode = "incorrect_verification"
-                    labels.toggle_label(mode, target, suggestions_on_screen=False)
-                labels.finish(open_modes="absent")
+            labels = Session.open(workspace, trace, MAST, "alice", blind=True)
+            if number < failed:
+                start = trace.text(last).index(quote)
+                key, end = trace.span(last).key, start + len(quote)
+                target = Target(key, quote=quote, char_start=start, char_end=end)
+                labels.toggle_label("incorrect_verification", target, suggestions_on_screen=False)
+            labels.finish(open_modes="absent")
     return place
 
 

@@ -164,7 +164,7 @@ def add(workspace: Workspace, machine: int, done: list[Step]) -> None:
 
 
 @given(steps, st.lists(steps, min_size=3, max_size=3), st.permutations(range(3)))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_merging_three_machines_of_one_person_in_any_order_gives_the_same(
     common: list[Step], own: list[list[Step]], order: list[int]
 ) -> None:

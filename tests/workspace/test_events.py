@@ -65,7 +65,7 @@ def test_inverse_of_an_inverse_is_the_fact(fact: Fact) -> None:
 
 
 @given(st.lists(labels(), max_size=6, unique_by=lambda one: one.id))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_labels_survive_the_tables(added: list[Label]) -> None:
     with closing(Workspace.open(":memory:")) as workspace:
         workspace.append([event(LabelAdded(one)) for one in added])
@@ -110,7 +110,7 @@ def record(workspace: Workspace, steps: list[tuple[str, int, Fact]]) -> None:
 
 
 @given(histories(), histories(), histories())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_merging_in_any_order_again_and_rebuilding_give_the_same_state(
     common: list[tuple[str, int, Fact]],
     here: list[tuple[str, int, Fact]],
