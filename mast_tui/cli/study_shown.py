@@ -314,7 +314,7 @@ def print_plan(study: Study) -> None:
     batches_text = f" in {len(study.batches)} batches" if len(study.batches) > 1 else ""
     overlap_count = len(overlap_traces(study))
     annotators_text = (
-        "everybody" if study.per_trace == len(study.annotators) else f"{study.per_trace}"
+        "everyone" if study.per_trace == len(study.annotators) else f"{study.per_trace}"
     )
     lines = [
         f"study under {study.taxonomy}: {counted(len(study.traces), 'trace')}{batches_text}, "
