@@ -74,9 +74,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "cli.export",
             "Export labels: the gold and its sources, or annotators' own labels.",
         ),
-        "page": Command(
-            "cli.page", "Write a run with its labels as one self-contained page."
-        ),
+        "page": Command("cli.page", "Write a run with its labels as one self-contained page."),
         "workspace": Command(
             "cli.workspace", "Copy and check the workspace, or make one on a server."
         ),

@@ -432,7 +432,7 @@ def _import_summary(document: Mapping[str, Any]) -> str:
     content_text = (
         f"{counted(document['labels'], 'label')} and {counted(document['verdicts'], 'verdict')}"
     )
-    names_text = ", ".join(document["annotators"]) or "nobody"
+    names_text = ", ".join(document["annotators"]) or "no one"
     traces_text = counted(document["traces"], "trace")
     taxonomies_text = f" ({', '.join(document['taxonomies'])})" if document["taxonomies"] else ""
     subject = "The file contains" if len(document["files"]) == 1 else "The files contain"

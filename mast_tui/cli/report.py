@@ -268,7 +268,7 @@ _RULES: Final = (
         when=lambda request: request.shards is not None,
     ),
     OptionRule[ReportRequest](
-        "--bare and --figures-format are for --figures; name a folder with it",
+        "--bare and --figures-format need --figures",
         needs=("--figures",),
         when=lambda request: request.bare or request.image != "svg",
     ),

@@ -837,7 +837,7 @@ def _print_versions(document: Mapping[str, Any]) -> None:
         ),
     )
     print_table(columns, document["versions"])
-    annotators = ", ".join(document["annotators"]) or "nobody"
+    annotators = ", ".join(document["annotators"]) or "no one"
     click.echo(f"{annotators}, pass {document['pass']}; over all modes of a version together")
 
 

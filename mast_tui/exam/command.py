@@ -278,7 +278,7 @@ def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
     judges = [judge_labels for judge_labels in all_labels if judge_labels.labels]
     if not judges:
         raise click.ClickException(
-            f"these judges have judged no trace under {taxonomy.ref} that you may see; name "
+            f"these judges have judged no trace under {taxonomy.ref} that you may see; give "
             "another taxonomy with --taxonomy"
         )
     document = consistency_document(workspace, taxonomy, judges, request.rounds, request.seed)

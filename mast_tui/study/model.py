@@ -158,8 +158,9 @@ class Study(Struct, frozen=True):
         for name in used_names:
             if name not in self.annotators:
                 raise InvalidStudy(
-                    f"{name!r} has joined the study, left it, or has traces by name, so the list "
-                    f"of annotators must keep the name: {','.join((*self.annotators, name))}"
+                    f"{name!r} has joined or left the study or has assigned traces, so the "
+                    "list of annotators must keep the name: "
+                    f"{','.join((*self.annotators, name))}"
                 )
         if any(not 0 < item.weight < inf for item in self.memberships):
             raise InvalidStudy("an annotator's weight must be greater than 0")

@@ -790,7 +790,7 @@ _REFUSAL_ADVICE: Final = (
     ("password authentication failed", "the server refuses the user or the password"),
     (
         "does not exist",
-        "the server has no such database or user; mast-tui workspace create makes a database",
+        "the server has no such database or user; create a database with mast-tui workspace create",
     ),
     ("no pg_hba.conf entry", "the server does not accept this user from this machine"),
     (

@@ -425,8 +425,8 @@ class WebServer:
             report(f"The app is at {address}{'' if self._token is None else '#' + self._token}")
             if host not in LOCAL_HOSTS and not address.startswith("https:"):
                 report(
-                    "The connection is not encrypted: put a proxy with TLS in front (and name it "
-                    "with --url), or use ssh -L"
+                    "The connection is not encrypted: put a TLS proxy in front (and give its "
+                    "address with --url), or use ssh -L"
                 )
             report("Ctrl-C ends it")
             ended = asyncio.Event()

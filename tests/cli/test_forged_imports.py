@@ -365,7 +365,7 @@ def test_replace_is_for_the_lead_of_a_study_and_for_all_without_one(
     (tmp_path / "study.jsonl").write_text(text(office), encoding="utf-8")
     cli.ok("import", "study.jsonl", "--format", "jsonl")
     for who in ((), ("--annotator", "bob"), ("--annotator", "mira")):
-        name = f"you are {who[1]} here" if who else "--annotator carol"
+        name = f"your name here is {who[1]}" if who else "--annotator carol"
         says = ("only carol, who set it up, may use --replace", name)
         cli.refused(*replace_mira, *who, says=says)
     cli.refused(*replace_mira[:-1], "bob", "--annotator", "carol")

@@ -140,7 +140,7 @@ def test_an_unusable_answer_is_asked_for_once_more_in_the_next_file(judge: Cli) 
     assert line["body"]["messages"][2]["content"] == "what?"
     failed = answer_batch(judge, says).refused().json  # another command writes the same
     assert requests_in(Path("ask.jsonl"))[0]["custom_id"] == line["custom_id"]
-    assert "could not be used twice" in failed["failed"][0]["reason"]
+    assert "was unusable twice" in failed["failed"][0]["reason"]
     last = answer_batch(judge).ok().json
     (anew,) = requests_in(Path("ask.jsonl"))
     assert len(anew["body"]["messages"]) == 2

@@ -90,7 +90,7 @@ def replaced(old: str, new: str) -> str:
          ["line 24", "0xe9", "save the file as UTF-8"]),
         (replaced('version = "2026-01"', "version = 3"),
          ["'version' is a number", 'version = "…"']),
-        (replaced('version = "2026-01"', 'version = "a@b"'), ["'version' is 'a@b'", "without"]),
+        (replaced('version = "2026-01"', 'version = "a@b"'), ["'version' is 'a@b'", "no space"]),
         (replaced('id = "payments"', 'id = "Pay ments"'), ["'id' is 'Pay ments'", "lower-case"]),
         (replaced('name = "No refund"', ""), ["mode 2 'no-refund'", "'name' is missing"]),
         (replaced('name = "No refund"', 'name = " "'), ["mode 2 'no-refund'", "'name' is empty"]),

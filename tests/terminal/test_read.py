@@ -140,7 +140,7 @@ def test_finishing_asks_about_unread_spans(small: Path, tmp_path: Path) -> None:
     said = said_to(small, place, "D", "no", "D", "o", "D")
     assert not missing(said, "11 spans were not read", "Not finished")
     assert "finished, 1 of 12 spans read" in said
-    assert "Not done: this trace is finished already" in said
+    assert "Not done: this trace is already finished" in said
     with session_of(small, place) as session:
         assert session.finished
         assert not session.verdicts

@@ -436,10 +436,10 @@ def test_unfinished_pass_cannot_be_revealed(at_work: Team) -> None:
     with at_work.sql("noa") as noa:
         for pass_number, refusal in (
             (1, "once you have finished"),
-            (0, "a pass begins before"),
-            (-1, "a pass begins before"),
-            (2, "a pass begins before"),
-            (None, "a pass begins before"),
+            (0, "a pass must start before"),
+            (-1, "a pass must start before"),
+            (2, "a pass must start before"),
+            (None, "a pass must start before"),
         ):
             reveal = append_sql("noa", "revealed", '{"what": "all"}', pass_number=pass_number)
             assert refusal in asked(noa, reveal), pass_number

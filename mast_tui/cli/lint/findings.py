@@ -211,7 +211,7 @@ def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[
     if gate.fatal == ():
         raise click.UsageError(
             f"--fail-on fatal: no study says which modes of {taxonomy.ref} are fatal, and the "
-            "rules do not mark decisive findings; name codes"
+            "rules do not mark decisive findings; give codes"
         )
     if gate.fatal is not None and rule_modes.isdisjoint(gate.fatal):
         fatal_codes = ", ".join(sorted(codes[slug] for slug in gate.fatal))

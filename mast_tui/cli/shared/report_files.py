@@ -111,7 +111,7 @@ def _png_text(key: bytes, text: bytes) -> bytes:
 
 
 SAME_FILE: Final = OptionRule[Any](
-    "--{request.files.same[0]} and --{request.files.same[1]} name the same file; give each its own",
+    "--{request.files.same[0]} and --{request.files.same[1]} name the same file; give two files",
     when=lambda request: request.files.same,
 )
 """The rule that the ``files`` of a request have different names."""

@@ -47,7 +47,7 @@ def test_an_unusable_grouping_is_requested_once_more() -> None:
         assert proposed(server).usage.requests == 2
     with (
         ModelServer(lambda *_: answer(groups(("", [1])))) as server,
-        pytest.raises(MastError, match="could not be used twice"),
+        pytest.raises(MastError, match="was unusable twice"),
     ):
         proposed(server)
 

@@ -497,7 +497,7 @@ async def test_less_context_is_shown_to_a_model_that_reads_less() -> None:
 
 async def test_an_unusable_second_look_fails_the_trace() -> None:
     model = looked_at(lambda r: {"opinion": "fine"}, repeats_at(4))
-    with pytest.raises(Unanswered, match="a finding in #4 could not be used twice"):
+    with pytest.raises(Unanswered, match="a finding in #4 was unusable twice"):
         await judge(run_of(10), model, parameters=VERIFYING)
 
 

@@ -338,7 +338,7 @@ BAD_LINES = [
     ("ok\n(a", "line 2: .*missing"), ("ok\n\n# x\n(?<!a)b", r"line 4: .*“\(\?<!” is a look-around"),
     ("a(?=b)", r"“\(\?=” is a look-around"), ("a(?!b)", r"“\(\?!” is a look-around"),
     ("(?<=a)b", r"“\(\?<=” is a look-around"), (r"name = (a)x\1", r"“\\1” is a back-reference"),
-    ("(?P<a>a)x(?P=a)", "back-reference"), ("a++", "bad repetition"), ("a{1001}", "repetition size"),
+    ("(?P<a>a)x(?P=a)", "reference"), ("a++", "bad repetition"), ("a{1001}", "repetition size"),
     ("((a{100}){100}){100}", "repetition size|too large"),
     (r"(\w{500}){2}", "repetition size|too large"), (r"\bMüller\b", "only with the letters a to z"),
     (r"a\C", "not supported"), ("a*", "empty"), ("^", "empty"),

@@ -98,9 +98,9 @@ async def test_a_question_is_asked_until_its_answer_is_usable_and_never_again() 
 
 async def test_two_unusable_answers_fail_the_trace() -> None:
     for script, words in [
-        ([reply("a"), reply("b")], "#1 to #4 could not be used twice: 'b' is no number; it began"),
+        ([reply("a"), reply("b")], "#1 to #4 was unusable twice: 'b' is no number; it began"),
         ([reply("12", "length"), reply("123", "length")], "#1 to #4 was cut twice"),
-        ([reply("x"), reply("1", "length"), reply("y")], "could not be used twice"),
+        ([reply("x"), reply("1", "length"), reply("y")], "was unusable twice"),
     ]:
         ledger = Kept()
         with pytest.raises(TraceFails, match=words):

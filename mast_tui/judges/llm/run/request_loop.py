@@ -294,7 +294,7 @@ class RequestLoop(Generic[A]):
                     was_cut = True
                 elif correction is not None:
                     raise Unanswered(
-                        f"the answer about {subject} could not be used twice: "
+                        f"the answer about {subject} was unusable twice: "
                         f"{problem}{_quoted_beginning(reply.text)}"
                     )
                 else:

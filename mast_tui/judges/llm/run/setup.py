@@ -258,8 +258,8 @@ def redaction_notice(setup: Setup) -> str:
     """Return a sentence on the secrets that the redaction removes."""
     names = list(dict.fromkeys(one_line(rule.name, 40) for rule in setup.redaction.rules))
     if not names:
-        return "Nothing in them is masked (--no-redact)."
-    return f"Masked in them, as far as patterns find it: {', '.join(names)}."
+        return "Nothing is masked (--no-redact)."
+    return f"Masked where patterns match: {', '.join(names)}."
 
 
 def is_notice_seen(workspace: Workspace, setup: Setup) -> bool:
