@@ -104,8 +104,8 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                     ("≠", "Open: one side says present, another absent or unsure"),
                     ("≈", "Open: all say present, but they marked different places"),
                     ("✓", "Decided"),
-                    ("!", "Decided, but a side has changed its answer since"),
-                    ("=", "All sides agree, so it is in the gold without a key"),
+                    ("!", "Decided, but a side has changed its answer: confirm or decide again"),
+                    ("=", "All sides agree, so it is in the gold without a decision"),
                     ("·", "Only one side has a verdict; it is in the gold, as single"),
                     ("○", "A trace whose labels are hidden from you"),
                 ),
@@ -139,8 +139,9 @@ def adjudication_help(keymap: Keymap) -> tuple[str, ...]:
     return (
         "Each row is a conflict: a mode on which people who finished the same trace differ. One "
         "key decides it and goes to the next; the title says how many are left.",
-        f"Letters are annotators, in a random order on each trace; {names} shows their names. "
-        "What they agree on goes to the gold without a decision.",
+        "What all agree on goes to the gold without a decision.",
+        f"If names are hidden, letters stand for them, in a random order on each trace; {names} "
+        "shows the names.",
         f"When nothing is left, {export} exports the gold and {agreement} shows agreement.",
     )
 
