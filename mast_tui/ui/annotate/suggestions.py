@@ -762,7 +762,7 @@ class Suggestions:
         if same_rule_count > 1:
             code = mode_title.partition(" ")[0]
             key = self._key_of("annotate.answer_many")
-            text = f"{code} ×{same_rule_count}, same rule: {key} answers them together"
+            text = f"{same_rule_count} suggestions of {code} by this rule: {key} answers them all"
             warnings.append(SuggestionLine(text, warns=False))
         # Counted among all suggestions, so that answers do not change the number.
         all_ids = [s.id for s in session.suggestions]
