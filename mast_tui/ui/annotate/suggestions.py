@@ -646,7 +646,8 @@ class Suggestions:
         message = f"{one_line(change.message)} · {remaining}"
         if not accept and session.verdict(suggestion.mode) is None:
             code = self._state.taxonomy.mode(suggestion.mode).code
-            message += f" · {one_line(code)} has no verdict yet"
+            absent_key = self._key_of("annotate.absent")
+            message += f" · {one_line(code)} has no verdict yet ({absent_key} sets it absent)"
         self._hints.say(message)
 
     def edit(self, when_marked: Callable[[], None]) -> None:
