@@ -727,7 +727,9 @@ def _count_sentences(report: JudgeReport, table: FigureTable) -> Iterator[str]:
     """Yield how often judge and reference say present, and why figures are undefined."""
     against = against_words(report)
     if not table.count("n"):
-        yield f"Nothing to compare: no trace has verdicts of both the judge and {against}."
+        yield (
+            f"Nothing to compare: no counted trace has verdicts of both the judge and {against}."
+        )
         return
     yield (
         f"Called present by both in {table.count('true_positives')} of {table.count('n')}, only "

@@ -158,7 +158,7 @@ def test_members_label_reconnect_and_adjudicate(
             carol.enter(address, "carol", password="secret of carol")
             carol.sees("Enter open")
             carol.press("A")
-            carol.sees("Enter takes it on as adjudicator")
+            carol.sees("Enter opens them to you as adjudicator")
             carol.press("enter")
             carol.sees("a  adjudicate it")
             carol.press("a")

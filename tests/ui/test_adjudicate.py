@@ -122,6 +122,7 @@ async def test_both_joins_the_places_of_all_who_say_present(office: Office) -> N
     office.label("carol", "one", {})
     async with adjudicating(office) as on:
         await on.press("b")
+        assert "present at #3 to #8, as alice and bob" in last_message(on)
         decided = office.decisions("one")["1.3"]
         assert (decided.value, decided.sides) == (PRESENT, ("alice", "bob"))
         assert (places_of(office, "one", decided), row_at_cursor(on)) == ([(3, 8)], "1.4 open")
@@ -222,6 +223,7 @@ async def test_labels_are_hidden_until_the_trace_is_taken_on(conflicts: Office) 
         assert "one.json" in on.text
         assert "present" not in on.text
         assert "left in" not in on.text
+        assert not missing(on.text, "1 trace hidden", "Enter adjudicate it")
         await on.press("enter")
         assert "You have not labelled this trace" in on.text
         await on.press("n")

@@ -241,7 +241,7 @@ async def test_reopened_places_are_not_settled(office: Office) -> None:
         ]
         await on.press("0")
         assert gold(office) == [(2, 2), (10, 10)]
-        assert "changed since" not in on.lines[0]
+        assert "to confirm" not in on.lines[0]
 
 
 async def test_a_changed_row_is_confirmed(office: Office) -> None:
@@ -253,11 +253,11 @@ async def test_a_changed_row_is_confirmed(office: Office) -> None:
         await on.press("0")
     mark(office, "alice", 12)  # a second time: it is hers no more
     async with adjudicating(office) as on:
-        assert "1 changed since" in on.lines[0]
+        assert "1 to confirm" in on.lines[0]
         assert row(on)[0] == "changed"
         await on.press("c")
         assert "confirmed" in last_message(on)
-        assert "changed since" not in on.lines[0]
+        assert "to confirm" not in on.lines[0]
 
 
 async def test_sides_beyond_nine_are_numbered_and_taken_with_enter(tmp_path: Path) -> None:

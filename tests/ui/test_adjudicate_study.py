@@ -216,11 +216,11 @@ async def test_a_changed_side_is_shown_and_the_decision_confirmed(office: Office
         assert "nothing to confirm" in last_message(on)
     office.label("bob", "one", {"1.3": (3, 4)})
     async with adjudicating(office) as on:
-        assert "1 changed since" in on.lines[0]
+        assert "1 to confirm" in on.lines[0]
         adjudicate(on).main_list.move_to(1)
         await on.press()
         assert row_at_cursor(on) == "1.3 changed"
-        assert not missing(on.text, "! then absent", "a side has changed since")
+        assert not missing(on.text, "! then absent", "a side has changed", "c confirm")
         before = office.decisions("one")["1.3"]
         await on.press("c")
         after = office.decisions("one")["1.3"]

@@ -30,13 +30,16 @@ async def test_the_first_minute(tmp_path: Path) -> None:
     saved = "Your labels are saved at once in .mast-tui/workspace.db."
     async with stage(tmp_path / "runs", annotator=None, welcomed=False, size=(80, 24)) as on:
         on.screen(NameScreen)
-        assert f"{saved} They carry this name: use the same name everywhere." in words(on)
+        assert (
+            f"{saved} Each label carries your name: use the same name on every machine."
+            in words(on)
+        )
         await on.press("enter")
         on.screen(WelcomeScreen)
         assert not missing(
             words(on),
-            "Enter open the trace under the cursor ↑ ↓ move over its steps",
-            "1 3 press 1, then 3: label 1.3 Step repetition on the step under the cursor",
+            "Enter open the trace under the cursor ↑ ↓ move over its spans (steps)",
+            "1 3 press 1, then 3: label 1.3 Step repetition on the span under the cursor",
             "] go to the next suggestion: a accepts it, x rejects it",
             "u undo the last change, also after a restart",
             "? all keys of a screen; press it now to read them",
@@ -94,7 +97,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
 
 async def test_the_key_that_closes_the_welcome_does_nothing_else(small: Path) -> None:
     async with stage(small, welcomed=False) as on:
-        assert not missing(words(on), "↑ ↓ move over the steps of the trace")
+        assert not missing(words(on), "↑ ↓ move over the spans (steps) of the trace")
         assert "open the trace" not in words(on)
         await on.press("1", "3")
         assert on.app.screen is on.annotate

@@ -529,7 +529,7 @@ ADJUDICATE: Final = (
         "nobody",
         "0",
         "absent",
-        "Decide absent, or drop the disputed places; among the sides, drop that place",
+        "Decide absent, or drop all disputed places; in the pane of the sides, drop one place",
         hint=30,
     ),
     _adjudicate("unsure", "_", "unsure", "Leave it as unsure", hint=35),
@@ -547,7 +547,8 @@ ADJUDICATE: Final = (
         "enter",
         "enter",
         "evidence",
-        "Go to the evidence, decide for the boundary, or take a side beyond the ninth",
+        "Go to the evidence; in the pane of the sides, take a side beyond the ninth; while a "
+        "boundary is moved, decide for it",
         hint=52,
     ),
     _adjudicate("next_conflict", "] .", "next conflict", "Next conflict", "conflict(1)", hint=50),
@@ -558,12 +559,14 @@ ADJUDICATE: Final = (
     _adjudicate(
         "previous_trace", "{ <", "previous trace", "Previous trace with conflicts", "trace(-1)"
     ),
-    _adjudicate("agreed", "v", "agreed items", "Show or hide the agreed items", hint=55),
+    _adjudicate(
+        "agreed", "v", "agreed items", "Show or hide the modes on which all agree", hint=55
+    ),
     _adjudicate(
         "overrule",
         "x",
         "overrule",
-        "Overrule an agreed item: absent for present, else present in the whole trace",
+        "Overrule an agreed mode: absent if all said present, else present in the whole trace",
     ),
     _adjudicate("confirm", "c", "confirm", "Confirm a decision after which a side has changed"),
     _adjudicate("reason", "m", "reason", "Write the reason for a decision", hint=57),

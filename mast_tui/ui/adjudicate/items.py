@@ -61,7 +61,7 @@ from mast_tui.ui.adjudicate.lists import (
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
-from mast_tui.ui.wording import IndexOf, place_words
+from mast_tui.ui.wording import IndexOf, joined, place_words
 
 MOST_CODE_CHARS: Final = 8
 
@@ -269,7 +269,7 @@ class TraceItems:
         views = self._side_views(group, subject.decisions)
         title += " · decided"
         if self.has_changed(subject):
-            title += ", a side has changed since"
+            title += ", a side has changed"
         reasons = dict.fromkeys(d.reason for d in subject.decisions if d.reason)
         views += [SideView(number=None, name="why", verdict="", note=reason) for reason in reasons]
         note = self._decision_text(subject.decisions)
@@ -541,11 +541,13 @@ class TraceItems:
         return side.value.value if side.value is not None else "open"
 
     def _decision_text(self, decisions: Sequence[Decision]) -> str:
-        """Return the outcome, who decided it, and its span ranges."""
+        """Return the outcome, its span ranges, and who decided it."""
         deciders = dict.fromkeys(one_line(decision.decided_by) for decision in decisions)
-        text = f"{outcome(decisions, self.names)} · {', '.join(deciders)}"
+        parts = [outcome(decisions, self.names)]
         targets = targets_taken(decisions)
-        return f"{text} · {self._ranges_text(targets)}" if targets else text
+        if targets:
+            parts.append(self._ranges_text(targets))
+        return " · ".join((*parts, f"decided by {', '.join(deciders)}"))
 
 
 def is_by_one_side(verdict: GoldVerdict) -> bool:
@@ -603,9 +605,11 @@ def outcome(decisions: Sequence[Decision], names: SideNames) -> str:
     """
     text = decided_words(decisions)
     sides = _chosen_sides(decisions)
-    if len(sides) == 1:
-        return f"{text}, as {names.display_name(next(iter(sides)))}"
-    return f"{text}, as all" if sides else text
+    if not sides:
+        return text
+    if len(sides) > 1 and sides == {answer.annotator for answer in merged_sides(decisions)}:
+        return f"{text}, as all"
+    return f"{text}, as {joined(names.listed(sorted(sides)))}"
 
 
 # The sides of an item
@@ -620,7 +624,7 @@ def _changed_remarks(
     the answers are compared and shown, as in a conflict about places.
     """
     if earlier is None:
-        return ["! since then"]
+        return ["! answered later"]
     same_value = omit_verdict or earlier.value == side.value
     if same_value and set(earlier.targets) == set(side.targets):
         return []

@@ -310,20 +310,14 @@ class Queue:
         return sum(count.decided for count in counts), sum(count.changed for count in counts)
 
     def progress(self) -> list[str]:
-        """Return the progress in parts for the title: decided, open, changed, not taken on."""
+        """Return the progress in parts for the title: decided, to confirm, open, hidden."""
         if not self.was_read:
             return []
         locked_count = len(self._locked_rows())
         parts = self._conflict_counts() if self.items or not locked_count else []
         if locked_count:
-            parts.append(f"{locked_count} trace{'' if locked_count == 1 else 's'} not taken on")
+            parts.append(f"{counted(locked_count, 'trace')} hidden")
         return parts
-
-    def open_text(self) -> str:
-        """Return the number of open conflicts and of their traces."""
-        open_count = self.open_count()
-        trace_count = sum(items.open_count(self.mode) > 0 for items in self.items.values())
-        return f"{counted(open_count, 'conflict')} left in {counted(trace_count, 'trace')}"
 
     def _conflict_counts(self) -> list[str]:
         """Return the numbers of decided, changed and open conflicts as texts."""
@@ -333,14 +327,13 @@ class Queue:
         total = decided_count + open_count
         parts = [f"{decided_count} of {total} decided"] if total else []
         if changed_count:
-            parts.append(f"{changed_count} changed since")
+            parts.append(f"{changed_count} to confirm")
         if open_count:
-            noun = "trace" if trace_count == 1 else "traces"
-            parts.append(f"{open_count} left in {trace_count} {noun}")
+            parts.append(f"{open_count} left in {counted(trace_count, 'trace')}")
         return parts if open_count else [*parts, "nothing left"]
 
     def locked_text(self, trace_id: str, key_of: KeyOf) -> str:
-        """Return why the labels of a trace are hidden, and the key that takes the trace on.
+        """Return why the labels of a trace are hidden, and the key that opens them.
 
         The text is empty if the queue does not have the trace.
 
@@ -367,11 +360,11 @@ class Queue:
         if self.contents.may_retest:
             return (
                 f"{names} {verb} finished this trace: their labels are hidden from you for now. "
-                f"{enter} takes it on as adjudicator."
+                f"{enter} opens them to you as adjudicator."
             )
         return (
             f"{names} {verb} finished this trace, you have not: their labels are hidden from you. "
-            f"{enter} takes it on as adjudicator."
+            f"{enter} opens them to you as adjudicator."
         )
 
     def hidden_traces(self) -> list[str]:

@@ -39,7 +39,7 @@ from mast_tui.ui.adjudicate.items import (
     read_queue,
 )
 from mast_tui.ui.adjudicate.lists import MOST_SIDE_KEYS, ConflictList, RowState, SidesPanel
-from mast_tui.ui.adjudicate.queue import Queue
+from mast_tui.ui.adjudicate.queue import HIDDEN, Queue
 from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import ShowGuidelines
 from mast_tui.ui.dialogs.dialog import Ask, NoteScreen
@@ -269,12 +269,12 @@ class AdjudicateScreen(BaseScreen):
         self.main_list.border_title = plain_title(self._list_title())
 
     def _list_title(self) -> str:
-        """Return the title of the queue: the number of open conflicts."""
+        """Return the title of the queue, with the number of labels that cannot be ordered."""
         parts = []
         if self.queue.contents.unordered:
             labels = counted(self.queue.contents.unordered, "label")
             parts.append(f"order of {labels} unknown")
-        parts.append(self.queue.open_text() if self.queue.open_count() else TITLE)
+        parts.append(TITLE)
         return " · ".join(parts)
 
     def who(self) -> tuple[str, ...]:
@@ -317,7 +317,7 @@ class AdjudicateScreen(BaseScreen):
                 mode_text = f" on {self._mode_title(self.queue.mode)}"
             return (
                 f"Nothing to adjudicate: in {traces_text} that two people have finished they agree"
-                f"{mode_text}.\n\nAgreed items go to the gold without a key; "
+                f"{mode_text}.\n\nAgreed items go to the gold without a decision; "
                 f"{self.mast.key_of('adjudicate.agreed')} lists them. {self._gold_hint()}."
             )
         lines = ["Nothing to adjudicate: two people must have finished the same trace."]
@@ -364,7 +364,12 @@ class AdjudicateScreen(BaseScreen):
         item = None if row is None else row.item
         self._presence_key = None if items is None or item is None else items.presence_key(item)
         self._move_presence(self._presence_key)
-        self.hints.leave_out(_DECIDING if item is None else ())
+        first_hints = {}
+        if row is not None and row.state is RowState.CHANGED:
+            first_hints = {"confirm": "confirm"}
+        elif row is not None and row.summary == HIDDEN:
+            first_hints = {"enter": "adjudicate it"}
+        self.hints.leave_out(_DECIDING if item is None else (), first=first_hints)
         if row is None:
             self.evidence.show_item(None)
         elif items is None:
@@ -560,7 +565,7 @@ class AdjudicateScreen(BaseScreen):
         self._show_row()
         key_of = self.mast.key_of
         self.hints.say(
-            "= agreed, in the gold without a key · "
+            "= agreed, in the gold without a decision · "
             f"{key_of('adjudicate.overrule')} overrules one · "
             f"{key_of('adjudicate.agreed')} hides them"
             if agreed
@@ -1022,7 +1027,7 @@ class AdjudicateScreen(BaseScreen):
             message = f"{message} · {self.queue.open_count()} to go"
         else:
             _, changed_count = self.queue.decided_counts()
-            message = f"{message} · {changed_count} to look at again: a side has changed since"
+            message = f"{message} · {changed_count} to confirm: a side has changed"
         self._show_lasting_message(message)
 
     def _finished_text(self) -> str:

@@ -91,9 +91,12 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                 (
                     (f"{_MINE}2 {_WAITS}1", "Your labels of a mode, and its waiting suggestions"),
                     ("✓", "You have finished the trace"),
-                    ("≈  ≠", "The judge's quote has other words; words with another meaning"),
-                    ("⋯  ↷", "Its quote is in parts; it named another span than the quote's"),
-                    ("✗  !", "Its quote is missing; it says this decided how the run ended"),
+                    ("≈", "The judge's quote says the same as the trace in other words"),
+                    ("≠", "Its quote has words that change the meaning"),
+                    ("⋯", "Its quote leaves out text in the middle"),
+                    ("↷", "Its quote is in another span than the one that it named"),
+                    ("✗", "Its quote is not in the trace"),
+                    ("!", "The judge says that this decided how the run ended"),
                 ),
             ),
         ),
@@ -104,8 +107,8 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                     ("≠", "Open: one side says present, another absent or unsure"),
                     ("≈", "Open: all say present, but they marked different places"),
                     ("✓", "Decided"),
-                    ("!", "Decided, but a side has changed its answer since"),
-                    ("=", "All sides agree, so it is in the gold without a key"),
+                    ("!", "Decided, but a side has changed its answer: confirm or decide again"),
+                    ("=", "All sides agree, so it is in the gold without a decision"),
                     ("·", "Only one side has a verdict; it is in the gold, as single"),
                     ("○", "A trace whose labels are hidden from you"),
                 ),
@@ -139,8 +142,9 @@ def adjudication_help(keymap: Keymap) -> tuple[str, ...]:
     return (
         "Each row is a conflict: a mode on which people who finished the same trace differ. One "
         "key decides it and goes to the next; the title says how many are left.",
-        f"Letters are annotators, in a random order on each trace; {names} shows their names. "
-        "What they agree on goes to the gold without a decision.",
+        "What all agree on goes to the gold without a decision.",
+        f"If names are hidden, letters stand for them, in a random order on each trace; {names} "
+        "shows the names.",
         f"When nothing is left, {export} exports the gold and {agreement} shows agreement.",
     )
 
@@ -192,9 +196,10 @@ def model_judge_help(key: str) -> tuple[str, ...]:
         '  base_url = "http://localhost:8000/v1"',
         '  key_variable = "OPENAI_API_KEY"',
         "",
-        "Without base_url it is OPENAI_BASE_URL, or the vendor's own. The key is in the "
-        f"environment variable, never in the file. Before anything is sent, {key} shows what goes "
-        f"where and what it may cost; {key} again, while the judge works, asks whether to cancel.",
+        "The variable OPENAI_BASE_URL overrides base_url; without both it is OpenAI's server. The "
+        "key is in the environment variable, never in the file. Before anything is sent, "
+        f"{key} shows what goes where and what it may cost; {key} again, while the judge works, "
+        "asks whether to cancel.",
     )
 
 

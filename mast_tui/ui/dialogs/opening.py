@@ -57,9 +57,14 @@ def first_keys(
     suggestion_keys = ((key_of("annotate.next_suggestion"), effect),)
     return (
         *(open_key if lists_traces else ()),
-        (moves, "move over the steps of the trace" if not lists_traces else "move over its steps"),
+        (
+            moves,
+            "move over the spans (steps) of the trace"
+            if not lists_traces
+            else "move over its spans (steps)",
+        ),
         (f"{first} {second}", f"press {first}, then {second}: label {mode_title}"),
-        ("", "on the step under the cursor; again: remove it"),
+        ("", "on the span under the cursor; again: remove it"),
         *(() if blind else suggestion_keys),
         (key_of("everywhere.undo"), "undo the last change, also after a restart"),
         (key_of("everywhere.help"), "all keys of a screen; press it now to read them"),
@@ -230,7 +235,9 @@ class NameScreen(Dialog[str]):
         """Yield the question, a line to type on and the list of names."""
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title("Who is labelling?")
-            question = f"{self._saved} They carry this name: use the same name everywhere."
+            question = (
+                f"{self._saved} Each label carries your name: use the same name on every machine."
+            )
             yield Static(plain_lines(question), classes="question")
             yield TextLine(
                 self._suggested,
