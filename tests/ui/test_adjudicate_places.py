@@ -92,7 +92,7 @@ async def test_one_key_decides_all_places(office: Office) -> None:
     cases = (
         ("1", [(2, 2), (10, 10), (12, 12)], "at #10, #12, as alice"),
         ("2", [(2, 2), (7, 7)], "at #7, as bob"),
-        ("b", [(2, 2), (7, 7), (10, 10), (12, 12)], "at #7, #10, #12, as all"),
+        ("b", [(2, 2), (7, 7), (10, 10), (12, 12)], "at #7, #10, #12, as alice and bob"),
         ("0", [(2, 2)], "no place taken"),
     )
     async with adjudicating(office) as on:
@@ -241,7 +241,7 @@ async def test_reopened_places_are_not_settled(office: Office) -> None:
         ]
         await on.press("0")
         assert gold(office) == [(2, 2), (10, 10)]
-        assert "changed since" not in on.lines[0]
+        assert "to look at again" not in on.lines[0]
 
 
 async def test_a_changed_row_is_confirmed(office: Office) -> None:
@@ -253,11 +253,12 @@ async def test_a_changed_row_is_confirmed(office: Office) -> None:
         await on.press("0")
     mark(office, "alice", 12)  # a second time: it is hers no more
     async with adjudicating(office) as on:
-        assert "1 changed since" in on.lines[0]
+        assert "1 to look at again" in on.lines[0]
         assert row(on)[0] == "changed"
+        assert on.lines[-1].startswith(" c confirm")
         await on.press("c")
         assert "confirmed" in last_message(on)
-        assert "changed since" not in on.lines[0]
+        assert "to look at again" not in on.lines[0]
 
 
 async def test_sides_beyond_nine_are_numbered_and_taken_with_enter(tmp_path: Path) -> None:

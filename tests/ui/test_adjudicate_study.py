@@ -199,7 +199,7 @@ async def test_a_changed_side_is_shown_and_the_decision_confirmed(office: Office
         assert "nothing to confirm" in last_message(on)
     office.label("bob", "one", {"1.3": (3, 4)})
     async with adjudicating(office) as on:
-        assert "1 changed since" in on.lines[0]
+        assert "1 to look at again" in on.lines[0]
         adjudicate(on).main_list.move_to(1)
         await on.press()
         assert row_at_cursor(on) == "1.3 changed"
@@ -212,7 +212,7 @@ async def test_a_changed_side_is_shown_and_the_decision_confirmed(office: Office
             before.targets,
             before.sides,
         )
-        assert "changed since" not in on.lines[0]
+        assert "to look at again" not in on.lines[0]
         adjudicate(on).main_list.move_to(1)
         await on.press()
         await on.press("c")

@@ -333,11 +333,11 @@ class Queue:
         total = decided_count + open_count
         parts = [f"{decided_count} of {total} decided"] if total else []
         if changed_count:
-            parts.append(f"{changed_count} changed since")
+            parts.append(f"{changed_count} to look at again")
         if open_count:
             noun = "trace" if trace_count == 1 else "traces"
             parts.append(f"{open_count} left in {trace_count} {noun}")
-        return parts if open_count else [*parts, "nothing left"]
+        return parts if open_count or changed_count else [*parts, "nothing left"]
 
     def locked_text(self, trace_id: str, key_of: KeyOf) -> str:
         """Return why the labels of a trace are hidden, and the key that takes the trace on.

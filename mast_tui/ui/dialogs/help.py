@@ -139,8 +139,9 @@ def adjudication_help(keymap: Keymap) -> tuple[str, ...]:
     return (
         "Each row is a conflict: a mode on which people who finished the same trace differ. One "
         "key decides it and goes to the next; the title says how many are left.",
-        f"Letters are annotators, in a random order on each trace; {names} shows their names. "
-        "What they agree on goes to the gold without a decision.",
+        f"{names} hides the names of the annotators, or shows them. While they are hidden, letters "
+        "stand for them, in another order on each trace. What all agree on goes to the gold "
+        "without a decision.",
         f"When nothing is left, {export} exports the gold and {agreement} shows agreement.",
     )
 
