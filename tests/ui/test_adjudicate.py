@@ -305,10 +305,16 @@ async def test_braces_go_to_other_traces_and_undo_comes_back(conflicts: Office) 
 async def test_sides_and_evidence_fit_small_screens(
     conflicts: Office, size: tuple[int, int]
 ) -> None:
+    note = " ".join(f"reason{number}" for number in range(40))
+    conflicts.label("aaron", "one", {"1.3": (4, 4)}, note=note)
     async with adjudicating(conflicts, size=size) as on:
-        await on.press("1")
+        assert not missing(on.text, "1 aaron", "2 alice", "3 bob")
+        assert "reason12" not in on.text
+        await on.press("tab")
+        assert "reason12" in on.text
+        await on.press("escape", "1", "1")
         text = on.text
-        for words in ("Premature", "1 alice", "2 bob", "Done: the checkout", "present"):
+        for words in ("Premature", "1 aaron", "2 alice", "3 bob", "Done: the checkout", "present"):
             assert words in text
         assert all(len(line) <= size[0] for line in on.lines)
         cursor = [line for line in on.lines if line.lstrip("│ ").startswith("▌")]

@@ -92,7 +92,7 @@ async def test_one_key_decides_all_places(office: Office) -> None:
     cases = (
         ("1", [(2, 2), (10, 10), (12, 12)], "at #10, #12, as alice"),
         ("2", [(2, 2), (7, 7)], "at #7, as bob"),
-        ("b", [(2, 2), (7, 7), (10, 10), (12, 12)], "at #7, #10, #12, as all"),
+        ("b", [(2, 2), (7, 7), (10, 10), (12, 12)], "at #7, #10, #12, as alice and bob"),
         ("0", [(2, 2)], "no place taken"),
     )
     async with adjudicating(office) as on:
@@ -255,6 +255,7 @@ async def test_a_changed_row_is_confirmed(office: Office) -> None:
     async with adjudicating(office) as on:
         assert "1 to confirm" in on.lines[0]
         assert row(on)[0] == "changed"
+        assert on.lines[-1].startswith(" c confirm")
         await on.press("c")
         assert "confirmed" in last_message(on)
         assert "to confirm" not in on.lines[0]

@@ -229,7 +229,7 @@ async def test_a_changed_side_is_shown_and_the_decision_confirmed(office: Office
             before.targets,
             before.sides,
         )
-        assert "changed since" not in on.lines[0]
+        assert "to confirm" not in on.lines[0]
         adjudicate(on).main_list.move_to(1)
         await on.press()
         await on.press("c")

@@ -80,7 +80,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             "of 12 spans read ─",
             "1 suggestion without your answer",
             "13 modes without a verdict:",
-            "o  finish; modes without a verdict do not count in figures  ↵",
+            "o  finish, and leave these modes out of all figures  ↵",
             "j  I judged the whole trace: set these modes absent, and finish",
         )
         await on.press("o")

@@ -65,6 +65,9 @@ from mast_tui.ui.wording import IndexOf, joined, place_words
 
 MOST_CODE_CHARS: Final = 8
 
+MOST_NAMED_SIDES: Final = 2
+"""The most sides that a decision names; of more it shows the number."""
+
 MOST_RANGES: Final = 3
 """The most span ranges of a side that are named in one line."""
 
@@ -271,7 +274,9 @@ class TraceItems:
         if self.has_changed(subject):
             title += ", a side has changed"
         reasons = dict.fromkeys(d.reason for d in subject.decisions if d.reason)
-        views += [SideView(number=None, name="why", verdict="", note=reason) for reason in reasons]
+        views += [
+            SideView(number=None, name="reason:", verdict="", note=reason) for reason in reasons
+        ]
         note = self._decision_text(subject.decisions)
         targets = targets_taken(subject.decisions)
         ordered_targets = in_reading_order(targets, lambda target: target, self.order)
@@ -463,12 +468,10 @@ class TraceItems:
 
     def _outcome_in_row(self, dispute: Dispute) -> str:
         """Return the decision in the short form of the list: ``absent``, ``at #3, as ann``."""
-        text = outcome(dispute.decisions, self.names)
         targets = targets_taken(dispute.decisions)
         if len(dispute.decisions) == 1 or not targets:
-            return text
-        _, separator, sides = text.partition(", as ")
-        return f"at {self._ranges_text(targets)}{separator}{sides}"
+            return outcome(dispute.decisions, self.names)
+        return f"at {self._ranges_text(targets)}{source_text(dispute.decisions, self.names)}"
 
     def _difference_text(self, group: ConflictGroup) -> str:
         """Return the difference.
@@ -601,15 +604,33 @@ def outcome(decisions: Sequence[Decision], names: SideNames) -> str:
         names: The names of the sides on screen.
 
     Returns:
-        ``absent``, ``present, as ann``, ``place taken, as ann``, ``2 of 3 places taken, as all``.
+        ``absent``, ``present, as ann``, ``place taken, as ann``, ``2 of 3 places taken, moved``.
     """
-    text = decided_words(decisions)
+    return f"{decided_words(decisions)}{source_text(decisions, names)}"
+
+
+def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
+    """Return the end of a text about a decision: whose answer it is.
+
+    Args:
+        decisions: The decision on a verdict, or the decisions on the span ranges of a mode.
+        names: The names of the sides on screen.
+
+    Returns:
+        ``, as ann``, ``, as ann and bob`` or ``, as 3 sides``; ``, moved`` if the adjudicator moved
+        a range that a side marked; empty if it is the adjudicator's own answer.
+    """
     sides = _chosen_sides(decisions)
     if not sides:
-        return text
-    if len(sides) > 1 and sides == {answer.annotator for answer in merged_sides(decisions)}:
-        return f"{text}, as all"
-    return f"{text}, as {joined(names.listed(sorted(sides)))}"
+        return ""
+    marked_targets = {
+        target for decision in decisions for side in decision.said for target in side.targets
+    }
+    if not marked_targets.issuperset(targets_taken(decisions)):
+        return ", moved"
+    if len(sides) > MOST_NAMED_SIDES:
+        return f", as {len(sides)} sides"
+    return f", as {joined(names.listed(sides))}"
 
 
 # The sides of an item

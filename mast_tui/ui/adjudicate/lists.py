@@ -305,7 +305,11 @@ class _SideLine:
 
 
 class SidesPanel(VirtualLines):
-    """The rows of all sides. The evidence shows the target under the cursor."""
+    """The rows of all sides. The evidence shows the target under the cursor.
+
+    If the rows do not fit, quotes and notes are cut to the row of their target, so that every side
+    is visible. They are shown in full while the panel has the focus.
+    """
 
     css_prefix = "sides-panel"
     tells_focus = True
@@ -348,13 +352,37 @@ class SidesPanel(VirtualLines):
         self.rows_changed()
 
     def rows_changed(self) -> None:
-        """Wrap the texts of the sides to the present width."""
+        """Wrap the texts of the sides to the present width, or cut them if they do not fit."""
         width = self.scrollable_content_region.width
-        self._lines = []
-        for side in self.sides:
-            self._lines += _lines_of(self._with_hint(side), self._key_of(side), width)
+        place = self.place
+        self._lines = self._side_lines(width)
+        if not self.has_focus and len(self._lines) > self._most_rows():
+            self._lines = self._side_lines(width, cut_texts=True)
+        if place is not None:
+            positions = (n for n, line in enumerate(self._lines) if line.side_place == place)
+            self.cursor = next(positions, 0)
         self._empty_rows = wrapped(self.empty, max(8, width - 2))
         super().rows_changed()
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Show the texts in full while the panel has the focus."""
+        super().watch_has_focus(has_focus)
+        self.rows_changed()
+
+    def _side_lines(self, width: int, *, cut_texts: bool = False) -> list[_SideLine]:
+        """Return the rows of all sides."""
+        lines: list[_SideLine] = []
+        for side in self.sides:
+            shown_side = self._with_hint(side)
+            lines += _lines_of(shown_side, self._key_of(side), width, cut_texts=cut_texts)
+        return lines
+
+    def _most_rows(self) -> int:
+        """Return the number of rows that fit the greatest height of the panel."""
+        max_height = self.styles.max_height
+        if max_height is None:
+            return len(self._lines)
+        return int(max_height.value) - self.gutter.height
 
     def _with_hint(self, side: SideView) -> SideView:
         """Return the side; if it has a number but no key, with a hint how to choose it."""
@@ -408,10 +436,11 @@ class SidesPanel(VirtualLines):
             self.post_message(self.Moved(self, row))
 
 
-def _lines_of(side: SideView, key: str, width: int) -> list[_SideLine]:
+def _lines_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_SideLine]:
     """Return the rows of a side: its verdict, then its targets with quotes and notes.
 
-    The first target is in the row of the verdict.
+    The first target is in the row of the verdict. With ``cut_texts`` each quote and note is in the
+    row of its target, cut to the width.
     """
     first_place = side.places[0] if side.places else None
     parts = [
@@ -423,16 +452,30 @@ def _lines_of(side: SideView, key: str, width: int) -> list[_SideLine]:
         parts += _place_parts(first_place, "  ")
     if side.remark:
         parts.append((f"  {one_line(side.remark)}", "quiet"))
-    lines = [_SideLine(side, first_place, _cut_parts(parts, width - 1))]
-    lines += _wrapped_lines(side, None, side.note, "note", width)
-    for side_place in side.places:
-        if side_place is not first_place:
-            place_parts = _cut_parts(_place_parts(side_place, " " * INDENT), width - 1)
-            lines.append(_SideLine(side, side_place, place_parts))
-        quote = f"“{side_place.quote}”" if side_place.quote else ""
-        lines += _wrapped_lines(side, side_place, quote, "quote", width)
-        lines += _wrapped_lines(side, side_place, side_place.note, "note", width)
+    rows: list[tuple[SidePlace | None, list[_StyledText], list[_StyledText]]]
+    first_texts = [(side.note, "note"), *_place_texts(first_place)]
+    rows = [(first_place, parts, first_texts)]
+    rows += [
+        (side_place, _place_parts(side_place, " " * INDENT), _place_texts(side_place))
+        for side_place in side.places[1:]
+    ]
+    lines = []
+    for side_place, row_parts, texts in rows:
+        if cut_texts:
+            row_parts += [(f"  {one_line(text)}", style) for text, style in texts if text]
+        lines.append(_SideLine(side, side_place, _cut_parts(row_parts, width - 1)))
+        if not cut_texts:
+            for text, style in texts:
+                lines += _wrapped_lines(side, side_place, text, style, width)
     return lines
+
+
+def _place_texts(side_place: SidePlace | None) -> list[_StyledText]:
+    """Return the quote and the note of a target; empty texts if it has none."""
+    if side_place is None:
+        return []
+    quote = f"“{side_place.quote}”" if side_place.quote else ""
+    return [(quote, "quote"), (side_place.note, "note")]
 
 
 def _place_parts(side_place: SidePlace, indent: str) -> list[_StyledText]:

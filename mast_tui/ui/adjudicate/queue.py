@@ -330,7 +330,7 @@ class Queue:
             parts.append(f"{changed_count} to confirm")
         if open_count:
             parts.append(f"{open_count} left in {counted(trace_count, 'trace')}")
-        return parts if open_count else [*parts, "nothing left"]
+        return parts if open_count or changed_count else [*parts, "nothing left"]
 
     def locked_text(self, trace_id: str, key_of: KeyOf) -> str:
         """Return why the labels of a trace are hidden, and the key that opens them.

@@ -17,12 +17,14 @@ from mast_tui.adjudication import (
     ConflictGroup,
     Dispute,
     GuidelineCase,
+    decided_words,
     take_on,
     targets_taken,
 )
 from mast_tui.adjudication.conflicts import NOBODY, UNSURE, Choice
 from mast_tui.errors import MastError
 from mast_tui.gold import ConflictKind, Decision, GoldVerdict, Order, no_order
+from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, Target, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
@@ -37,6 +39,7 @@ from mast_tui.ui.adjudicate.items import (
     mode_code_and_name,
     outcome,
     read_queue,
+    source_text,
 )
 from mast_tui.ui.adjudicate.lists import MOST_SIDE_KEYS, ConflictList, RowState, SidesPanel
 from mast_tui.ui.adjudicate.queue import HIDDEN, Queue
@@ -538,7 +541,7 @@ class AdjudicateScreen(BaseScreen):
         self._show_row()
         key = self.mast.key_of("adjudicate.names")
         self.hints.say(
-            "Names are hidden: letters stand for other people on every trace · "
+            "Letters stand for the annotators, in another order on each trace · "
             f"{key} shows the names"
             if are_hidden
             else f"The sides are shown by name · {key} hides the names"
@@ -829,8 +832,7 @@ class AdjudicateScreen(BaseScreen):
         self._decide_at_cursor(
             lambda group: (
                 group.take_all(self._order)
-                or "No side says present, so there is nothing to keep: a side, "
-                f"{absent} or {unsure}"
+                or f"No side says present: press the number of a side, {absent} or {unsure}"
             )
         )
 
@@ -1019,22 +1021,28 @@ class AdjudicateScreen(BaseScreen):
             return
         if self._is_partly_decided():
             self._show_row()
-            message = f"{message} · its other places are open · {self.queue.open_count()} to go"
+            message = f"{message} · its other places are open · {self._left_text()}"
         elif not self._go_to_open():
             self._show_row()
             message = f"{self._finished_text()} · {message}"
-        elif self.queue.open_count():
-            message = f"{message} · {self.queue.open_count()} to go"
         else:
-            _, changed_count = self.queue.decided_counts()
-            message = f"{message} · {changed_count} to confirm: a side has changed"
+            message = f"{message} · {self._left_text()}"
         self._show_lasting_message(message)
+
+    def _left_text(self) -> str:
+        """Return the numbers of open conflicts and of decisions to look at again."""
+        open_count = self.queue.open_count()
+        _, changed_count = self.queue.decided_counts()
+        parts = [f"{open_count} to go"] if open_count else []
+        if changed_count:
+            parts.append(f"{changed_count} to confirm")
+        return ", ".join(parts)
 
     def _finished_text(self) -> str:
         """Return what to do once nothing is left to decide."""
-        if self.queue.mode is not None or self.queue.hidden_traces():
-            return "Nothing left to decide here"
-        return f"Nothing left to decide: {self._gold_hint()}"
+        is_everything = self.queue.mode is None and not self.queue.hidden_traces()
+        where = "" if is_everything else " here"
+        return f"Nothing left to decide{where}: {self._gold_hint()}"
 
     def _gold_hint(self) -> str:
         """Return a hint with the keys that export the gold and show agreement."""
@@ -1050,16 +1058,16 @@ class AdjudicateScreen(BaseScreen):
 
     def _decision_text(self, items: TraceItems, decisions: Sequence[Decision]) -> str:
         """Return a decision with its places: ``1.3 Step repetition: present at #3, as alice``."""
-        targets = targets_taken(decisions)
+        targets = in_reading_order(targets_taken(decisions), lambda target: target, items.order)
         places = [place_words(target, items.order, quoted=False) for target in targets]
         ellipsis = " …" if len(places) > MOST_PLACES else ""
         preposition = "in" if any(target.is_whole for target in targets[:1]) else "at"
         location = f" {preposition} {', '.join(places[:MOST_PLACES])}{ellipsis}" if places else ""
-        # The places go between the verdict and the sides that said it.
-        verdict, separator, sides = outcome(decisions, items.names).partition(", as ")
         # Of several places only those that were taken are named.
-        text = location.strip() if location and len(decisions) > 1 else f"{verdict}{location}"
-        return f"{self._mode_title(decisions[0].mode)}: {text}{separator}{sides}"
+        verdict = "" if location and len(decisions) > 1 else decided_words(decisions)
+        text = f"{verdict}{location}".strip()
+        source = source_text(decisions, items.names)
+        return f"{self._mode_title(decisions[0].mode)}: {text}{source}"
 
     # Reasons
 

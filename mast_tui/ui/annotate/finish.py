@@ -158,7 +158,7 @@ OpenModes = Literal["leave", "absent"]
 """Whether modes without a verdict stay so at the end of a pass, or become absent."""
 
 ANSWERS: Final = (
-    ("o", "finish; modes without a verdict do not count in figures"),
+    ("o", "finish, and leave these modes out of all figures"),
     ("j", "I judged the whole trace: set these modes absent, and finish"),
     ("g", "go to the first unread span"),
 )
