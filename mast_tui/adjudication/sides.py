@@ -91,6 +91,9 @@ def words_by_trace(
     verdicts: dict[tuple[str, str], dict[str, VerdictValue]] = defaultdict(dict)
     for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=ref, pass_number="finished"):
         verdicts[verdict.annotator, verdict.trace_id][verdict.mode] = verdict.value
+    notes: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for note in workspace.span_notes(trace_id=trace_id, taxonomy=ref, pass_number="finished"):
+        notes[note.annotator, note.trace_id][note.key] = note.text
     sides: dict[str, list[TraceWork]] = defaultdict(list)
     passes_by_trace: dict[str, dict[str, Pass]] = defaultdict(dict)
     outside = workspace.outside_study(ref)
@@ -111,6 +114,7 @@ def words_by_trace(
                 kind,
                 labels={label.id: label for label in labels.get(key, ())},
                 verdicts=verdicts.get(key, {}),
+                notes=notes.get(key, {}),
                 finished_at=finished_pass.finished_at,
                 judge_seen=finished_pass.judge_seen,
             )

@@ -735,25 +735,22 @@ def print_time(document: Mapping[str, Any]) -> None:
     # These annotators have passes in both conditions, so that the conditions can be compared.
     if not document["annotators"]:
         print_line(
-            "No annotator has finished traces both with and without suggestions, so the "
-            "effect of suggestions is unknown; 'mast-tui study set --withhold SHARE' plans "
-            "such a comparison."
+            "No annotator has finished traces both with and without suggestions, so the effect of "
+            "suggestions cannot be estimated; 'mast-tui study set --withhold SHARE' plans this."
         )
         return
     minutes = figure_text(document["minutes_difference"])
     print_line(f"Minutes per trace, shown minus hidden, within annotators: {minutes}")
-    print_line("How much more often people say present with suggestions than without:")
+    print_line("Share of present verdicts, shown minus hidden, within annotators:")
     rows = [
         document["anchoring"] | {"code": "all modes"},
         *(mode | {"code": code} for code, mode in document["modes"].items()),
     ]
     bias_columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
         TableColumn("mode", lambda row: row["code"]),
-        TableColumn(
-            "where a judge suggests it", lambda row: figure_text(row["suggested"]), right=True
-        ),
+        TableColumn("suggested by a judge", lambda row: figure_text(row["suggested"]), right=True),
         TableColumn("verdicts", lambda row: str(row["units"]), right=True),
-        TableColumn("elsewhere", lambda row: figure_text(row["other"]), right=True),
+        TableColumn("not suggested", lambda row: figure_text(row["other"]), right=True),
         TableColumn("verdicts", lambda row: str(row["other_units"]), right=True),
     )
     print_table(bias_columns, [row for row in rows if row["units"] or row["other_units"]])

@@ -79,7 +79,7 @@ class ImportCommandRequest:
         multiple=True,
         metavar="NAME",
         help="jsonl: let the files replace the finished work, decisions, texts or verdicts of "
-        "NAME, a person or a judge. Under a study only its lead may do this.",
+        "NAME, a person or a judge. For work of a study only its lead may do this.",
     )
     allow_new: bool = options.option(
         "--allow-new",

@@ -51,7 +51,7 @@ class StudyShowRequest:
 @click.command()
 @options.takes(StudyShowRequest)
 def show_command(request: StudyShowRequest) -> None:
-    """Show the study's settings, and everyone's progress.
+    """Show the settings of the study, and the progress of each annotator.
 
     Its annotators see only their own share, and not which traces are repeats: repeats must look
     like ordinary work.
@@ -314,7 +314,7 @@ def print_plan(study: Study) -> None:
     batches_text = f" in {len(study.batches)} batches" if len(study.batches) > 1 else ""
     overlap_count = len(overlap_traces(study))
     annotators_text = (
-        "everyone" if study.per_trace == len(study.annotators) else f"{study.per_trace}"
+        "every annotator" if study.per_trace == len(study.annotators) else f"{study.per_trace}"
     )
     lines = [
         f"study under {study.taxonomy}: {counted(len(study.traces), 'trace')}{batches_text}, "
@@ -322,13 +322,15 @@ def print_plan(study: Study) -> None:
         *sample_texts(study),
         f"{counted(overlap_count, 'trace')} labelled by {annotators_text}, "
         f"{len(study.traces) - overlap_count} by one; seed {study.seed}",
-        "blind" if study.blind else f"suggestions shown, {study.withheld:.0%} without suggestions",
-        f"{study.retests:.0%} repeat once finished; open modes at finishing: "
-        f"{study.open_modes.value}",
+        "blind: suggestions and outcomes hidden until the finish"
+        if study.blind
+        else f"suggestions shown, but hidden on {study.withheld:.0%} of each annotator's traces",
+        f"retests: {study.retests:.0%} of each annotator's traces",
+        f"modes without a verdict at the finish: {study.open_modes.value}",
         f"adjudicators {', '.join(study.adjudicators) or 'not named'}; names "
         f"{'hidden' if study.names_hidden else 'shown'}, judge shown "
         f"{'before' if study.judge_first else 'after'} the decision"
-        + (", boundaries decided" if study.boundaries else "")
+        + (", different ends of places are conflicts" if study.boundaries else "")
         + (", with reasons" if study.reasons else "")
         + ("; personal data and secrets masked" if study.redact else ""),
     ]

@@ -285,7 +285,7 @@ def _missing_interval_notes(tables: list[FigureTable]) -> tuple[Note, ...]:
         figure.reason for table in tables for figure in table.figures if figure.value is not None
     }
     return tuple(
-        Note(f"{WITHHELD}: {explanation}.", reason)
+        Note(f"{WITHHELD} {explanation}.", reason)
         for reason, explanation in _WHY.items()
         if reason in reasons
     )

@@ -129,7 +129,7 @@ def withheld_notes(*parts: object) -> tuple[Note, ...]:
     for part in parts:
         _collect_needs(part, needs)
     return tuple(
-        Note(f"{WITHHELD}: {_WHY[reason](sorted(needs[reason]))}.", reason)
+        Note(f"{WITHHELD} {_WHY[reason](sorted(needs[reason]))}.", reason)
         for reason in _WHY
         if reason in needs
     )

@@ -1474,7 +1474,7 @@ class _Group:
             ),
             (
                 "hazard",
-                "Hazard: share in which the mode first occurs, of runs that reached the step",
+                "Hazard: first occurrences among runs that reached the steps without the mode",
                 "steps",
                 "Runs with the mode but without its place are excluded.",
             ),

@@ -141,7 +141,7 @@ def test_an_agent_is_no_reference_for_judges(workspace: Workspace) -> None:
     store_judgement(
         workspace, judge=JUDGE, taxonomy=MAST.ref, trace_id="t0", looks_at=MODES, findings=[finding]
     )
-    with pytest.raises(WorkspaceError, match="no reference"):
+    with pytest.raises(WorkspaceError, match="cannot be the reference"):
         judge_input_from_workspace(workspace, MAST, JUDGE, AGENT, order_of=no_orders)
     of_alice = judge_input_from_workspace(workspace, MAST, JUDGE, "alice", order_of=no_orders)
     assert of_alice.unlabelled == frozenset()

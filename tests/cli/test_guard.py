@@ -8,13 +8,15 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, redirect_stdout
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from mast_tui.cli.command_line import split_command
+from mast_tui.cli.dispatch import run
 from mast_tui.judges.rules import GUARD_RULES, RulesJudge
 from mast_tui.judges.rules.guards import Guard, GuardsFile, InvalidGuards, guards_text, read_guards
 from mast_tui.labels import Target
@@ -49,6 +51,8 @@ def write_guards(path: Path, *guards: Guard) -> Path:
 class ScriptedAgent:
     """A session of Claude Code, written as it goes, whose stops a hook may hold up."""
 
+    is_first_stop = True
+
     def __init__(self, path: Path, hook: str, task: str = "Repair the login") -> None:
         self.path = path
         self.hook = hook
@@ -76,11 +80,21 @@ class ScriptedAgent:
         }
         if last is not None:
             event["last_assistant_message"] = last
-        done = subprocess.run(
-            shlex.split(self.hook), input=json.dumps(event), text=True, capture_output=True,
-            check=True,
-        )  # fmt: skip
-        return json.loads(done.stdout) if done.stdout else None
+        if self.is_first_stop:
+            self.is_first_stop = False
+            done = subprocess.run(
+                shlex.split(self.hook), input=json.dumps(event), text=True, capture_output=True,
+                check=True,
+            )  # fmt: skip
+            return json.loads(done.stdout) if done.stdout else None
+        # A process for every stop would take most of a test's time.
+        printed = io.StringIO()
+        with pytest.MonkeyPatch.context() as patched, redirect_stdout(printed):
+            stream = io.TextIOWrapper(io.BytesIO(json.dumps(event).encode()))
+            patched.setattr(sys, "stdin", stream)
+            words = shlex.split(self.hook)
+            assert run(split_command(words[words.index("guard") :])) == 0
+        return json.loads(printed.getvalue()) if printed.getvalue() else None
 
     def _content(self, part: dict[str, Any]) -> None:
         self._write(

@@ -74,12 +74,9 @@ def workspace(trace: Path, tmp_path: Path) -> Path:
     return place
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(120, 40), (80, 24)])
-def test_hostile_texts_are_only_shown(
-    home: Path, trace: Path, workspace: Path, columns: int, rows: int
-) -> None:
+def test_hostile_texts_are_only_shown(home: Path, trace: Path, workspace: Path) -> None:
     arguments = (str(trace.parent), "--workspace", str(workspace), "--annotator", "alice")
-    with Terminal(*arguments, home=home, columns=columns, rows=rows) as terminal:
+    with Terminal(*arguments, home=home, columns=120, rows=40) as terminal:
         terminal.until(r"0 of 1 finished")
         until_whole(terminal)
         steps: list[tuple[tuple[str, ...], str | Callable[[str], bool], str]] = [

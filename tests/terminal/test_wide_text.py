@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from tests.terminal.hostile import broken_rows, until_whole
 from tests.terminal.screen import Terminal
 from tests.ui.stage import call, result
@@ -33,8 +31,7 @@ TEXTS: Final = {
 }
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(120, 40), (80, 24)])
-def test_borders_stay_in_their_column(home: Path, columns: int, rows: int) -> None:
+def test_borders_stay_in_their_column(home: Path) -> None:
     messages: list[object] = []
     for number, (name, text) in enumerate(TEXTS.items()):
         messages += [
@@ -45,7 +42,7 @@ def test_borders_stay_in_their_column(home: Path, columns: int, rows: int) -> No
     path = home / f"{TEXTS['chinese'][:9]}{TEXTS['emoji'][:9]}{TEXTS['arabic'][:9]}.json"
     path.write_text(json.dumps({"messages": messages}, ensure_ascii=False), "utf-8")
     arguments = (str(path), "--workspace", str(home / "w.db"), "--annotator", "alice")
-    with Terminal(*arguments, home=home, columns=columns, rows=rows) as terminal:
+    with Terminal(*arguments, home=home, columns=80, rows=24) as terminal:
         terminal.until(r"alice")
         for number in range(1, len(messages) + 1):
             terminal.until(rf"─ #{number} ")

@@ -27,6 +27,11 @@ SAMPLES = Path(__file__).parents[2] / "sample_traces"
 needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real traces is absent")
 
 
+def corpus_files(step: int = 1) -> list[Path]:
+    """Return the files of the corpus, or only every third, fourth and so on."""
+    return sorted(path for path in CORPUS.rglob("*") if path.is_file())[::step]
+
+
 def read_one(reader: Reader, path: Path) -> Trace:
     """The only trace of a file that the reader must know."""
     report = read_file(reader, path)

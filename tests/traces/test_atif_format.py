@@ -26,7 +26,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
-from tests.traces.checks import CORPUS, SAMPLES, check_sound, needs_corpus
+from tests.traces.checks import SAMPLES, check_sound, corpus_files
 
 names = st.text("abc XYZ_-é", min_size=1, max_size=8).filter(
     lambda name: name == " ".join(name.split())
@@ -237,9 +237,8 @@ def test_the_outcome_of_a_run_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", [SAMPLES, pytest.param(CORPUS, marks=needs_corpus)])
-def test_real_traces_come_back(tmp_path: Path, folder: Path) -> None:
-    for report in scan([folder]):
+def test_real_traces_come_back(tmp_path: Path) -> None:
+    for report in scan([SAMPLES, *corpus_files(4)]):
         for trace in report.traces:
             read_fully(trace)
             if len(trace):

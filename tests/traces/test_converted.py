@@ -24,7 +24,7 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.readers.converted import line_of
-from tests.traces.checks import CORPUS, SAMPLES, check_sound, needs_corpus
+from tests.traces.checks import SAMPLES, check_sound, corpus_files
 from tests.traces.rollouts import call, message, meta, output, write
 
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12).filter(str.strip)
@@ -107,12 +107,8 @@ def test_a_written_trace_is_read_without_loss(tmp_path: Path, written: list[Trac
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "folder",
-    [SAMPLES, pytest.param(CORPUS, marks=needs_corpus)],
-)
-def test_real_traces_come_back_as_they_were(tmp_path: Path, folder: Path) -> None:
-    originals = [trace for report in scan([folder]) for trace in report.traces]
+def test_real_traces_come_back_as_they_were(tmp_path: Path) -> None:
+    originals = [trace for report in scan([SAMPLES, *corpus_files(4)]) for trace in report.traces]
     for trace in originals:
         read_fully(trace)
     path = tmp_path / "out.jsonl"

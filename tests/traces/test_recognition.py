@@ -12,7 +12,14 @@ import pytest
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.readers import recognising_readers
-from tests.traces.checks import CORPUS, SAMPLES, needs_corpus, span_lines, write_json_lines
+from tests.traces.checks import (
+    CORPUS,
+    SAMPLES,
+    corpus_files,
+    needs_corpus,
+    span_lines,
+    write_json_lines,
+)
 from tests.traces.golden import formats, golden_inputs
 
 FORMATS: Final[Mapping[str, str]] = {
@@ -40,10 +47,6 @@ NOT_TRACES: Final = frozenset(
         "annotations_rounds_1_2.json",
     }
 )
-
-
-def corpus_files() -> list[Path]:
-    return sorted(path for path in CORPUS.rglob("*") if path.is_file())
 
 
 def family(path: Path) -> str:

@@ -382,9 +382,9 @@ async def test_items_that_others_are_deciding_are_skipped(conflicts: Office) -> 
 
 
 def test_names_are_left_out_before_columns_are_cut() -> None:
-    texts = {"name": "n" * 10, "summary": "w" * 20, "sides": "ann, bob"}
+    texts = {"name": "n" * 10, "summary": "w" * 25, "sides": "ann, bob"}
     row = QueueRow(trace_id="t1", item="1.3", state=RowState.OPEN, code="1.3", **texts)
-    widths = {49: [2, 3, 10, 20, 8], 48: [2, 3, 10, 20], 39: [2, 3, 10, 20], 38: [2, 3, 10, 19]}
-    widths |= {36: [2, 3, 10, 17], 35: [2, 3, 9, 17]}
+    widths = {54: [2, 3, 10, 25, 8], 53: [2, 3, 10, 25], 44: [2, 3, 10, 25], 43: [2, 3, 10, 24]}
+    widths |= {41: [2, 3, 10, 22], 40: [2, 3, 9, 22]}
     for line, shown in widths.items():
         assert [cells for _, cells in fit(COLUMNS, [text_lengths(COLUMNS, row)], line)] == shown

@@ -9,6 +9,7 @@ import pytest
 from mast_tui.adjudication import Adjudication, GuidelineBook
 from mast_tui.adjudication.conflicts import take_side
 from mast_tui.labels import VerdictValue
+from mast_tui.session import Session
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.dialogs.dialog import NoteScreen
@@ -89,6 +90,22 @@ async def test_a_moved_end_is_said_in_words(tmp_path: Path) -> None:
         assert "where does it end?" in on.text
         summaries = [row.summary for row in adjudicate(on).main_list.rows if row.item]
         assert summaries == ["alice ends at #6, bob at #8", "alice begins at #5, bob at #6"]
+
+
+async def test_notes_on_disputed_spans_are_beside_the_side(tmp_path: Path) -> None:
+    office = Office(tmp_path / "set")
+    office.label("alice", "one", {"1.3": (3, 6)})
+    office.label("bob", "one", {"1.3": ABSENT}, finish=False)
+    trace = office.trace("one")
+    with office.store() as store:
+        session = Session.open(store, trace, MAST, "bob", blind=False)
+        session.note_span(trace.span(4).key, "it is another call")
+        session.note_span(trace.span(9).key, "elsewhere")
+        session.finish(open_modes="absent")
+    office.set_study(names_hidden=False)
+    async with adjudicating(office, "carol") as on:
+        assert "#5: it is another call" in on.text
+        assert "elsewhere" not in on.text
 
 
 async def test_hidden_names_are_shown_on_request_and_stored(office: Office) -> None:

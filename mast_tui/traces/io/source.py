@@ -38,6 +38,7 @@ _LEAST_BYTES_PER_NULL: Final = 8
 """The least bytes of JSON for each NUL byte; with fewer bytes it is binary."""
 
 _JSON_BEGINNING: Final = re.compile(rb'\s*(?:\{\s*"|\[\s*[\[{"])')
+_LIST_OF_OBJECTS: Final = re.compile(rb"\s*\[\s*\{")
 _LOG_BEGINNING: Final = re.compile(rb"\s*\[(?:\d+[-:/]\d[^\]\n]*|[A-Z]+)\]")
 
 
@@ -204,17 +205,22 @@ class Source:
     def head_lines(self) -> list[bytes]:
         """The complete first lines as UTF-8, split at ``\\n`` only.
 
-        They are the lines of the head. If the head has only a few, more of the content is read.
+        They are the lines of the head. If the head has only a few, more of the content is read,
+        unless it is a list.
         """
         head = self.head
         is_all = self._head_is_all
-        length = HEAD_BYTES
+        length = _MOST_LONG_LINES if self._is_list_of_objects else HEAD_BYTES
         while not is_all and head.count(b"\n") < _FEW_LINES and length < _MOST_LONG_LINES:
             length *= 4
             head = self._beginning(length)
             is_all = len(head) < length
         lines = as_utf8(head).split(b"\n")
         return lines if is_all else lines[:-1]
+
+    @cached_property
+    def _is_list_of_objects(self) -> bool:
+        return _LIST_OF_OBJECTS.match(as_utf8(self.head)) is not None
 
     def _beginning(self, length: int) -> bytes:
         """Return the first bytes of the content, at most ``length``."""
@@ -225,10 +231,11 @@ class Source:
 
     @cached_property
     def head_records(self) -> list[dict[str, object]]:
-        """The JSON objects on the first 40 lines; none of a long document on a single line."""
+        """The JSON objects on the first 40 lines; none of a list or a long line alone."""
         records = []
         lines = self.head_lines[:_MOST_HEAD_LINES]
-        if len(lines) == 1 and len(lines[0]) > HEAD_BYTES:
+        is_long_document = len(lines) == 1 and len(lines[0]) > HEAD_BYTES
+        if is_long_document or self._is_list_of_objects:
             return []
         for line in lines:
             try:

@@ -246,8 +246,8 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
 
 
 def _listed_records(document: object) -> list[bytes]:
-    """Return the objects of a list as lines, as tools write that collect JSON lines in a list."""
-    if not isinstance(document, list) or not all(isinstance(value, dict) for value in document):
+    """Return the values of a list of records as lines; programs collect JSON lines in a list."""
+    if not isinstance(document, list) or not any(isinstance(value, dict) for value in document):
         return []
     return [dump_line(value).rstrip() for value in document]
 

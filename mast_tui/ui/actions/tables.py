@@ -254,7 +254,7 @@ LIBRARY: Final = (
 _annotate = partial(action, Where.ANNOTATE)
 _move = partial(_annotate, section="Move", while_editing=True)
 _label = partial(_annotate, section="Label")
-_aim = partial(_label, while_editing=True)
+_mark = partial(_label, while_editing=True)
 _suggest = partial(_annotate, section="Suggestions")
 _find = partial(_annotate, section="Find", while_editing=True)
 _read = partial(_annotate, section="Read")
@@ -272,30 +272,30 @@ ANNOTATE: Final = (
         )
         for d in range(10)
     ),
-    _aim("find_mode", "l", "modes", "Find a mode by name, definition or code", hint=24),
-    _aim("range", "v", "range", "Mark a range of spans, then label it", hint=40),
-    _aim(
+    _mark("find_mode", "l", "modes", "Find a mode by name, definition or code", hint=24),
+    _mark("range", "v", "range", "Mark a range of spans, then label it", hint=40),
+    _mark(
         "extend_down",
         "shift+down",
         "range ↓",
         "Extend the range by the next span, or begin one with it",
         "extend(1)",
     ),
-    _aim(
+    _mark(
         "extend_up",
         "shift+up",
         "range ↑",
         "Extend the range by the previous span, or begin one with it",
         "extend(-1)",
     ),
-    _aim(
+    _mark(
         "other_end",
         "o",
         "other end",
         "Move the other end of the range",
     ),
-    _aim("quote", 'w "', "quote", "Mark words inside the span, then label them", hint=42),
-    _aim("whole", "t", "whole trace", "Label the whole trace"),
+    _mark("quote", 'w "', "quote", "Mark words inside the span, then label them", hint=42),
+    _mark("whole", "t", "whole trace", "Label the whole trace"),
     _suggest(
         "next_suggestion",
         "] .",
@@ -493,14 +493,14 @@ ANNOTATE: Final = (
     _finish("reveal", "r", "reveal", "After finishing: show labels of others and what was hidden"),
     _suggest("judge", "J", "run judge", "Run a judge on this trace, or cancel it"),
     _label("guidelines", "P", "page", "Read the guidelines of the mode in the taxonomy"),
-    _aim(
+    _mark(
         "word_right",
         "right",
         "next word",
         "Next word while you mark a quote; else scroll long lines",
         "word(1)",
     ),
-    _aim(
+    _mark(
         "word_left",
         "left",
         "previous word",

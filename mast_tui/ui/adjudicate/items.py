@@ -363,6 +363,7 @@ class TraceItems:
                         _side_place(target, labels, self.order) for target in side.targets
                     ),
                     remark=" · ".join(remarks),
+                    note=self._span_notes(side.annotator, group),
                 )
             )
         for side in earlier_answers.values():
@@ -370,6 +371,22 @@ class TraceItems:
             remark = f"! then {_answer_text(side, self.order, omit_verdict=omit_verdict)}"
             views.append(SideView(None, name, "open", remark=remark))
         return views
+
+    def _span_notes(self, annotator: str, group: ConflictGroup) -> str:
+        """Return a side's notes on the disputed spans: ``#7: it is another call``."""
+        notes = next((side.notes for side in self.sides if side.annotator == annotator), {})
+        ends = [
+            (self.order(target.first or ""), self.order(target.last or ""))
+            for answer in group.said
+            for target in answer.targets
+        ]
+        ranges = [(first, last) for first, last in ends if first is not None and last is not None]
+        indexed_notes = [(self.order(key), note) for key, note in notes.items()]
+        return " · ".join(
+            f"#{index + 1}: {note}"
+            for index, note in sorted((i, note) for i, note in indexed_notes if i is not None)
+            if any(first <= index <= last for first, last in ranges)
+        )
 
     def disputes(self, mode: str | None = None) -> list[Dispute]:
         """Return the open and decided disputes, of one mode (a slug) or of all."""

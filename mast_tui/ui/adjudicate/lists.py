@@ -102,7 +102,7 @@ COLUMNS: Final[Sequence[TableColumn[QueueRow]]] = (
     TableColumn("", lambda row: row.code, "name", ColumnWidth(gap=1)),
     TableColumn("", lambda row: row.name, _text_style("figure"), ColumnWidth(cuts=((4, 1),))),
     TableColumn(
-        "", lambda row: row.summary, _text_style("what"), ColumnWidth(cuts=((3, 17), (5, 1)))
+        "", lambda row: row.summary, _text_style("what"), ColumnWidth(cuts=((3, 22), (5, 1)))
     ),
     TableColumn("", lambda row: row.sides, "quiet", ColumnWidth(2, cuts=((1, 20),), filled=0.0)),
 )

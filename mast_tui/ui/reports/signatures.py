@@ -368,7 +368,7 @@ class SignaturesScreen(ReportScreen):
             known_outcomes = sum(table.count("traces", side) for side in OUTCOMES)
             outcomes = counted(table.count("traces"), "outcome")
             return (
-                f"{known_outcomes} of {outcomes} known · a comparison of failed and successful "
+                f"{known_outcomes} of {outcomes} known · comparing failed and successful "
                 f"traces needs {LEAST_OUTCOMES}"
             )
         facts = [
@@ -503,7 +503,7 @@ class SignaturesScreen(ReportScreen):
         """Ask whose labels to count."""
         if self.signatures is None:
             key = self.mast.key_of("signatures.labels")
-            self.hints.prompt(f"Still counting; then {key} chooses")
+            self.hints.prompt(f"Still counting; {key} works when it is done")
             return
         choices = [
             FinderChoice(name, "", name, labels_title(name)) for name in self.signatures.sources
@@ -518,7 +518,7 @@ class SignaturesScreen(ReportScreen):
     def action_outcome(self) -> None:
         """Ask for the score under which a trace has failed."""
         choices = [
-            FinderChoice("", "", "as recorded", "the outcome that the traces carry"),
+            FinderChoice("", "", "as recorded", "the outcome recorded in the traces"),
             *(
                 FinderChoice(
                     value, "", f"below {value}", "counts as failed, any other score does not"
@@ -527,7 +527,7 @@ class SignaturesScreen(ReportScreen):
             ),
         ]
         self._ask_for_choice(
-            "Outcome", choices, "a score, or nothing", self._set_failed_below, free=True
+            "Outcome", choices, "a score, or empty", self._set_failed_below, free=True
         )
 
     def _set_failed_below(self, value: str) -> None:

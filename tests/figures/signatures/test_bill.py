@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from mast_tui.figures.signatures.model import SignatureInput
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from tests.figures.signatures.build_input import document_of, input_of
-
-CORPUS = Path(__file__).resolve().parents[4] / "shared" / "corpus"
+from tests.traces.checks import corpus_files, needs_corpus
 
 
 def spent(*tokens: int, minutes: float | None = 1.0) -> Spent:
@@ -79,7 +77,7 @@ def test_class_of_the_mode_decides_without_fatal_labels() -> None:
 def _corpus() -> list[Trace]:
     """Read the traces of every sixth file of the corpus."""
     traces: list[Trace] = []
-    for path in sorted(path for path in CORPUS.rglob("*") if path.is_file())[::6]:
+    for path in corpus_files(6):
         traces += read_file(path, named=False).traces
     for trace in traces:
         read_fully(trace)
@@ -87,7 +85,7 @@ def _corpus() -> list[Trace]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not here")
+@needs_corpus
 def test_bills_of_real_runs_add_up() -> None:
     with_tokens = with_times = 0
     for trace in _corpus():

@@ -56,6 +56,7 @@ _FOREIGN_FIELD_SETS: Final[tuple[frozenset[str], ...]] = tuple(
             ("eval", "samples"),
             ("cells", "nbformat"),
             ("sessionId", "uuid"),
+            ("session_id", "type", "message"),
             ("type", "payload"),
             ("run_type",),
             ("dotted_order",),

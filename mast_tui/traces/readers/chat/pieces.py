@@ -38,7 +38,7 @@ ASSISTANT: Final = "assistant"
 
 _ARGUMENT_FIELDS: Final = ("arguments", "args", "input", "action", "parameters")
 _CALL_ID_FIELDS: Final = ("call_id", "id", "tool_call_id", "toolCallId")
-_RESULT_ID_FIELDS: Final = ("tool_call_id", "tool_use_id", "call_id", "toolCallId")
+_RESULT_ID_FIELDS: Final = ("tool_call_id", "tool_use_id", "call_id", "toolCallId", "toolUseID")
 _TOOL_NAME_FIELDS: Final = ("name", "toolName", "tool_name")
 
 
@@ -148,6 +148,7 @@ def result_piece(
     """
     text = output_text(content)
     call_id = call_id or identifier_in(result, *_RESULT_ID_FIELDS)
+    call_id = call_id or identifier_in(fields_of(result.get("origin")), "id")  # in Haystack's parts
     if call_id is None and result.get("type") in ("tool_call_response", "local_shell_call_output"):
         call_id = identifier_in(result, "id")
     tool_name = name or name_in(result, *_TOOL_NAME_FIELDS)
@@ -257,7 +258,7 @@ def speaker_of(message: Fields, by_name: bool = False) -> Speaker | None:
         message: The message.
         by_name: Whether ``name`` and not ``role`` is the speaker; see ``speaks_by_name``.
     """
-    name = name_in(message, "name", "source")
+    name = name_in(message, "name", "source", "author_name")
     role_name = name_in(message, "role", "from")
     if role_name is None:
         if name is None or "content" not in message:
@@ -301,11 +302,15 @@ PartPieces = Callable[[Fields, str, Speaker], Sequence[Piece]]
 _OUTPUT_FIELDS: Final = ("content", "output", "result", "response")
 _GOOGLE_CODE_TOOL: Final = "code_execution"
 _THOUGHT_TYPES: Final = name_set("""
-    thinking reasoning redacted_thinking redactedThinking
+    thinking reasoning redacted_thinking redactedThinking text_reasoning
     Microsoft.Extensions.AI.TextReasoningContent
 """)
-_BEDROCK_RESULT_FIELDS: Final = frozenset({"toolResult", "tool_result"})
-_RESULT_TYPES: Final = name_set("tool_result tool-result tool_call_response server_tool_result")
+_RESULT_FIELDS: Final = frozenset({"toolResult", "tool_result", "tool_call_result"})
+_RESULT_TYPES: Final = name_set("""
+    tool_result tool-result tool_call_response server_tool_result tool_call_result function_result
+""")
+_TYPES_AS_FIELDS: Final = frozenset({"tool_call", "tool_call_result", "reasoning"})
+"""The types of Haystack's parts, which are objects with one field of that name."""
 
 
 def content_pieces(
@@ -348,7 +353,7 @@ def content_pieces(
 def has_result_parts(content: object) -> bool:
     """Return whether a content is a list of parts, one of which is the result of a call."""
     return isinstance(content, list) and any(
-        _is_result_type(kind_of(part)) or not _BEDROCK_RESULT_FIELDS.isdisjoint(fields_of(part))
+        _is_result_type(kind_of(part)) or not _RESULT_FIELDS.isdisjoint(fields_of(part))
         for part in content
     )
 
@@ -368,6 +373,11 @@ def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece]
     if not isinstance(part, Mapping):
         return None
     kind = kind_of(part)
+    if not kind and len(part) == 1:
+        (name,) = part
+        if name in _TYPES_AS_FIELDS:
+            kind = name
+            part = {**fields_of(part[name]), "type": name}
     make_pieces = _maker_by_type(kind, part) if kind else _maker_by_key(part)
     if make_pieces is not None:
         return make_pieces(part, pointer, speaker)
@@ -421,6 +431,9 @@ def _call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece
 
 
 def _result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    run = fields_of(part.get("run"))
+    if run:  # as Amp writes results
+        part = {**part, "status": run.get("status"), "result": first_in(run, "result", "error")}
     return [result_piece(part, first_in(part, *_OUTPUT_FIELDS), pointer)]
 
 
@@ -564,7 +577,7 @@ _MAKER_BY_TYPE: Final = _maker_by_each_name(
         "toolRequest frontendToolRequest": _goose_call_pieces,
         "toolResponse": _goose_result_pieces,
         "tool-invocation": ui_tool_pieces,
-        "step-start step-finish token_budget": _no_pieces,
+        "step-start step-finish token_budget usage": _no_pieces,
         "toolConfirmationRequest actionRequired systemNotification compaction flag": _log_pieces,
         "tool-approval-request tool-approval-response": _log_pieces,
         "summarizationRequested contextLengthExceeded conversationCompacted": _log_pieces,

@@ -63,7 +63,16 @@ from mast_tui.traces.times import unix_seconds
 PLAIN_FIELDS = frozenset({"role", "content"})
 """The fields of a plain message. A message without others has no time, tokens or model."""
 
-_CONTENT_FIELDS: tuple[str, ...] = ("content", "tool_calls", "function_call", "text", "parts")
+_SESSION_FIELDS: Final = frozenset({"sessionId", "session_id", "uuid"})
+
+_CONTENT_FIELDS: tuple[str, ...] = (
+    "content",
+    "contents",
+    "tool_calls",
+    "function_call",
+    "text",
+    "parts",
+)
 
 
 def is_message(value: object) -> bool:
@@ -126,11 +135,17 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
 
 
 def _without_wrapper(value: Fields) -> Fields:
-    """Return the message in the field ``message`` with the fields around it; else the value."""
+    """Return the message in the field ``message`` with the fields around it; else the value.
+
+    A line of a coding agent's log is no such message.
+    """
+    role = fields_of(value.get("role")).get("value")
+    if isinstance(role, str):  # Microsoft's Agent Framework
+        return {**value, "role": role}
     message = value.get("message")
     if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
         return value
-    if "role" in value or "messages" in value:
+    if "role" in value or "messages" in value or _SESSION_FIELDS & value.keys():
         return value
     around = {name: field for name, field in value.items() if name not in ("message", "type")}
     return {**around, **message}
@@ -144,7 +159,7 @@ def _chat_or_log_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
 
 def _is_session_line(value: Fields) -> bool:
     """Return whether an object is a line of a coding agent's log, and no message."""
-    return kind_of(value) == "system" and bool({"sessionId", "session_id", "uuid"} & value.keys())
+    return kind_of(value) == "system" and bool(_SESSION_FIELDS & value.keys())
 
 
 _REASONING_FIELDS: Final = names(
@@ -164,7 +179,9 @@ def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequenc
     Returns:
         The pieces; one empty piece for a message without content.
     """
-    content_field = "value" if isinstance(message.get("from"), str) else "content"
+    content_field = "contents" if "contents" in message else "content"
+    if isinstance(message.get("from"), str):
+        content_field = "value"
     content = message.get(content_field)
     if content is None:
         content = message.get("text")
@@ -172,7 +189,10 @@ def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequenc
         return list(_calls_in_text(content, pointer))
     if speaker.role is Role.TOOL and not has_result_parts(content):
         return [result_piece(message, content, "")]
-    pieces = list(_thought_and_content_pieces(message, content, speaker, pointer))
+    content_pointer = f"{pointer}/{'contents' if content_field == 'contents' else 'content'}"
+    pieces = list(_thought_pieces_in_fields(message, speaker, pointer))
+    has_thought = bool(pieces)
+    pieces += content_pieces(content, speaker, content_pointer, without_thoughts=has_thought)
     call_ids = {piece.call_id for piece in pieces if piece.kind is SpanKind.TOOL_CALL}
     audio = fields_of(message.get("audio"))
     for field, value in (("refusal", message.get("refusal")), ("audio", audio.get("transcript"))):
@@ -188,23 +208,15 @@ def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequenc
     return pieces or [speaker.piece(empty_text, kind=speaker.kind)]
 
 
-def _thought_and_content_pieces(
-    message: Fields, content: object, speaker: Speaker, pointer: str
-) -> Iterator[Piece]:
-    """Yield the first thought in a field beside the content, then the pieces of the content."""
+def _thought_pieces_in_fields(message: Fields, speaker: Speaker, pointer: str) -> Iterator[Piece]:
+    """Yield the first thought in a field beside the content."""
     extras = fields_of(message.get("additional_kwargs"))
-    has_thought = False
     for fields, fields_pointer in ((message, pointer), (extras, f"{pointer}/additional_kwargs")):
         for field in _REASONING_FIELDS:
             value = fields.get(field)
-            if has_thought or not isinstance(value, str | list | Mapping):
-                continue
-            text = thought_text(value)
-            if text:
-                has_thought = True
-                thought_pointer = f"{fields_pointer}/{field}"
-                yield speaker.piece(text, thought_pointer, kind=SpanKind.REASONING)
-    yield from content_pieces(content, speaker, f"{pointer}/content", without_thoughts=has_thought)
+            if isinstance(value, str | list | Mapping) and (text := thought_text(value)):
+                yield speaker.piece(text, f"{fields_pointer}/{field}", kind=SpanKind.REASONING)
+                return
 
 
 def _call_pieces_beside_content(message: Fields, speaker: Speaker, pointer: str) -> Iterator[Piece]:

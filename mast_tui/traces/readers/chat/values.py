@@ -22,7 +22,7 @@ from mast_tui.traces.times import unix_seconds
 _TIME_FIELDS: Final = ("timestamp", "created_at", "createdAt", "time", "created")
 _USAGE_FIELDS: Final = ("usage", "usage_metadata", "usageMetadata", "models_usage", "token_usage")
 _MODEL_FIELDS: Final = ("model", "model_name", "model_version", "modelVersion", "model_id")
-_METADATA_FIELDS: Final = ("response_metadata", "metadata")
+_METADATA_FIELDS: Final = ("response_metadata", "metadata", "meta")
 _INPUT_COUNT_FIELDS: Final = names(
     "input_tokens prompt_tokens request_tokens prompt_token_count promptTokenCount"
     " inputTokens promptTokens"
@@ -31,7 +31,10 @@ _OUTPUT_COUNT_FIELDS: Final = names(
     "output_tokens completion_tokens response_tokens candidates_token_count candidatesTokenCount"
     " outputTokens completionTokens"
 )
-_CACHE_COUNT_FIELDS: Final = ("cache_read_input_tokens", "cache_creation_input_tokens")
+_CACHE_COUNT_FIELDS: Final = names(
+    "cache_read_input_tokens cache_creation_input_tokens cacheReadInputTokens"
+    " cacheCreationInputTokens cacheWriteInputTokens"
+)
 _THOUGHT_COUNT_FIELDS: Final = ("thoughts_token_count", "thoughtsTokenCount")
 
 
@@ -46,7 +49,10 @@ def start_of(message: Fields) -> float | None:
 
 def model_of(message: Fields) -> str | None:
     """Return the model that wrote a message or answered a request; None if none is named."""
-    for fields in (message, *(fields_of(message.get(field)) for field in _METADATA_FIELDS)):
+    for fields in (
+        message,
+        *(fields_of(message.get(field)) for field in (*_METADATA_FIELDS, "usage")),
+    ):
         if name := name_in(fields, *_MODEL_FIELDS):
             return name
     return None
@@ -101,7 +107,9 @@ def _sum_of_fields(usage: Fields, field_names: str) -> int | None:
     return sum(counts) if counts else None
 
 
-_THOUGHT_FIELDS: Final = names("thinking reasoning reasoning_content text content summary")
+_THOUGHT_FIELDS: Final = names(
+    "thinking reasoning reasoning_content reasoning_text text content summary"
+)
 _FILE_TYPES: Final = name_set("""
     audio binary computer_screenshot document document-url file image image-url image_url
     input_audio input_file input_image media video video-url video_url
@@ -142,6 +150,8 @@ def output_text(output: object) -> str:
             return message_text(output["value"])
         if kind_of(output) == "execution-denied":
             return as_text(output.get("reason")) or "[denied]"
+        if "output" in output and output.keys() <= {"output", "exitCode"}:
+            return dump_text(output["output"])
         if not kind_of(output) and "text" not in output:
             return _single_value_text(output)
     return message_text(output)
@@ -178,6 +188,8 @@ def thought_text(thought: object) -> str:
 def file_note(part: Fields) -> str | None:
     """Return ``[image]`` or ``[file report.pdf]`` for a part that is a file; None for any other."""
     kind = kind_of(part) or name_in(part, "kind") or ""
+    if kind in ("blob", "uri"):  # in OpenTelemetry's messages
+        kind = name_in(part, "modality") or "file"
     source = next((fields_of(part[field]) for field in _FILE_SOURCE_FIELDS if field in part), None)
     if kind and kind not in _FILE_TYPES:
         return None
@@ -257,6 +269,8 @@ def _single_value_text(output: Fields) -> str:
     if len(output) == 1:
         (name,) = output
         value = output[name]
-        if name in ("result", "output", "content", "response", "error") and isinstance(value, str):
+        if name in ("result", "output", "content", "response", "error", "message") and isinstance(
+            value, str
+        ):
             return value
     return dump_text(output)

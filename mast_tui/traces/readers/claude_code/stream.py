@@ -53,8 +53,8 @@ class ClaudeStreamReader:
     def recognises(self, source: Source) -> bool:
         """Return whether a first record is a message of a stream, and none is of a session file."""
         records = source.head_records
-        if any("parentUuid" in record for record in records):
-            return False
+        if any("parentUuid" in record or "tool_call" in record for record in records):
+            return False  # a session file, or a stream of Cursor
         return any(map(_is_stream_message, records))
 
     def read(self, source: Source) -> FileReport:

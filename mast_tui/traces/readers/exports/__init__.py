@@ -18,6 +18,7 @@ from mast_tui.traces.readers.exports.chats import (
     CLAUDE_AI,
     DEEPSEEK,
     LIBRECHAT,
+    OPEN_WEBUI,
     OPENAI_ASSISTANTS,
     SEMANTIC_KERNEL,
 )
@@ -36,6 +37,7 @@ FORMATS = tuple(
         AGENTSCOPE,
         CHATGPT,
         DEEPSEEK,
+        OPEN_WEBUI,
         CLAUDE_AI,
         LIBRECHAT,
         SEMANTIC_KERNEL,

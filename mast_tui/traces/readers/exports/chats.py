@@ -1,7 +1,7 @@
 """Conversations of chat products and kits.
 
-The products are ChatGPT, DeepSeek, claude.ai and LibreChat, the kits Semantic Kernel and OpenAI's
-Assistants.
+The products are ChatGPT, DeepSeek, Open WebUI, claude.ai and LibreChat, the kits Semantic Kernel
+and OpenAI's Assistants.
 """
 
 from __future__ import annotations
@@ -265,6 +265,60 @@ def _deepseek_blocks(fragment: Fields) -> Iterator[dict[str, object]]:
 
 DEEPSEEK: Final = ExportFormat(
     name="deepseek-export", marks=(b'"mapping"', b'"fragments"'), runs=_deepseek_runs
+)
+
+
+def _open_webui_runs(document: object) -> Iterable[ExportedRun]:
+    """Return the chats of an Open WebUI export, each along the branch of its current message."""
+    for pointer, record in objects_in(document):
+        chat_pointer = "/chat" if isinstance(record.get("chat"), Mapping) else ""
+        history = fields_of((fields_of(record.get("chat")) or record).get("history"))
+        nodes = {
+            node_id: fields_of(node) for node_id, node in fields_of(history.get("messages")).items()
+        }
+        if not any({"role", "parentId"} <= node.keys() for node in nodes.values()):
+            continue
+        current_id = as_text(history.get("currentId"))
+        leaf = current_id if current_id in nodes else next(reversed(nodes), "")
+        parents = {node_id: as_text(node.get("parentId")) for node_id, node in nodes.items()}
+        branch = branch_to(leaf or "", parents)
+        messages = [
+            message
+            for node_id in branch
+            for message in _open_webui_messages(
+                nodes[node_id], f"{chat_pointer}/history/messages/{node_id}"
+            )
+        ]
+        yield ExportedRun(
+            value=record,
+            messages=messages,
+            pointer=pointer,
+            native_id=text_in(record, "id"),
+            meta=TraceMeta(system="Open WebUI"),
+            problems=_branch_problems(len(nodes) - len(branch)),
+        )
+
+
+def _open_webui_messages(node: Fields, pointer: str) -> Iterator[tuple[str, object]]:
+    """Yield the message of a node: the items of its output, else its content, and its error."""
+    notes = filter(None, map(_file_note, items_of(node.get("files"))))
+    message = {name: node.get(name) for name in ("role", "model", "timestamp", "usage")}
+    message["content"] = "\n".join(filter(None, [dump_text(node.get("content")), *notes]))
+    error = node.get("error")
+    error_text = text_in(fields_of(error), "content", "message") or as_text(error)
+    items = items_of(node.get("output"))
+    for number, item in enumerate(items, 1):
+        names = ("model", "timestamp", "usage") if number == len(items) else ("model", "timestamp")
+        facts = {name: message[name] for name in names}
+        yield f"{pointer}/output/{number - 1}", {**facts, **fields_of(item)}
+    if not items and (message["content"] or error_text is None):
+        yield pointer, message
+    if error_text is not None:
+        yield f"{pointer}/error", {"role": "system", "name": "error", "content": error_text}
+
+
+OPEN_WEBUI: Final = ExportFormat(
+    name="open-webui-export", marks=(b'"history"', b'"parentId"'), runs=_open_webui_runs
 )
 
 

@@ -24,6 +24,7 @@ from mast_tui.traces.readers.sessions.messages import (
     KIRO,
     STRANDS,
 )
+from mast_tui.traces.readers.sessions.streams import CURSOR_STREAM, GEMINI_STREAM
 from mast_tui.traces.readers.sessions.telemetry import OPENCLAW_TELEMETRY
 from mast_tui.traces.readers.sessions.trees import DROID, PI, QWEN
 
@@ -43,6 +44,8 @@ FORMATS = tuple(
         KIMI,
         COPILOT,
         DROID_STREAM,
+        GEMINI_STREAM,
+        CURSOR_STREAM,
         MCP,
         GEMINI,
         OPENCODE,

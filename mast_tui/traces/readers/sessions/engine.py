@@ -169,7 +169,8 @@ def user_text(text: str) -> str:
 
 def record_time(record: Fields) -> float | None:
     """Return the time of a record in Unix seconds; None if it states none."""
-    for name in ("timestamp", "time", "ts", "created_at", "created", "createdAt"):
+    names = ("timestamp", "timestamp_ms", "time", "ts", "created_at", "created", "createdAt")
+    for name in names:
         time = unix_seconds(record.get(name))
         if time is not None:
             return time

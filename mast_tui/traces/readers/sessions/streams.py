@@ -1,0 +1,158 @@
+"""The streams that Gemini CLI and Cursor print with ``--output-format stream-json``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Final
+
+from mast_tui.traces.io.json_values import as_text, content_text
+from mast_tui.traces.model import Problem, SpanKind, SpanStatus
+from mast_tui.traces.readers.chat.pieces import (
+    ASSISTANT,
+    THE_MODEL,
+    Turn,
+    call_piece,
+    result_piece,
+)
+from mast_tui.traces.readers.chat.values import usage_tokens
+from mast_tui.traces.readers.json_fields import Fields, fields_of, first_in, kind_of, texts_in
+from mast_tui.traces.readers.sessions.engine import (
+    USER,
+    SessionContext,
+    SessionFormat,
+    SessionRecord,
+    Translator,
+    log_turn,
+    message_turn,
+    record_turn,
+    stateless,
+    unknown_record_turn,
+)
+
+
+def _are_gemini_events(records: Sequence[Fields]) -> bool:
+    """Return whether a record begins a stream of Gemini CLI, or is a call in it."""
+    return any(
+        (kind_of(record) == "tool_use" and "tool_id" in record)
+        or (kind_of(record) == "init" and {"session_id", "model"} <= record.keys())
+        for record in records
+    )
+
+
+def _with_whole_messages(
+    records: Sequence[SessionRecord], _problems: list[Problem]
+) -> list[SessionRecord]:
+    """Return the records; the parts of a message or a thought are one record."""
+    whole_records: list[SessionRecord] = []
+    for field, group in groupby(records, lambda record: _streamed_field(record.value)):
+        parts = list(group)
+        if field is not None:
+            text = "".join(content_text(part.value.get(field)) for part in parts)
+            parts = [replace(parts[0], value={**parts[0].value, field: text})]
+        whole_records += parts
+    return whole_records
+
+
+def _streamed_field(record: Fields) -> str | None:
+    """Return the field of the text that a record adds to a message or a thought, else None."""
+    if kind_of(record) == "message" and record.get("delta") is True:
+        return "content"
+    return "text" if kind_of(record) == "thinking" else None
+
+
+def _gemini_translator(session: SessionContext) -> Translator:
+    """Return the function that makes turns; it sets the tokens of the session."""
+
+    def translate(record: Fields) -> Turn | None:
+        """Return the turn of an event; None for the beginning and the end without an error."""
+        match kind_of(record):
+            case "init":
+                return None
+            case "message":
+                speaker = USER if record.get("role") == "user" else THE_MODEL
+                return record_turn(record, speaker.piece(content_text(record.get("content"))))
+            case "tool_use":
+                call = {"id": record.get("tool_id"), "name": record.get("tool_name")}
+                arguments = {"arguments": record.get("parameters")}
+                return record_turn(record, call_piece({**call, **arguments}, "", ASSISTANT))
+            case "tool_result":
+                output = first_in(record, "output") or fields_of(record.get("error")).get("message")
+                call_id = as_text(record.get("tool_id"))
+                return record_turn(record, result_piece(record, output, "", call_id=call_id))
+            case "error":
+                return log_turn(record, "message", failed=record.get("severity") != "warning")
+            case "result":
+                stats = record.get("stats")
+                session.tokens = usage_tokens(stats, "input_tokens", "output_tokens")
+                failed = record.get("status") == "error"
+                return log_turn(record, "message", failed=True) if failed else None
+        return unknown_record_turn(record)
+
+    return translate
+
+
+GEMINI_STREAM: Final = SessionFormat(
+    name="gemini-cli-stream",
+    system="gemini-cli",
+    typical_bytes=(b'"tool_id"', b'"init"'),
+    recognises=_are_gemini_events,
+    make_translator=_gemini_translator,
+    select_records=_with_whole_messages,
+    id_paths="",
+    fact_paths={"id": "session_id", "model": "model"},
+)
+
+
+def _are_cursor_events(records: Sequence[Fields]) -> bool:
+    return any(kind_of(record) == "tool_call" and "tool_call" in record for record in records)
+
+
+def _cursor_event_turn(record: Fields) -> Turn | None:
+    """Return the turn of an event; None for the beginning and the end without an error."""
+    match kind_of(record):
+        case "user" | "assistant":
+            return message_turn(record, record.get("message"))
+        case "thinking":
+            thought = content_text(record.get("text"))
+            return record_turn(record, THE_MODEL.piece(thought, kind=SpanKind.REASONING))
+        case "tool_call":
+            return _cursor_call_turn(record)
+        case "result" if record.get("is_error") is True:
+            return log_turn(record, "result", "error", failed=True)
+        case "result" | "system":
+            return None
+    return unknown_record_turn(record)
+
+
+def _cursor_call_turn(record: Fields) -> Turn:
+    """Return the turn of a call that started, or of its result."""
+    # The object has one field, which names the tool, such as ``readToolCall``.
+    tool, value = next(iter(fields_of(record.get("tool_call")).items()), ("tool", None))
+    fields = fields_of(value)
+    call_id = as_text(record.get("call_id"))
+    name = as_text(fields.get("name")) or tool.removesuffix("ToolCall")
+    if record.get("subtype") != "completed":
+        call = {"id": call_id, "name": name, "arguments": first_in(fields, "args", "arguments")}
+        return record_turn(record, call_piece(call, "", ASSISTANT))
+    # The result too has one field, which says how the call ended.
+    ending, outcome = next(iter(fields_of(fields.get("result")).items()), ("", None))
+    text = texts_in(fields_of(outcome), "content", "output", "stdout", "stderr", "error", "message")
+    status = SpanStatus.OK if ending == "success" else SpanStatus.ERROR
+    return record_turn(
+        record,
+        result_piece({}, text or outcome, "", name=name, call_id=call_id, status=status),
+    )
+
+
+CURSOR_STREAM: Final = SessionFormat(
+    name="cursor-stream",
+    system="cursor",
+    typical_bytes=(b'"tool_call"',),
+    recognises=_are_cursor_events,
+    make_translator=stateless(_cursor_event_turn),
+    select_records=_with_whole_messages,
+    id_paths="",
+    fact_paths={"id": "session_id", "model": "model"},
+)
