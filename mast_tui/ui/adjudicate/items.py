@@ -623,14 +623,15 @@ def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
     sides = _chosen_sides(decisions)
     if not sides:
         return ""
-    marked_targets = {
-        target for decision in decisions for side in decision.said for target in side.targets
-    }
-    if not marked_targets.issuperset(targets_taken(decisions)):
+    marked = [target for decision in decisions for side in decision.said for target in side.targets]
+    firsts = {target.first for target in marked}
+    lasts = {target.last for target in marked}
+    # Places that were joined begin and end where sides have marked a place.
+    if any(t.first not in firsts or t.last not in lasts for t in targets_taken(decisions)):
         return ", moved"
     if len(sides) > MOST_NAMED_SIDES:
         return f", as {len(sides)} sides"
-    return f", as {joined(names.listed(sides))}"
+    return f", as {joined(names.listed(sorted(sides)))}"
 
 
 # The sides of an item

@@ -1030,7 +1030,7 @@ class AdjudicateScreen(BaseScreen):
         self._show_lasting_message(message)
 
     def _left_text(self) -> str:
-        """Return the numbers of open conflicts and of decisions to look at again."""
+        """Return the numbers of open conflicts and of decisions to confirm."""
         open_count = self.queue.open_count()
         _, changed_count = self.queue.decided_counts()
         parts = [f"{open_count} to go"] if open_count else []
