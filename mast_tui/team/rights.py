@@ -160,6 +160,28 @@ def remove(connection: Connection, name: str) -> bool:
     return True
 
 
+_IS_PLAIN_ROLE: Final = """
+SELECT rolcanlogin AND NOT (
+    rolsuper OR rolbypassrls OR rolcreaterole OR rolreplication OR rolname = current_user
+    OR EXISTS (
+        SELECT FROM pg_roles AS other
+        WHERE other.oid <> login.oid AND pg_has_role(login.oid, other.oid, 'MEMBER') AND (
+            other.rolsuper OR other.rolbypassrls OR other.rolcreaterole OR other.rolreplication
+            OR other.rolname = current_user OR starts_with(other.rolname, 'pg_')
+            OR EXISTS (SELECT FROM team.members WHERE name = other.rolname)
+            OR EXISTS (
+                SELECT FROM pg_class LEFT JOIN aclexplode(relacl) AS acl ON true
+                WHERE other.oid IN (relowner, acl.grantee)
+            )
+        )
+    )
+)
+FROM pg_roles AS login WHERE rolname = %s
+"""
+"""Whether a role can log in and has no more rights than a member. It may belong to other roles that
+have no rights in this database, such as a group for the server's list of logins."""
+
+
 def _make_role(driver: Any, name: str) -> str | None:
     """Create a role, and return its password; None if the server has the role already.
 
@@ -168,14 +190,7 @@ def _make_role(driver: Any, name: str) -> str | None:
     Raises:
         WorkspaceError: The existing role has more rights than a member, or cannot log in.
     """
-    existing = driver.execute(
-        "SELECT rolcanlogin AND NOT (rolsuper OR rolbypassrls OR rolcreaterole OR rolreplication "
-        "OR rolname = current_user "
-        # The table of memberships can have an oid of its own.
-        "OR EXISTS (SELECT FROM pg_auth_members WHERE member = pg_roles.oid)) "
-        "FROM pg_roles WHERE rolname = %s",
-        [name],
-    ).fetchone()
+    existing = driver.execute(_IS_PLAIN_ROLE, [name]).fetchone()
     if existing is not None:
         (is_plain_role,) = existing
         if not is_plain_role:

@@ -641,7 +641,9 @@ def test_member_gets_a_password_that_is_not_stored(
         "BYPASSRLS",
         "CREATEROLE",
         "REPLICATION",
-        "IN ROLE known",
+        "IN ROLE with_createrole",
+        "IN ROLE boss",
+        "IN ROLE pg_read_all_data",
         "NOLOGIN",
     ):
         strong = f"with_{right.replace(' ', '_').lower()}"
@@ -650,6 +652,12 @@ def test_member_gets_a_password_that_is_not_stored(
         code, _, told = command(capsys, *team[:2], strong, *team[3:])
         assert code == 1, right
         assert "with more rights than a member, or without login" in told, right
+    postgres.run("CREATE ROLE in_a_group LOGIN IN ROLE known")
+    assert command(capsys, *team[:2], "in_a_group", *team[3:])[0] == 0
+    postgres.run("GRANT SELECT ON public.labels TO known", **of_boss)
+    assert command(capsys, *team[:2], "in_a_group", *team[3:])[0] == 0  # a member already
+    assert command(capsys, "team", "remove", "in_a_group", *team[5:])[0] == 0
+    assert command(capsys, *team[:2], "in_a_group", *team[3:])[0] == 1
     for other in ("pg_x", "ä" * 40, "judge:x"):
         code, _, told = command(capsys, *team[:2], other, *team[3:])
         assert (code, "Traceback" in told) == (1, False), other
