@@ -323,8 +323,8 @@ def print_plan(study: Study) -> None:
         f"{counted(overlap_count, 'trace')} labelled by {annotators_text}, "
         f"{len(study.traces) - overlap_count} by one; seed {study.seed}",
         "blind" if study.blind else f"suggestions shown, {study.withheld:.0%} without suggestions",
-        f"{study.retests:.0%} repeat once finished; open modes at finishing: "
-        f"{study.open_modes.value}",
+        f"{study.retests:.0%} of the traces are labelled again (retest); modes without a verdict "
+        f"at finishing: {study.open_modes.value}",
         f"adjudicators {', '.join(study.adjudicators) or 'not named'}; names "
         f"{'hidden' if study.names_hidden else 'shown'}, judge shown "
         f"{'before' if study.judge_first else 'after'} the decision"
@@ -370,15 +370,19 @@ def print_progress(rows: list[dict[str, Any]]) -> None:
     ]
     if any(row["withheld"] for row in rows):
         columns.append(key_column("withheld", "without suggestions", right=True))
-    columns += [key_column(key, right=True) for key in ("finished", "open", "left")]
+    columns += [
+        key_column("finished", right=True),
+        key_column("open", "begun", right=True),
+        key_column("left", right=True),
+    ]
     if any(row.get("retests", {}).get("planned") for row in rows):
         columns += [
-            _retests_column("planned", "repeats"),
+            _retests_column("planned", "retests"),
             _retests_column("due", "due now"),
-            _retests_column("done", "repeated"),
+            _retests_column("done", "done"),
         ]
     if any(row.get("retests", {}).get("lost") for row in rows):
-        columns.append(_retests_column("lost", "not repeatable"))
+        columns.append(_retests_column("lost", "not possible"))
     print_table(columns, rows)
 
 

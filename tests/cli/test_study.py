@@ -153,7 +153,7 @@ def test_show_and_status_report_progress_and_hide_retests_from_annotators(cli: C
     assert alice["retests"]["due"] >= 1
     text = cli("study", "show").out
     assert "alice" in text
-    assert "repeat" in text
+    assert "retests" in text
     counts = {"assigned": 6, "finished": 6, "open": 0, "left": 0}
     assert cli.json("status")["study"]["annotators"][0] == {"name": "alice", **counts}
     assert "study: 6 traces · 0 conflicts left" in cli("status").out
@@ -183,7 +183,7 @@ def test_show_and_status_report_progress_and_hide_retests_from_annotators(cli: C
         ("study set", 2, "--annotators A,B"),
         ("study set --annotators judge:x", 2, "judge"),
         ("study set --annotators a,a", 1, "twice"),
-        ("study set --annotators a,b --per-trace 3", 1, "3 annotators a trace"),
+        ("study set --annotators a,b --per-trace 3", 1, "3 annotators per trace"),
         ("study set --annotators a --overlap 2", 2, "overlap"),
         ("study set --annotators a nowhere", 2, "nowhere"),
         ("study show", 1, "no workspace"),
@@ -251,7 +251,7 @@ def test_labels_from_outside_the_study_count_only_if_named(cli: Cli) -> None:
     for trace in gold["traces"]:
         assert [side["name"] for side in trace["annotators"]] == ["alice", "bob"]
     (sheet,) = Path().glob("*.datasheet.md")
-    note = "Not counted, as they are outside the study: zoe (3 traces)"
+    note = "Not counted, as they are not in the study: zoe (3 traces)"
     assert note in sheet.read_text("utf-8")
     assert cli.json("status")["conflicts"]["left"] == 0
 
@@ -338,7 +338,7 @@ def test_a_table_assigns_traces_to_annotators(cli: Cli) -> None:
     traces = sorted({row.split(",")[0] for row in rows})
     for bad_rows, message in (
         ("other,alice", "line 2: trace 'other' is not in the study"),
-        (f"{traces[0]},eve", "line 2: 'eve' is no annotator"),
+        (f"{traces[0]},eve", "line 2: 'eve' is not an annotator"),
         (f"{traces[0]},alice\n{traces[0]},alice", "line 3: alice is to label trace"),
         ("", "no row assigns a trace to an annotator"),
     ):
@@ -359,7 +359,7 @@ def test_weights_set_the_share_of_each_annotator(cli: Cli) -> None:
     set_up = ("study", "set", runs(9), "--annotators", "alice,bob", "--overlap", 0)
     cli.ok(*set_up, "--weights", "alice=2")
     assert [len(own) for own in queues(cli, "alice", "bob")] == [6, 3]
-    assert "no weight" in cli("study", "set", "--weights", "eve=2").err
+    assert "a weight has no effect" in cli("study", "set", "--weights", "eve=2").err
     assert "weight over 0" in cli("study", "set", "--weights", "alice=0").err
     cli.ok("study", "join", "dora", "--weight", 3)
     cli.ok("study", "add", runs(6, "late"))
@@ -392,14 +392,14 @@ def test_a_split_of_traces_stays(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("options", "heading"),
     [
-        ((), "annotator assigned shared finished open left"),
+        ((), "annotator assigned shared finished begun left"),
         (
             ("--retest", 0.5),
-            "annotator assigned shared finished open left repeats due now repeated",
+            "annotator assigned shared finished begun left retests due now done",
         ),
         (
             ("--withhold", 0.5),
-            "annotator assigned shared without suggestions finished open left",
+            "annotator assigned shared without suggestions finished begun left",
         ),
     ],
 )
