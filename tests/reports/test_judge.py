@@ -81,7 +81,7 @@ def test_kappa_paradox_and_left_out_verdicts_are_noted() -> None:
 
 def test_empty_comparison_gives_its_reasons() -> None:
     page = judge_section(judge_report(given_words({}, {}), rounds=20))
-    (rates,) = page.parts
+    (rates,) = page.tables
     assert {estimate(mode, "true_positive_rate").undefined for mode in rates.groups[0]} == {
         "no_overlap"
     }
