@@ -577,9 +577,10 @@ def agree_command(request: AgreeRequest) -> None:
             if note.reason == "few_annotators":
                 say(note.text)
     document = agreement_json(figures) | visibility
-    if not figures.compares_someone:
-        # Every table would have a reason in place of each figure.
-        report = replace(report, sections=(), facts=())
+    if not figures.compares_annotators:
+        # Every table of annotators would have a reason in place of each figure.
+        judge_sections = tuple(section for section in report.sections if section.id == "judge")
+        report = replace(report, sections=judge_sections, facts=())
     output = ReportOutput(request.files, request.stdout)
     output.show(report, document, outputs, figures.figures)
 

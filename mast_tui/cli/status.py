@@ -165,8 +165,14 @@ def _print_status(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
             "not be real. Open the traces once"
         )
     if rows:
-        count_columns = (key_column(key, right=True) for key in ("finished", "open", "conflicts"))
-        print_table((key_column("name", "annotator"), key_column("kind"), *count_columns), rows)
+        columns = (
+            key_column("name", "annotator"),
+            key_column("kind"),
+            key_column("finished", right=True),
+            key_column("open", "begun", right=True),
+            key_column("conflicts", right=True),
+        )
+        print_table(columns, rows)
     revision_text = revision_words(document["revisions"])
     if revision_text:
         click.echo(revision_text)
@@ -176,6 +182,11 @@ def _print_status(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     conflicts_text = counted(study["conflicts"], "conflict")
     click.echo(f"study: {counted(study['traces'], 'trace')} · {conflicts_text} left{visible_text}")
     if study["annotators"]:
-        keys = ("assigned", "finished", "open", "left")
-        count_columns = (key_column(key, right=True) for key in keys)
-        print_table((key_column("name", "annotator"), *count_columns), study["annotators"])
+        columns = (
+            key_column("name", "annotator"),
+            key_column("assigned", right=True),
+            key_column("finished", right=True),
+            key_column("open", "begun", right=True),
+            key_column("left", right=True),
+        )
+        print_table(columns, study["annotators"])

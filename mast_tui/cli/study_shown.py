@@ -372,15 +372,19 @@ def print_progress(rows: list[dict[str, Any]]) -> None:
     ]
     if any(row["withheld"] for row in rows):
         columns.append(key_column("withheld", "without suggestions", right=True))
-    columns += [key_column(key, right=True) for key in ("finished", "open", "left")]
+    columns += [
+        key_column("finished", right=True),
+        key_column("open", "begun", right=True),
+        key_column("left", right=True),
+    ]
     if any(row.get("retests", {}).get("planned") for row in rows):
         columns += [
-            _retests_column("planned", "repeats"),
+            _retests_column("planned", "retests"),
             _retests_column("due", "due now"),
-            _retests_column("done", "repeated"),
+            _retests_column("done", "done"),
         ]
     if any(row.get("retests", {}).get("lost") for row in rows):
-        columns.append(_retests_column("lost", "not repeatable"))
+        columns.append(_retests_column("lost", "not possible"))
     print_table(columns, rows)
 
 

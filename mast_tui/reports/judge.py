@@ -330,8 +330,10 @@ def _rates_table(report: JudgeReport) -> Table:
     )
 
 
-def _chance_table(report: JudgeReport) -> Table:
+def _chance_table(report: JudgeReport) -> Table | None:
     """Make the table of agreement corrected for chance, and of the kinds of errors."""
+    if not report.table("judge_pooled").count("n"):
+        return None
     return Table(
         "judge_chance",
         f"{report.judge} against {against_words(report)}: chance-corrected agreement and errors",
@@ -545,10 +547,10 @@ def _prevalence_table(report: JudgeReport, visibility: Mapping[str, Any] | None)
 def _overall_table(report: JudgeReport) -> Table | None:
     """Make the table of the prevalence over all traces."""
     tables = report.rows("prevalence_overall")
-    if not report.count("unlabelled") or not tables:
-        return None
     labelled = [table for table in tables.values() if table.count("n_labelled")]
-    trace_counts = [table.count("n") for table in labelled] or [0]
+    if not report.count("unlabelled") or not labelled:
+        return None
+    trace_counts = [table.count("n") for table in labelled]
     least = min(trace_counts)
     greatest = max(trace_counts)
     judged_count = report.count("judged")

@@ -153,7 +153,7 @@ def test_show_and_status_report_progress_and_hide_retests_from_annotators(cli: C
     assert alice["retests"]["due"] >= 1
     text = cli("study", "show").out
     assert "alice" in text
-    assert "repeat" in text
+    assert "retests" in text
     counts = {"assigned": 6, "finished": 6, "open": 0, "left": 0}
     assert cli.json("status")["study"]["annotators"][0] == {"name": "alice", **counts}
     assert "study: 6 traces · 0 conflicts left" in cli("status").out
@@ -251,7 +251,7 @@ def test_labels_from_outside_the_study_count_only_if_named(cli: Cli) -> None:
     for trace in gold["traces"]:
         assert [side["name"] for side in trace["annotators"]] == ["alice", "bob"]
     (sheet,) = Path().glob("*.datasheet.md")
-    note = "Not counted, as they are outside the study: zoe (3 traces)"
+    note = "Not counted, as they are not in the study: zoe (3 traces)"
     assert note in sheet.read_text("utf-8")
     assert cli.json("status")["conflicts"]["left"] == 0
 
@@ -392,14 +392,14 @@ def test_a_split_of_traces_stays(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("options", "heading"),
     [
-        ((), "annotator assigned shared finished open left"),
+        ((), "annotator assigned shared finished begun left"),
         (
             ("--retest", 0.5),
-            "annotator assigned shared finished open left repeats due now repeated",
+            "annotator assigned shared finished begun left retests due now done",
         ),
         (
             ("--withhold", 0.5),
-            "annotator assigned shared without suggestions finished open left",
+            "annotator assigned shared without suggestions finished begun left",
         ),
     ],
 )

@@ -79,8 +79,8 @@ def test_annotators_see_progress_without_conflicts_and_retests() -> None:
     assert mine.conflicts is None
     assert theirs.conflicts == 2
     assert mine.overlap == theirs.overlap == Overlap(12, 2, 9)
-    assert shown(mine, "alice", "repeat") == [("",)] * 3
-    assert shown(theirs, "carol", "repeat") == [("0 of 2",), ("0 of 2",), ("",)]
+    assert shown(mine, "alice", "retest") == [("",)] * 3
+    assert shown(theirs, "carol", "retest") == [("0 of 2",), ("0 of 2",), ("",)]
     assert len(mine.progress[0].retests.due) == 1
     # What is to be labelled once more is to its annotator a trace that is not finished.
     assert (counts(mine), counts(theirs)) == (("12", "10", "2"), ("12", "11", "1"))
@@ -101,7 +101,7 @@ def test_the_protocol_is_described() -> None:
     assisted = structs.replace(study, blind=False, withheld=0.25, retests=0.1)
     words = protocol_text(replace(view, study=assisted), "A")
     assert "on 25% of each annotator's traces" in words
-    assert "10% of each annotator's traces repeat" in words
+    assert "10% of each annotator's finished traces have a retest" in words
     alone = structs.replace(study, per_trace=1, annotators=("alice",))
     words = protocol_text(replace(view, study=alone, overlap=Overlap(0, 0, 0)), "A")
     assert "carol" not in words
@@ -142,7 +142,7 @@ def test_assignments_are_described() -> None:
     assert lines[0] == "12 traces: 6 labelled by every annotator, 6 by one."
     for name, line in zip(study.annotators, lines[1:], strict=True):
         assert line.startswith(f"{name:<5}  {len(assigned(study, name))} traces · 6 with others")
-        assert not missing(line, "without suggestions", "repeat")
+        assert not missing(line, "without suggestions", "retest")
     study = study_of(TRACES, annotators=("ann", "李明明"))
     *_, ann, other = assignment_text(None, study).splitlines()
     assert ann.startswith("ann     12 traces")
@@ -259,7 +259,7 @@ def test_invalid_fields_are_refused() -> None:
         ("overlap", "0.5", "overlap: write 0.5 as a percentage"),
         ("overlap", "1", "overlap: write 1 as a percentage"),
         ("overlap", "120 %", "overlap: 120 % is more than all"),
-        ("retests", "some", "repeat: “some” is no share"),
+        ("retests", "some", "retest: “some” is no share"),
         ("withheld", "20 %", "no share of traces can be without"),
         ("seed", "", "seed: “” is no whole number"),
     ):

@@ -141,9 +141,9 @@ class Agreement:
     only_seen_by: str | None = None
 
     @property
-    def compares_someone(self) -> bool:
-        """True if there are annotators, judges, passes or agents to compare."""
-        return bool(len(self.annotators) > 1 or self.retested or self.agents or self.judge)
+    def compares_annotators(self) -> bool:
+        """True if there are annotators, passes or agents to compare."""
+        return bool(len(self.annotators) > 1 or self.retested or self.agents)
 
     @property
     def figures(self) -> tuple[Figure, ...]:

@@ -224,7 +224,7 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
         if not view.shows_retests or not row.planned:
             return ""
         lost_count = len(row.retests.lost)
-        lost_text = f", {lost_count} not repeatable" if lost_count else ""
+        lost_text = f", {lost_count} not possible" if lost_count else ""
         return f"{len(row.retests.done)} of {row.planned}{lost_text}"
 
     def style(row: StudyProgress) -> str:
@@ -244,14 +244,14 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
             name_width(),
         ),
         TableColumn(
-            "█ finished  ▒ open",
+            "█ finished  ▒ begun",
             lambda row: bar(finished_count(row), begun_count(row), row.assigned),
             style,
             ColumnWidth(60),
         ),
         _count_column("assigned", lambda row: f"{row.assigned:,}", 90),
         _count_column("finished", lambda row: f"{finished_count(row):,}", 95),
-        _count_column("open", lambda row: f"{begun_count(row):,}", 80),
+        _count_column("begun", lambda row: f"{begun_count(row):,}", 80),
         _count_column("left", lambda row: f"{row.assigned - finished_count(row):,}", 85),
         _count_column(
             "with others",
@@ -263,7 +263,7 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
             lambda row: _private_count(row, row.withheld, row.withheld > 0),
             45,
         ),
-        _count_column("repeat", retest_text, 50),
+        _count_column("retest", retest_text, 50),
     )
 
 
@@ -300,8 +300,8 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
     ]
     if study.retests:
         lines.append(
-            f"{study.retests:.0%} of each annotator's traces repeat: they are labelled again, "
-            "without the first labels on screen."
+            f"{study.retests:.0%} of each annotator's finished traces have a retest: they are "
+            "labelled again, without the first labels on screen."
         )
     lines.append(_adjudication_rules(study))
     if view.conflicts is None and view.shows_retests:

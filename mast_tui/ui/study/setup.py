@@ -100,7 +100,7 @@ FIELDS: Final = (
     ),
     Field(
         "retests",
-        "repeat",
+        "retest",
         "The share of each annotator's traces that they label again later, to measure how far "
         "they agree with themselves.",
     ),
@@ -203,7 +203,7 @@ def study_of(
         per_trace=_parsed_whole_number(texts["per_trace"], "per trace"),
         overlap=_parsed_share(texts["overlap"], "overlap", base_study.overlap),
         withheld=_parsed_share(texts["withheld"], "without suggestions", base_study.withheld),
-        retests=_parsed_share(texts["retests"], "repeat", base_study.retests),
+        retests=_parsed_share(texts["retests"], "retest", base_study.retests),
         blind=texts["sight"] == "blind",
         open_modes=OpenModes(texts["open_modes"]),
         names_hidden=texts["names"] == "hidden",
@@ -390,7 +390,7 @@ def _record_of(trace: Trace) -> TraceRecord:
 EFFECTS: Final[Mapping[str, str]] = {
     "blind": "It holds for annotators from now on, also on open traces.",
     "withheld": "The traces without suggestions are drawn again.",
-    "retests": "The traces that repeat are drawn again; finished repeats stay finished.",
+    "retests": "The traces of the retest are drawn again; finished retests stay finished.",
     "open_modes": "It holds for traces that are finished from now on.",
     "judge_first": "It holds for adjudication from now on.",
     "names_hidden": "It holds for names in adjudication from now on.",
@@ -437,7 +437,7 @@ def preview_text(
     else:
         limit = (
             "You can change all of this until someone finishes a trace. After that you can only "
-            "add traces, name adjudicators, and change repeats and the settings of adjudication."
+            "add traces, name adjudicators, and change retests and the settings of adjudication."
         )
     paragraphs.append([limit])
     return "\n\n".join("\n".join(map(one_line, lines)) for lines in paragraphs if lines)
@@ -478,7 +478,7 @@ def assignment_text(previous: Study | None, planned: Study) -> str:
             parts.append(f"{withheld_count:,} without suggestions")
         retest_count = len(retest_traces(planned, name))
         if retest_count:
-            parts.append(f"{retest_count:,} repeat{'s' if retest_count == 1 else ''}")
+            parts.append(counted(retest_count, "retest"))
         lines.append(one_line(" · ".join(parts)))
     return "\n".join(lines)
 
