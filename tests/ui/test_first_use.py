@@ -30,7 +30,10 @@ async def test_the_first_minute(tmp_path: Path) -> None:
     saved = "Your labels are saved at once in .mast-tui/workspace.db."
     async with stage(tmp_path / "runs", annotator=None, welcomed=False, size=(80, 24)) as on:
         on.screen(NameScreen)
-        assert f"{saved} They carry this name: use the same name everywhere." in words(on)
+        assert (
+            f"{saved} Each label carries your name: type the same name on every machine."
+            in words(on)
+        )
         await on.press("enter")
         on.screen(WelcomeScreen)
         assert not missing(

@@ -41,7 +41,7 @@ async def test_no_name_is_accepted_without_a_choice(office: Office) -> None:
     async with stage(office.folder, workspace=office.workspace, annotator=None) as on:
         text = " ".join(on.text.replace("│", " ").split())
         assert "Your labels are saved at once in " in text
-        assert "They carry this name: use the same name everywhere." in text
+        assert "Each label carries your name: type the same name on every machine." in text
         for name, part in zip(NAMES, ("annotator",) * 3 + ("adjudicator",), strict=True):
             assert any(name in line and part in line for line in on.lines)
         assert line_of(on) == ""

@@ -645,8 +645,10 @@ class Suggestions:
             remaining = "all suggestions answered"
         message = f"{one_line(change.message)} · {remaining}"
         if not accept and session.verdict(suggestion.mode) is None:
-            code = self._state.taxonomy.mode(suggestion.mode).code
-            message += f" · {one_line(code)} has no verdict yet"
+            mode = self._state.taxonomy.mode(suggestion.mode)
+            digits = " ".join(self._state.taxonomy.keys_of(mode))
+            absent = self._key_of("annotate.absent")
+            message += f" · {absent} {digits} sets {one_line(mode.code)} absent"
         self._hints.say(message)
 
     def edit(self, when_marked: Callable[[], None]) -> None:
@@ -762,7 +764,7 @@ class Suggestions:
         if same_rule_count > 1:
             code = mode_title.partition(" ")[0]
             key = self._key_of("annotate.answer_many")
-            text = f"{code} ×{same_rule_count}, same rule: {key} answers them together"
+            text = f"{same_rule_count} suggestions of {code} by this rule: {key} answers all"
             warnings.append(SuggestionLine(text, warns=False))
         # Counted among all suggestions, so that answers do not change the number.
         all_ids = [s.id for s in session.suggestions]

@@ -230,7 +230,9 @@ class NameScreen(Dialog[str]):
         """Yield the question, a line to type on and the list of names."""
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title("Who is labelling?")
-            question = f"{self._saved} They carry this name: use the same name everywhere."
+            question = (
+                f"{self._saved} Each label carries your name: type the same name on every machine."
+            )
             yield Static(plain_lines(question), classes="question")
             yield TextLine(
                 self._suggested,
