@@ -71,7 +71,7 @@ async def test_all_suggestions_of_a_rule_mode_or_judge_are_answered(
 ) -> None:
     folder, place = files
     async with stage(folder / "one.json", workspace=place) as on:
-        assert "1.3 ×28, same rule" in on.text
+        assert "28 suggestions of 1.3 by this rule" in on.text
         for keys, left in ANSWERS.items():
             await on.press("X")
             assert not missing(on.text, "×28", "×30")
