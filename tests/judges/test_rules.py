@@ -358,7 +358,7 @@ def test_a_mode_is_suggested_at_its_places_only(mode: str, places: Places, steps
         (lambda t: t.think("More logs.").run("kubectl logs deploy/ledger", "timeout").log(LIMIT),
          "line 5", "maximum number of turns", "limit ends the run"),
         (announced("Next I'll run `kubectl describe pod ledger-0`.", RESTART), "line 2",
-         "describe", "is not of kubectl describe"),
+         "describe", "does not use kubectl describe"),
         (checked("kubectl get pods -l app=ledger", BROKEN), "call_2:result", "CrashLoopBackOff",
          "#6 claims success"),
     ],

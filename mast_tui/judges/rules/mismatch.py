@@ -159,7 +159,7 @@ def _calls_another_tool(
         if any(call_words.issuperset(name) for name in named_calls):
             return None
     names = " or ".join(sorted(" ".join(name) for name in named_calls))
-    return f"the next call, {next_calls[0].step.number}, is not of {names}", 0.7
+    return f"the next call, {next_calls[0].step.number}, does not use {names}", 0.7
 
 
 def _named_calls(announced: Announcement, tools: set[str]) -> list[tuple[str, ...]]:

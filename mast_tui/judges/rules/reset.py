@@ -124,15 +124,15 @@ def _reset_finding(
         return None
     if repeated_count:
         verb = "is" if repeated_count == 1 else "are"
-        consequence = f"{repeated_count} of the first calls after it {verb} made again"
+        consequence = f"{repeated_count} of the first calls after it {verb} repeated too"
     else:
         consequence = "the conversation goes the same way from there"
     return walk.finding(
         MODE,
         (later.index, later_calls[-1].last_index if repeated_count else later.index),
         quote,
-        f"{later.number} says again what {opening.number} said at the beginning "
-        f"({similarity:.0f} % alike), and {consequence}.",
+        f"{later.number} repeats the opening {opening.number} ({similarity:.0f} % alike), "
+        f"and {consequence}.",
         min(0.85, 0.45 + 0.1 * repeated_count + (similarity - _SIMILAR_OPENING) / 200),
     )
 

@@ -397,7 +397,7 @@ ANNOTATE: Final = (
         "look_here",
         "*",
         "look here",
-        "Next place that probably contains the decisive step, as mast-tui exam has found it",
+        "Next place where mast-tui exam expects the decisive step",
     ),
     _read(
         "fold",
@@ -437,7 +437,7 @@ ANNOTATE: Final = (
         "pane",
         "tab",
         "other pane",
-        "Go to the next pane; while the last line asks which label, to the next label",
+        "Go to the next pane; if the last line asks for a label, go to the next label",
         hint=70,
     ),
     _move("drawer", "T", "taxonomy", "Show or hide the taxonomy on a narrow screen", hint=72),
@@ -455,7 +455,7 @@ ANNOTATE: Final = (
         "next_split",
         "Z",
         "more text",
-        "Make the text higher; after the highest, the lowest",
+        "Make the text pane higher; at its full height, make it low again",
     ),
     _read("split_up", "ctrl+up", "border up", "Move the border above the text up", "split(1)"),
     _read(
@@ -468,7 +468,7 @@ ANNOTATE: Final = (
         "follow",
         "f5 O",
         "read on",
-        "Read what was added to the file; all of it if it was replaced or cut",
+        "Read what was added to the trace's file; all of it if it was replaced or cut",
     ),
     _annotate(
         "next_trace",
@@ -488,7 +488,11 @@ ANNOTATE: Final = (
         section="Move",
     ),
     _finish(
-        "finish", "D", "finish", "Finish the trace: your labels are frozen as this pass", hint=28
+        "finish",
+        "D",
+        "finish",
+        "Finish the trace: freeze your labels as your first or next pass",
+        hint=28,
     ),
     _finish("reveal", "r", "reveal", "After finishing: show labels of others and what was hidden"),
     _suggest("judge", "J", "run judge", "Run a judge on this trace, or cancel it"),

@@ -68,8 +68,8 @@ QUESTION = (
 )
 
 STUDY_QUESTION = (
-    "As its adjudicator you will see the labels of others. You can then no longer label this "
-    "trace, or label it again, independently."
+    "As its adjudicator you will see the labels of others. After that you can label this trace "
+    "neither independently nor again."
 )
 
 

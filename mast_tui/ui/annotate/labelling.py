@@ -261,7 +261,7 @@ class Labelling:
             key_of = self._screen.context.key_of
             self._marking.how_to_end = f"Enter keeps {mode.code}, two digits change it"
             self._hints.prompt(
-                f"edit {mode.code}: move · {self._marking.how_to_end} "
+                f"edit {mode.code}: go to its span · {self._marking.how_to_end} "
                 f"· {key_of('annotate.range')} range "
                 f"· {key_of('annotate.quote')} quote · {key_of('annotate.whole')} whole "
                 f"· {key_of('everywhere.back')} leaves"

@@ -645,9 +645,10 @@ class Suggestions:
             remaining = "all suggestions answered"
         message = f"{one_line(change.message)} · {remaining}"
         if not accept and session.verdict(suggestion.mode) is None:
-            code = self._state.taxonomy.mode(suggestion.mode).code
-            absent_key = self._key_of("annotate.absent")
-            message += f" · {one_line(code)} has no verdict yet ({absent_key} sets it absent)"
+            mode = self._state.taxonomy.mode(suggestion.mode)
+            digits = " ".join(self._state.taxonomy.keys_of(mode))
+            absent = self._key_of("annotate.absent")
+            message += f" · {absent} {digits} sets {one_line(mode.code)} absent"
         self._hints.say(message)
 
     def edit(self, when_marked: Callable[[], None]) -> None:

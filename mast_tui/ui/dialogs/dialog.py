@@ -49,7 +49,10 @@ class Dialog(ModalScreen[Result | None]):
 
 
 class KeyDialog(Dialog[Result]):
-    """A dialog that a key answers; a click on the row of a key has the same effect."""
+    """A dialog that a key answers; a click on the row of a key has the same effect.
+
+    ``q`` closes it without an answer, unless ``q`` is an answer.
+    """
 
     default: str | None = None
     """The key that Enter stands for."""
@@ -59,10 +62,13 @@ class KeyDialog(Dialog[Result]):
         """Use a key as the answer; return False if the key is no answer."""
 
     def on_key(self, event: events.Key) -> None:
-        """Answer with the key."""
+        """Answer with the key, or close the dialog."""
         key = self.default if event.key == "enter" else event.character
         if key is not None and self.take(key):
             event.stop()
+        elif key == "q":
+            event.stop()
+            self.action_leave()
 
 
 class KeyRow(Static):

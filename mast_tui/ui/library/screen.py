@@ -421,7 +421,7 @@ class LibraryScreen(ListScreen):
         if row is None or trace is None:
             pane.show_text("")
             return
-        pane.border_title = plain_title(row.trace_id)
+        pane.border_title = plain_title(f"{row.name} · {row.trace_id}")
         pane.border_subtitle = plain_title(trace.identity.reader)
         task = trace.meta.task.strip() if trace.meta.task else "This trace has no task."
         problems = trace.problems[:MOST_TRACE_PROBLEMS]

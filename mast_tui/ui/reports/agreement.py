@@ -726,8 +726,7 @@ def seen_text(report: JudgeReport, key_of: KeyOf) -> str:
     against = one_line(against_words(report))
     if not report.table("judge_pooled").count("n"):
         return (
-            f"All verdicts of {against} here were given with suggestions on screen; "
-            f"{key} includes them."
+            f"{key} includes the verdicts of {against}: all were given with suggestions on screen."
         )
     verdicts = counted(seen_count, "verdict")
     return f"Excluded: {verdicts} given with suggestions on screen; {key} includes them."

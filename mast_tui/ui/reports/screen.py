@@ -383,8 +383,8 @@ class ReportScreen(TablesScreen):
         self.app.push_screen(
             Ask(
                 f"{counted(len(hidden), 'trace')} that are hidden from you",
-                "As their adjudicator you will see the labels of others. You can then no longer "
-                "label them, or label them again, independently. This is recorded.",
+                "As their adjudicator you will see the labels of others. After that you cannot "
+                "label these traces independently. This is recorded.",
                 (("a", "see them as adjudicator"), ("n", "leave them out")),
                 default="n",
             ),
