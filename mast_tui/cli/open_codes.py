@@ -251,7 +251,7 @@ def saturation_json(saturation: Saturation) -> dict[str, Any]:
 def saturation_text(saturation: Saturation) -> str:
     """Return a line on the kinds of failure, and on how few of them the last traces added."""
     if not saturation.traces:
-        return "saturation: no trace is finished yet"
+        return "saturation (new kinds of failure per trace): no trace is finished yet"
     recent_count = min(_LAST_TRACES, len(saturation.traces))
     quiet_count = saturation.since_last_new
     quiet_text = f", the last {quiet_count} none" if quiet_count else ""

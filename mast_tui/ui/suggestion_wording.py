@@ -85,7 +85,7 @@ def rule_words(rationale: str) -> str:
 
 
 def source_words(suggestion: Suggestion, index_of: IndexOf) -> str:
-    """Return the judge of a suggestion, its confidence and its target, in one line.
+    """Return the judge of a suggestion, how sure it is, and its target, in one line.
 
     Args:
         suggestion: The suggestion.
@@ -93,9 +93,11 @@ def source_words(suggestion: Suggestion, index_of: IndexOf) -> str:
     """
     name = judge_name(suggestion.judge)
     name_without_version = name.partition("@")[0]
-    parts = [f"{name_without_version} judge" if name_without_version in OWN_JUDGES else name]
+    # The no-break space keeps both words on one line of a narrow panel.
+    own_name = f"{name_without_version}\u00a0judge"
+    parts = [own_name if name_without_version in OWN_JUDGES else name]
     if suggestion.confidence is not None:
-        parts.append(f"confidence {suggestion.confidence:.2f}")
+        parts.append(f"sure {suggestion.confidence:.0%}")
     parts.append(place_words(suggestion.target, index_of))
     return " · ".join(parts)
 

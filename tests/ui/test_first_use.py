@@ -62,9 +62,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
         assert on.labels == {("1.3", 2, 2)}
         assert on.lines[-1].startswith(" 1.3 Step repetition on #2 ")
         await on.press("]")
-        assert not missing(
-            words(on), "2.6 Reasoning-action mismatch rules judge · confidence 0.80 · #9"
-        )
+        assert not missing(words(on), "2.6 Reasoning-action mismatch rules judge · sure 80% · #9")
         assert "] suggestion  a accept  x reject  e edit  l modes" in on.lines[-1]
         await on.press("a", "u")
         assert "undone: accepted: 2.6 Reasoning-action mismatch on #9" in on.lines[-1]

@@ -388,7 +388,7 @@ def _print_counts(document: Document) -> None:
     left_text = f", {counts['left']} left" if counts.get("left") else ""
     print_line(
         f"{document['judge']}: {counted(counts['judged'], 'trace')} judged, "
-        f"{counts['known']} known, {counts['failed']} failed{left_text}; "
+        f"{counts['known']} judged before, {counts['failed']} failed{left_text}; "
         f"{suggestions_text(document)}"
     )
 

@@ -1777,7 +1777,7 @@ def _span_title(trace: Trace, span: Span) -> str:
     if span.parent is not None and span.kind is SpanKind.TOOL_RESULT:
         call_index = trace.index_of(span.parent)
         if call_index is not None:
-            parts.append(f"of #{call_index + 1}")
+            parts.append(f"answers #{call_index + 1}")
     if span.start is not None and span.end is not None and span.end > span.start:
         parts.append(duration(span.end - span.start))
     if span.status == "error":
