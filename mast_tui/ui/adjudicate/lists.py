@@ -354,12 +354,14 @@ class SidesPanel(VirtualLines):
     def rows_changed(self) -> None:
         """Wrap the texts of the sides to the present width, or cut them if they do not fit."""
         width = self.scrollable_content_region.width
-        place = self.place
+        current_target = self.place
         self._lines = self._side_lines(width)
         if not self.has_focus and len(self._lines) > self._most_rows():
             self._lines = self._side_lines(width, cut_texts=True)
-        if place is not None:
-            positions = (n for n, line in enumerate(self._lines) if line.side_place == place)
+        if current_target is not None:
+            positions = (
+                n for n, line in enumerate(self._lines) if line.side_place == current_target
+            )
             self.cursor = next(positions, 0)
         self._empty_rows = wrapped(self.empty, max(8, width - 2))
         super().rows_changed()
