@@ -611,7 +611,7 @@ def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
         return ", moved"
     if len(sides) > MOST_NAMED_SIDES:
         return f", as {len(sides)} sides"
-    return f", as {joined(names.listed(sides))}"
+    return f", as {joined(names.listed(sorted(sides)))}"
 
 
 # The sides of an item
