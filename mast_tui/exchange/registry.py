@@ -128,7 +128,7 @@ _TABLE: Final = (
     ),
     Format(
         "csv-wide",
-        "a row for each annotator and trace, a column for each mode",
+        "a row per annotator and trace, a column per mode",
         FormatContent.VERDICTS,
         "verdicts.csv",
         reads=_read_csv_wide,
