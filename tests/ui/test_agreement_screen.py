@@ -125,7 +125,7 @@ async def test_hidden_traces_are_counted_as_adjudicator(finished: Office) -> Non
         assert "Step repetition" not in on.text
         await on.press("o")
         assert "independently" in on.text
-        await on.press("q", "o", "n")
+        await on.press("n")
         assert not finished.passes("carol", "one")
         assert "Step repetition" not in on.text
         await on.press("o", "a")

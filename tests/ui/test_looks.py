@@ -159,7 +159,7 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
         ("╭─ Timeline · errors · 4 of 90 ─", " Shown: errors · 4 of 90"),
     ),
     ((["escape"], "l"), ("╭─ Label with ─", "1.1 Disobey task specification  The task states")),
-    ((["escape"], ":fin"), ("╭─ Go to ─", "D       Finish the trace: your labels are frozen")),
+    ((["escape"], ":fin"), ("╭─ Go to ─", "D       Finish the trace: freeze your labels")),
 ]
 """Keys pressed one after the other, and texts that they bring on a narrow screen."""
 
@@ -231,8 +231,8 @@ async def test_the_library_on_a_narrow_terminal(tmp_path: Path) -> None:
     async with stage(samples_folder(), workspace=tmp_path / "w.db", size=NARROW) as on:
         assert on.lines[0].startswith(" Library · 16 traces   ")
         assert on.lines[0].rstrip().endswith(" 0 of 16 finished")
-        assert on.lines[1].split() == ["trace", "model", "outcome", "spans", "labels", "sugg."]
-        assert "catalog-postgres-conn…ions.jsonl" in on.text
+        assert on.lines[1].split() == ["trace", "model", "outcome", "spans", "labels"]
+        assert "catalog-postgres-connections.jsonl" in on.text
 
 
 CONTENTS = {

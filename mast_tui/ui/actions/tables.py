@@ -455,7 +455,7 @@ ANNOTATE: Final = (
         "next_split",
         "Z",
         "more text",
-        "Make the text pane higher; at its full height, make it low again",
+        "Make the text pane higher; after that, low again",
     ),
     _read("split_up", "ctrl+up", "border up", "Move the border above the text up", "split(1)"),
     _read(
@@ -491,7 +491,7 @@ ANNOTATE: Final = (
         "finish",
         "D",
         "finish",
-        "Finish the trace: freeze your labels as your first or next pass",
+        "Finish the trace: freeze your labels as a pass",
         hint=28,
     ),
     _finish("reveal", "r", "reveal", "After finishing: show labels of others and what was hidden"),

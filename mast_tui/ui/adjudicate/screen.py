@@ -68,8 +68,8 @@ QUESTION = (
 )
 
 STUDY_QUESTION = (
-    "As its adjudicator you will see the labels of others. After that you can label this trace "
-    "neither independently nor again."
+    "As its adjudicator you will see the labels of others. After that you cannot label "
+    "this trace independently, nor label it again."
 )
 
 

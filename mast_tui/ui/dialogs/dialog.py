@@ -49,10 +49,7 @@ class Dialog(ModalScreen[Result | None]):
 
 
 class KeyDialog(Dialog[Result]):
-    """A dialog that a key answers; a click on the row of a key has the same effect.
-
-    ``q`` closes it without an answer, unless ``q`` is an answer.
-    """
+    """A dialog that a key answers; a click on the row of a key has the same effect."""
 
     default: str | None = None
     """The key that Enter stands for."""
@@ -62,13 +59,10 @@ class KeyDialog(Dialog[Result]):
         """Use a key as the answer; return False if the key is no answer."""
 
     def on_key(self, event: events.Key) -> None:
-        """Answer with the key, or close the dialog."""
+        """Answer with the key."""
         key = self.default if event.key == "enter" else event.character
         if key is not None and self.take(key):
             event.stop()
-        elif key == "q":
-            event.stop()
-            self.action_leave()
 
 
 class KeyRow(Static):

@@ -115,7 +115,7 @@ def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
         Field(
             "gold",
             "gold",
-            "All of it, or only what two annotators agreed on or an adjudicator decided.",
+            "The whole gold, or only what two annotators agreed on or an adjudicator decided.",
             ("all", "settled"),
         ),
         Field(
@@ -133,14 +133,14 @@ def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
         Field(
             "majority",
             "majority",
-            "Whether a majority decides verdicts that no adjudicator has decided.",
+            "A majority decides the verdicts that no adjudicator has decided, or nobody does.",
             ("no", "yes"),
         ),
         Field(
             "which",
             "pass",
-            "The pass that agreement and lists of labels use if someone labelled a trace again; "
-            "the gold uses the last.",
+            "If someone labelled a trace again: the pass for agreement and lists of labels. The "
+            "gold always uses the last.",
             ("first", "last"),
         ),
         Field(

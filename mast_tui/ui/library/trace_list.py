@@ -391,7 +391,7 @@ COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
         "quiet",
         ColumnWidth(14, most=14, least_line=WIDE),
     ),
-    TableColumn("outcome", lambda row: row.outcome, _outcome_style, ColumnWidth(17)),
+    TableColumn("outcome", lambda row: row.outcome, _outcome_style, ColumnWidth(17, filled=0.0)),
     TableColumn(
         "spans",
         lambda row: f"{row.spans}{'' if row.complete else '+'}",
@@ -416,7 +416,7 @@ COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
         "sugg.",
         lambda row: f"◌{row.waiting}" if row.waiting else "",
         "waiting",
-        ColumnWidth(16),
+        ColumnWidth(16, filled=0.0),
         right=True,
     ),
     TableColumn(
