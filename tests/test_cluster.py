@@ -77,7 +77,7 @@ def test_a_cluster_that_stops_ends_the_run() -> None:
         results = workers.map(squares, batches(60, 1))
         assert next(results) == 0
         running.close()
-        with pytest.raises(NoWorkers, match="the same command goes on"):
+        with pytest.raises(NoWorkers, match="run the same command to continue"):
             list(results)
 
 

@@ -81,7 +81,7 @@ def test_an_error_of_a_process_is_raised_with_its_traceback() -> None:
         list(workers.map(broken, batches(4, 2)))
     assert "in broken" in "".join(raised.value.__notes__)
     for wanted in ("0", "-1", "many", "²"):
-        with pytest.raises(NoWorkers, match="no workers"):
+        with pytest.raises(NoWorkers, match="not a number of workers"):
             workers_of(wanted)
 
 

@@ -251,7 +251,7 @@ def test_labels_from_outside_the_study_count_only_if_named(cli: Cli) -> None:
     for trace in gold["traces"]:
         assert [side["name"] for side in trace["annotators"]] == ["alice", "bob"]
     (sheet,) = Path().glob("*.datasheet.md")
-    note = "Not counted, as they are not in the study: zoe (3 traces)"
+    note = "Excluded, not in the study: zoe (3 traces)"
     assert note in sheet.read_text("utf-8")
     assert cli.json("status")["conflicts"]["left"] == 0
 

@@ -214,6 +214,7 @@ def suspended(home: Path, terminal: Terminal) -> str:
     terminal.until("alice")
     terminal.press("j", "1", "3")
     terminal.until(r"1\.3 ●")
+    terminal.press("k")  # the message goes at the next key
     for _ in waiting.until(lambda: not _drawing(terminal)):
         pass
     before = terminal.text

@@ -66,7 +66,7 @@ async def test_ranges_quotes_and_modes_are_edited(small: Path) -> None:
         await on.undo_all()
         await on.press("1", "3", "j", "1", "3", "e", "k", "enter")
         assert on.labels == {("1.3", 1, 1), ("1.3", 2, 2)}
-        assert "you have 1.3 Step repetition on #1 already" in on.message
+        assert "you already have 1.3 Step repetition on #1" in on.message
         await on.undo_all()
         before = await labelled_range(on)
         await on.press("e", "1", "3")

@@ -396,7 +396,7 @@ def _outsider_lines(mix: GoldMixJson) -> list[str]:
     counts = ", ".join(
         f"{plain(name)} ({counted(n, 'trace')})" for name, n in mix["not_in_study"].items()
     )
-    return [f"- Not counted, as they are outside the study: {counts}"] if counts else []
+    return [f"- Excluded, not in the study: {counts}"] if counts else []
 
 
 def _protocol_lines(document: Values) -> list[str]:

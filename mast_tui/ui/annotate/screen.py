@@ -1087,12 +1087,12 @@ class AnnotateScreen(Screen[None], RenderCache):
             left_out.add("digit_1")
             first = {"next_trace": "next trace"}
         self.hints.leave_out(left_out, first=first)
-        fold_key = self.context.key_of("annotate.fold")
-        mode_keys = f"Enter labels  {fold_key} folds" if self.modes.has_focus else ""
-        self.modes.border_subtitle = plain_title(mode_keys)
 
     def on_descendant_focus(self) -> None:
         """Show the keys for the pane that has the focus now."""
+        fold_key = self.context.key_of("annotate.fold")
+        mode_keys = f"Enter labels  {fold_key} folds" if self.modes.has_focus else ""
+        self.modes.border_subtitle = plain_title(mode_keys)
         self._show_hints()
 
     @property
