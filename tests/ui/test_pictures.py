@@ -68,11 +68,11 @@ async def test_pictures_are_drawn(path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert "picture 1 of 2 · PNG, 64 × 48" in picture_title(on)
         await on.press("escape", "g")
         await on.press("j", "j", "j", "z")
-        assert "cannot be drawn" in on.text
+        await on.until(lambda: "cannot be drawn" in on.text)
         await on.press("escape", "g")
         monkeypatch.setitem(sys.modules, "textual_image.widget", None)
         await on.press("z")
-        assert "pip install 'mast-tui[pictures]'" in on.text
+        await on.until(lambda: "pip install 'mast-tui[pictures]'" in on.text)
 
 
 async def test_a_picture_opens_in_the_viewer(
@@ -89,10 +89,10 @@ async def test_a_picture_opens_in_the_viewer(
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     async with stage(path) as on:
         await on.press("z", "z")
-        assert "No viewer here (no display)" in on.text
+        await on.until(lambda: "No viewer here (no display)" in on.text)
         monkeypatch.setenv("DISPLAY", ":0")
         await on.press("z")
-        assert "Opened in the viewer" in on.text
+        await on.until(lambda: "Opened in the viewer" in on.text)
         for _ in until(opened.exists):
             await on.pilot.pause()
     assert opened.read_bytes() == png(64, 48, 200)
