@@ -164,6 +164,7 @@ async def test_an_early_enter_skips_the_welcome(small: Path) -> None:
         assert on.number == 2
     async with stage(small.parent, welcomed=False) as on:
         assert isinstance(on.app.screen, WelcomeScreen), "nobody has seen it yet"
+        assert "Your labels are saved at once in" in on.text  # nobody was asked for a name
         await on.press("enter")
         assert isinstance(on.app.screen, LibraryScreen)
         await on.press("enter")

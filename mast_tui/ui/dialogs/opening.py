@@ -87,7 +87,7 @@ class WelcomeScreen(ModalScreen[bool]):
 
         Args:
             keys: The keys and their effects.
-            saved: Where labels are saved.
+            saved: Where labels are saved; empty if the user knows it.
         """
         super().__init__()
         self._mounted_at: float | None = None
@@ -105,7 +105,8 @@ class WelcomeScreen(ModalScreen[bool]):
             )
             for key, effect in self._keys:
                 yield Static(Content.assemble((f" {key:<5}", "bold"), f" {effect}"))
-            yield Static(plain_lines(self._saved), classes="hint")
+            if self._saved:
+                yield Static(plain_lines(self._saved), classes="hint")
 
     def on_mount(self) -> None:
         """Note the time; the screen is drawn right after this."""

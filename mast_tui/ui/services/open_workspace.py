@@ -185,6 +185,8 @@ class Opening:
         self._configured = configured
         self._sample_annotators: tuple[str, ...] = ()
         """The people in a workspace of the samples before the first user."""
+        self._has_asked_name = False
+        """Whether the dialog for the name has said where labels are saved."""
         self.default = self.find_default()
         """The default workspace in this folder or above; None if the options name one."""
 
@@ -235,6 +237,7 @@ class Opening:
         Args:
             present_name: The annotator who works here now; None at the start.
         """
+        self._has_asked_name = True
         study = self.study
         if study is None:
             people = [(name, "") for name in people_in(self.workspace)]
@@ -304,7 +307,9 @@ class Opening:
         return f"These are sample traces, with labels of sample annotators{names}. {text}"
 
     def welcome(self, app: MastApp, opened: OpenWorkspace) -> None:
-        """Show the first keys and where labels are saved, unless the user has closed that before.
+        """Show the first keys, unless the user has closed them before.
+
+        If nobody was asked for a name, also show where labels are saved.
 
         Args:
             app: The app.
@@ -323,7 +328,7 @@ class Opening:
             blind=opened.blind,
             lists_traces=app.open_trace_id is None,
         )
-        app.ask(WelcomeScreen(keys, self.saved_text()), closed)
+        app.ask(WelcomeScreen(keys, "" if self._has_asked_name else self.saved_text()), closed)
 
 
 def people_in(workspace: Workspace) -> tuple[str, ...]:
