@@ -69,7 +69,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
         await on.press("z")
         assert on.lines[-1].startswith(" ↓ scroll  ) next span  z back  1 3 label")
         await on.press("z", "T")
-        assert "╰─ Enter labels  Space folds ─" in on.text
+        await on.until(lambda: "╰─ Enter labels  Space folds ─" in on.text)
         await on.press("escape", "M")
         assert "Enter goes there  e edit  ⌫ remove" in on.text
         await on.press("escape", "D")

@@ -83,6 +83,8 @@ from mast_tui.ui.wording import distinct_name, origin_title, plain_title, trace_
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
+    from textual.widget import Widget
+
     from mast_tui.session import Change, Session
     from mast_tui.ui.annotate.text_screen import Subject
     from mast_tui.ui.context import MastApp
@@ -150,13 +152,21 @@ class Panes:
             return False
         self._screen.remove_class("-reading")
         timeline = self._screen.timeline
-        self._screen.call_after_refresh(self._focus_timeline, timeline)
+        self._screen.call_after_refresh(self._focus_timeline, timeline, self._screen.focused)
         return True
 
-    def _focus_timeline(self, timeline: Timeline) -> None:
-        """Focus the timeline, and show its cursor, unless the screen has changed since."""
+    def _focus_timeline(self, timeline: Timeline, focused: Widget | None) -> None:
+        """Focus the timeline, unless a key has moved the focus since, and show its cursor.
+
+        If the screen has changed since, do nothing.
+
+        Args:
+            timeline: The timeline.
+            focused: The widget that had the focus when the text was left.
+        """
         if timeline.is_attached and not self.is_reading:
-            self._screen.set_focus(timeline)
+            if self._screen.focused is focused:
+                self._screen.set_focus(timeline)
             timeline.show_row(timeline.cursor, in_upper_third=True)
             self._screen.show_span()
 
