@@ -45,6 +45,16 @@ class FormatContent(Enum):
     merged event by event: ``exporters.files.add_workspace`` and ``jsonl.read_jsonl``."""
 
 
+def companion_path(output: Path, ending: str) -> Path:
+    """Return the path of a second file that is written beside an export.
+
+    Args:
+        output: The path of the export.
+        ending: The ending of the second file.
+    """
+    return output.with_name(f"{output.stem}.{ending}")
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A file format in which labels are exported or imported.

@@ -315,7 +315,7 @@ class ChangeMessages:
             case ReviewSet(suggestion, previous, current):
                 answered_alike = _answered_alike(facts, current)
                 if current is not None and len(answered_alike) > 1:
-                    return self._answers_summary(answered_alike, _ANSWERED[current.answer])
+                    return self._answers_summary(answered_alike, current.answer)
                 review = current or previous
                 answer = "waits again" if current is None else _ANSWERED[current.answer]
                 label_id = None if review is None else review.label
@@ -421,7 +421,7 @@ class ChangeMessages:
         target = label.target
         return Change(f"{action} {self.location(target)}", label.mode, target, target.first)
 
-    def _answers_summary(self, suggestion_ids: Sequence[str], answer: str) -> Change:
+    def _answers_summary(self, suggestion_ids: Sequence[str], answer: ReviewAnswer) -> Change:
         """Describe the same answer to several suggestions; the cursor moves to the first one."""
         suggestions = [
             suggestion
@@ -430,8 +430,8 @@ class ChangeMessages:
         ]
         modes = list(dict.fromkeys(suggestion.mode for suggestion in suggestions))
         mode_text = f" of {self.mode(modes[0])}" if len(modes) == 1 else ""
-        message = f"{answer}: {len(suggestion_ids)} suggestions{mode_text}"
-        if answer == _ANSWERED[ReviewAnswer.ACCEPT]:
+        message = f"{_ANSWERED[answer]}: {len(suggestion_ids)} suggestions{mode_text}"
+        if answer is ReviewAnswer.ACCEPT:
             message += self._merged_text(suggestions)
         if not suggestions:
             return Change(message)

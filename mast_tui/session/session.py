@@ -475,7 +475,7 @@ class Session:
             value = None
         change.set_verdict(mode, value)
         if not change.changes_something:
-            return Change(f"{self._messages.mode(mode)} is already open", mode)
+            return Change(f"{self._messages.mode(mode)} has no verdict already", mode)
         return self._commit_change(change)
 
     def note_span(self, key: str, text: str) -> Change:

@@ -588,7 +588,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             f"{mode.code} {mode.name}",
             f"{counted(len(codes), 'place')} become its first labels, under {new_taxonomy.ref}. "
             f"All other labels are carried over unchanged; {taxonomy.ref} stays. "
-            "It can be taken back.",
+            "It can be undone.",
             (("y", "make it"), ("n", "leave it")),
         )
         self.app.push_screen(question, carry_out_answer)
@@ -632,7 +632,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
                 f"{mode.code} {mode.name} is in {new_taxonomy.ref}",
                 f"To use it, quit, and start with --taxonomy {file}\n\n"
                 "New labels in this window still use the old version. "
-                "'mast-tui taxonomy migrate --undo' takes it back.",
+                "'mast-tui taxonomy migrate --undo' undoes it.",
                 (("o", "continue"),),
                 default="o",
             )

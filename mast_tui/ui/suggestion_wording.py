@@ -93,9 +93,10 @@ def source_words(suggestion: Suggestion, index_of: IndexOf) -> str:
     """
     name = judge_name(suggestion.judge)
     name_without_version = name.partition("@")[0]
-    # The no-break space keeps both words on one line of a narrow panel.
-    own_name = f"{name_without_version}\u00a0judge"
-    parts = [own_name if name_without_version in OWN_JUDGES else name]
+    if name_without_version in OWN_JUDGES:
+        # The no-break space keeps both words on one line of a narrow panel.
+        name = f"{name_without_version}\u00a0judge"
+    parts = [name]
     if suggestion.confidence is not None:
         parts.append(f"sure {suggestion.confidence:.0%}")
     parts.append(place_words(suggestion.target, index_of))

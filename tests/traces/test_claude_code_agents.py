@@ -40,6 +40,7 @@ def side(name: str, *records: Record, **fields: object) -> list[Record]:
 
 GO = user("u1", None, "go")
 TWO_CALLS = agent("a1", "u1", call("t1", "Task", prompt="same"), call("t2", "Task", prompt="same"))
+TWO_CALLS_BEGUN = [GO, TWO_CALLS]
 ONE = side("w", user("", None, "same"), agent("", None, "w says"))
 TWO = side("x", user("", None, "same"), agent("", None, "x says"))
 NAMED_ONE = [{**one, "agentId": "one"} for one in ONE]
@@ -223,6 +224,38 @@ def test_a_file_of_a_sub_agent_in_each_layout(tmp_path: Path) -> None:
         assert trace.identity.native
         assert keys_of(trace) == ["a5f3b2c9d/w0", "a5f3b2c9d/w1"]
         assert [span.agent for span in spans_of(trace)] == ["claude-code", "sub-agent a5f3b2c9"]
+
+
+def progress(agent_id: str) -> list[Record]:
+    """Return the records of a sub-agent as the progress records of its session repeat them."""
+    return [
+        {
+            **user(f"p{number}", "a1", ""),
+            "type": "progress",
+            "data": {"type": "agent_progress", "agentId": agent_id, "message": message},
+        }
+        for number, message in enumerate(
+            side("w", user("", None, "look"), agent("", None, "found"))
+        )
+    ]
+
+
+@pytest.mark.parametrize("agent_id", ["a7", "x" * 5000, "../a7", "a\0b"])
+def test_progress_records_are_read_if_the_sub_agent_has_no_file(
+    tmp_path: Path, agent_id: str
+) -> None:
+    trace = trace_of(tmp_path, *TWO_CALLS_BEGUN, *progress(agent_id))
+    assert [span.preview for span in spans_of(trace)][-2:] == ["look", "found"]
+
+
+@pytest.mark.parametrize("folder", ["", f"{SESSION}/subagents", f"{SESSION}/subagents/workflows/w"])
+def test_progress_records_of_a_sub_agent_with_a_file_are_left_to_it(
+    tmp_path: Path, folder: str
+) -> None:
+    write_agent_file(tmp_path / folder / "agent-a5f3b2c9d.jsonl")
+    path = write_json_lines(tmp_path / f"{SESSION}.jsonl", *TWO_CALLS_BEGUN, *progress("a5f3b2c9d"))
+    (trace,) = READER.read(Source(path)).traces
+    assert "found" not in [span.preview for span in spans_of(trace)]
 
 
 def test_the_file_beside_it_tells_the_type_of_a_sub_agent(tmp_path: Path) -> None:

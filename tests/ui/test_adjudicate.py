@@ -192,7 +192,7 @@ async def test_undo_and_redo_of_decisions_last_over_a_restart(conflicts: Office)
         assert row_at_cursor(on) == "1.3 open"
         assert not conflicts.decisions("one")
         await on.press("u")
-        assert "Nothing to take back" in last_message(on)
+        assert "Nothing to undo" in last_message(on)
 
 
 async def test_the_judge_is_hidden_until_the_decision(conflicts: Office) -> None:

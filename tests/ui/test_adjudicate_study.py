@@ -83,13 +83,17 @@ async def test_a_study_can_make_boundaries_conflicts(office: Office) -> None:
 
 async def test_a_moved_end_is_said_in_words(tmp_path: Path) -> None:
     office = Office(tmp_path / "set")
-    office.label("alice", "one", {"1.3": (3, 6), "1.4": (5, 8)})
+    office.label("al at work", "one", {"1.3": (3, 6), "1.4": (5, 8)})
     office.label("bob", "one", {"1.3": (3, 8), "1.4": (6, 8)})
-    office.set_study(names_hidden=False, boundaries=True)
+    people = ("al at work", "bob")
+    office.set_study(names_hidden=False, boundaries=True, annotators=people)
     async with adjudicating(office, "carol") as on:
         assert "where does it end?" in on.text
         summaries = [row.summary for row in adjudicate(on).main_list.rows if row.item]
-        assert summaries == ["alice ends at #6, bob at #8", "alice begins at #5, bob at #6"]
+        assert summaries == [
+            "al at work ends at #6, bob at #8",
+            "al at work begins at #5, bob at #6",
+        ]
 
 
 async def test_notes_on_disputed_spans_are_beside_the_side(tmp_path: Path) -> None:
@@ -324,7 +328,7 @@ async def test_annotators_read_guidelines_without_hidden_cases(office: Office) -
         assert "1 more case is in traces that you have not finished" in on.text
         assert "next entry" in on.lines[-1]
         assert "write" not in on.lines[-1]
-        assert "take back" not in on.lines[-1]
+        assert "remove" not in on.lines[-1]
         await on.press("m")
         assert "write them in adjudication" in last_message(on)
         await on.press("escape")

@@ -32,7 +32,14 @@ from mast_tui.exchange.exporters.gold_document import (
 )
 from mast_tui.exchange.exporters.huggingface import CARD, dataset_files, tables_named_in
 from mast_tui.exchange.exporters.scores import TOOLS, native_from_files, score_text, scores_of
-from mast_tui.exchange.formats import Counts, ExportRequest, Format, FormatContent, Reporter
+from mast_tui.exchange.formats import (
+    Counts,
+    ExportRequest,
+    Format,
+    FormatContent,
+    Reporter,
+    companion_path,
+)
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.label_studio import (
     CONFIG_MARK,
@@ -537,7 +544,7 @@ def _add_companion(
     the user is told that nothing is written beside it, and the list is empty.
     """
     output = request.output
-    path = output.with_name(f"{output.stem}.{suffix}")
+    path = companion_path(output, suffix)
     if is_stream(output):
         request.say(f"{output}: is not a file, so nothing is written beside it ({suffix})")
         return []

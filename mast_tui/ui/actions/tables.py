@@ -790,7 +790,7 @@ GUIDELINES: Final = (
     _guidelines("entry", "tab", "next entry", "Next guideline or case", hint=20),
     _guidelines("write", "m", "write", "Write a guideline for the mode", hint=30),
     _guidelines("edit", "e", "edit", "Edit the guideline under the cursor", hint=40),
-    _guidelines("take_back", "x", "take back", "Remove the guideline under the cursor", hint=50),
+    _guidelines("take_back", "x", "remove", "Remove the guideline under the cursor", hint=50),
     _guidelines("next_mode", "} >", "next mode", "The page of the next mode", "mode(1)", hint=60),
     _guidelines(
         "previous_mode", "{ <", "previous mode", "The page of the previous mode", "mode(-1)"

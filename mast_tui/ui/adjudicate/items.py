@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.adjudication import (
     ConflictGroup,
@@ -124,6 +124,32 @@ class ItemView:
     sides: tuple[SideView, ...]
     target: Target | None
     note: str = ""
+
+
+class _DifferingEnds(NamedTuple):
+    """The ends at which the places of the sides differ.
+
+    Attributes:
+        verb: ``end`` or ``begin``.
+        names: The names of the sides on screen.
+        indices: The span at which the place of each side ends or begins.
+    """
+
+    verb: str
+    names: Sequence[str]
+    indices: Sequence[int]
+
+    @property
+    def text(self) -> str:
+        """A text such as ``ann ends at #3, bob at #5``."""
+        first_name, *other_names = self.names
+        first_index, *other_indices = self.indices
+        parts = [f"{first_name} {self.verb}s at #{first_index + 1}"]
+        parts += [
+            f"{name} at #{index + 1}"
+            for name, index in zip(other_names, other_indices, strict=True)
+        ]
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,9 +312,9 @@ class TraceItems:
         """Return the question that an open row asks."""
         if group.kind is ConflictKind.VERDICT:
             return "does it occur?"
-        ends = self._ends_text(group)
-        if ends:
-            return "where does it end?" if " ends " in ends else "where does it begin?"
+        ends = self._differing_ends(group)
+        if ends is not None:
+            return f"where does it {ends.verb}?"
         if len(group.conflicts) > 1 or group.where is None:
             return "where is it?"
         return f"is it at {place_words(group.where, self.order, quoted=False)}?"
@@ -487,47 +513,38 @@ class TraceItems:
             (side,) = marking_sides
             name = self.names.display_name(side.annotator, 16)
             return f"only {name} marks {self._ranges_text(side.targets)}"
-        ends = self._ends_text(group)
-        if ends:
-            return ends
+        ends = self._differing_ends(group)
+        if ends is not None:
+            return ends.text
         distinct_ranges = dict.fromkeys(
             self._ranges_text(side.targets) if side.targets else "none"
             for side in self.names.in_order(group.said)
         )
         return f"at {' / '.join(distinct_ranges)}"
 
-    def _ends_text(self, group: ConflictGroup) -> str:
-        """Return the ends at which overlapping places differ: ``ann ends at #3, bob at #5``.
+    def _differing_ends(self, group: ConflictGroup) -> _DifferingEnds | None:
+        """Return the ends of the places if each side marks one, and these differ at one end only.
 
-        The text is empty if the places differ in another way.
+        None if the places differ in another way.
         """
         answers = self.names.in_order(group.said)
-        ranges = [
-            (self.order(target.first or ""), self.order(target.last or ""))
-            for answer in answers
-            for target in answer.targets
-            if target.char_start is None
-        ]
-        known_ranges = [
-            (first, last) for first, last in ranges if first is not None and last is not None
-        ]
-        firsts = [first for first, _ in known_ranges]
-        lasts = [last for _, last in known_ranges]
-        if len(known_ranges) != len(answers) or max(firsts) > min(lasts):
-            return ""
-        if len(set(firsts)) == 1:
-            verb = "ends"
-            ends = lasts
-        elif len(set(lasts)) == 1:
-            verb = "begins"
-            ends = firsts
-        else:
-            return ""
-        parts = [
-            f"{self.names.display_name(answer.annotator, 16)} at #{end + 1}"
-            for answer, end in zip(answers, ends, strict=True)
-        ]
-        return ", ".join(parts).replace(" at ", f" {verb} at ", 1)
+        targets = [answer.targets[0] for answer in answers if len(answer.targets) == 1]
+        if len(targets) != len(answers) or any(t.char_start is not None for t in targets):
+            return None
+        firsts = [self.order(target.first or "") for target in targets]
+        lasts = [self.order(target.last or "") for target in targets]
+        names = [self.names.display_name(answer.annotator, 16) for answer in answers]
+        known_firsts = [index for index in firsts if index is not None]
+        known_lasts = [index for index in lasts if index is not None]
+        if len(known_firsts) + len(known_lasts) < 2 * len(targets):
+            return None
+        if max(known_firsts) > min(known_lasts):
+            return None
+        if len(set(known_firsts)) == 1:
+            return _DifferingEnds("end", names, known_lasts)
+        if len(set(known_lasts)) == 1:
+            return _DifferingEnds("begin", names, known_firsts)
+        return None
 
     def _answers_text(self, answers: Iterable[Said], *, omit_verdict: bool) -> str:
         """Return each side's answer: ``ann present · bob absent``, ``ann #3 · bob none``."""

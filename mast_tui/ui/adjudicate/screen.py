@@ -42,7 +42,7 @@ from mast_tui.ui.adjudicate.items import (
     source_text,
 )
 from mast_tui.ui.adjudicate.lists import MOST_SIDE_KEYS, ConflictList, RowState, SidesPanel
-from mast_tui.ui.adjudicate.queue import HIDDEN, Queue
+from mast_tui.ui.adjudicate.queue import Queue
 from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import ShowGuidelines
 from mast_tui.ui.dialogs.dialog import Ask, NoteScreen
@@ -370,7 +370,7 @@ class AdjudicateScreen(BaseScreen):
         first_hints = {}
         if row is not None and row.state is RowState.CHANGED:
             first_hints = {"confirm": "confirm"}
-        elif row is not None and row.summary == HIDDEN:
+        elif row is not None and row.trace_id in self.queue.hidden_traces():
             first_hints = {"enter": "adjudicate it"}
         self.hints.leave_out(_DECIDING if item is None else (), first=first_hints)
         if row is None:
@@ -1089,7 +1089,7 @@ class AdjudicateScreen(BaseScreen):
         if work is None:
             return
         if not _items_with_decision(work, item_ids):
-            self.hints.say("A reason belongs to a decision, and the last one was taken back")
+            self.hints.say("A reason belongs to a decision, and the last one was undone")
             return
 
         def show_row() -> None:
@@ -1272,10 +1272,10 @@ class AdjudicateScreen(BaseScreen):
                 self.queue.go_to_item(trace_id, changed_items[0])
                 self._show_row()
                 key = self.mast.key_of("everywhere.redo")
-                undo_text = f"Taken back: decide it again, or {key} does it again"
-                self._show_lasting_message(undo_text if undo else "Done again")
+                undo_text = f"Undone: decide it again, or {key} redoes it"
+                self._show_lasting_message(undo_text if undo else "Redone")
                 return
-        self.hints.say("Nothing to take back on this trace" if undo else "Nothing to do again")
+        self.hints.say("Nothing to undo on this trace" if undo else "Nothing to redo")
 
     # Boundaries
 

@@ -171,7 +171,7 @@ ANSWERS_BY_STUDY: Final[Mapping[OpenModes, tuple[tuple[str, str], ...]]] = {
 LETTERS: Final = "abcdefhiklmnpqrstuvwxyz"
 """The keys of modes, without those of answers."""
 
-DIALOG_CELLS: Final = 88
+DIALOG_CELLS: Final = 90
 """The width of the dialog; a narrow screen makes it narrower (``.finish`` in ``dialogs.tcss``)."""
 FRAME_CELLS: Final = 6
 """The cells beside the two columns of modes."""

@@ -109,7 +109,7 @@ SAVE_POSITION_EVERY: Final = 2.0
 READ_EVERY: Final = 0.4
 """Seconds between two writes of the read spans: one transaction for many moves."""
 
-ANSWERS: Final = frozenset({"accept", "reject"})
+ANSWERING: Final = frozenset({"accept", "reject"})
 """The actions that the last line leaves out while no suggestion is under the cursor."""
 
 MARK_CELLS: Final = 8
@@ -545,7 +545,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The definition of the mode under the cursor."""
         self.my_labels: MyLabels | None = None
         """The list of the annotator's labels, once it was opened."""
-        self.hints = HintBar(Where.ANNOTATE, left_out=ANSWERS | {"next_suggestion", "edit"})
+        self.hints = HintBar(Where.ANNOTATE, left_out=ANSWERING | {"next_suggestion", "edit"})
         """The last line."""
         self.state = AnnotateState(taxonomy, self.timeline, SpanText(self))
         """The state that the parts share."""
@@ -1085,7 +1085,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Show the hints of the keys that have something to act on."""
         left_out = set() if self.suggestions.pending else {"next_suggestion"}
         if self.suggestions.current() is None:
-            left_out |= ANSWERS
+            left_out |= ANSWERING
         if not self._can_edit:
             left_out.add("edit")
         first: dict[str, str] = {}

@@ -23,7 +23,7 @@ from mast_tui.exchange.exporters.files import (
     left_out_lines,
     written_lines,
 )
-from mast_tui.exchange.formats import ExportRequest, Format, FormatContent
+from mast_tui.exchange.formats import ExportRequest, Format, FormatContent, companion_path
 from mast_tui.exchange.page.content import RunPages, file_name_of
 from mast_tui.exchange.page.rendering import render_page, render_page_markdown
 from mast_tui.exchange.registry import EXPORT_FORMATS
@@ -449,11 +449,10 @@ class ExportForm(Form):
             return str(error)
         verb = "Replaces" if output.exists() and not is_stream(output) else "Writes"
         text = f"{verb} {output}"
-        companion = ""
-        if self._report_on_screen is None:
-            companion = EXPORT_FORMATS[self._format_name].companion
-        if companion and not is_stream(output):
-            text += f" and, beside it, {output.stem}.{companion}"
+        if self._report_on_screen is None and not is_stream(output):
+            ending = EXPORT_FORMATS[self._format_name].companion
+            if ending:
+                text += f" and, beside it, {companion_path(output, ending).name}"
         return f"{one_line(text, 400)}. → completes the name."
 
     async def take(self, texts: Texts) -> None:

@@ -59,9 +59,9 @@ def first_keys(
         *(open_key if lists_traces else ()),
         (
             moves,
-            "move over the spans (steps) of the trace"
-            if not lists_traces
-            else "move over its spans (steps)",
+            "move over its spans (steps)"
+            if lists_traces
+            else "move over the spans (steps) of the trace",
         ),
         (f"{first} {second}", f"press {first}, then {second}: label {mode_title}"),
         ("", "on the span under the cursor; again: remove it"),

@@ -657,7 +657,7 @@ class LibraryScreen(ListScreen):
         key_of = self.mast.key_of
         self.hints.say(
             f"Undo works on an open trace: {key_of('library.open')} opens it, "
-            f"{key_of('everywhere.undo')} takes back"
+            f"{key_of('everywhere.undo')} undoes"
         )
 
     def go_to_place(self, text: str) -> bool:

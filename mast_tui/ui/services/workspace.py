@@ -306,11 +306,9 @@ class WorkspaceService:
             opening: The workspace that is being opened.
             name: The name of the annotator.
         """
-        opened = await self.carry_out(partial(opening.attach, self._app.taxonomy, name))
+        opened = await self._attach(opening, name)
         if opened is None:
             return
-        self.opened = opened
-        self._app.traces.mask(opened.masks)
         await self._app.workspace_ready()
         steps = self._steps_when_ready
         self._steps_when_ready = []
@@ -361,13 +359,22 @@ class WorkspaceService:
             opening: The steps by which the workspace was opened.
             name: The name of the annotator.
         """
+        if await self._attach(opening, name) is not None:
+            await self._app.annotator_changed()
+            self._app.say(f"You label as {one_line(name)} now")
+
+    async def _attach(self, opening: Opening, name: str) -> OpenWorkspace | None:
+        """Register an annotator, and mask the traces as the study asks; None if that is refused.
+
+        Args:
+            opening: The steps by which the workspace was opened.
+            name: The name of the annotator.
+        """
         opened = await self.carry_out(partial(opening.attach, self._app.taxonomy, name))
-        if opened is None:
-            return
-        self.opened = opened
-        self._app.traces.mask(opened.masks)
-        await self._app.annotator_changed()
-        self._app.say(f"You label as {one_line(name)} now")
+        if opened is not None:
+            self.opened = opened
+            self._app.traces.mask(opened.masks)
+        return opened
 
     # Requests of screens
 

@@ -471,7 +471,7 @@ class GuidelinesScreen(OpensTraces):
             return book.write(self.mode_slug, text, trace_id=trace_id, item=item)
 
         key = self.mast.key_of("everywhere.undo")
-        self._ask_for_text("", _write_guideline, f"Written down · {key} takes it back")
+        self._ask_for_text("", _write_guideline, f"Saved · {key} undoes it")
 
     def action_edit(self) -> None:
         """Edit the guideline under the cursor."""
@@ -486,7 +486,7 @@ class GuidelinesScreen(OpensTraces):
         guideline = self._require_guideline()
         if guideline is not None:
             key = self.mast.key_of("everywhere.undo")
-            message = f"Taken back · {key} brings it back"
+            message = f"Removed · {key} undoes it"
             self._change_page(lambda book: book.take_back(guideline.id), message)
 
     def action_undo(self) -> None:
@@ -547,11 +547,11 @@ class GuidelinesScreen(OpensTraces):
             key = self.mast.key_of("everywhere.redo")
             self._change_page(
                 lambda book: book.undo(mode),
-                f"Taken back: {key} does it again",
-                "Nothing of yours to take back on this page",
+                f"Undone · {key} redoes it",
+                "Nothing of yours to undo on this page",
             )
         else:
-            self._change_page(lambda book: book.redo(mode), "Done again", "Nothing to do again")
+            self._change_page(lambda book: book.redo(mode), "Redone", "Nothing to redo")
 
     @piece_of_work
     async def _change_page(

@@ -21,6 +21,7 @@ states that its last prompt is in a tree of its own.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from array import array
 from collections import defaultdict, deque
@@ -68,6 +69,9 @@ from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 _BYTES_PER_READ: Final = 4 << 20
 """The bytes of a file that are read at a time."""
 
+
+_AGENT_ID: Final = re.compile(r"[\w-]{1,100}")
+"""The ids of sub-agents that can be in the name of a file."""
 
 _SHORT_ID_LENGTH: Final = 8
 
@@ -536,7 +540,7 @@ class _SessionBuilder(TraceBuilder):
         self._session_id: str | None = None
         self._line_hashes: set[int] = set()
         self._call_hashes: set[int] = set()
-        self._has_file_by_agent: dict[str | None, bool] = {}
+        self._has_file_by_agent: dict[str, bool] = {}
         self._leaf_id: str | None = None
 
     @staticmethod
@@ -571,12 +575,13 @@ class _SessionBuilder(TraceBuilder):
 
     def _has_file(self, agent_id: str | None) -> bool:
         """Return whether a sub-agent has a file of its own."""
+        if agent_id is None or not _AGENT_ID.fullmatch(agent_id):
+            return False
         if agent_id not in self._has_file_by_agent:
-            folder = self._path.parent
-            folders = (folder, folder / self._path.name.split(".jsonl")[0] / "subagents")
-            self._has_file_by_agent[agent_id] = any(
-                (each / f"agent-{agent_id}.jsonl").exists() for each in folders
-            )
+            name = f"agent-{agent_id}.jsonl"
+            sub_agents = self._path.with_name(self._path.name.split(".jsonl")[0]) / "subagents"
+            has_file = self._path.with_name(name).exists() or any(sub_agents.rglob(name))
+            self._has_file_by_agent[agent_id] = has_file
         return self._has_file_by_agent[agent_id]
 
     def _repeated_calls(self, pieces: Sequence[Piece], offset: int) -> Iterator[int]:
