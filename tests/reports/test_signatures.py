@@ -190,7 +190,7 @@ def test_judged_shares_are_shown_with_their_correction() -> None:
         ("1.1", 0.31, (0.2, 0.4), ""),
         ("1.2", None, None, "no_positives"),
     ):
-        scope = FigureScope("prevalence", group=PLAIN, mode=code, subject=(inputs.labels,))
+        scope = FigureScope("prevalence", group=PLAIN, mode=code, subject=(inputs.label_source,))
         corrected += [
             scope.number("n_unlabelled", 120),
             scope.figure("apparent", 0.5, interval=(0.4, 0.6)),
@@ -277,8 +277,8 @@ def test_reversal_within_models_is_a_warning() -> None:
         modes=(ModeInfo("loop", "1.3", "Step repetition", "c"),),
         categories=(("c", "Design"),),
         by="all",
-        labels="gold",
-        labels_kind="gold",
+        label_source="gold",
+        label_source_kind="gold",
         traces=tuple(f"t{i}" for i in range(len(rows))),
         group_names=("all",),
         group=np.zeros(len(rows), dtype=np.int64),
