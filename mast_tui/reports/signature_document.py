@@ -65,7 +65,7 @@ def signature_document(report: SignatureReport) -> Document:
             "unknown": overall.count("traces", "unknown"),
             "labels_with_places": len(inputs.places.trace),
             "labels_without_places": inputs.whole_trace_labels,
-            "labels_not_found": inputs.labels_not_found,
+            "labels_not_found": inputs.labels_on_unknown_spans,
         },
         "overall": overall_document,
         "groups": groups,
@@ -546,8 +546,8 @@ def cannot_say(inputs: SignatureInput) -> Iterator[str]:
             "Traces were drawn with unequal probabilities, and the batches are not samples of one "
             "population: shares are unweighted and describe the labelled traces only."
         )
-    if inputs.labels_not_found:
-        labels = counted(inputs.labels_not_found, "label")
+    if inputs.labels_on_unknown_spans:
+        labels = counted(inputs.labels_on_unknown_spans, "label")
         yield (
             f"Excluded from figures on places: {labels} on spans of unknown position, because the "
             "trace is missing or has changed."

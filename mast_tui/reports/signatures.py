@@ -549,7 +549,7 @@ def _limit_notes(sentences: Iterable[str]) -> Iterator[Note]:
 def _no_places_note(figures: SignatureReport) -> Note:
     """Return a note on why the group has no tables of positions in the run."""
     sentence = "There are no figures on places: no label is on a span of known position."
-    if figures.inputs.labels_not_found:
+    if figures.inputs.labels_on_unknown_spans:
         sentence += (
             " The labelled traces have not been read with this workspace: open their folder once "
             "with mast-tui FOLDER."

@@ -888,10 +888,8 @@ def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blo
         chance = _chance_of_block(
             columns[first_row], answer_counts, len(rows_of_block), len(traces)
         )
-        if (
-            _bound_on_chance(len(rows_of_block) - 1, chance * len(traces)) * len(sizes)
-            < _LEAST_CHANCE
-        ):
+        bound = _bound_on_chance(len(rows_of_block) - 1, chance * len(traces))
+        if bound * len(sizes) < _LEAST_CHANCE:  # corrected for the number of blocks
             members = np.flatnonzero(finished[:, traces[first_row]])
             shared_blocks.append(
                 VerdictBlock(tuple(traces[rows_of_block].tolist()), tuple(members.tolist()))

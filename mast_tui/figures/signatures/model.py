@@ -96,7 +96,7 @@ class SignatureInput:
         spans: The number of spans of each trace; -1 if it is unknown.
         places: The labels on spans with known indices.
         whole_trace_labels: The number of labels on whole traces.
-        labels_not_found: The number of labels on spans with unknown indices.
+        labels_on_unknown_spans: The number of labels on spans with unknown indices.
         failed_below: The score below which a trace has failed; None if outcomes are recorded.
         gold: The sources of the gold; None for the labels of an annotator.
         unfinished: The number of traces that the annotator has begun and not finished.
@@ -128,7 +128,7 @@ class SignatureInput:
     spans: Whole
     places: Places = field(default_factory=no_places)
     whole_trace_labels: int = 0
-    labels_not_found: int = 0
+    labels_on_unknown_spans: int = 0
     failed_below: float | None = None
     gold: GoldMixJson | None = None
     unfinished: int = 0

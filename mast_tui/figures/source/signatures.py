@@ -122,7 +122,7 @@ def input_from_workspace(
         outcome = np.where(score < failed_below, FAILED, SUCCEEDED).astype(np.int8)
         outcome[np.isnan(score)] = UNKNOWN
     spans = [-1 if trace.spans is None else trace.spans for trace in facts]
-    places, labels_not_found = _places_of_marks(labelled, order_of)
+    places, labels_on_unknown_spans = _places_of_marks(labelled, order_of)
     return SignatureInput(
         taxonomy_ref=taxonomy.ref,
         modes=tuple(
@@ -143,7 +143,7 @@ def input_from_workspace(
         spans=np.array(spans, dtype=np.int64),
         places=places,
         whole_trace_labels=labelled.marks.whole_trace_labels,
-        labels_not_found=labels_not_found,
+        labels_on_unknown_spans=labels_on_unknown_spans,
         failed_below=failed_below,
         gold=labelled.mix,
         unfinished=labelled.unfinished,
@@ -389,8 +389,8 @@ def _places_of_marks(
             ends = (min(first, last), max(first, last))
             place_rows.append((row_by_trace[mark.trace], mark.mode, *ends, mark.fatal))
     row, column, first_index, last_index, fatal = np.array(place_rows, np.int64).reshape(-1, 5).T
-    labels_not_found = len(labelled.marks.placed) - len(place_rows)
-    return Places(row, column, first_index, last_index, fatal.astype(bool)), labels_not_found
+    labels_on_unknown_spans = len(labelled.marks.placed) - len(place_rows)
+    return Places(row, column, first_index, last_index, fatal.astype(bool)), labels_on_unknown_spans
 
 
 ARM: Final = "arm"

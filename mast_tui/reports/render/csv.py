@@ -20,7 +20,7 @@ from mast_tui.reports.model import Report
 Keys = tuple[str, ...]
 Values = Mapping[str, Any]
 
-_KEYS_BESIDE_NUMBERS: Final = frozenset(
+_DESCRIBING_KEYS: Final = frozenset(
     {"n", "ci", "undefined", "ci_withheld", "ci_needs", "low", "high"}
 )
 """The keys that describe a figure or an item of a list; the rows of the figure have them."""
@@ -83,7 +83,7 @@ class _Layout:
         A layout with ``counts`` has rows only for those of its integers.
         """
         name = path[-1]
-        if name in _KEYS_BESIDE_NUMBERS or name.endswith(("_ci", "_ci_pp")):
+        if name in _DESCRIBING_KEYS or name.endswith(("_ci", "_ci_pp")):
             return False
         if any(_matches_path(pattern, path) for pattern in self.omitted):
             return False

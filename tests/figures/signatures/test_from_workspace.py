@@ -124,7 +124,9 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
     assert set(settled.traces) == kept.keys()
     for trace, gold in kept.items():
         assert said(settled, trace) == {v.mode: cell(v) for v in gold.verdicts}
-    assert len(settled.places.trace) + settled.whole_trace_labels + settled.labels_not_found == sum(
+    assert len(
+        settled.places.trace
+    ) + settled.whole_trace_labels + settled.labels_on_unknown_spans == sum(
         len(gold.labels) for gold in kept.values()
     )
     assert settled.gold is not None
@@ -291,7 +293,7 @@ def test_unknown_names_places_and_open_adjudications() -> None:
     signatures = read(office)
     counts = (
         len(signatures.places.trace),
-        signatures.labels_not_found,
+        signatures.labels_on_unknown_spans,
         signatures.whole_trace_labels,
     )
     assert counts == (1, 1, 1)
