@@ -421,15 +421,15 @@ def places_figures(
         if question.trace_id in answers.by_trace
     ]
 
-    def match(part: Callable[[Location], object], *, counts: bool = True) -> MatchJson:
+    def match(part: Callable[[Location], object], *, has_part: bool = True) -> MatchJson:
         """Return the figures of true against named locations, compared by one part of a location.
 
         Args:
             part: Returns the part of a location that must be equal.
-            counts: True if the set has this part; otherwise all figures are zero.
+            has_part: True if the set has this part; otherwise all figures are zero.
         """
         rows = []
-        for true_locations, named_locations in pairs if counts else ():
+        for true_locations, named_locations in pairs if has_part else ():
             true = set(map(part, true_locations))
             named = set(map(part, named_locations))
             rows.append((len(true & named), len(named), len(true)))
@@ -439,8 +439,8 @@ def places_figures(
         "n": len(pairs),
         "not_asked": len(questions) - len(pairs),
         "location": match(_step_of),
-        "category": match(_category_of, counts=answers.uses_set_taxonomy),
-        "joint": match(lambda location: location, counts=answers.uses_set_taxonomy),
+        "category": match(_category_of, has_part=answers.uses_set_taxonomy),
+        "joint": match(lambda location: location, has_part=answers.uses_set_taxonomy),
     }
 
 

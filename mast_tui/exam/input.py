@@ -211,7 +211,7 @@ def _finding_of_gold(label: GoldLabel) -> Finding:
     return Finding(label.mode, label.target.first, label.target.last, "", 0.0, fatal)
 
 
-def _step_marks(findings: Iterable[Finding], steps: TraceSteps, *, truth: bool) -> StepMarks:
+def _step_marks(findings: Iterable[Finding], steps: TraceSteps, *, is_truth: bool) -> StepMarks:
     """Convert findings to marks on steps.
 
     The decisive step is the earliest step with a decisive finding. Without a decisive finding:
@@ -238,7 +238,7 @@ def _step_marks(findings: Iterable[Finding], steps: TraceSteps, *, truth: bool) 
         return (0.0 if finding.decisive else -finding.confidence, step)
 
     candidates = [(step, finding) for step, finding in numbered_findings if finding.decisive]
-    if not candidates and not truth:
+    if not candidates and not is_truth:
         candidates = numbered_findings
     if not candidates:
         return StepMarks(None, frozenset(locations))
@@ -253,7 +253,7 @@ def _make_question(trace_id: str, findings: Iterable[Finding], trace: ExamTrace 
     The agent that the trace's metadata names replaces that of the decisive step.
     """
     steps = TraceSteps() if trace is None else trace.steps
-    marks = _step_marks(findings, steps, truth=True)
+    marks = _step_marks(findings, steps, is_truth=True)
     if trace is not None and trace.named_agent and marks.decisive is not None:
         decisive = replace(marks.decisive, agent=_agent_name(trace.named_agent))
         marks = replace(marks, decisive=decisive)
@@ -500,7 +500,7 @@ def rules_candidate(exam: ExamSet, judge: RulesJudge) -> ExamCandidate:
         findings = [
             finding for finding in trace.rule_findings or () if exam.asks_about(finding.mode)
         ]
-        answers[trace_id] = _step_marks(findings, trace.steps, truth=False)
+        answers[trace_id] = _step_marks(findings, trace.steps, is_truth=False)
         present_modes = {finding.mode for finding in findings}
         for mode in judge.looks_at:
             is_present = mode in present_modes
@@ -532,7 +532,7 @@ def candidate_from_workspace(
         trace_id: _step_marks(
             map(_finding_of_label, labels_by_trace.get(trace_id, ())),
             exam.traces[trace_id].steps if trace_id in exam.traces else TraceSteps(),
-            truth=False,
+            is_truth=False,
         )
         for trace_id in _finished_traces(workspace, name, ref)
         if trace_id in trace_ids

@@ -58,20 +58,20 @@ class Scale:
         lowest: The least possible value.
         traces: The number of cases at both ends of the scale if each trace is one unit; 0 if traces
             have several units, which are not independent.
-        of_answer: Whether the figure is agreement on one answer: 2J / (1 + J), where J is the share
-            of agreement in the ``traces`` in which the answer occurs.
-        capped: Whether an interval rests on no more cases than ``cases`` returns.
+        on_one_answer: Whether the figure is agreement on one answer: 2J / (1 + J), where J is the
+            share of agreement in the ``traces`` in which the answer occurs.
+        caps_cases: Whether an interval rests on no more cases than ``cases`` returns.
     """
 
     lowest: float
     traces: int = 0
-    of_answer: bool = False
-    capped: bool = False
+    on_one_answer: bool = False
+    caps_cases: bool = False
 
     def cases(self, position: float) -> float:
         """Return the number of cases of a figure at a position between 0 and 1 on its scale."""
         # The variance of 2J / (1 + J), where J is a share of that many traces.
-        return 2 * self.traces / (2 - position) ** 2 if self.of_answer else float(self.traces)
+        return 2 * self.traces / (2 - position) ** 2 if self.on_one_answer else float(self.traces)
 
 
 def scale_of_mean(name: str) -> Scale:
@@ -94,7 +94,7 @@ class Support:
         present: The mean number of presents of an annotator.
         absent: The mean number of absents of an annotator.
         rare_traces: The number of traces in which the rarer answer occurs.
-        copied: Whether there were copies of traces.
+        has_copies: Whether there were copies of traces.
     """
 
     traces: int
@@ -102,7 +102,7 @@ class Support:
     present: float
     absent: float
     rare_traces: int
-    copied: bool = False
+    has_copies: bool = False
 
     def answers(self, name: str) -> float | None:
         """Return the number of answers on which a figure rests; None if it rests on all."""
@@ -127,9 +127,9 @@ def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
         The reason and the number; None if an interval holds.
     """
     if support.traces < FEWEST:
-        return ("copied_blocks" if support.copied else "few_traces"), FEWEST
+        return ("copied_blocks" if support.has_copies else "few_traces"), FEWEST
     if support.units < _LEAST_UNITS:
-        return ("copied_blocks" if support.copied else "few_traces"), _LEAST_UNITS
+        return ("copied_blocks" if support.has_copies else "few_traces"), _LEAST_UNITS
     answers = support.answers(name)
     if answers is not None and answers < _LEAST_ANSWERS:
         return "rare_answer", _LEAST_ANSWERS
@@ -238,7 +238,7 @@ def jackknife_interval(
     elif scale.traces:
         # The jackknife divides by the traces less one.
         cases = position * (1 - position) / standard_error**2 * traces / (traces - 1)
-        cases = min(cases, scale.cases(position)) if scale.capped else cases
+        cases = min(cases, scale.cases(position)) if scale.caps_cases else cases
     else:
         # Wilson's formula has the normal quantile; fewer cases stand in for Student's wider one.
         cases = position * (1 - position) / standard_error**2 * (Z / student_t(traces - 1)) ** 2

@@ -196,7 +196,7 @@ def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
     is_as_far = np.arange(length // 2) >= distances[:, None]
     both_sides = 2 * np.where(is_as_far, chances, 0.0).sum(axis=1)
     # No p-value is smaller than the chance of a single combination of signs on both sides.
-    # (2⁻¹⁰⁰⁰ is about the smallest number that a float can hold.)
+    # The power is limited, as a float of 2⁻¹⁰⁷⁵ is 0.
     least_chance = 2.0 ** (1 - np.minimum((sizes > 0).sum(axis=1), 1000))
     p_values: NDArray[np.float64] = np.where(
         distances == 0, 1.0, np.clip(both_sides, least_chance, 1.0)

@@ -177,13 +177,13 @@ def _scale_of_figure(name: str, table: Tables, support: Support, trace_tables: T
         return Scale(
             lowest,
             traces=support.rare_traces if has_one_unit_per_trace and lowest < 0 else 0,
-            of_answer=True,
+            on_one_answer=True,
         )
     if name == "f1":
         return Scale(
             lowest=0.0,
             traces=_traces_with(trace_tables, _WITH_PRESENT) if has_one_unit_per_trace else 0,
-            of_answer=True,
+            on_one_answer=True,
         )
     if name == "gwet_ac1":
         share = support.present / support.units

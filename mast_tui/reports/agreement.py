@@ -870,7 +870,7 @@ class _TableMaker:
     def _macro_cells(self, macro: FigureTable, tables: Iterable[FigureTable]) -> dict[str, Cell]:
         """Return the cells of the means over the rows of a table.
 
-        A cell shows its own n if the row of that figure is not the sum of the other rows' n.
+        A cell shows its n if that is not the sum of n over the rows in which the figure is defined.
         """
         cells: dict[str, Cell] = {}
         units = macro.values("units")

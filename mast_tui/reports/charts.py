@@ -829,7 +829,7 @@ def together_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
         cells[second, first] = (str(both_count), jaccard.value or 0.0, tooltip)
     shown_codes = {code for pair in cells for code in pair}
     shown_modes = [(code, name) for code, name in names if code in shown_codes]
-    return _mode_matrix(shown_modes, cells, half=True)
+    return _mode_matrix(shown_modes, cells, lower_half=True)
 
 
 def order_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
@@ -857,18 +857,20 @@ def order_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
             cells[earlier, later] = (f"{count}/{both_count}", count / both_count, tooltip)
     shown_codes = {code for pair in cells for code in pair}
     shown_modes = [(code, name) for code, name in names if code in shown_codes]
-    return _mode_matrix(shown_modes, cells, half=False)
+    return _mode_matrix(shown_modes, cells, lower_half=False)
 
 
-def _mode_matrix(names: Names, cells: Mapping[tuple[str, str], _Cell], *, half: bool) -> Drawing:
+def _mode_matrix(
+    names: Names, cells: Mapping[tuple[str, str], _Cell], *, lower_half: bool
+) -> Drawing:
     """Draw a matrix of modes against modes.
 
     Args:
         names: The codes and names of the modes.
         cells: The label, share and tooltip of a cell, by the codes of its row and column.
-        half: Whether only the cells under the diagonal are drawn.
+        lower_half: Whether only the cells under the diagonal are drawn.
     """
-    rows, columns = (names[1:], names[:-1]) if half else (names, names)
+    rows, columns = (names[1:], names[:-1]) if lower_half else (names, names)
     column_count = max(len(columns), 1)
     cell_width = max(26.0, min(44.0, (WIDTH - _LEFT) / column_count))
     drawing = Drawing(max(WIDTH, _LEFT + cell_width * column_count))
@@ -881,7 +883,7 @@ def _mode_matrix(names: Names, cells: Mapping[tuple[str, str], _Cell], *, half: 
         y = top + cell_height * row
         lines = wrapped_lines(f"{code} {name}", _NAME_WIDTH, 11, max_lines=2)
         drawing.lines(0, y + cell_height / 2 + 4 - 6 * (len(lines) - 1), lines, "v-s", step=12)
-        for column, (column_code, _) in enumerate(columns[: row + 1] if half else columns):
+        for column, (column_code, _) in enumerate(columns[: row + 1] if lower_half else columns):
             x = _LEFT + cell_width * column
             cell = cells.get((code, column_code))
             drawing.rect(x + 0.5, y + 0.5, cell_width - 1, cell_height - 1, "v-cell")

@@ -243,7 +243,7 @@ def _fatal_units(
                 is_fatal_by_name[name] = is_fatal_by_name.get(name, False) or is_fatal
 
     label_columns = ("annotator", "trace_id", "pass_number", "mode", "severity", "decisive")
-    # Most labels have neither, so only those with either are read.
+    # Labels without either do not count.
     for not_null in ("severity", "decisive"):
         workspace.read_columns(
             "labels", label_columns, collect, equal_to=equal_to, not_null=not_null

@@ -387,7 +387,7 @@ def _divide_into_shards(
     for unit in all_units:
         units.append(unit)
         size_in_bytes += sum(file.size for file in _file_states(unit))
-        # A shard has between a quarter and four times the average number of files.
+        # All shards but the last have a quarter of the average number of files to four times it.
         is_last = (
             len(units) * _SIZE_RATIO >= files_per_shard
             and crc32(str(unit.path).encode()) % files_per_shard == 0

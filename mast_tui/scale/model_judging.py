@@ -222,7 +222,7 @@ class ShardAnswers:
             sent: An estimate of the tokens of the request by which that was noticed.
         """
         earlier_estimates = self._read_truncations.get(limit, ())
-        # The least and the greatest estimate are enough to tell which requests were truncated.
+        # At most three estimates are recorded: the least and the greatest so far, and this one.
         noticed_by = tuple(sorted({*earlier_estimates[:1], *earlier_estimates[-1:], sent}))
         self._read_truncations[limit] = noticed_by
         content = orjson.dumps(noticed_by)

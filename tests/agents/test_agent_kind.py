@@ -116,7 +116,7 @@ def test_agreement_lists_agents_apart(workspace: Workspace) -> None:
     named = study_from_workspace(workspace, MAST, annotators=["alice", AGENT])
     assert named.annotators == ("alice", AGENT)
     assert agreement_json(agreement_figures(named, rounds=0))["agents"] == {}
-    beside = study_from_workspace(workspace, MAST, annotators=["alice"], agents=True)
+    beside = study_from_workspace(workspace, MAST, annotators=["alice"], with_agents=True)
     assert [table.annotators for table in beside.agents] == [(AGENT, "alice")]
 
 

@@ -119,7 +119,7 @@ def capture(
     *,
     suggested: NDArray[np.bool_],
     settled_absent: NDArray[np.bool_],
-    intervals: bool = True,
+    with_intervals: bool = True,
     taxonomy: str = "",
 ) -> Capture:
     """Estimate the number of missed failures, for each mode and over all.
@@ -130,7 +130,7 @@ def capture(
         verdicts: Finders × traces × modes.
         suggested: Finders × traces: True if a judge's suggestions were on screen.
         settled_absent: Traces × modes: True if the mode was adjudicated as absent.
-        intervals: Whether to compute intervals.
+        with_intervals: Whether to compute intervals.
         taxonomy: The taxonomy of the modes.
     """
     has_verdict = verdicts >= 0
@@ -155,11 +155,11 @@ def capture(
         for code, catches_of_mode in groups.items():
             scope = FigureScope("missed", taxonomy, mode=code)
             yield from missed_figures(
-                catches_of_mode, scope, dependent=bool(dependent), intervals=intervals
+                catches_of_mode, scope, dependent=bool(dependent), with_intervals=with_intervals
             )
         pooled = FigureScope("missed_pooled", taxonomy)
         yield from missed_figures(
-            all_catches, pooled, dependent=bool(dependent), intervals=intervals
+            all_catches, pooled, dependent=bool(dependent), with_intervals=with_intervals
         )
         adjusted = benjamini_hochberg([test.p_value for test in tests])
         for pair, test, p_adjusted in zip(pairs, tests, adjusted, strict=True):
@@ -198,7 +198,11 @@ def _catches_of_mode(looked: NDArray[np.bool_], caught: NDArray[np.bool_]) -> It
 
 
 def missed_figures(
-    groups: Sequence[Catch], scope: FigureScope, *, dependent: bool = False, intervals: bool = True
+    groups: Sequence[Catch],
+    scope: FigureScope,
+    *,
+    dependent: bool = False,
+    with_intervals: bool = True,
 ) -> Iterator[Figure]:
     """Estimate the number of missed failures.
 
@@ -207,7 +211,7 @@ def missed_figures(
             each group and added up, so that modes may differ in difficulty.
         scope: The scope of the figures.
         dependent: Whether finders are dependent, so that no interval would hold.
-        intervals: Whether to compute intervals.
+        with_intervals: Whether to compute intervals.
     """
     n = sum(group.n for group in groups)
     caught_count = sum(len(group.caught) for group in groups)
@@ -219,8 +223,8 @@ def missed_figures(
     if caught_count:
         missed_interval: Interval | None = None
         share_interval: Interval | None = None
-        withheld = _withheld_reason(groups, dependent) if intervals else None
-        if intervals and withheld is None:
+        withheld = _withheld_reason(groups, dependent) if with_intervals else None
+        if with_intervals and withheld is None:
             low, high = (
                 sadinle_interval(groups[0].alone, groups[0].twice)
                 if len(groups) == 1

@@ -120,7 +120,7 @@ class Sums:
     rated: NDArray[np.bool_]
     both: NDArray[np.bool_]
     by_jackknife: bool
-    copied: bool = False
+    has_copies: bool = False
     """Whether traces were copies of each other and count as one."""
 
     @property
@@ -140,7 +140,7 @@ class Sums:
             pair_traces=tuple(shared_traces.sum(axis=1).tolist()),
             by_jackknife=self.by_jackknife,
             units=int(self.both[:, :, mode_numbers].any(axis=0).sum()),
-            copied=self.copied,
+            has_copies=self.has_copies,
             both=self.both[:, :, mode_numbers],
         )
 
@@ -165,7 +165,7 @@ class TableSums:
     by_jackknife: bool
     units: int
     """Those of ``n``, copies of one block counted once."""
-    copied: bool = False
+    has_copies: bool = False
     both: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0, 0), dtype=bool))
 
     @property
@@ -234,24 +234,29 @@ class TableSums:
             present=self.present * share_without_copies,
             absent=(self.n - self.present) * share_without_copies,
             rare_traces=self.rare_traces,
-            copied=self.copied,
+            has_copies=self.has_copies,
         )
 
     def scale(self, name: str) -> Scale:
         """Return the possible values of a figure, for its interval by the jackknife."""
         lowest = self._least_value(name)
-        # Units of one trace are not independent, so that they are no cases. A figure over chance
-        # cannot be negative only if all ratings are the same, and then there is nothing to count.
-        several_units = self.units != self.traces or self.copied
+        # Units of one trace are not independent, so that they are no cases. Nor are there cases for
+        # a figure over chance whose least value is 0 or NaN, as when all ratings are the same.
+        several_units = self.units != self.traces or self.has_copies
         over_chance = STATISTICS[name].over_chance
         if several_units or (over_chance and not lowest < 0):
             return Scale(lowest)
         if STATISTICS[name].basis is Basis.ALL:
             return Scale(lowest, self.traces)
-        capped = (
+        caps_cases = (
             self.ratings > 2 and self._share_of_rarer_answer(self.patterns[0]) < _RARE_AMONG_MANY
         )
-        return Scale(lowest, self._traces_with_answers_of(name), of_answer=True, capped=capped)
+        return Scale(
+            lowest,
+            self._traces_with_answers_of(name),
+            on_one_answer=True,
+            caps_cases=caps_cases,
+        )
 
     def _least_value(self, name: str) -> float:
         """Return the least possible value of a figure, if no raters agree on the rarer answer.
@@ -329,7 +334,7 @@ class TableSums:
             pair_traces=(traces,),
             by_jackknife=self.by_jackknife,
             units=int(cells[0].sum()),
-            copied=self.copied,
+            has_copies=self.has_copies,
             both=self.both[[pair_number]],
         )
 
@@ -428,7 +433,7 @@ def sums_of(
         rated=has_rating,
         both=shared_by,
         by_jackknife=by_jackknife,
-        copied=unit_count < trace_count,
+        has_copies=unit_count < trace_count,
     )
 
 

@@ -554,7 +554,7 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
     verdict_table = study.verdicts
     finished_mask = _finished_mask(study, verdict_table)
     blocks = identical_blocks(verdict_table.verdicts, finished_mask)
-    missed = _missed_failures(study, verdict_table, intervals=rounds > 0)
+    missed = _missed_failures(study, verdict_table, with_intervals=rounds > 0)
     return Agreement(
         taxonomy=study.taxonomy_ref,
         annotators=study.annotators,
@@ -760,7 +760,7 @@ def _paired_figures(
     yield from _pair_figures(sums.everything().pair(pair_number=0), scope, table.annotators)
 
 
-def _missed_failures(study: StudyInput, table: VerdictTable, *, intervals: bool) -> Capture:
+def _missed_failures(study: StudyInput, table: VerdictTable, *, with_intervals: bool) -> Capture:
     """Estimate the number of failures that no annotator found."""
     suggested_traces = [study.suggested.get(name, frozenset()) for name in table.annotators]
     suggested_rows = [[trace in traces for trace in table.traces] for traces in suggested_traces]
@@ -773,7 +773,7 @@ def _missed_failures(study: StudyInput, table: VerdictTable, *, intervals: bool)
         table.verdicts,
         suggested=np.array(suggested_rows, dtype=np.bool_).reshape(table.verdicts.shape[:2]),
         settled_absent=np.array(absent_rows, dtype=np.bool_).reshape(table.verdicts.shape[1:]),
-        intervals=intervals,
+        with_intervals=with_intervals,
         taxonomy=study.taxonomy_ref,
     )
 

@@ -122,7 +122,7 @@ def resampled_modes_per_trace(
     is_judged = _judged_mask(verdicts)
     judged_modes = is_judged.any(axis=0)
     features, counts = _distinct_traces(
-        verdicts[:, judged_modes], weights, complete=bool(is_judged[:, judged_modes].all())
+        verdicts[:, judged_modes], weights, all_judged=bool(is_judged[:, judged_modes].all())
     )
     if not len(features) or len(features) > MOST_PATTERNS:
         return np.empty(0)
@@ -181,14 +181,14 @@ def standard_error(verdicts: NDArray[np.uint8], weights: Values | None = None) -
 
 
 def _distinct_traces(
-    verdicts: NDArray[np.uint8], weights: Values | None, *, complete: bool
+    verdicts: NDArray[np.uint8], weights: Values | None, *, all_judged: bool
 ) -> tuple[Values, NDArray[np.int64]]:
     """Return the distinct features of the traces, and the number of traces with each.
 
     The features of a trace are what it adds to the sums of present and of judged modes.
     """
     present = (verdicts == PRESENT).astype(np.float64)
-    if complete:
+    if all_judged:
         # All modes of complete traces are judged, so their total is enough.
         features = np.stack([present.sum(axis=1), np.ones(len(present))], axis=1)
     else:

@@ -215,7 +215,7 @@ class _TraceLabels:
         read = self._workspace.reads(
             labelling.annotator, labelling.trace_id, labelling.taxonomy, labelling.number
         )
-        return merged_stretches(_stretches_of(read, self._order), touching=True)
+        return merged_stretches(_stretches_of(read, self._order), join_touching=True)
 
 
 def _stretches_of(read: SpansRead, index_of: Order) -> Iterator[Stretch]:
@@ -239,7 +239,7 @@ def study_from_workspace(
     which: Which = "first",
     traces: Container[str] | None = None,
     passes: Sequence[Pass] | None = None,
-    agents: bool = False,
+    with_agents: bool = False,
 ) -> StudyInput:
     """Read the finished verdicts under one taxonomy, of the pass that counts.
 
@@ -256,7 +256,7 @@ def study_from_workspace(
         which: The pass of each annotator that counts.
         traces: The ids of the traces that may be shown, None for all.
         passes: All passes of the taxonomy, if they were read already.
-        agents: Whether named annotators are compared with agents, too. Without names they are.
+        with_agents: Whether named annotators are compared with agents, too. Without names they are.
 
     Raises:
         WorkspaceError: There is no such annotator.
@@ -300,7 +300,7 @@ def study_from_workspace(
         rounds=_rounds_of_study(workspace, taxonomy),
         retests=_retest_verdicts(passes, verdicts),
         agents=()
-        if annotators and not agents
+        if annotators and not with_agents
         else _agent_verdicts(pass_by_key, finished, verdicts),
         not_in_study=finished_by(outside_names, pass_by_key),
         open_codes=_open_code_counts(workspace, taxonomy, pass_by_key),

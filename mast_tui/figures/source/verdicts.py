@@ -150,8 +150,8 @@ def verdict_cells(
         The cells, passes × modes, and the number of labels on whole traces.
     """
     slugs = [mode.slug for mode in taxonomy.modes]
-    # Each number holds the verdicts on ``MODES_AT_ONCE`` modes, ``BITS`` bits each, which is how
-    # the database returns them: a row for each verdict would cost far more.
+    # Each number holds the verdicts on ``MODES_AT_ONCE`` modes, ``BITS`` bits each, as in the rows
+    # of ``packed_verdicts``.
     packed = np.zeros((len(rows), -(-len(slugs) // MODES_AT_ONCE)), dtype=np.int64)
     whole_count = 0
     for part_number, chunk in enumerate(workspace.packed_verdicts(taxonomy.ref, slugs, annotator)):

@@ -98,19 +98,19 @@ def overlap_level(a: LabelRange, b: LabelRange) -> int:
     return LEVELS * (end - start) // (quote.text_length * whole_spans.spans)
 
 
-def merged_stretches(stretches: Iterable[Stretch], *, touching: bool) -> tuple[Stretch, ...]:
+def merged_stretches(stretches: Iterable[Stretch], *, join_touching: bool) -> tuple[Stretch, ...]:
     """Return stretches in order, with overlapping stretches joined and empty ones left out.
 
     Args:
         stretches: Stretches as (first, after).
-        touching: Whether stretches that only touch are joined too.
+        join_touching: Whether stretches that only touch are joined too.
     """
     joined_stretches: list[Stretch] = []
     for first, after in sorted(stretches):
         if first >= after:
             continue
         last_first, last_after = joined_stretches[-1] if joined_stretches else (first, -1)
-        if first < last_after or (touching and first == last_after):
+        if first < last_after or (join_touching and first == last_after):
             joined_stretches[-1] = (last_first, max(last_after, after))
         else:
             joined_stretches.append((first, after))
@@ -242,9 +242,9 @@ class TraceReading:
             spans: The number of spans of the trace.
         """
         if self.read is None:
-            return merged_stretches([(0, spans)], touching=True)
+            return merged_stretches([(0, spans)], join_touching=True)
         marked_stretches = covered_stretches(chain.from_iterable(self.places.values()))
-        return merged_stretches([*self.read, *marked_stretches], touching=True)
+        return merged_stretches([*self.read, *marked_stretches], join_touching=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +292,9 @@ class SpanInput:
 
 def covered_stretches(places: Iterable[LabelRange]) -> tuple[Stretch, ...]:
     """Return the spans that places touch, each once."""
-    return merged_stretches(((marked.first, marked.last + 1) for marked in places), touching=True)
+    return merged_stretches(
+        ((marked.first, marked.last + 1) for marked in places), join_touching=True
+    )
 
 
 def touches(place: LabelRange, stretches: tuple[Stretch, ...]) -> bool:

@@ -164,11 +164,11 @@ class PreparedReading:
         self._silent_modes = reading.unanswered | reading.unplaced | silent_modes
         self.seen = reading.seen(spans)
         self._covered = {mode: covered_stretches(places) for mode, places in reading.places.items()}
-        # Places that only touch stay two units: the annotator marked two failures.
+        # Places that only touch stay two units, because they were marked separately.
         self._units = {
             mode: merged_stretches(
                 ((label_range.first, label_range.last + 1) for label_range in places),
-                touching=False,
+                join_touching=False,
             )
             for mode, places in reading.places.items()
         }

@@ -505,7 +505,7 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
         return
     names = sorted({name for trace in compared_traces for name in names_by_trace[trace]})
     study = study_from_workspace(
-        workspace, taxonomy, annotators=names, which=passes, traces=visible_ids, agents=True
+        workspace, taxonomy, annotators=names, which=passes, traces=visible_ids, with_agents=True
     )
     agent_traces = {trace for table in study.agents for trace in table.traces}
     revealed_traces = compared_traces | agent_traces

@@ -112,11 +112,11 @@ def test_scale_of_three_raters_with_a_rare_answer_is_capped() -> None:
     verdicts[:, :6] = 1
     table = sums_of(verdicts, range(200), 1, 0).everything()
     scale = table.scale("positive_agreement")
-    assert scale.capped
+    assert scale.caps_cases
     assert scale.traces == int(verdicts.any(axis=0).sum())
-    assert not sums_of(verdicts[:2], range(200), 1, 0).everything().scale("cohen_kappa").capped
+    assert not sums_of(verdicts[:2], range(200), 1, 0).everything().scale("cohen_kappa").caps_cases
     left_out = np.array([0.5, 0.51, 0.49, 0.5] * 2)
-    assert jackknife_interval(0.5, left_out, Scale(0.0, 8, capped=True)) == wilson_of(0.5, 8)
+    assert jackknife_interval(0.5, left_out, Scale(0.0, 8, caps_cases=True)) == wilson_of(0.5, 8)
 
 
 @pytest.mark.parametrize(

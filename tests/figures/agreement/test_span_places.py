@@ -96,10 +96,10 @@ STRETCHES = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size
 def test_merged_stretches_hold_the_same_spans_in_order(stretches: list[tuple[int, int]]) -> None:
     spans = sorted({i for first, after in stretches for i in range(first, after)})
     for touching in (True, False):
-        merged = merged_stretches(stretches, touching=touching)
+        merged = merged_stretches(stretches, join_touching=touching)
         assert [i for first, after in merged for i in range(first, after)] == spans
 
 
 def test_touching_stretches_are_merged_on_request() -> None:
-    assert merged_stretches([(3, 5), (0, 3), (4, 6)], touching=True) == ((0, 6),)
-    assert merged_stretches([(3, 5), (0, 3), (4, 6)], touching=False) == ((0, 3), (3, 6))
+    assert merged_stretches([(3, 5), (0, 3), (4, 6)], join_touching=True) == ((0, 6),)
+    assert merged_stretches([(3, 5), (0, 3), (4, 6)], join_touching=False) == ((0, 3), (3, 6))
