@@ -340,7 +340,7 @@ class Tables:
         self._sums: Sums = sums_of(verdicts, shared_traces, rounds, seed, blocks=blocks)
         self._sums_by_pair = self._sums_of_pairs(shared_traces, rounds, seed)
         self._mode_count = verdicts.shape[2]
-        self._of_mode = [
+        self._coefficients_by_mode = [
             table_coefficients(self._sums.of_modes([mode])) for mode in range(self._mode_count)
         ]
 
@@ -379,7 +379,7 @@ class Tables:
             scope: What the figures are about.
         """
         yield from more_traces(
-            scope, self._of_mode[mode]["cohen_kappa"], self._sums.of_modes([mode]).n
+            scope, self._coefficients_by_mode[mode]["cohen_kappa"], self._sums.of_modes([mode]).n
         )
 
     def mode(self, mode: int, scope: FigureScope) -> Iterator[Figure]:
@@ -389,7 +389,7 @@ class Tables:
             mode: The number of the mode.
             scope: What the figures are about.
         """
-        yield from self._table_figures([mode], self._of_mode[mode], scope)
+        yield from self._table_figures([mode], self._coefficients_by_mode[mode], scope)
 
     def pooled(self, scope: FigureScope, modes: Sequence[int] | None = None) -> Iterator[Figure]:
         """Yield the figures of some modes in one table.
@@ -429,7 +429,7 @@ class Tables:
 
     def macro(self, scope: FigureScope) -> Iterator[Figure]:
         """Yield the means over the modes, each with the number of modes where it is defined."""
-        means, mode_counts = macro_coefficients(self._sums, self._of_mode)
+        means, mode_counts = macro_coefficients(self._sums, self._coefficients_by_mode)
         for name, mean in means.items():
             yield scope.estimate(name, mean, n=mode_counts[name])
         for name, mode_count in mode_counts.items():
@@ -437,7 +437,7 @@ class Tables:
         for name in means:
             unit_count = sum(
                 coefficients[name].n or 0
-                for coefficients in self._of_mode
+                for coefficients in self._coefficients_by_mode
                 if coefficients[name].value is not None
             )
             yield scope.number("units", unit_count, condition=name)
