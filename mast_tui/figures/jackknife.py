@@ -282,13 +282,10 @@ def student_t(degrees: int, level: float = LEVEL) -> float:
 
 def _expanded_student_t(degrees: int, level: float) -> float:
     z = NormalDist().inv_cdf((1 + level) / 2)
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
-    return sum(term / degrees**power for power, term in enumerate(terms))
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / degrees + second / degrees**2 + third / degrees**3
 
 
 def student_mass(t: float, degrees: int) -> float:
