@@ -296,7 +296,10 @@ class TraceItems:
             title += f" · {self._question_text(group)}"
             return ItemView(title, tuple(views), group.where)
         views = self._side_views(group, subject.decisions)
-        title += " · decided, still right?" if self.has_changed(subject) else " · decided"
+        if self.has_changed(subject):
+            title += " · decided, still right?"
+        else:
+            title += " · decided" if subject.is_verdict else " · places decided"
         reasons = dict.fromkeys(d.reason for d in subject.decisions if d.reason)
         views += [
             SideView(number=None, name="reason:", verdict="", note=reason) for reason in reasons
