@@ -132,13 +132,13 @@ def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
         ),
         Field(
             "majority",
-            "majority",
+            "majority decides",
             "Yes: the majority decides what no adjudicator has decided. No: that stays open.",
             ("no", "yes"),
         ),
         Field(
             "which",
-            "pass",
+            "which pass",
             "If someone labelled a trace twice: the pass that agreement and lists of labels use. "
             "The gold always uses the last.",
             ("first", "last"),
