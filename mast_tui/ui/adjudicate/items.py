@@ -296,9 +296,10 @@ class TraceItems:
             title += f" · {self._question_text(group)}"
             return ItemView(title, tuple(views), group.where)
         views = self._side_views(group, subject.decisions)
-        title += " · decided"
         if self.has_changed(subject):
-            title += ", a side has changed"
+            title += " · decided, still right?"
+        else:
+            title += " · decided" if subject.is_verdict else " · places decided"
         reasons = dict.fromkeys(d.reason for d in subject.decisions if d.reason)
         views += [
             SideView(number=None, name="reason:", verdict="", note=reason) for reason in reasons
@@ -495,7 +496,7 @@ class TraceItems:
     def _outcome_in_row(self, dispute: Dispute) -> str:
         """Return the decision in the short form of the list: ``absent``, ``at #3, as ann``."""
         targets = targets_taken(dispute.decisions)
-        if len(dispute.decisions) == 1 or not targets:
+        if dispute.is_verdict or not targets:
             return outcome(dispute.decisions, self.names)
         return f"at {self._ranges_text(targets)}{source_text(dispute.decisions, self.names)}"
 
