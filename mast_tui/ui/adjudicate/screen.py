@@ -1033,7 +1033,7 @@ class AdjudicateScreen(BaseScreen):
         """Return the numbers of open conflicts and of decisions to confirm."""
         open_count = self.queue.open_count()
         _, changed_count = self.queue.decided_counts()
-        parts = [f"{open_count} to go"] if open_count else []
+        parts = [f"{open_count} left"] if open_count else []
         if changed_count:
             parts.append(f"{changed_count} to confirm")
         return ", ".join(parts)

@@ -145,10 +145,15 @@ def adjudication_help(keymap: Keymap) -> tuple[str, ...]:
     names = key_of("adjudicate.names", keymap)
     export = key_of("everywhere.export", keymap)
     agreement = key_of("everywhere.agreement", keymap)
+    pane = key_of("adjudicate.pane", keymap)
+    drop = key_of("adjudicate.nobody", keymap)
+    take = key_of("adjudicate.enter", keymap)
     return (
         "Each row is a conflict: a mode on which people who finished the same trace differ. One "
         "key decides it and goes to the next; the title says how many are left.",
         "What all agree on goes to the gold without a decision.",
+        f"{pane} goes to the sides: there {drop} drops the place under the cursor, and {take} "
+        "takes a side that has no key.",
         f"If names are hidden, letters stand for them, in a random order on each trace; {names} "
         "shows the names.",
         f"When nothing is left, {export} exports the gold and {agreement} shows agreement.",
