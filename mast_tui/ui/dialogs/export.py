@@ -133,14 +133,14 @@ def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
         Field(
             "majority",
             "majority",
-            "A majority decides the verdicts that no adjudicator has decided, or nobody does.",
+            "Yes: where no adjudicator has decided, the majority of the annotators decides.",
             ("no", "yes"),
         ),
         Field(
             "which",
             "pass",
-            "If someone labelled a trace again: the pass for agreement and lists of labels. The "
-            "gold always uses the last.",
+            "For people who labelled a trace twice: which labels agreement and lists of labels "
+            "use. The gold always uses the last.",
             ("first", "last"),
         ),
         Field(
