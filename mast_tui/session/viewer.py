@@ -238,12 +238,12 @@ def hidden_traces_text(name: str, count: int) -> str:
     # Some may be finished retests, which the person must not learn.
     if count == 1:
         return (
-            f"1 trace is left out: {name} sees other people's labels on it only after finishing "
-            "it, or as its adjudicator (the app's agreement screen offers that)"
+            f"1 trace is left out: other people's labels on it are hidden until {name} finishes "
+            "it, or opens it as adjudicator (in the app: K, then o)"
         )
     return (
-        f"{count} traces are left out: {name} sees other people's labels on them only after "
-        "finishing them, or as their adjudicator (the app's agreement screen offers that)"
+        f"{count} traces are left out: other people's labels on them are hidden until {name} "
+        "finishes them, or opens them as adjudicator (in the app: K, then o)"
     )
 
 

@@ -455,7 +455,7 @@ ANNOTATE: Final = (
         "next_split",
         "Z",
         "more text",
-        "Make the text pane higher; after that, low again",
+        "Make the text pane higher, in steps; after the last step, low again",
     ),
     _read("split_up", "ctrl+up", "border up", "Move the border above the text up", "split(1)"),
     _read(

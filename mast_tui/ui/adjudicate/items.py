@@ -299,7 +299,7 @@ class TraceItems:
         deciders = dict.fromkeys(one_line(d.decided_by) for d in subject.decisions)
         title += f" · decided by {', '.join(deciders)}"
         if self.has_changed(subject):
-            title += ", a side has changed"
+            title += ", still right?"
         reasons = dict.fromkeys(d.reason for d in subject.decisions if d.reason)
         views += [
             SideView(number=None, name="reason:", verdict="", note=reason) for reason in reasons
@@ -496,7 +496,7 @@ class TraceItems:
     def _outcome_in_row(self, dispute: Dispute) -> str:
         """Return the decision in the short form of the list: ``absent``, ``at #3, as ann``."""
         targets = targets_taken(dispute.decisions)
-        if len(dispute.decisions) == 1 or not targets:
+        if dispute.is_verdict or not targets:
             return outcome(dispute.decisions, self.names)
         return f"at {self._ranges_text(targets)}{source_text(dispute.decisions, self.names)}"
 

@@ -295,7 +295,7 @@ class FinishScreen(KeyDialog[str]):
                 yield Static(f"{heading}:", classes="heading")
                 with Grid():
                     yield from self._rows_by_key.values()
-                hint = "A mode's letter: absent; again: unsure; again: no verdict."
+                hint = "Press a letter for absent, again for unsure, again for no verdict."
                 yield Static(hint, classes="hint")
             with Vertical(classes="answers"):
                 for key, text in self._answers:

@@ -133,14 +133,14 @@ def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
         Field(
             "majority",
             "majority",
-            "Yes: where no adjudicator has decided, the majority of the annotators decides.",
+            "Yes: the majority decides what no adjudicator has decided. No: that stays open.",
             ("no", "yes"),
         ),
         Field(
             "which",
             "pass",
-            "For people who labelled a trace twice: which labels agreement and lists of labels "
-            "use. The gold always uses the last.",
+            "If someone labelled a trace twice: the pass that agreement and lists of labels use. "
+            "The gold always uses the last.",
             ("first", "last"),
         ),
         Field(
@@ -453,7 +453,7 @@ class ExportForm(Form):
             ending = EXPORT_FORMATS[self._format_name].companion
             if ending:
                 text += f" and, beside it, {companion_path(output, ending).name}"
-        return f"{one_line(text, 400)}. → completes the name."
+        return f"{one_line(text, 400)}. → completes a path as you type it."
 
     async def take(self, texts: Texts) -> None:
         """Start the export, or ask first if it replaces a file."""

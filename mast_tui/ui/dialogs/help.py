@@ -71,7 +71,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                     (f"{_MINE}2  +2", "Two of your labels on one span; two marks without room"),
                     (
                         "repeated 3×",
-                        "Folded: the same steps three times. For calls: “3 calls at once”",
+                        "From here, steps occur 3 times; '3 calls at once' are equal calls",
                     ),
                     ("⋮", "Steps that are folded or filtered out"),
                 ),
@@ -113,10 +113,16 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                     ("≠", "Open: one side says present, another absent or unsure"),
                     ("≈", "Open: all say present, but they marked different places"),
                     ("✓", "Decided"),
-                    ("!", "Decided, but a side has changed its answer: confirm or decide again"),
+                    (
+                        "!",
+                        "Decided, but an answer is new or has changed: confirm, or decide again",
+                    ),
                     ("=", "All sides agree, so it is in the gold without a decision"),
                     ("·", "Only one side has a verdict; it is in the gold, as single"),
-                    ("○", "A trace whose labels are hidden from you"),
+                    (
+                        "○",
+                        "Labels hidden: you have not finished the trace; the pane Sides says more",
+                    ),
                 ),
             ),
         ),
