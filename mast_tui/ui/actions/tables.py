@@ -164,7 +164,7 @@ EVERYWHERE: Final = (
         "open_codes",
         "+",
         "open codes",
-        "Group notes and 0.0 labels of all traces; make modes of them",
+        "Make modes of notes and of failures that no mode describes",
         "app.show('open_codes')",
     ),
     _everywhere("back", "escape", "back", "Leave what is open, or go back"),
@@ -196,7 +196,7 @@ EVERYWHERE: Final = (
         "mouse",
         "f6",
         "mouse",
-        "Mouse for the terminal, to select text; again: for the app",
+        "Let the mouse select and copy text, as in a shell; again: undo this",
         "app.mouse",
     ),
     _everywhere(
@@ -397,13 +397,13 @@ ANNOTATE: Final = (
         "look_here",
         "*",
         "look here",
-        "Next span that probably decided the run, by mast-tui exam",
+        "Next place where the decisive step may be (mast-tui exam --keep)",
     ),
     _read(
         "fold",
         "space",
         "fold",
-        "Fold or unfold repeated steps, sub-agents, or a category",
+        "Fold or unfold repeated steps, steps under a step, or a category",
         while_editing=True,
     ),
     _read(
@@ -437,7 +437,7 @@ ANNOTATE: Final = (
         "pane",
         "tab",
         "other pane",
-        "Go to the next pane; if asked which label: to the next label",
+        "Go to the next pane, or label while the last line asks for one",
         hint=70,
     ),
     _move("drawer", "T", "taxonomy", "Show or hide the taxonomy on a narrow screen", hint=72),
@@ -446,7 +446,7 @@ ANNOTATE: Final = (
         "read",
         "z enter",
         "read",
-        "Show the span's text in the whole window, then its pictures",
+        "Show the text in the whole window; again: its pictures, then back",
         hint=44,
     ),
     _move("next_span", ") ;", "next span", "Next span", "span(1)"),
@@ -455,7 +455,7 @@ ANNOTATE: Final = (
         "next_split",
         "Z",
         "more text",
-        "Make the text pane higher, in steps; after the last step, low again",
+        "Make the text pane higher; after the highest, low again",
     ),
     _read("split_up", "ctrl+up", "border up", "Move the border above the text up", "split(1)"),
     _read(
@@ -468,7 +468,7 @@ ANNOTATE: Final = (
         "follow",
         "f5 O",
         "read on",
-        "Read the trace's file again, such as while its agent runs",
+        "Read what is new in the trace's file, or all if it was replaced",
     ),
     _annotate(
         "next_trace",
@@ -491,7 +491,7 @@ ANNOTATE: Final = (
         "finish",
         "D",
         "finish",
-        "Finish the trace: freeze your labels",
+        "Finish the trace: freeze your labels, so that they count",
         hint=28,
     ),
     _finish("reveal", "r", "reveal", "After finishing: show labels of others and what was hidden"),
@@ -572,7 +572,10 @@ ADJUDICATE: Final = (
         "Overrule an agreed mode: present becomes absent, or the reverse",
     ),
     _adjudicate(
-        "confirm", "c", "confirm", "Keep a decision marked !: a side has changed its answer"
+        "confirm",
+        "c",
+        "confirm",
+        "Keep a decision (!) although an answer is new or has changed",
     ),
     _adjudicate("reason", "m", "reason", "Write the reason for a decision", hint=57),
     _adjudicate("names", "h", "names", "Hide the sides' names, or show them", hint=60),
@@ -621,7 +624,10 @@ AGREEMENT: Final = (
     _agreement("previous_judge", "[ ,", "previous judge", "The previous judge", "next_judge(-1)"),
     _agreement("against", "c", "against", "Compare the judge with gold, or with the next person"),
     _agreement(
-        "seen", "s", "judge was seen", "Count verdicts given with suggestions on screen, or not"
+        "seen",
+        "s",
+        "judge was seen",
+        "Count verdicts of people who saw the judge's suggestions, or not",
     ),
     _agreement("adjudicate", "a", "adjudicate", "Resolve the conflicts about the mode", hint=15),
     _agreement(

@@ -297,7 +297,8 @@ class TraceItems:
             return ItemView(title, tuple(views), group.where)
         views = self._side_views(group, subject.decisions)
         deciders = dict.fromkeys(one_line(d.decided_by) for d in subject.decisions)
-        title += f" · decided by {', '.join(deciders)}"
+        decided = "decided" if subject.is_verdict else "places decided"
+        title += f" · {decided} by {', '.join(deciders)}"
         if self.has_changed(subject):
             title += ", still right?"
         reasons = dict.fromkeys(d.reason for d in subject.decisions if d.reason)
