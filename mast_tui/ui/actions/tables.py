@@ -167,7 +167,7 @@ EVERYWHERE: Final = (
         "Make modes of notes and of failures that no mode describes",
         "app.show('open_codes')",
     ),
-    _everywhere("back", "escape", "back", "Leave what is open, or go back"),
+    _everywhere("back", "escape", "back", "Leave what is open, or go back", hint=93),
     _everywhere("close", "q", "close", "Close what is open; in the library ask whether to quit"),
     _everywhere("help", "? f1", "help", "All keys of this screen", "app.keys_help", hint=90),
     _everywhere(

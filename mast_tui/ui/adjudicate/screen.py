@@ -1300,8 +1300,8 @@ class AdjudicateScreen(BaseScreen):
         """Show the keys for the boundary."""
         key_of = self.mast.key_of
         self.hints.prompt(
-            f"boundary: move its end · {key_of('adjudicate.boundary')} the other end · "
-            f"{key_of('adjudicate.agreed')} begin here · {key_of('adjudicate.enter')} decides · "
+            f"move the end · {key_of('adjudicate.boundary')} the other end · "
+            f"{key_of('adjudicate.agreed')} begins here · {key_of('adjudicate.enter')} decides · "
             f"{key_of('everywhere.back')} leaves"
         )
 
