@@ -261,7 +261,8 @@ async def test_a_form_shows_its_fields_and_takes_all_keys(office: Office) -> Non
     async with stage(office.folder, workspace=office.workspace, size=(80, 24)) as on:
         await choose(on, "gold")
         form = on.app.screen
-        for title in ("file", "gold", "annotators", "majority", "pass", "datasheet", "names"):
+        choices = ("gold", "majority decides", "which pass", "names")
+        for title in ("file", "annotators", "datasheet", *choices):
             assert any(f"  {title}  " in line for line in on.lines), title
         # On a choice, letters are no text, and mean nothing of what is under the form.
         await on.press("down", *"LKSYVJQ:?uU", "f9")

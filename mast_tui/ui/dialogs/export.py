@@ -132,13 +132,13 @@ def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
         ),
         Field(
             "majority",
-            "majority",
+            "majority decides",
             "Yes: the majority decides what no adjudicator has decided. No: that stays open.",
             ("no", "yes"),
         ),
         Field(
             "which",
-            "pass",
+            "which pass",
             "If someone labelled a trace twice: the pass that agreement and lists of labels use. "
             "The gold always uses the last.",
             ("first", "last"),
@@ -254,7 +254,7 @@ def success_text(
     notes += [*left_out_lines(counts, request.format.name), *remarks]
     lines = ["Written:", *written_lines(str(request.output), counts)]
     for note in notes:
-        lines += ["", note]
+        lines += ["", f"{note.removesuffix('.')}."]
     return "\n".join(one_line(line, 2000) for line in lines)
 
 
@@ -370,7 +370,7 @@ def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts
         outputs.add(output, render_page(page) if is_page else render_page_markdown(page))
         lines = ["Written:", f"{output}: {counted(len(page.labels), 'label')}"]
         if pages.hidden:
-            lines += ["", hidden_traces_text(opened.annotator, len(pages.hidden))]
+            lines += ["", f"{hidden_traces_text(opened.annotator, len(pages.hidden))}."]
         return "\n".join(one_line(line, 2000) for line in lines)
 
     return ExportJob(output, lambda outputs: outputs.check(output), _add_files)
