@@ -516,7 +516,6 @@ ANNOTATE: Final = (
 _adjudicate = partial(action, Where.ADJUDICATE)
 
 ADJUDICATE: Final = (
-    *moves(Where.ADJUDICATE),
     *(
         _adjudicate(
             f"side_{d}",
@@ -585,12 +584,12 @@ ADJUDICATE: Final = (
     ),
     *scrolls(Where.ADJUDICATE, "the evidence", up="s"),
     _adjudicate("pane", "tab", "other pane", "Go to the other pane"),
+    *moves(Where.ADJUDICATE),
 )
 
 _agreement = partial(action, Where.AGREEMENT)
 
 AGREEMENT: Final = (
-    *moves(Where.AGREEMENT),
     _agreement(
         "open",
         "enter",
@@ -646,12 +645,12 @@ AGREEMENT: Final = (
     ),
     _agreement("anew", "f5 O", "count again", "Compute the figures again with the newest labels"),
     *scrolls(Where.AGREEMENT, "the detail of the row"),
+    *moves(Where.AGREEMENT),
 )
 
 _agreement_traces = partial(action, Where.AGREEMENT_TRACES)
 
 AGREEMENT_TRACES: Final = (
-    *moves(Where.AGREEMENT_TRACES),
     _agreement_traces("open", "enter", "open", "Open the trace where the sides differ", hint=5),
     _agreement_traces(
         "differing",
@@ -660,12 +659,12 @@ AGREEMENT_TRACES: Final = (
         "List only where the sides differ, or all",
         hint=10,
     ),
+    *moves(Where.AGREEMENT_TRACES),
 )
 
 _runs = partial(action, Where.RUNS)
 
 RUNS: Final = (
-    *moves(Where.RUNS),
     _runs(
         "open", "enter", "its traces", "See the traces of the run, those that failed first", hint=5
     ),
@@ -674,12 +673,12 @@ RUNS: Final = (
     _runs("compare", "=", "compare", "Compare the marked run with this one", hint=20),
     _runs("gold", "c", "with gold", "Compare the run with the gold", hint=25),
     *scrolls(Where.RUNS, "what is told of the run"),
+    *moves(Where.RUNS),
 )
 
 _run = partial(action, Where.RUN)
 
 RUN: Final = (
-    *moves(Where.RUN),
     _run("open", "enter", "open", "Open the trace at its next suggestion", hint=5),
     _run(
         "answers",
@@ -689,12 +688,12 @@ RUN: Final = (
         hint=10,
     ),
     *scrolls(Where.RUN, "what is told of the trace"),
+    *moves(Where.RUN),
 )
 
 _comparison = partial(action, Where.COMPARISON)
 
 COMPARISON: Final = (
-    *moves(Where.COMPARISON),
     _comparison(
         "open", "enter", "open", "See the traces of the mode, or open one at its evidence", hint=5
     ),
@@ -712,21 +711,21 @@ COMPARISON: Final = (
     _comparison(
         "default", "v", "make default", "Ask this judge from now on; undo goes back", hint=30
     ),
+    *moves(Where.COMPARISON),
 )
 
 _teaching = partial(action, Where.TEACHING)
 
 TEACHING: Final = (
-    *moves(Where.TEACHING),
     _teaching("choose", "space x", "choose", "Show this place to the judge, or not", hint=5),
     _teaching("run", "enter", "run", "Ask the new version", "open", hint=10),
     *scrolls(Where.TEACHING, "the change of the prompt"),
+    *moves(Where.TEACHING),
 )
 
 _signatures = partial(action, Where.SIGNATURES)
 
 SIGNATURES: Final = (
-    *moves(Where.SIGNATURES),
     _signatures(
         "open", "enter", "source traces", "List the source traces of the bar or cell", hint=5
     ),
@@ -786,19 +785,19 @@ SIGNATURES: Final = (
     ),
     _signatures("anew", "f5 O", "count again", "Compute the figures again with the newest labels"),
     *scrolls(Where.SIGNATURES, "the detail of the row"),
+    *moves(Where.SIGNATURES),
 )
 
 _signature_traces = partial(action, Where.SIGNATURE_TRACES)
 
 SIGNATURE_TRACES: Final = (
-    *moves(Where.SIGNATURE_TRACES),
     _signature_traces("open", "enter", "open", "Open the trace at the mode", hint=5),
+    *moves(Where.SIGNATURE_TRACES),
 )
 
 _guidelines = partial(action, Where.GUIDELINES)
 
 GUIDELINES: Final = (
-    *moves(Where.GUIDELINES),
     _guidelines("open", "enter", "open case", "Go to the decided case under the cursor", hint=10),
     _guidelines("entry", "tab", "next entry", "Next guideline or case", hint=20),
     _guidelines("write", "m", "write", "Write a guideline for the mode", hint=30),
@@ -808,12 +807,12 @@ GUIDELINES: Final = (
     _guidelines(
         "previous_mode", "{ <", "previous mode", "The page of the previous mode", "mode(-1)"
     ),
+    *moves(Where.GUIDELINES),
 )
 
 _study = partial(action, Where.STUDY)
 
 STUDY: Final = (
-    *moves(Where.STUDY),
     _study("set_up", "e", "set up", "Set the study up, or change it", hint=10),
     _study("add", "a", "add traces", "Add traces of the library that it does not have", hint=20),
     _study("join", "n", "join", "Let a person join as an annotator"),
@@ -826,12 +825,12 @@ STUDY: Final = (
     ),
     _study("leave_study", "x", "leave", "Let the annotator under the cursor leave the study"),
     *scrolls(Where.STUDY, "the protocol"),
+    *moves(Where.STUDY),
 )
 
 _open_codes = partial(action, Where.OPEN_CODES)
 
 OPEN_CODES: Final = (
-    *moves(Where.OPEN_CODES),
     _open_codes(
         "open",
         "enter",
@@ -877,12 +876,12 @@ OPEN_CODES: Final = (
     _open_codes("next_group", "tab } >", "next group", "Go to the next group", "group(1)", hint=25),
     _open_codes("previous_group", "{ <", "previous group", "Go to the previous group", "group(-1)"),
     *scrolls(Where.OPEN_CODES, "the text"),
+    *moves(Where.OPEN_CODES),
 )
 
 _side_by_side = partial(action, Where.SIDE_BY_SIDE)
 
 SIDE_BY_SIDE: Final = (
-    *moves(Where.SIDE_BY_SIDE),
     _side_by_side("fork", "f", "where they part", "Go to the step at which the runs part", hint=10),
     _side_by_side(
         "next",
@@ -906,4 +905,5 @@ SIDE_BY_SIDE: Final = (
         "open_b", "o", "open B", "Open the run on the right at this step", "open('b')", hint=40
     ),
     *scrolls(Where.SIDE_BY_SIDE, "the difference"),
+    *moves(Where.SIDE_BY_SIDE),
 )
