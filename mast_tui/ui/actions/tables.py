@@ -237,7 +237,7 @@ LIBRARY: Final = (
         "queue",
         "f",
         "queue",
-        "Choose the traces to go through, such as those that you have not finished",
+        "Choose the queue of traces, such as those not finished",
         hint=35,
     ),
     _library(
