@@ -78,7 +78,7 @@ async def test_a_digit_decides_a_conflict_and_goes_on(conflicts: Office) -> None
     async with adjudicating(conflicts) as on:
         await on.press("1")
         assert row_at_cursor(on) == "3.1 open"
-        assert "1.3 Step repetition: present at #3 to #8, as alice · 2 to go" in last_message(on)
+        assert "1.3 Step repetition: present at #3 to #8, as alice · 2 left" in last_message(on)
         decided = conflicts.decisions("one")["1.3"]
         assert (decided.value, decided.sides, decided.decided_by) == (PRESENT, ("alice",), "alice")
         assert places_of(conflicts, "one", decided) == [(3, 8)]
@@ -136,7 +136,7 @@ async def test_boundaries_are_edited_and_modes_replaced(conflicts: Office) -> No
         await on.press("e", "j")
         row, asked = row_at_cursor(on), adjudicate(on).hints.message
         marked = adjudicate(on).evidence.marked_range()
-        assert "move its end" in asked
+        assert "move the end" in asked
         for key in ("1", "2", "b", "0", "_", "l", "x", "c", "m", "J", "u", "}", "]", "L", "Q", "?"):
             await on.send(key)
             assert on.app.screen is adjudicate(on)

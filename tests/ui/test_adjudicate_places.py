@@ -119,7 +119,7 @@ async def test_places_are_numbers_and_joined_before_the_trace_is_shown(office: O
         assert "1.5 Unaware of termination conditions: place taken at #8, as bob" in last_message(
             on
         )
-        assert "1 to go" in last_message(on)
+        assert "1 left" in last_message(on)
 
 
 async def test_single_places_are_dropped_changed_and_added(office: Office) -> None:

@@ -224,7 +224,7 @@ async def test_a_changed_side_is_shown_and_the_decision_confirmed(office: Office
         adjudicate(on).main_list.move_to(1)
         await on.press()
         assert row_at_cursor(on) == "1.3 changed"
-        assert not missing(on.text, "! then absent", "decided, still right?", "c confirm")
+        assert not missing(on.text, "! then absent", ", still right?", "c confirm")
         before = office.decisions("one")["1.3"]
         await on.press("c")
         after = office.decisions("one")["1.3"]

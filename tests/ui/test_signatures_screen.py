@@ -183,7 +183,7 @@ async def test_labels_of_others_are_hidden(office: Office) -> None:
         assert given is not None
         assert given.inputs is not None
         assert len(given.inputs.traces) == 1
-        assert "1 trace excluded until you finish it" in on.text
+        assert "1 trace hidden until you finish it" in on.text
         await on.press("w", *"bob", "enter")
         assert "hidden from you" in on.text
         assert "Incorrect verification" not in on.text
@@ -370,7 +370,7 @@ def test_a_trace_opens_at_its_mode() -> None:
 def test_empty_signatures_say_why() -> None:
     assert "D finishes" in no_signatures_text(Signatures(SignatureChoice()), shown_key)
     hidden = no_signatures_text(Signatures(SignatureChoice(), hidden=("t1", "t2")), shown_key)
-    assert "o includes them (recorded)" in hidden
+    assert "o: see them as adjudicator" in hidden
     judge = no_signatures_text(
         Signatures(SignatureChoice(labels="judge:rules@1"), hidden=("t1",)), shown_key
     )

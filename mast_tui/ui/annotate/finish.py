@@ -158,8 +158,8 @@ OpenModes = Literal["leave", "absent"]
 """Whether modes without a verdict stay so at the end of a pass, or become absent."""
 
 ANSWERS: Final = (
-    ("o", "finish, and leave these modes open: figures do not count them"),
-    ("j", "I judged the whole trace: set these modes absent, and finish"),
+    ("o", "finish; I did not judge these modes: leave them out of figures"),
+    ("j", "finish; I judged the whole trace: set these modes absent"),
     ("g", "go to the first unread span"),
 )
 ANSWERS_BY_STUDY: Final[Mapping[OpenModes, tuple[tuple[str, str], ...]]] = {

@@ -545,7 +545,9 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The definition of the mode under the cursor."""
         self.my_labels: MyLabels | None = None
         """The list of the annotator's labels, once it was opened."""
-        self.hints = HintBar(Where.ANNOTATE, left_out=ANSWERING | {"next_suggestion", "edit"})
+        self.hints = HintBar(
+            Where.ANNOTATE, left_out=ANSWERING | {"next_suggestion", "edit", "back"}
+        )
         """The last line."""
         self.state = AnnotateState(taxonomy, self.timeline, SpanText(self))
         """The state that the parts share."""
@@ -1087,7 +1089,9 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def _show_hints(self) -> None:
         """Show the hints of the keys that have something to act on."""
-        left_out = set() if self.suggestions.pending else {"next_suggestion"}
+        left_out = {"back"}
+        if not self.suggestions.pending:
+            left_out.add("next_suggestion")
         if self.suggestions.current() is None:
             left_out |= ANSWERING
         if not self._can_edit:
