@@ -13,9 +13,8 @@ from typing import Final
 from mast_tui.judges.rules import speech
 from mast_tui.judges.rules.effects import Effect, name_words
 from mast_tui.judges.rules.phrases import any_of
-from mast_tui.judges.rules.speech import WORKING_VERBS, announcements
 from mast_tui.judges.rules.steps import Quote, RuleStep
-from mast_tui.judges.rules.walk import Call, Walk, answer_of, is_output
+from mast_tui.judges.rules.walk import Call, Walk, answer_of
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Role, SpanKind
 
@@ -40,8 +39,6 @@ _LIMIT: Final = any_of(
 _POLICY: Final = any_of(
     r"polic(?:y|ies)|guidelines?|terms|(?:not )?(?:allowed|permitted|eligible|authori[sz]ed)"
     r"|non-?refundable|restrictions?|per our|rules?|human agent|transferred",
-    hint=r"polic|guideline|terms|allow|permit|eligible|authori|refundable|restriction|per\s+our|rule"
-    r"|human|transfer",
 )
 _PLAN_WORDS: Final = frozenset({"plan", "todo", "todos"})
 _STATE_FIELD: Final = re.compile(r"\"(?:status|state)\"\s*:\s*\"(\w+)\"")
@@ -164,16 +161,10 @@ def _unmet_goal_quote(final: RuleStep) -> tuple[Quote, str] | None:
     quote = speech.leaves_open(final)
     if quote is not None:
         return quote, "the run ends here, and the message itself says that the goal is not met."
-    planned_steps = [
-        announced
-        for announced in announcements(final)
-        if announced.verb in WORKING_VERBS and not announced.refused
-    ]
-    if final.is_message and planned_steps:
-        quote = planned_steps[-1].quote
-        # A plan earlier in the message may be carried out in its rest.
-        if quote.end >= final.length - _MESSAGE_END:
-            return quote, "a next step is announced, and the run ends without it."
+    quote = speech.announces_step(final)
+    # A plan earlier in the message may be carried out in its rest.
+    if final.is_message and quote is not None and quote.end >= final.length - _MESSAGE_END:
+        return quote, "a next step is announced, and the run ends without it."
     return None
 
 
@@ -276,8 +267,7 @@ def _success_claims(walk: Walk) -> Iterator[tuple[RuleStep, Quote]]:
     claims: list[tuple[RuleStep, Quote]] = []
     first_change = next((call.index for call in walk.calls if call.changed), len(walk.steps))
     for step in reversed(walk.steps[first_change:]):
-        is_message = step.is_message and not is_output(step)
-        quote = speech.claims_success(step) if is_message else None
+        quote = speech.claims_success(step) if step.is_statement else None
         is_final = ends_turn or (quote is not None and speech.says_finished(step) is not None)
         if quote is not None and is_final and speech.leaves_open(step) is None:
             claims.append((step, quote))

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 import orjson
 
 from mast_tui.judges.rules.phrases import Saying, any_of, last_sentence
-from mast_tui.judges.rules.steps import Quote, RuleStep, is_view
-from mast_tui.judges.rules.walk import Call, Walk, is_output
+from mast_tui.judges.rules.steps import Quote, RuleStep
+from mast_tui.judges.rules.walk import Call, Walk
 from mast_tui.labels import Finding
 from mast_tui.traces.model import SpanKind
 
@@ -53,14 +53,12 @@ _ASSUMED: Final = any_of(
     rf"simulat(?:e|ing) (?:the |some |a )?(?:\w+ ){{0,4}}{_INPUT}",
     rf"(?:hypothetical|placeholder|dummy|mock|fictional|made-up|simulated|fake) {_INPUT}",
     r"(?:some|with|use|using) (?:sample|example) (?:data|dataset|values?|numbers?)",
-    hint=r"assum|simulat|hypothetical|placeholder|dummy|mock|fictional|made-up|fake|sample|example",
 )
 _LOOKED_UP: Final = any_of(
     r"(?:here (?:is|are)|(?:the )?following (?:is|are|were))(?:[^.:\n]{0,60}) "
     r"(?:data|figures|prices?|values|numbers|records|statistics|populations?|sales)",
     r"(?:data|figures|prices?|values|numbers|records|statistics|populations?|sales)"
     r"(?:[^.:\n]{0,40}) (?:retrieved|obtained|sourced|gathered|collected|taken) (?:from|via)",
-    hint=r"here\s+(?:is|are)|following|retrieved|obtained|sourced|gathered|collected|taken",
 )
 _FIGURE: Final = re.compile(r"(?<![\w.,/#-])\d(?:[\d,]*\d){3,}(?:\.\d+)?(?![\w/-])")
 _YEAR: Final = re.compile(r"(?:1[5-9]|20)\d\d")
@@ -112,7 +110,7 @@ def find_unsourced(walk: Walk) -> Iterator[Finding]:
     """Yield a finding on each message with figures that it calls looked up but that are new."""
     messages: list[tuple[RuleStep, Quote, list[str]]] = []
     for step in walk.steps:
-        if not step.is_message or is_output(step) or is_view(step):
+        if not step.is_statement:
             continue
         quote = last_sentence(step, _LOOKED_UP, without=_HYPOTHESIS)
         if quote is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 from mast_tui.traces.model import Role, Span, SpanKind, Trace
 
@@ -36,14 +36,14 @@ VIEW_HEADER: Final = re.compile(
 )
 """The beginning of a browsing agent's message: the action, the page, and the position on it."""
 
+_OUTPUT_BEGINNING: Final = re.compile(
+    r"\s*(?:exitcode|exit code|execution (?:output|succeeded|failed)|<returncode>|output:|traceback"
+    r"|code (?:execution )?output|the (?:script|code) (?:ran|exited)|no output\b|there is no code)",
+    re.IGNORECASE,
+)
+
 # A comment in code, also where the code stands escaped in a JSON string.
 _COMMENT: Final = re.compile(r"(?:^|\n|\\n|\")[ \t]*#[ \t]*(?P<words>(?:[^\n\\\"]|\\[^n])+)")
-
-
-class Finder(Protocol):
-    """The interface of a compiled pattern."""
-
-    def finditer(self, text: str, /) -> Iterator[re.Match[str]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,16 @@ class RuleStep:
         return self.span.role is Role.AGENT and self.span.kind is SpanKind.MESSAGE
 
     @property
+    def is_output(self) -> bool:
+        """True if the text begins as the output of code does."""
+        return _OUTPUT_BEGINNING.match(self.head) is not None
+
+    @property
+    def is_statement(self) -> bool:
+        """True for an agent's message that is neither output of code nor a view of a window."""
+        return self.is_message and not self.is_output and VIEW_HEADER.match(self.head) is None
+
+    @property
     def own_text(self) -> str:
         """The agent's own sentences, for comparison."""
         return " ".join(sentence for _, sentence in self.sentences)
@@ -131,7 +141,7 @@ class RuleStep:
                 return Quote(self.index, self.span.key, start, start + len(quoted), quoted)
         return Quote(self.index, self.span.key, start, start, "")
 
-    def find_last(self, pattern: Finder) -> Quote | None:
+    def find_last(self, pattern: re.Pattern[str]) -> Quote | None:
         """Return the last match of a pattern that is not blank, or None."""
         for offset, piece in reversed(list(self.pieces())):
             matches = [match for match in pattern.finditer(piece) if match[0].strip()]
@@ -188,11 +198,6 @@ def _make_step(span: Span, text: str) -> RuleStep:
 def is_one_sentence(text: str) -> bool:
     """Check if a text lies within one sentence, as the sentences of agents are divided."""
     return sum(bool(match[0].strip()) for match in _SENTENCE.finditer(text)) == 1
-
-
-def is_view(step: RuleStep) -> bool:
-    """Check whether a message is the view of a browsing agent's window."""
-    return VIEW_HEADER.match(step.head) is not None
 
 
 def _with_sentences(steps: Sequence[RuleStep]) -> tuple[RuleStep, ...]:

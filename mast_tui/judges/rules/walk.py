@@ -139,11 +139,6 @@ _CODE_BLOCK: Final = re.compile(
     r"```(?P<language>python|py|sh|bash|shell|console)[^\n]*\n(?P<code>.+?)(?:```|\Z)", re.DOTALL
 )
 _SHELL_LANGUAGES: Final = ("sh", "bash", "shell", "console")
-_OUTPUT_BEGINNING: Final = re.compile(
-    r"\s*(?:exitcode|exit code|execution (?:output|succeeded|failed)|<returncode>|output:|traceback"
-    r"|code (?:execution )?output|the (?:script|code) (?:ran|exited)|no output\b|there is no code)",
-    re.IGNORECASE,
-)
 
 
 def _find_calls(steps: Sequence[RuleStep]) -> Iterator[Call]:
@@ -180,12 +175,7 @@ def _runs_code(step: RuleStep, next_step: RuleStep) -> bool:
     """Check whether the step after a message with code is the output of the code."""
     if next_step.span.kind is SpanKind.TOOL_RESULT:
         return True
-    return next_step.span.agent != step.span.agent and is_output(next_step)
-
-
-def is_output(step: RuleStep) -> bool:
-    """Check whether a message is the output of code."""
-    return _OUTPUT_BEGINNING.match(step.head) is not None
+    return next_step.span.agent != step.span.agent and next_step.is_output
 
 
 def _make_call(step: RuleStep, result: RuleStep | None, tool: str, arguments: str) -> Call:
