@@ -128,15 +128,9 @@ def _finished_sentence(step: RuleStep) -> Quote | None:
     return None
 
 
-def says_finished(step: RuleStep) -> Quote | None:
-    """Return the sentence that calls the whole work finished.
-
-    Return None if there is none, or if the step plans more work.
-    """
-    quote = _finished_sentence(step)
-    if quote is None:
-        return None
-    return None if _PLANS_MORE.search(step.own_text) else quote
+def says_finished(step: RuleStep) -> bool:
+    """Check whether a step calls the whole work finished and plans no more work."""
+    return _finished_sentence(step) is not None and not _PLANS_MORE.search(step.own_text)
 
 
 def claims_success(step: RuleStep) -> Quote | None:

@@ -48,9 +48,8 @@ _COMMENT: Final = re.compile(r"(?:^|\n|\\n|\")[ \t]*#[ \t]*(?P<words>(?:[^\n\\\"
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Words of one span: its index and key, and the range of the words in its text."""
+    """Words of one span: its key, and the range of the words in its text."""
 
-    index: int
     key: str
     start: int
     end: int
@@ -138,8 +137,8 @@ class RuleStep:
                 quoted = piece[start - offset : min(end, start + QUOTED) - offset]
                 start += len(quoted) - len(quoted.lstrip())
                 quoted = quoted.strip()
-                return Quote(self.index, self.span.key, start, start + len(quoted), quoted)
-        return Quote(self.index, self.span.key, start, start, "")
+                return Quote(self.span.key, start, start + len(quoted), quoted)
+        return Quote(self.span.key, start, start, "")
 
     def find_last(self, pattern: re.Pattern[str]) -> Quote | None:
         """Return the last match of a pattern that is not blank, or None."""
@@ -151,13 +150,12 @@ class RuleStep:
 
     def first_sentence(self) -> Quote | None:
         """Return the first own sentence that is not short, or else the first of all, or None."""
-        if not self.sentences:
+        long_sentences = [item for item in self.sentences if len(item[1]) >= _NOT_SHORT]
+        candidates = long_sentences or self.sentences
+        if not candidates:
             return None
-        first_start, first_sentence = self.sentences[0]
-        for start, sentence in self.sentences:
-            if len(sentence) >= _NOT_SHORT:
-                return self.quote(start, start + len(sentence))
-        return self.quote(first_start, first_start + len(first_sentence))
+        start, sentence = candidates[0]
+        return self.quote(start, start + len(sentence))
 
 
 def read_steps(trace: Trace, final_message: str = "") -> tuple[RuleStep, ...]:
@@ -223,9 +221,7 @@ def _own_sentences(
 ) -> tuple[tuple[int, str], ...]:
     """Return the agent's own sentences in a message or in the comments of a call, with offsets.
 
-    Args:
-        step: A step.
-        owned_by_agents: For a line, True if it is an agent's own; a missing line is its own.
+    A line that is missing in ``owned_by_agents`` is the agent's own.
     """
     if step.is_speech:
         lines = [
