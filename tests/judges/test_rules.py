@@ -259,6 +259,9 @@ CHECKS = of(
     )),
     ("a note is no change", [(4, 8)],
      checked("kubectl get pods -l app=ledger", BROKEN, "echo fixed > notes.md")),
+    ("words of a page", [],
+     lambda t: t.run(RESTART, "restarted").run("kubectl get pods -l app=ledger", BROKEN)
+     .say(f"{PAGE.format(1)}\n{FIXED}")),
     ("a count of none", [],
      checked("kubectl logs deploy/ledger | tail -1", "checks: 0 failed, no errors")),
     ("a reading beyond the bound", [(4, 6)], measured("4608.3")),

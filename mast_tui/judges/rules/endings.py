@@ -97,7 +97,7 @@ def find_open_plan(walk: Walk) -> Iterator[Finding]:
     Agents often do not update their plan, but every step takes a call.
     """
     plans = [call for call in walk.calls if _PLAN_WORDS & set(name_words(call.tool))]
-    final = next((step for step in reversed(walk.steps) if step.is_message), None)
+    final = walk.last_message
     if not plans or final is None or final.index < plans[-1].index:
         return
     plan = plans[-1].step
@@ -266,23 +266,21 @@ def _claims(walk: Walk) -> Iterator[_Claim]:
     Before the first change there is nothing to verify. A message that also calls the problem
     unsolved does not count.
     """
-    call_by_index = {
-        call.index: call for call in walk.calls if call.works and not _only_takes_notes(call)
-    }
     turn_ends = _turn_ends(walk)
     change: Call | None = None
     check: Call | None = None
-    for step in walk.steps:
+    for step, call in walk.steps_with_calls():
         if change is not None and step.is_statement and speech.leaves_open(step) is None:
             quote = speech.claims_success(step)
             is_final = step.index in turn_ends or speech.says_finished(step)
             if quote is not None and is_final:
                 yield _Claim(step, quote, change, check)
-        call = call_by_index.get(step.index)
-        if call is not None and call.changed:
+        if call is None or _only_takes_notes(call):
+            continue
+        if call.changed:
             change = call
             check = None
-        elif call is not None and call.effect is Effect.READS and call.result is not None:
+        elif call.effect is Effect.READS and call.result is not None:
             check = call
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -119,15 +119,16 @@ def _find_chains(walk: Walk) -> list[_Chain]:
     after_change = False
     has_waited = False
     previous: Call | None = None
-    request_indices = deque(_request_indices(walk))
-    for call in walk.calls:
-        while request_indices and request_indices[0] < call.index:
-            request_indices.popleft()
+    request_indices = frozenset(_request_indices(walk))
+    for step, call in walk.steps_with_calls():
+        if step.index in request_indices:
             open_chains = {
                 key: chain
                 for key, chain in open_chains.items()
                 if chain.first.effect is Effect.CHANGES
             }
+        if call is None:
+            continue
         if _WAITING.search(call.command) is not None or _has_pause_between(previous, call):
             has_waited = True
         if not call.works:

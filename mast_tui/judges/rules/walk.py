@@ -76,6 +76,17 @@ class Walk:
     calls: tuple[Call, ...]
     text_of: Callable[[int], str]
 
+    @property
+    def last_message(self) -> RuleStep | None:
+        """The last message of an agent."""
+        return next((step for step in reversed(self.steps) if step.is_message), None)
+
+    def steps_with_calls(self) -> Iterator[tuple[RuleStep, Call | None]]:
+        """Yield each step with its call; None if it is no call."""
+        call_by_index = {call.index: call for call in self.calls}
+        for step in self.steps:
+            yield step, call_by_index.get(step.index)
+
     def finding(
         self,
         mode: str,
