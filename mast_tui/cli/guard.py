@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+import msgspec
 
 from mast_tui.adjudication import words_by_trace
 from mast_tui.adjudication.trace_files import SpanOrders, traces_from_files
@@ -169,7 +170,7 @@ class LabelledRun:
     quotes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def is_in_first_half(self, seed: int) -> bool:
-        """Return whether guards are chosen on this run; all runs of a task are in one half."""
+        """Check whether guards are chosen on this run; all runs of a task are in one half."""
         digest = blake2b(f"{seed}\n{self.task}".encode("utf-8", "surrogatepass")).digest()
         return digest[0] % 2 == 0
 
@@ -260,7 +261,7 @@ def _tested_guards(runs: Sequence[LabelledRun], taxonomy: Taxonomy, seed: int) -
 
 
 def _is_chosen(guard: Guard, runs: Iterable[LabelledRun]) -> bool:
-    """Return whether a guard fires more often in runs with the failure than in those without."""
+    """Check whether a guard fires more often in runs with the failure than in those without."""
     rates = rates_of(guard, runs)
     if not rates.hits:
         return False
@@ -307,15 +308,7 @@ def tested_guard(guard: Guard, runs: Iterable[LabelledRun]) -> Guard:
     rates = rates_of(guard, runs)
     is_on = rates.false_alarm_bound is not None and rates.false_alarm_bound <= MOST_FALSE_ALARMS
     note = "" if is_on else _reason_for_off(rates)
-    return Guard(
-        name=guard.name,
-        condition=guard.condition,
-        mode=guard.mode,
-        on=is_on,
-        note=note,
-        phrases=guard.phrases,
-        tested=rates,
-    )
+    return msgspec.structs.replace(guard, on=is_on, note=note, tested=rates)
 
 
 def _reason_for_off(rates: TestedRates) -> str:

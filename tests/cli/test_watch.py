@@ -107,7 +107,7 @@ def test_a_half_written_line_is_judged_once_it_is_complete(tmp_path: Path) -> No
 
 
 def test_findings_of_lines_written_one_by_one_are_reported_once(tmp_path: Path) -> None:
-    name = "ad-restart-loop.jsonl"
+    name = "shipping-quote-hpa-stuck.jsonl"
     whole = (samples_folder() / name).read_bytes().splitlines(keepends=True)
     path = tmp_path / name
     watched = running(tmp_path, every_rule=True)
@@ -122,7 +122,7 @@ def test_findings_of_lines_written_one_by_one_are_reported_once(tmp_path: Path) 
     assert lasting == {
         one for one in news_of(running(path, every_rule=True)) if one.split()[0] not in needs_end
     }
-    assert len(lasting) >= 4
+    assert len(lasting) >= 3
 
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
