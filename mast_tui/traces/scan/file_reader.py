@@ -36,6 +36,9 @@ _MOST_SPLIT_BYTES: Final = 64 << 20
 _MOST_UNKNOWN_RECORDS: Final = 20
 """The number of unknown records after which the file is given up."""
 
+_FALLBACK_FORMAT: Final = "message-list"
+"""The format of a record that resembles a message, whatever program wrote the file."""
+
 _NEVER_TEXT: Final = frozenset({"table", "image", "recording", "database"})
 
 
@@ -69,7 +72,7 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
         report = _split_records_report(source) or report
     elif _is_followed_by_text(source):
         split_report = _split_records_report(source, report.format)
-        if split_report is not None and _span_count(split_report) > _span_count(report):
+        if split_report is not None and _span_count(split_report) >= _span_count(report):
             report = split_report
     nul_line = source.line_of_nul_bytes if report.traces else None
     if nul_line is not None:
@@ -224,7 +227,8 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
         return None
     lines = RecordsSource(source, b"".join(record + b"\n" for record in records))
     report = _read_safely(lines, lambda: _read_records(lines))
-    if report is not None and report.traces and format_name in (None, report.format):
+    replaceable_formats = (None, _FALLBACK_FORMAT, report and report.format)
+    if report is not None and report.traces and format_name in replaceable_formats:
         return report
     traces: list[Trace] = []
     problems: list[Problem] = []

@@ -181,7 +181,11 @@ def _traces_and_records(
     """
     if isinstance(value, list):
         for item_index, item in enumerate(value):
-            yield f"{location}/{item_index}", item
+            item_location = f"{location}/{item_index}"
+            if isinstance(item, Mapping):
+                yield from _traces_and_records(vendor, item, item_location)
+            else:
+                yield item_location, item
         return
     fields = fields_of(value)
     list_names = [name for name in vendor.containers if isinstance(fields.get(name), list)]
