@@ -31,6 +31,7 @@ from mast_tui.traces.readers.chat.pieces import (
     content_pieces,
     has_result_parts,
     json_log_piece,
+    log_piece,
     result_piece,
     role_of,
     role_of_name,
@@ -132,6 +133,8 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
         pieces = _pydantic_pieces(message)
     elif _is_adk_event(message):
         pieces = _adk_pieces(message)
+    elif is_task_result(message):  # the end of a stream; it repeats the messages before
+        pieces = end_pieces(message)
     else:
         pieces = _chat_or_log_pieces(message, by_name)
     return Turn(tuple(pieces), start, tokens, model)
@@ -636,6 +639,19 @@ def _is_autogen_message(message: Fields) -> bool:
     if not _AUTOGEN_TYPE_ENDING.search(kind) and "models_usage" not in message:
         return False
     return "content" in message or kind in ("CodeExecutionEvent", *_AUTOGEN_LOG_TYPES)
+
+
+def is_task_result(record: Fields) -> bool:
+    """Return whether a JSON object is the result of a task that AutoGen's agents worked on."""
+    return "stop_reason" in record and any(
+        _is_autogen_message(fields_of(message)) for message in items_of(record.get("messages"))
+    )
+
+
+def end_pieces(task_result: Fields) -> list[Piece]:
+    """Return the reason for which a task of AutoGen ended as a log; empty if it states none."""
+    reason = as_text(task_result.get("stop_reason"))
+    return [] if reason is None else [log_piece(reason, "stop_reason")]
 
 
 def _autogen_pieces(message: Fields) -> Iterator[Piece]:
