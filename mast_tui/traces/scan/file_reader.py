@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.io.decoding import decode
-from mast_tui.traces.io.json_lines import NUL_BYTES, TEXT_AFTER_DOCUMENT, split_records
+from mast_tui.traces.io.json_lines import (
+    NUL_BYTES,
+    TEXT_AFTER_DOCUMENT,
+    split_records,
+    text_in_json,
+)
 from mast_tui.traces.io.json_values import dump_line, python_literal, why_not_json
 from mast_tui.traces.io.packed import TooBig
 from mast_tui.traces.io.regular_files import NOT_REGULAR, is_regular
@@ -205,6 +210,7 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
     """Return the report on a file whose JSON records are not separated as its format requires.
 
     They may also be in a list. They are read as JSON lines, or else each as a separate document.
+    The file may also be one JSON text, in which another document is written.
 
     Args:
         source: The file.
@@ -218,6 +224,10 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
             return None
         if is_no_json(source.head):
             return None
+        inner_document = text_in_json(source.data)
+        if inner_document is not None:
+            inner_source = RecordsSource(source, inner_document)
+            return _read_safely(inner_source, lambda: _read_records(inner_source))
         is_intact = not source.is_binary and source.json is not None and not source.damage
         records = _listed_records(source.json) if is_intact else split_records(source.data)
     except OSError:
