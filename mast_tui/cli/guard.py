@@ -22,7 +22,14 @@ from mast_tui.adjudication.trace_files import SpanOrders, traces_from_files
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import command_viewer
-from mast_tui.cli.shared.common import open_with_taxonomy, print_json, print_line, print_table, say
+from mast_tui.cli.shared.common import (
+    open_with_taxonomy,
+    print_json,
+    print_line,
+    print_table,
+    say,
+    summary_of,
+)
 from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
@@ -84,7 +91,7 @@ class GuardBuildRequest:
 
 
 @guard_command.command("build")
-@options.takes(GuardBuildRequest)
+@options.takes(GuardBuildRequest, (options.ONE_OUTPUT_ON_STDOUT,))
 def build_command(request: GuardBuildRequest) -> None:
     """Compile labels into a file of guards, each with its error rates.
 
@@ -119,13 +126,14 @@ def build_command(request: GuardBuildRequest) -> None:
         document = [{"name": guard.name, "mode": guard.mode, "on": guard.on} for guard in guards]
         print_json({"output": str(request.output), "traces": len(runs), "guards": document})
         return
-    if guards:
-        print_table(_COLUMNS, guards)
     on = sum(guard.on for guard in guards)
-    print_line(
-        f"{request.output}: {counted(len(guards), 'guard')} from "
-        f"{counted(len(runs), 'labelled trace')}, {on} on"
-    )
+    with summary_of(request.output):
+        if guards:
+            print_table(_COLUMNS, guards)
+        print_line(
+            f"{request.output}: {counted(len(guards), 'guard')} from "
+            f"{counted(len(runs), 'labelled trace')}, {on} on"
+        )
 
 
 _COLUMNS: Final[tuple[TableColumn[Guard], ...]] = (
@@ -436,7 +444,8 @@ def hook_command(request: GuardHookRequest) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     outputs.add(path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
     outputs.commit()
-    print_line(f"{path}: the stop hook runs {request.guards}")
+    with summary_of(path):
+        print_line(f"{path}: the stop hook runs {request.guards}")
 
 
 def _field_of(value: object, name: str) -> object:
