@@ -36,7 +36,7 @@ import mast_tui
 from mast_tui.cli import main as mast_tui_main
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
-from mast_tui.workspace import Workspace, schema
+from mast_tui.workspace import Workspace
 from mast_tui.workspace.schema import STATE_TABLES
 from tests.terminal.forking import ForkedProcess
 from tests.terminal.hostile import forbidden
@@ -398,18 +398,6 @@ def _doubled(path: Path) -> list[object]:
             for one in workspace.labels()
         )
     return [label for label, times in found.items() if times > 1]
-
-
-def standing(rows: State) -> State:
-    """Return the rows without withdrawn passes."""
-    withdrawn = [column.name for column in schema.passes.columns].index("withdrawn")
-    passes = tuple(row for row in rows["passes"] if not row[withdrawn])
-    return {**rows, "passes": passes}
-
-
-def differing(one: Mapping[str, object], other: Mapping[str, object]) -> str:
-    """Return the names of the tables that differ."""
-    return ", ".join(name for name in one if one[name] != other[name])
 
 
 def sample_home(setting: Setting) -> Path:
