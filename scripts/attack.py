@@ -3,15 +3,13 @@
     .venv/bin/python scripts/attack.py [--only KIND ...] [--share 0.02] [--seed S] [--jobs J]
         [--keep FOLDER]
 
-The kinds: ``kills`` (SIGKILL in every screen and command), ``locks`` (another process holds the
-workspace while an annotator labels), ``signals``, ``planted`` (folders and workspaces with traps),
-``servers`` (hostile servers of a model judge), ``imports`` (fuzzed and forged ones), ``files``
-(damaged traces, as ``scripts/damage.py``), ``archives`` (``zip://`` and ``tar://``), ``copies``
-(backups, copies and mending of workspaces), ``team`` (SQL of a blind annotator for a PostgreSQL
-server) and ``web`` (junk for ``mast-tui web``). A share of 1 makes as many tries as
-docs/reliability.md says; the same seed makes the same ones. Prints the progress of each kind on
-stderr, a table in Markdown, and below it one case of each kind of fall; exits with code 1 if
-anything fell.
+The kinds: ``kills`` (SIGKILL in every screen and command), ``planted`` (folders and workspaces
+with traps), ``servers`` (hostile servers of a model judge), ``imports`` (fuzzed and forged ones),
+``files`` (damaged traces, as ``scripts/damage.py``), ``archives`` (``zip://`` and ``tar://``),
+``copies`` (backups, copies and mending of workspaces) and ``team`` (SQL of a blind annotator for a
+PostgreSQL server). A share of 1 makes as many tries as docs/reliability.md says; the same seed
+makes the same ones. Prints the progress of each kind on stderr, a table in Markdown, and below it
+one case of each kind of fall; exits with code 1 if anything fell.
 """
 
 from __future__ import annotations
@@ -39,12 +37,9 @@ from tests.attack import (  # noqa: E402
     files,
     imports,
     kills,
-    locks,
     planted,
     servers,
-    signals,
     team,
-    web,
 )
 from tests.attack.trying import Outcome, Setting, prepare  # noqa: E402
 
@@ -71,10 +66,6 @@ class AttackKind(NamedTuple):
 KINDS: Final[Mapping[str, AttackKind]] = MappingProxyType(
     {
         "kills": AttackKind(kills.tries, kills.WHOLE, "SIGKILL at a random moment"),
-        "locks": AttackKind(
-            locks.tries, locks.WHOLE, "labels under the write lock of another process"
-        ),
-        "signals": AttackKind(signals.tries, signals.WHOLE, "signals and closed terminals"),
         "planted": AttackKind(
             planted.tries, planted.WHOLE, "planted folders, workspaces and caches"
         ),
@@ -84,7 +75,6 @@ KINDS: Final[Mapping[str, AttackKind]] = MappingProxyType(
         "archives": AttackKind(archives.tries, archives.WHOLE, "archives that a URL names"),
         "copies": AttackKind(copies.tries, copies.WHOLE, "copies and mending of workspaces"),
         "team": AttackKind(team.tries, team.WHOLE, "SQL of a blind annotator"),
-        "web": AttackKind(web.tries, web.WHOLE, "the app in browsers"),
     }
 )
 
