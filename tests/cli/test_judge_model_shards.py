@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mast_tui.configuration import Prices
 from mast_tui.exchange.migration.mapping import taxonomy_toml
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.request import AllowanceSpent, RunStops
@@ -137,6 +138,39 @@ def test_options_that_need_a_workspace_are_refused(judge: Cli, cli: Cli) -> None
     arguments = ("judge", "runs", "--judge", "llm", "--model", "m", "--workers", "2")
     cli.refused(*arguments, says="--out", code=2)
     assert judge("--dry-run").json["traces"]["to_judge"] == RUNS
+
+
+async def spend(budget: SharedBudget, most: int = 1_000) -> int:
+    """Ask until nothing is left; each answer takes as much as was expected."""
+    for asked in range(most):
+        try:
+            reserved = await budget.reserve(900, 400)
+        except AllowanceSpent:
+            return asked
+        budget.settle(reserved, 900, 100)
+    return most
+
+
+@pytest.mark.parametrize(
+    ("allowance", "requests"),
+    [(Allowance(tokens=10_500), 10), (Allowance(tokens=99_000, cost=11.9), 11)],
+)
+async def test_parts_of_an_allowance_are_reserved_and_returned(
+    allowance: Allowance, requests: int
+) -> None:
+    prices = Prices(input=1_000.0, output=1_000.0)  # a million tokens cost so much
+    noted: list[float] = []
+    with SharedAllowance("127.0.0.1", 0.0, noted.append) as books:
+        one, other = (SharedBudget(books.address, allowance, prices) for _ in range(2))
+        first = await spend(one, 4)
+        one.close()
+        assert first + await spend(other) == requests
+        assert books.spent
+        other.close()
+        killed = SharedBudget(books.address, allowance, prices)
+        with pytest.raises(AllowanceSpent):
+            await killed.reserve(900, 400)
+    assert max(noted) <= 1.0 + 1e-6
 
 
 def test_a_worker_reports_that_the_command_is_unreachable() -> None:
