@@ -16,7 +16,7 @@ from mast_tui.ui.dialogs.dialog import NoteScreen
 from mast_tui.ui.study.guidelines import GuidelinesScreen
 from tests import waiting
 from tests.ui.office import Office, adjudicate, adjudicating, last_message, row_at_cursor
-from tests.ui.stage import CODES, MAST, SLUGS, missing, stage
+from tests.ui.stage import CODES, MAST, SLUGS, finding, missing, stage, suggest
 
 PRESENT, ABSENT = VerdictValue.PRESENT, VerdictValue.ABSENT
 
@@ -30,6 +30,15 @@ def office(tmp_path: Path) -> Office:
     office.label("alice", "two", {"1.4": (1, 1)})
     office.label("bob", "two", {})
     return office
+
+
+async def test_a_study_can_show_the_judge_before_the_decision(office: Office) -> None:
+    suggest(office.workspace, office.trace("one"), [finding(office.trace("one"), "1.3", 3, 8)])
+    office.set_study(names_hidden=False, judge_first=True)
+    async with adjudicating(office, "carol") as on:
+        assert "rules@1  suggests it" in on.text
+        await on.press("1")
+        assert office.decisions("one")["1.3"].judge_seen
 
 
 async def test_traces_are_ordered_by_disagreement_on_opening(office: Office) -> None:

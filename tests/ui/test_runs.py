@@ -105,6 +105,31 @@ async def test_failed_and_unfinished_runs_are_marked(judged: Office) -> None:
         assert not missing(on.text, "the answer was no JSON", "not finished")
 
 
+async def test_imported_judgements_are_compared_with_gold(judged: Office) -> None:
+    trace = judged.trace("one")
+    judged.label("alice", "one", {"1.3": (3, 8)})
+    store = Workspace.open(judged.workspace)
+    store_judgement(
+        store,
+        judge="judge:other@1",
+        taxonomy=MAST.ref,
+        trace_id=store.traces()[0].trace_id,
+        looks_at=tuple(SLUGS.values()),
+        findings=[finding(trace, "1.3", 3, 8, why="it says so")],
+    )
+    store.close()
+    async with runs_screen(judged) as on:
+        row = next(line for line in on.lines if "other@1" in line)
+        assert row.split()[-3:] == ["1", "—", "1"]
+        if "▌" not in row:
+            await on.press("j")
+        assert "its judgements were imported" in on.text
+        await on.press("c")
+        assert "other@1 · beside gold" in on.text
+        await on.press("tab")
+        assert "it says so" in on.text
+
+
 async def test_answers_of_a_model_are_shown(judged: Office) -> None:
     store = Workspace.open(judged.workspace)
     (run,) = store.runs()
