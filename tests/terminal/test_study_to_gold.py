@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -12,13 +14,29 @@ import pytest
 
 from mast_tui.traces.library import samples_folder
 from tests.terminal.screen import Terminal
-from tests.terminal.test_whole_way import command
 
 SAID: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "alice": {"ad-restart-loop": ("1.3", "1.1"), "support_desk_exchange": ("2.6",)},
     "bob": {"ad-restart-loop": ("1.3",), "support_desk_exchange": ("3.1",)},
 }
 """Which modes each annotator puts on a trace, all of them on its second span."""
+
+
+READING: Final = "still being read"
+"""Part of the message on a key that comes too early."""
+
+
+def command(home: Path, *arguments: str) -> None:
+    """Run a command that must succeed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mast_tui", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=home,
+        env={"HOME": str(home), "PATH": "", "LANG": "C.UTF-8"},
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture
@@ -87,7 +105,10 @@ def decide_all(home: Path, place: tuple[str, ...]) -> tuple[int, dict[str, str]]
             decided[code] = value
             terminal.press("1")
             keys += 1
-            terminal.until(rf"{keys} of \d+ decided")
+            while READING in terminal.until(rf"{keys} of \d+ decided|{READING}"):
+                terminal.press("down")  # which takes the message away
+                terminal.until(lambda text: READING not in text)
+                terminal.press("up", "1")
         terminal.press("Q")
         assert terminal.ended() == 0
     return keys, decided

@@ -173,28 +173,6 @@ async def test_boundaries_are_edited_and_modes_replaced(conflicts: Office) -> No
         assert row_at_cursor(on) == "3.1 open"
 
 
-async def test_undo_and_redo_of_decisions_last_over_a_restart(conflicts: Office) -> None:
-    async with adjudicating(conflicts) as on:
-        await on.press("1", "0")
-        await on.press("u")
-        assert (row_at_cursor(on), set(conflicts.decisions("one"))) == ("3.1 open", {"1.3"})
-        await on.press("u")
-        assert row_at_cursor(on) == "1.3 open"
-        assert not conflicts.decisions("one")
-        await on.press("U", "U")
-        assert {code: d.value for code, d in conflicts.decisions("one").items()} == {
-            "1.3": PRESENT,
-            "3.1": ABSENT,
-        }
-    async with adjudicating(conflicts) as on:
-        assert "1 left" in on.lines[0]
-        await on.press("u", "u")
-        assert row_at_cursor(on) == "1.3 open"
-        assert not conflicts.decisions("one")
-        await on.press("u")
-        assert "Nothing to undo" in last_message(on)
-
-
 async def test_the_judge_is_hidden_until_the_decision(conflicts: Office) -> None:
     suggest(
         conflicts.workspace,

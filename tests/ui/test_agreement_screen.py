@@ -138,15 +138,6 @@ async def test_hidden_traces_are_counted_as_adjudicator(finished: Office) -> Non
         assert "included already" in last_message(on)
 
 
-async def test_a_trace_with_an_open_pass_is_not_counted(finished: Office) -> None:
-    finished.label("carol", "one", {"1.1": (1, 1)}, finish=False)
-    async with agreeing(finished, "carol") as on:
-        await on.press("o", "a")
-        assert finished.adjudicates("carol", "two")
-        assert not finished.adjudicates("carol", "one")
-        assert cells(on, "1.3")["n"] == "1"
-
-
 async def test_first_or_last_passes_are_counted(finished: Office) -> None:
     # After finishing, a change opens a second look, which only the last passes hold.
     finished.label("bob", "one", {"1.3": (3, 8)})
@@ -206,16 +197,6 @@ async def test_a_pair_unfolds_and_lists_its_traces(finished: Office) -> None:
         assert "1 trace with verdicts by both" in detail_of(on)
         await on.press("k", "k", "k", "enter")
         assert "▌  ▸ alice and carol, by mode" in on.text
-
-
-async def test_places_without_known_order_are_left_out(finished: Office) -> None:
-    finished.lose_order("one", "two")
-    finished.file("three")
-    async with agreeing(finished) as on:
-        await on.press("4")
-        assert "of 2 traces" in on.text
-        await on.press("1")
-        assert cells(on, "1.3")["n"] == "2"
 
 
 async def test_a_judge_is_compared_with_gold_and_with_people(finished: Office) -> None:

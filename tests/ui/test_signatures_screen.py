@@ -219,22 +219,6 @@ async def test_blind_annotators_see_no_outcomes(tmp_path: Path) -> None:
         assert "1 failed" in on.lines[0]
 
 
-async def test_shares_of_a_judge_are_corrected(office: Office) -> None:
-    office.label("alice", "three", {})
-    for name, codes in {"one": ["1.3"], "three": [], "four": ["1.3"], "five": []}.items():
-        trace = office.trace(name)
-        suggest(office.workspace, trace, [finding(trace, code, 3, 8) for code in codes])
-    async with stage(office.folder, workspace=office.workspace) as on:
-        await on.press("S")
-        await on.press("w", *"rules", "enter")
-        await on.press("j", "j")
-        assert "share of all labelled traces            50%" in screen(on).detail.text
-        assert "Corrected for the judge's errors: 50%" in screen(on).detail.text
-        assert "2 traces that only the judge has labelled" in screen(on).detail.text
-        await on.press("up", "up")
-        assert "Not corrected for the judge's errors" in screen(on).detail.text
-
-
 def test_the_signatures_screen(snap_compare: Compare, samples: Path) -> None:
     opened = app(samples_folder(), workspace=samples, annotator="mira")
     run = pressing("S", "vvvvv", "1", "j")
