@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui import writes
 from mast_tui.workspace import Workspace, WorkspaceError, sqlite_file
 from mast_tui.workspace.events.types import LabelAdded
 from mast_tui.workspace.sqlite_file import bsd_mounts, is_on_network, linux_mounts, mount_of
@@ -116,24 +115,6 @@ def test_closed_workspace_refuses_reads_and_writes() -> None:
         workspace.labels()
     with pytest.raises(WorkspaceError, match="closed"):
         workspace.append([event(LabelAdded(label(workspace)))])
-
-
-@pytest.mark.slow
-def test_write_is_refused_while_another_program_holds_the_file(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writes, "PATIENCE", 0.05)
-    with (
-        closing(Workspace.open(path)) as workspace,
-        closing(sqlite3.connect(path, isolation_level=None)) as other,
-    ):
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(WorkspaceError, match="another program"):
-            started(workspace, label(workspace))
-        other.execute("ROLLBACK")
-        assert workspace.labels() == ()
-        started(workspace, label(workspace))
-        assert len(workspace.labels()) == 1
 
 
 def test_lone_surrogate_is_refused_and_nothing_is_written(workspace: Workspace) -> None:

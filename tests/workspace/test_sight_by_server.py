@@ -25,15 +25,12 @@ from mast_tui.labels import AnnotatorKind, Finding, Label, PassKind, Target, Ver
 from mast_tui.session import Session, resolve_blind, working_person
 from mast_tui.session.open_codes import OpenCode, toggle_tag
 from mast_tui.study import Study
-from mast_tui.team import postgresql
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import (
     NewEvent,
     RunTrace,
     Workspace,
     WorkspaceError,
-    migration,
-    paths,
     schema,
     store_judgement,
 )
@@ -526,25 +523,6 @@ def test_assisted_annotator_sees_judges_and_nobody_else(at_work: Team) -> None:
         assert {one.annotator for one in session.workspace.passes()} == {JUDGE, "omar"}
         assert not session.workspace.all_decisions(MAST.ref)
         assert [one.judge for one in session.workspace.runs()] == [JUDGE]
-
-
-def test_owner_updates_the_schema_and_visibility_stays(
-    team: Team, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    work(team, "bob")
-    new = schema.SCHEMA_VERSION + 1
-    step = ("ALTER TABLE labels ADD COLUMN later TEXT", "ALTER TABLE labels DROP COLUMN later")
-    monkeypatch.setitem(migration._STEPS, schema.SCHEMA_VERSION, step)
-    for module in (migration, postgresql, paths):
-        monkeypatch.setattr(module, "SCHEMA_VERSION", new)
-    with pytest.raises(
-        WorkspaceError, match="of an earlier version of mast-tui; the user who created it"
-    ):
-        Workspace.open(team.url("mira"))
-    Workspace.open(team.url("postgres")).close()
-    work(team, "mira")
-    with team.sql("mira") as mira:
-        assert "bob" not in asked(mira, "SELECT annotator FROM labels")
 
 
 def test_server_of_an_earlier_version_gets_span_indices(team: Team) -> None:
