@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
-from typing import Final
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mast_tui.labels import Pass, PassKind, VerdictValue
 from mast_tui.session import (
@@ -298,52 +294,6 @@ def test_others_are_hidden_in_a_retest() -> None:
     assert [x.mode for x in session.others] == [THREE]
     assert room.open(trace_id).others_shown
     assert trace_id in visible_traces_for_agreement(room.workspace, "alice", MAST.ref)
-
-
-KEYS: Final[Mapping[str, Callable[[Session], object]]] = {
-    "one": lambda s: s.toggle_label(ONE, span(0), suggestions_on_screen=False),
-    "two": lambda s: s.toggle_label(TWO, span(1), suggestions_on_screen=True),
-    "absent": lambda s: s.set_verdict(ONE, VerdictValue.ABSENT, remove_labels=True),
-    "note": lambda s: s.note_span("k0", "here" if not s.span_notes.get("k0") else ""),
-    "accept": lambda s: s.accept(s.pending[0].id) if s.pending else None,
-    "read": lambda s: s.mark_read(["k1"]),
-    "undo": lambda s: s.undo(),
-    "redo": lambda s: s.redo(),
-    "finish": lambda s: s.finish(open_modes="absent"),
-}
-"""Actions in a retest, in any order."""
-
-
-@settings(deadline=None, max_examples=10)
-@given(st.lists(st.sampled_from(sorted(KEYS)), max_size=12))
-def test_a_retest_never_changes_the_first_pass(keys: list[str]) -> None:
-    room = Class(2, retests=0.5)
-    trace_id = trace_to_retest(room)
-    room.judge(trace_id, findings=(finding(THREE, 1),))
-    first = room.open(trace_id, "alice")
-    before = content_of_pass(room, 1)
-    for key in keys:
-        with suppress(SessionError):
-            KEYS[key](first)
-    if not first.finished:
-        assert content(room.open(trace_id)) == content(first)
-    assert content_of_pass(room, 1) == before
-    kept = room.workspace.labels(trace_id=trace_id, annotator="alice", pass_number=2)
-    assert {x.id for x in kept} == {x.id for x in first.labels}
-    told = state(room.workspace)
-    room.workspace.rebuild()
-    assert state(room.workspace) == told
-
-
-def content_of_pass(room: Class, pass_number: int) -> object:
-    passes = [p for p in room.workspace.passes(annotator="alice") if p.number == pass_number]
-    return (
-        passes,
-        room.workspace.labels(annotator="alice", pass_number=pass_number),
-        room.workspace.verdicts(annotator="alice", pass_number=pass_number),
-        room.workspace.span_notes(annotator="alice", pass_number=pass_number),
-        room.workspace.reviews(annotator="alice", pass_number=pass_number),
-    )
 
 
 def test_revealed_traces_are_not_retested() -> None:
