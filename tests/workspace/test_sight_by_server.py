@@ -518,20 +518,6 @@ def test_assisted_annotator_sees_judges_and_nobody_else(at_work: Team) -> None:
         assert [one.judge for one in session.workspace.runs()] == [JUDGE]
 
 
-def test_server_of_an_earlier_version_gets_span_indices(team: Team) -> None:
-    work(team, "bob")
-    with team.sql("postgres") as owner:
-        owner.execute("DROP TABLE public.span_indices CASCADE")
-        owner.execute("ALTER TABLE public.traces DROP COLUMN task_id, DROP COLUMN trial")
-        owner.execute("UPDATE workspace_version SET schema_version = 8")
-    Workspace.open(team.url("postgres")).close()
-    # Members with the trace keep the indices of the spans that they may know.
-    with team.session("bob") as session:
-        assert session.workspace.span_indices() == {TRACE: {"k0": SpanIndex(0)}}
-    with team.session("carol"), team.workspace("carol") as carol:
-        assert carol.span_indices() == {TRACE: {"k0": SpanIndex(0)}}
-
-
 def test_span_indices_do_not_tell_marks_of_others(team: Team) -> None:
     work(team, "bob")
     with team.session("bob") as session:

@@ -32,35 +32,6 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_concurrent_refusals_halve_the_limit_once() -> None:
-    limiter = RateLimiter(16)
-    async with limiter.turn() as first, limiter.turn() as second:
-        limiter.slow_down(first, None)
-        limiter.slow_down(second, None)
-    assert limiter.allowed == 8
-    async with limiter.turn() as later:
-        limiter.slow_down(later, None)
-    assert limiter.allowed == 4
-
-
-async def test_the_limit_stays_above_zero_and_grows_by_one_per_round() -> None:
-    limiter = RateLimiter(4)
-    for _ in range(5):
-        async with limiter.turn() as turn:
-            limiter.slow_down(turn, None)
-    assert limiter.allowed == 1
-    needed = []
-    for _ in range(3):
-        before, answers = limiter.allowed, 0
-        while limiter.allowed == before:
-            limiter.request_succeeded()
-            answers += 1
-        needed.append(answers)
-    assert (limiter.allowed, needed) == (4, [1, 2, 3])
-    limiter.request_succeeded()
-    assert limiter.allowed == 4
-
-
 async def test_requested_waits_hold_for_all_requests() -> None:
     for chance in [0.0, 0.5, 0.99]:
         time = FakeTime(chance)
@@ -128,23 +99,6 @@ def test_back_off_is_random_up_to_a_doubling_limit(tries: int, chance: float) ->
 
 
 # Allowances
-
-
-async def test_budgets_count_settled_and_release_unsettled_reservations() -> None:
-    budget = Budget(used=Usage(1, 1_000, 100))
-    reserved = await budget.reserve(500_000, 4_000)
-    budget.settle(reserved, 499_000, 900)
-    assert budget.used == Usage(2, 500_000, 1_000)
-    assert budget.tokens == 501_000
-    budget = Budget(Allowance(10_000))
-    for _ in range(5):
-        budget.release(await budget.reserve(9_900, 100))
-    assert budget.tokens == 0
-    first, second = await budget.reserve(1_000, 0), await budget.reserve(1_000, 0)
-    budget.settle(first, 1_000, 0)
-    budget.release(first)
-    budget.release(second)
-    assert budget.tokens == 1_000
 
 
 async def test_an_allowance_counts_earlier_spending_and_money() -> None:
