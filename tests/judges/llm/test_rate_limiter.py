@@ -32,6 +32,35 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
+async def test_concurrent_refusals_halve_the_limit_once() -> None:
+    limiter = RateLimiter(16)
+    async with limiter.turn() as first, limiter.turn() as second:
+        limiter.slow_down(first, None)
+        limiter.slow_down(second, None)
+    assert limiter.allowed == 8
+    async with limiter.turn() as later:
+        limiter.slow_down(later, None)
+    assert limiter.allowed == 4
+
+
+async def test_the_limit_stays_above_zero_and_grows_by_one_per_round() -> None:
+    limiter = RateLimiter(4)
+    for _ in range(5):
+        async with limiter.turn() as turn:
+            limiter.slow_down(turn, None)
+    assert limiter.allowed == 1
+    needed = []
+    for _ in range(3):
+        before, answers = limiter.allowed, 0
+        while limiter.allowed == before:
+            limiter.request_succeeded()
+            answers += 1
+        needed.append(answers)
+    assert (limiter.allowed, needed) == (4, [1, 2, 3])
+    limiter.request_succeeded()
+    assert limiter.allowed == 4
+
+
 async def test_requested_waits_hold_for_all_requests() -> None:
     for chance in [0.0, 0.5, 0.99]:
         time = FakeTime(chance)

@@ -484,3 +484,20 @@ async def test_waiting_work_is_done_together_and_fails_separately() -> None:
     assert [one, three] == [1, 3]
     assert isinstance(two, ValueError)
     assert kept.blocks == [[1], [3]]
+
+
+async def test_handed_over_work_is_done_in_order() -> None:
+    kept = Kept()
+    writer, busy = WriterThread(), threading.Event()
+    writer.together = kept.together
+    writer.hand_over(partial(busy.wait, 10))
+    first = asyncio.create_task(writer.do(partial(kept.add, 1)))
+    await asyncio.sleep(0)
+    writer.hand_over(partial(kept.add, 2))
+    last = asyncio.create_task(writer.do(partial(kept.add, 3)))
+    await asyncio.sleep(0)
+    busy.set()
+    assert [await first, await last] == [1, 3]
+    writer.hand_over(partial(kept.add, 4))
+    await writer.close()
+    assert kept.blocks == [[1], [2], [3], [4]]
