@@ -17,10 +17,7 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.formats import ImportRequest
 from mast_tui.exchange.import_batch import Incoming
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
-from mast_tui.exchange.label_studio import label_studio_tasks
 from mast_tui.exchange.registry import IMPORT_FORMATS
-from mast_tui.exchange.trace_files import TextSpan
-from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, WorkspaceError
 
@@ -165,58 +162,3 @@ def test_any_change_to_an_export_is_read_or_refused(
     workspace = Workspace.open(":memory:")
     if refused_or(lambda: merge_content(read_jsonl(file), workspace)) is None:
         assert not any([*workspace.traces(), *workspace.annotators(), *workspace.runs()])
-
-
-def valid_documents() -> dict[str, Any]:
-    """Return a readable document of each format."""
-    target = Target("k", "k", "🚀", 0, 1)
-    labels = [
-        Label("x", "alice", "t", MAST.ref, "step_repetition", target, note="why"),
-        Label("y", "alice", "t", MAST.ref, "task_derailment", WHOLE_TRACE),
-    ]
-    verdicts = {"conversation_reset": VerdictValue.ABSENT}
-    own = {label.id: label for label in labels}
-    at = "2026-05-04T10:20:30Z"
-    work = TraceWork("alice", "t", MAST.ref, labels=own, verdicts=verdicts, finished_at=at)
-    spans = (TextSpan("k", "#1 agent", "🚀 go"),)
-    mode = {"code": "A.1", "name": "n", "evidence": "e", "confidence": "high"}
-    taxonomy = {"codes": [{"id": "A.1", "name": "n", "category": "A"}]}
-    diagnosis = {"trace_id": "t", "failure_modes": [mode], "none_apply": False}
-    return {
-        "label-studio": label_studio_tasks([work], MAST, {}, {}, lambda _: spans),
-        "adamast": {"judge": {"model": "m"}, "taxonomy": "x.json", "diagnoses": [diagnosis]},
-        "adamast taxonomy": taxonomy,
-        "agentdash": {"t": {"failure_modes": {"1.1": 1, "1.2": 0}, "raw_response": "1.1 yes"}},
-        "mast-data": [{"trace_id": "t", "annotator": "a", "mast_annotation": {"1.1": 1}}],
-    }
-
-
-def places_in(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the paths to all places in a document."""
-    found = [place]
-    if isinstance(value, dict):
-        found += [x for key, inner in value.items() for x in places_in(inner, (*place, key))]
-    elif isinstance(value, list):
-        found += [x for n, inner in enumerate(value) for x in places_in(inner, (*place, n))]
-    return found
-
-
-def changed_at(value: Any, place: tuple[Any, ...], new: Any) -> Any:
-    if not place:
-        return new
-    copy = dict(value) if isinstance(value, dict) else list(value)
-    copy[place[0]] = changed_at(value[place[0]], place[1:], new)
-    return copy
-
-
-@settings(QUICK)
-@given(data=st.data(), new=LEAF | st.just([]) | st.just({}) | st.just([{}]))
-def test_one_wrong_part_is_read_or_refused(
-    data: st.DataObject, new: Any, tmp_path: Path, empty: Workspace
-) -> None:
-    documents = valid_documents()
-    name = data.draw(st.sampled_from(sorted(documents)))
-    place = data.draw(st.sampled_from(places_in(documents[name])))
-    file = tmp_path / "labels.json"
-    file.write_text(json.dumps(changed_at(documents[name], place, new)))
-    applied(refused_or(lambda: read(name.partition(" ")[0], file, empty)), name)

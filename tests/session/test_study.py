@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -28,8 +27,7 @@ from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.types import SightSet
 from tests.session.build import content, finding, put, span
 from tests.session.studies import Class, study_of
-from tests.workspace.build import MAST, MODES, state, trace_of
-from tests.workspace.listening import Listening
+from tests.workspace.build import MAST, MODES, state
 
 ONE, TWO, THREE = MODES[:3]
 
@@ -413,33 +411,6 @@ def test_samples_are_of_own_traces() -> None:
     }
     assert len(samples) > 1
     assert set(ids(room, QueueKind.SAMPLE, "carol")) == set(room.traces)
-
-
-def test_queries_do_not_grow_with_the_traces(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    listening = Listening(monkeypatch)
-
-    def questions(count: int) -> dict[QueueKind, int]:
-        room = Class(0)
-        room.workspace = Workspace.open(tmp_path / f"{count}.db")
-        room.traces = {f"t{i}": trace_of("one", trace_id=f"t{i}") for i in range(count)}
-        room.set_up(study_of(tuple(room.traces), retests=0.5))
-        room.judge(*room.traces)
-        room.finish(*room.order(), mode=TWO)
-        room.finish(*room.traces, annotator="bob", mode=ONE)
-        asked = {}
-        for kind in QueueKind:
-            with listening.during() as statements:
-                found = queue(room.workspace, MAST, "alice", kind)
-            empty = kind in (QueueKind.UNSURE, QueueKind.CHANGED, QueueKind.WORTH)
-            assert len(found) >= (0 if empty else count // 2)
-            asked[kind] = sum(statement.startswith("SELECT") for statement in statements)
-        return asked
-
-    few, many = questions(2), questions(6)
-    assert all(few.values())
-    assert few == many
 
 
 def test_progress_of_assigned_traces() -> None:
