@@ -17,7 +17,10 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.formats import ImportRequest
 from mast_tui.exchange.import_batch import Incoming
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
+from mast_tui.exchange.label_studio import label_studio_tasks
 from mast_tui.exchange.registry import IMPORT_FORMATS
+from mast_tui.exchange.trace_files import TextSpan
+from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, WorkspaceError
 
@@ -162,3 +165,27 @@ def test_any_change_to_an_export_is_read_or_refused(
     workspace = Workspace.open(":memory:")
     if refused_or(lambda: merge_content(read_jsonl(file), workspace)) is None:
         assert not any([*workspace.traces(), *workspace.annotators(), *workspace.runs()])
+
+
+def valid_documents() -> dict[str, Any]:
+    """Return a readable document of each format, for attacks."""
+    target = Target("k", "k", "🚀", 0, 1)
+    labels = [
+        Label("x", "alice", "t", MAST.ref, "step_repetition", target, note="why"),
+        Label("y", "alice", "t", MAST.ref, "task_derailment", WHOLE_TRACE),
+    ]
+    verdicts = {"conversation_reset": VerdictValue.ABSENT}
+    own = {label.id: label for label in labels}
+    at = "2026-05-04T10:20:30Z"
+    work = TraceWork("alice", "t", MAST.ref, labels=own, verdicts=verdicts, finished_at=at)
+    spans = (TextSpan("k", "#1 agent", "🚀 go"),)
+    mode = {"code": "A.1", "name": "n", "evidence": "e", "confidence": "high"}
+    taxonomy = {"codes": [{"id": "A.1", "name": "n", "category": "A"}]}
+    diagnosis = {"trace_id": "t", "failure_modes": [mode], "none_apply": False}
+    return {
+        "label-studio": label_studio_tasks([work], MAST, {}, {}, lambda _: spans),
+        "adamast": {"judge": {"model": "m"}, "taxonomy": "x.json", "diagnoses": [diagnosis]},
+        "adamast taxonomy": taxonomy,
+        "agentdash": {"t": {"failure_modes": {"1.1": 1, "1.2": 0}, "raw_response": "1.1 yes"}},
+        "mast-data": [{"trace_id": "t", "annotator": "a", "mast_annotation": {"1.1": 1}}],
+    }
