@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +12,7 @@ import pytest
 
 from mast_tui.traces.library import samples_folder
 from tests.terminal.screen import Terminal
+from tests.terminal.test_whole_way import command
 
 SAID: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "alice": {"ad-restart-loop": ("1.3", "1.1"), "support_desk_exchange": ("2.6",)},
@@ -24,19 +23,6 @@ SAID: Final[dict[str, dict[str, tuple[str, ...]]]] = {
 
 READING: Final = "still being read"
 """Part of the message on a key that comes too early."""
-
-
-def command(home: Path, *arguments: str) -> None:
-    """Run a command that must succeed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "mast_tui", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=home,
-        env={"HOME": str(home), "PATH": "", "LANG": "C.UTF-8"},
-    )
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture
