@@ -239,11 +239,11 @@ def hidden_traces_text(name: str, count: int) -> str:
     if count == 1:
         return (
             f"1 trace is left out: other people's labels on it are hidden until {name} finishes "
-            "it, or opens it as adjudicator (in the app: S, then o)"
+            "it, or opens it as adjudicator on the signatures screen of the app"
         )
     return (
         f"{count} traces are left out: other people's labels on them are hidden until {name} "
-        "finishes them, or opens them as adjudicator (in the app: S, then o)"
+        "finishes them, or opens them as adjudicator on the signatures screen of the app"
     )
 
 
