@@ -157,7 +157,9 @@ EVERYWHERE: Final = (
     _everywhere(
         "agreement", "K", "agreement", "See the agreement per mode", "app.show('agreement')"
     ),
-    _everywhere("signatures", "S", "signatures", "See how runs fail", "app.show('signatures')"),
+    _everywhere(
+        "signatures", "S", "signatures", "See how runs fail (signatures)", "app.show('signatures')"
+    ),
     _everywhere("runs", "R", "judge runs", "See the runs of judges", "app.show('runs')"),
     _everywhere("study", "Y", "study", "Set up a study, or see its progress", "app.show('study')"),
     _everywhere(
