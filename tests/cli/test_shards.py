@@ -14,7 +14,7 @@ from mast_tui.parallel import Workers
 from mast_tui.scale.judging import JudgeUnits, ShardRun, judge_into_shards
 from mast_tui.scale.shards import ShardFolder
 from mast_tui.taxonomy.loader import load_mast
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, write_calls
 from tests.pickled_workers import PickledWorkers
 
 RUNS = 24
@@ -26,19 +26,13 @@ def write_runs(folder: Path, runs: int = RUNS) -> None:
     folder.mkdir(exist_ok=True)
     rows = ["trace,model,outcome"]
     for number in range(runs):
-        messages: list[dict[str, object]] = [{"role": "user", "content": f"Task {number}"}]
-        for turn in range(4):
-            told = 0 if number % 4 == 0 else turn
-            call = {"name": "shell", "arguments": json.dumps({"command": f"get {number} {told}"})}
-            messages += [
-                {
-                    "role": "assistant",
-                    "content": None,
-                    "tool_calls": [{"id": f"c{turn}", "type": "function", "function": call}],
-                },
-                {"role": "tool", "tool_call_id": f"c{turn}", "content": f"pod {told} is up"},
-            ]
-        (folder / f"run-{number:03}.json").write_text(json.dumps({"messages": messages}))
+        turns = [0 if number % 4 == 0 else turn for turn in range(4)]
+        write_calls(
+            folder / f"run-{number:03}.json",
+            (f"get {number} {turn}" for turn in turns),
+            f"Task {number}",
+            "the pod is up",
+        )
         outcome = "failed" if number % 4 == 0 or number % 8 == 1 else "succeeded"
         rows.append(f"run-{number:03}.json,m-{number % 2},{outcome}")
     (folder / "outcomes.csv").write_text("\n".join(rows) + "\n")

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.configuration import configuration_path
 from mast_tui.errors import MastError
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.traces.model import Trace
@@ -25,6 +24,7 @@ from mast_tui.ui.services.judging import JudgeDialog, tokens_of
 from mast_tui.ui.services.model_judge import Plan
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace
+from tests.cli.conftest import configure
 from tests.cli.test_judge_twins import write_trials
 from tests.judges.llm.made_answers import decisive, notes, said
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
@@ -65,10 +65,8 @@ def first_window() -> Callable[[dict[str, object], int], Action]:
     return script
 
 
-def configure(base_url: str, more: str = "") -> None:
-    path = configuration_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'[judge]\nmodel = "{MODEL}"\nbase_url = "{base_url}"\n{more}')
+def configure_model(base_url: str, more: str = "") -> None:
+    configure(f'[judge]\nmodel = "{MODEL}"\nbase_url = "{base_url}"\n{more}')
 
 
 @contextmanager
@@ -76,7 +74,7 @@ def model(
     script: Callable[[dict[str, object], int], Action] | None = None,
 ) -> Iterator[ModelServer]:
     with ModelServer(script or (lambda body, _: right_answer(body))) as server:
-        configure(server.base_url)
+        configure_model(server.base_url)
         yield server
 
 
@@ -256,7 +254,7 @@ async def test_errors_of_a_model_are_shown_without_the_api_key(small: Path, tmp_
 async def test_another_machine_is_asked_after_consent(
     small: Path, tmp_path: Path, model_run: FakeRun
 ) -> None:
-    configure("https://models.example/v1")
+    configure_model("https://models.example/v1")
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("J", "m")
         assert isinstance(on.app.screen, Ask)
@@ -304,7 +302,7 @@ async def test_the_rules_can_be_chosen(small: Path, tmp_path: Path) -> None:
             await on.press("J", "r")
             assert {s.judge for s in on.session.suggestions} == {RulesJudge().name}
             assert not server.chats
-            configure(server.base_url, "concurrency = 0\n")
+            configure_model(server.base_url, "concurrency = 0\n")
             await on.press("J")
             assert not isinstance(on.app.screen, JudgeDialog)
             assert "The rules judge" in on.message

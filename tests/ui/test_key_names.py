@@ -14,9 +14,9 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 import mast_tui
-from mast_tui.configuration import configuration_path
 from mast_tui.ui.actions.registry import ACTIONS, find_action, key_of, key_while_typing
 from mast_tui.ui.widgets.bars import HintBar
+from tests.cli.conftest import configure
 from tests.ui.office import Office
 from tests.ui.stage import Stage, finding, shown_key, stage, suggest
 
@@ -179,10 +179,8 @@ def keys() -> dict[str, str]:
     letters = filter(str.isalpha, map(chr, (*range(0x0400, 0x0530), *range(0x0100, 0x0250))))
     chosen = {action.id: letter for action, letter in zip(ACTIONS, letters, strict=False)}
     assert len(chosen) == len(ACTIONS)
-    path = configuration_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
     rows = "\n".join(f'"{name}" = "{key}"' for name, key in chosen.items())
-    path.write_text(f"[keys]\n{rows}\n", "utf-8")
+    configure(f"[keys]\n{rows}\n")
     return chosen
 
 
