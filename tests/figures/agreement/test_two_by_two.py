@@ -28,7 +28,7 @@ def test_figures_are_the_general_coefficients(counts: list[int]) -> None:
     same = {
         two_by_two.raw_agreement: coefficients.raw_agreement(ratings),
         two_by_two.cohen_kappa: coefficients.cohen_kappa(ratings),
-        two_by_two.gwet_ac1: coefficients.gwet_ac1(ratings, categories=2),
+        two_by_two.gwet_ac1: coefficients.gwet_ac1(ratings),
         two_by_two.f1: coefficients.specific_agreement(ratings, 1),
     }
     for figure, general in same.items():
