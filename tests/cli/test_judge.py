@@ -50,8 +50,8 @@ def test_the_rules_judge_a_folder(cli: Cli, tmp_path: Path) -> None:
 def test_rules_are_chosen_by_name(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
     judge = ("judge", "run.json", "--judge", "rules")
-    silent = cli.json(*judge, "--rules", "limit,reset")
-    assert silent["judge"].endswith("+limit+reset")
+    silent = cli.json(*judge, "--rules", "limit,failed-check")
+    assert silent["judge"].endswith("+limit+failed-check")
     assert (silent["traces"]["judged"], silent["suggestions"]) == (1, 0)
     every = cli.json(*judge, "--rules", "all")
     assert every["judge"].endswith("+all")

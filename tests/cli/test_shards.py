@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
-from time import sleep
 from typing import Any
 
 import fsspec
@@ -20,7 +16,6 @@ from mast_tui.scale.shards import ShardFolder
 from mast_tui.taxonomy.loader import load_mast
 from tests.cli.conftest import Cli
 from tests.pickled_workers import PickledWorkers
-from tests.waiting import until
 
 RUNS = 24
 REPEATING = 6
@@ -259,22 +254,3 @@ def test_traces_may_be_on_object_storage(
     assert document["traces"] == {"judged": REPEATING}
     (hit,) = cli("search", "Task 5", place, "--json").out.splitlines()
     assert json.loads(hit)["path"] == f"{place}/run-005.json"
-
-
-@pytest.mark.slow
-def test_a_killed_command_continues(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    arguments = ("judge", str(runs), "--judge", "rules", "--shard-files", "1", "--out")
-    command = [sys.executable, "-m", "mast_tui", *arguments, "shards", "--workers", "1"]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
-    for _ in until(lambda: process.poll() is not None or any(tmp_path.glob("shards/traces-*"))):
-        sleep(0.01)
-    process.kill()
-    process.communicate()
-    assert process.returncode in (0, -signal.SIGKILL), "or it was done by then"
-    cli.ok(*arguments, "shards", "--quiet")
-    cli(*arguments, "plain", "--quiet")
-    written = files_in(tmp_path / "shards")
-    # What was half written when it was killed stays under a hidden name, and counts nowhere.
-    whole = {name: data for name, data in written.items() if not name.startswith(".")}
-    assert whole == files_in(tmp_path / "plain")
-    assert cli.json("report", "shards") == cli.json("report", "plain")

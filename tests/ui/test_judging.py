@@ -29,7 +29,7 @@ from tests.cli.test_judge_twins import write_trials
 from tests.judges.llm.made_answers import decisive, notes, said
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
 from tests.ui.office import Office
-from tests.ui.stage import SMALL, missing, stage, write_trace
+from tests.ui.stage import missing, stage, write_trace
 from tests.waiting import PATIENCE
 
 KEY = "sk-made-up-for-this-test"
@@ -310,22 +310,6 @@ async def test_the_rules_can_be_chosen(small: Path, tmp_path: Path) -> None:
             assert "The rules judge" in on.message
 
 
-async def test_one_judge_runs_at_a_time(long: Path, tmp_path: Path) -> None:
-    write_trace(tmp_path / "set" / "small.json", SMALL)
-    long.rename(tmp_path / "set" / "long.json")
-    with model(lambda *_: hang()):
-        async with stage(tmp_path / "set", workspace=tmp_path / "w.db") as on:
-            await on.press("J")
-            await on.press("m")
-            await on.send("enter")
-            await on.until(lambda: on.app.judge_at_work is not None)
-            await on.send("R", "J")
-            assert isinstance(on.app.screen, Ask)
-            await on.send("y")
-            await on.until(lambda: on.app.judge_at_work is None)
-            assert "was cancelled" in on.text
-
-
 async def test_the_twins_judge_is_offered(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
@@ -354,26 +338,3 @@ def test_other_texts_are_refused_as_numbers_of_tokens(text: str) -> None:
     except MastError as error:
         read = str(error)
     assert read.isdecimal() or "token" in read
-
-
-async def test_a_cancelled_run_is_continued(long: Path, tmp_path: Path) -> None:
-    windows = itertools.count()
-    cancelled = threading.Event()
-
-    def expensive(body: dict[str, object], _: int) -> Action:
-        number = -1 if notes(body) else next(windows)
-        if number == 0:
-            return answer(said(body), tokens_in=8 * len(str(body)) // 3, tokens_out=1)
-        return hang() if number > 0 and not cancelled.is_set() else right_answer(body)
-
-    with model(expensive):
-        async with stage(long, workspace=tmp_path / "w.db") as on:
-            await on.press("J")
-            await on.send("m")
-            await on.until(lambda: on.session.pending)
-            await on.send("J", "y")
-            await on.until(lambda: on.app.judge_at_work is None)
-            cancelled.set()
-            await on.press("J", "enter")
-            assert "has judged 1 trace" in on.message
-            assert len(on.session.workspace.runs()) == 1

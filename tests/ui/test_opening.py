@@ -131,23 +131,6 @@ def configure(text: str) -> None:
     configuration_path().write_text(text, "utf-8")
 
 
-async def test_set_keys_replace_the_defaults(small: Path) -> None:
-    configure(
-        '[keys]\n"annotate.finish" = "z"\n"annotate.range" = "V"\n'
-        '[keys.annotate]\ndown = ["s", "ctrl+n"]\n'
-    )
-    async with stage(small) as on:
-        await on.press("s", "ctrl+n", "j")
-        assert on.number == 3
-        assert "V range" in on.lines[-1]
-        await on.press("?", "pagedown", "pagedown")
-        assert any("z " in line and "Finish" in line for line in on.lines)
-        await on.press("escape", "D")
-        assert not on.session.finished
-        await on.press("z")
-        assert on.session.finished
-
-
 async def test_a_broken_configuration_is_reported(small: Path) -> None:
     configure("[keys\n")
     async with stage(small) as on:

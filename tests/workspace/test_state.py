@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import uuid
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mast_tui.errors import ChangedElsewhere
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Verdict, VerdictValue
 from mast_tui.taxonomy.loader import from_dict, to_dict
 from mast_tui.workspace import Workspace, WorkspaceError
-from mast_tui.workspace.events.model import IdSource, uuid5, uuid7
+from mast_tui.workspace.events.model import IdSource, uuid7
 from mast_tui.workspace.events.types import (
     Fact,
     LabelAdded,
@@ -208,8 +205,3 @@ def test_ids_grow_and_are_uuids_of_version_7() -> None:
     # The example of RFC 9562, appendix A.6.
     low = 0xCC3 << 62 | 0x18C4DC0C0C07398F
     assert uuid7(0x017F22E279B0, low) == "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_named_ids_are_those_of_the_standard_library(name: str) -> None:
-    assert uuid5(uuid.NAMESPACE_URL.bytes, name) == str(uuid.uuid5(uuid.NAMESPACE_URL, name))

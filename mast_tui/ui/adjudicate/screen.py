@@ -1033,7 +1033,7 @@ class AdjudicateScreen(BaseScreen):
         """Return the numbers of open conflicts and of decisions to confirm."""
         open_count = self.queue.open_count()
         _, changed_count = self.queue.decided_counts()
-        parts = [f"{open_count} to go"] if open_count else []
+        parts = [f"{open_count} left"] if open_count else []
         if changed_count:
             parts.append(f"{changed_count} to confirm")
         return ", ".join(parts)
@@ -1300,8 +1300,8 @@ class AdjudicateScreen(BaseScreen):
         """Show the keys for the boundary."""
         key_of = self.mast.key_of
         self.hints.prompt(
-            f"boundary: move its end · {key_of('adjudicate.boundary')} the other end · "
-            f"{key_of('adjudicate.agreed')} begin here · {key_of('adjudicate.enter')} decides · "
+            f"move the end · {key_of('adjudicate.boundary')} the other end · "
+            f"{key_of('adjudicate.agreed')} begins here · {key_of('adjudicate.enter')} decides · "
             f"{key_of('everywhere.back')} leaves"
         )
 

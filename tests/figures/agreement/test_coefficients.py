@@ -24,8 +24,6 @@ from tests.figures.agreement.reference import (
     specific_agreement,
 )
 
-CHANCE_CORRECTED = (cohen_kappa_pairs, fleiss_kappa, krippendorff_alpha, gwet_ac1)
-
 
 def rows(*lines: str) -> Ratings:
     """Return ratings from lines of categories, ``·`` for missing."""
@@ -160,31 +158,6 @@ def test_alpha_is_that_of_the_library_krippendorff(ratings: Ratings) -> None:
     with_nan = np.where(ratings == MISSING, np.nan, ratings)
     theirs = krippendorff.alpha(with_nan, level_of_measurement="nominal")
     assert ours.value == pytest.approx(theirs, abs=1e-9)
-
-
-UNDEFINED = {
-    "all absent": (np.full((2, 12), 0), "no_variance"),
-    "all present": (np.full((2, 12), 1), "no_variance"),
-    "variance in unshared units": (rows("0 0 0 1", "0 0 0 ·"), "no_variance"),
-    "no shared unit": (rows("0 1 · ·", "· · 0 1"), "no_overlap"),
-    "no unit": (np.empty((2, 0), dtype=int), "no_overlap"),
-    "one rater": (rows("0 1 0"), "single_rater"),
-    "one silent rater": (rows("0 1 0", "· · ·"), "single_rater"),
-}
-
-
-@pytest.mark.parametrize("name", UNDEFINED)
-def test_undefined_coefficient_has_its_reason(name: str) -> None:
-    ratings, reason = UNDEFINED[name]
-    for coefficient in CHANCE_CORRECTED:
-        assert coefficient(ratings).undefined == reason
-    shown = raw_agreement(ratings)
-    assert (shown.value, shown.undefined) == (
-        (1.0, None) if reason == "no_variance" else (None, reason)
-    )
-    if name == "all absent":
-        assert specific_agreement(ratings, 1).undefined == reason
-        assert specific_agreement(ratings, 0).value == 1.0
 
 
 def test_constant_raters_who_differ_have_kappa_0() -> None:

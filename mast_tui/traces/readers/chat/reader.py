@@ -41,6 +41,7 @@ from mast_tui.traces.readers.chat.containers import (
 )
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import ASSISTANT, Piece, speaks_by_name
+from mast_tui.traces.readers.chat.turns import end_pieces, is_task_result, unfinished_messages
 from mast_tui.traces.readers.chat.values import message_text, start_of, usage_of
 from mast_tui.traces.readers.document_traces import (
     Record,
@@ -188,9 +189,15 @@ def trace_of(
     steps = StepList()
     by_name = speaks_by_name([message for _key, message in conversation.messages])
     mapper = MessageMapper(steps, by_name=by_name, prefix=prefix)
+    unfinished = unfinished_messages(conversation.messages)
     for key, message in conversation.messages:
-        mapper.add(message, key)
+        mapper.add(unfinished.get(key, message), key)
+        if key in unfinished:
+            mapper.problems.append(Problem(prefix + key, "the message was cut off"))
     mapper.count_tokens(conversation.usage)
+    if is_task_result(conversation.record):
+        for piece in end_pieces(conversation.record):
+            mapper.add_piece(piece, "/stop_reason")
     if conversation.error is not None:
         error_piece = Piece(
             SpanKind.LOG, Role.LOG, "error", conversation.error, status=SpanStatus.ERROR
