@@ -59,6 +59,7 @@ def test_a_planted_gain_is_found_and_no_other(cli: Cli, tmp_path: Path) -> None:
         assert document["arms"]["2.0"]["runs"] == 180
         assert document["power"] is None
         assert changed(document, "2.0") == expected
+        assert ("no significant change" in cli(*asked, "--baseline", "1.0").out) == (not expected)
         cli.ok(*asked, "--html", f"{name}.html")
     page = (tmp_path / "gain.html").read_text()
     assert "Modes in runs of 2.0 and 1.0" in page

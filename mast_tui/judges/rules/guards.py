@@ -129,7 +129,10 @@ class GuardsFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         rules = [guard.rule for guard in self.guards if guard.on]
         for rule in rules:
             if rule.mode not in slugs:
-                raise InvalidGuards(f"guard {rule.name!r}: there is no mode {rule.mode!r}")
+                raise InvalidGuards(
+                    f"guard {rule.name!r}: no mode has the slug {rule.mode!r}; there are "
+                    f"{', '.join(sorted(slugs))}"
+                )
         if not rules:
             raise InvalidGuards("no guard is on; see the note of each guard")
         return tuple(rules)
