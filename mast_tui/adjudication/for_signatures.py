@@ -72,7 +72,7 @@ def corrected_prevalence(
         signature_input: The figures that the report rests on.
         traces: The ids of the traces whose gold may be shown, None for all.
     """
-    if signature_input.labels_kind != "judge":
+    if signature_input.label_source_kind != "judge":
         return ()
     sides_by_trace = words_by_trace(workspace, taxonomy)
     if not any(traces is None or trace in traces for trace in sides_by_trace):
@@ -80,7 +80,7 @@ def corrected_prevalence(
     # All gold counts, as it is no secret which traces were labelled.
     gold = {trace: trace_sides.gold(taxonomy) for trace, trace_sides in sides_by_trace.items()}
     judge_input = judge_input_from_workspace(
-        workspace, taxonomy, signature_input.labels, "gold", gold=gold, traces=traces
+        workspace, taxonomy, signature_input.label_source, "gold", gold=gold, traces=traces
     )
     comparison = compared_units(judge_input)
     figures: list[Figure] = []
@@ -125,5 +125,5 @@ def extras_for(
         gold_of=gold_of(workspace, taxonomy, orders),
         order_of=orders,
         text_of=text_of,
-        called=str if letters is None else letters.name,
+        shown_name_of=str if letters is None else letters.name,
     )

@@ -33,7 +33,7 @@ from mast_tui.figures.agreement.drill_down import judged_source_traces, source_t
 from mast_tui.figures.agreement.report import agreement_figures, agreement_json
 from mast_tui.figures.judge.compare import judges_compared
 from mast_tui.figures.judge.confusion import compared_units
-from mast_tui.figures.judge.input import JudgedBeyond, judge_input_from_workspace
+from mast_tui.figures.judge.input import JudgedOutsideWorkspace, judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.judge.thresholds import (
     ThresholdsJson,
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
 
-CountBeyond = Callable[[str, Sequence[TraceRecord]], JudgedBeyond]
+CountOutsideWorkspace = Callable[[str, Sequence[TraceRecord]], JudgedOutsideWorkspace]
 """A function that counts a judge's verdicts on traces outside those given."""
 
 
@@ -92,7 +92,7 @@ class ComparisonOptions:
         traces: The traces that may be seen; None for all.
         blind: The figures are shown to a person who labels blind.
         may_see_judges: Says of a trace whether this person may see judges' verdicts on it.
-        count_beyond: Counts the judge's verdicts on traces outside the workspace.
+        count_outside_workspace: Counts the judge's verdicts on traces outside the workspace.
         thresholds: Whether to fit thresholds of the judge's confidence on calibration traces.
     """
 
@@ -108,7 +108,7 @@ class ComparisonOptions:
     traces: Container[str] | None = None
     blind: bool = False
     may_see_judges: Callable[[str], bool] = _sees_every_trace
-    count_beyond: CountBeyond | None = None
+    count_outside_workspace: CountOutsideWorkspace | None = None
     thresholds: bool = False
 
 
@@ -214,10 +214,12 @@ def judge_input(
         traces=comparison.traces,
         settled_only=comparison.gold == "settled",
     )
-    if comparison.count_beyond is not None:
+    if comparison.count_outside_workspace is not None:
         judged_traces = {trace for trace, _ in judged.verdicts}
         records = [record for record in workspace.traces() if record.trace_id in judged_traces]
-        judged = replace(judged, beyond=comparison.count_beyond(judged.judge, records))
+        judged = replace(
+            judged, outside_workspace=comparison.count_outside_workspace(judged.judge, records)
+        )
     return replace(
         judged, unlabelled=frozenset(filter(comparison.may_see_judges, judged.unlabelled))
     )
@@ -621,9 +623,11 @@ def _requested_comparison(
     judge_names = [find_judge(workspace, name) for name in request.judges]
     if len(set(judge_names)) < len(judge_names):
         raise click.UsageError(f"--judge names {judge_names[0]!r} twice")
-    count_beyond = None
+    count_outside_workspace = None
     if request.shards is not None:
-        count_beyond = partial(import_module(_SHARDS).judged_beyond, request.shards)
+        count_outside_workspace = partial(
+            import_module(_SHARDS).judged_outside_workspace, request.shards
+        )
     return ComparisonOptions(
         annotators=split_names(request.annotators),
         judge=judge_names[0] if judge_names else None,
@@ -637,7 +641,7 @@ def _requested_comparison(
         traces=viewer.traces,
         blind=viewer.blind,
         may_see_judges=viewer.may_see_judges(),
-        count_beyond=count_beyond,
+        count_outside_workspace=count_outside_workspace,
         thresholds=request.thresholds,
     )
 

@@ -380,7 +380,9 @@ def _labels_to_count(
 def _with_pseudonyms(inputs: SignatureInput, letters: Pseudonyms) -> SignatureInput:
     """Return the input of a report with letters in place of people's names."""
     return replace(
-        inputs, labels=letters.name(inputs.labels), gold=letters.in_document(inputs.gold)
+        inputs,
+        label_source=letters.name(inputs.label_source),
+        gold=letters.in_document(inputs.gold),
     )
 
 

@@ -403,7 +403,7 @@ def _candidate_document(
         "decisive": decisive,
         "places": places,
         "verdicts": None if report is None else judge_json(report),
-        "categories": answers.categories,
+        "categories": answers.uses_set_taxonomy,
         "quotes": candidate.quotes,
         "cost": candidate.cost,
         "cases": cases,
@@ -465,13 +465,13 @@ def _store_step_sets(
         step_by_key = exam_trace.steps.numbers or {}
         keys_by_trace[trace_id] = tuple(key for key, step in step_by_key.items() if step in steps)
     origin = LookHere(
-        sets.hash,
-        judge,
-        LEVEL,
-        judge_coverage["runs"],
-        mean_share,
-        chance_share,
-        {trace_id: len(keys) for trace_id, keys in keys_by_trace.items()},
+        hash=sets.hash,
+        judge=judge,
+        level=LEVEL,
+        runs=judge_coverage["runs"],
+        mean_share=mean_share,
+        chance_share=chance_share,
+        sizes={trace_id: len(keys) for trace_id, keys in keys_by_trace.items()},
     )
     keep_look_here(workspace, exam.taxonomy.ref, origin, keys_by_trace)
     return {**asdict(origin), "sizes": None, "traces": len(keys_by_trace)}

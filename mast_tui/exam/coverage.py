@@ -226,7 +226,7 @@ class StepSets:
         weights: The weights of the standardised features.
         mean: The mean of each feature in the fitted runs.
         spread: The standard deviation of each feature in the fitted runs.
-        limit: The highest sum of a step in the set, as ``sums`` returns it.
+        limit: The highest value of ``cumulative_probabilities`` of a step in the set.
     """
 
     weights: Matrix
@@ -253,10 +253,12 @@ class StepSets:
         """
         weights, mean, spread = _fit_model(fitted)
         model = cls(weights, mean, spread, limit=float("inf"))
-        sums = [float(model.sums(run.steps, rng)[run.true]) for run in calibration]
+        sums = [
+            float(model.cumulative_probabilities(run.steps, rng)[run.true]) for run in calibration
+        ]
         return replace(model, limit=_set_limit(sums, draw))
 
-    def sums(self, steps: Matrix, rng: np.random.Generator) -> Matrix:
+    def cumulative_probabilities(self, steps: Matrix, rng: np.random.Generator) -> Matrix:
         """Return for each step the sum of probabilities that is compared with the limit.
 
         Args:
@@ -282,7 +284,8 @@ class StepSets:
             return frozenset()
         digest = hashlib.sha256(trace_id.encode("utf-8", "surrogatepass")).digest()
         rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
-        is_in_set = self.sums(_feature_matrix(trace_id, features, answers), rng) <= self.limit
+        matrix = _feature_matrix(trace_id, features, answers)
+        is_in_set = self.cumulative_probabilities(matrix, rng) <= self.limit
         return frozenset(int(step) for step in np.flatnonzero(is_in_set))
 
     @property
@@ -343,7 +346,7 @@ def _split_figures(runs: Sequence[_Run], rng: np.random.Generator) -> tuple[floa
     has_true_step = []
     shares = []
     for run in test_runs:
-        is_in_set = sets.sums(run.steps, rng) <= sets.limit
+        is_in_set = sets.cumulative_probabilities(run.steps, rng) <= sets.limit
         has_true_step.append(bool(is_in_set[run.true]))
         shares.append(float(is_in_set.mean()))
     return float(np.mean(has_true_step)), float(np.mean(shares)), min(1.0, chance_share)

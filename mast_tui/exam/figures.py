@@ -60,11 +60,12 @@ class Question:
 class Answers:
     """The marks of a judge by trace id, without the traces that it has not judged.
 
-    ``categories`` is True if the judge used the set's taxonomy: only then its categories count.
+    ``uses_set_taxonomy`` is True if the judge used the set's taxonomy: only then its categories
+    count.
     """
 
     by_trace: Mapping[str, StepMarks]
-    categories: bool = True
+    uses_set_taxonomy: bool = True
 
 
 class DecisiveJson(TypedDict):
@@ -182,7 +183,7 @@ def decisive_figures(
     Args:
         questions: The questions of the set.
         answers: The answers of one judge.
-        published: The set's own scorer, if it is not the exact one.
+        published: The scorer published with the set; None if only the exact step is right.
 
     Returns:
         The shares that are right.
@@ -197,22 +198,26 @@ def decisive_figures(
         if question.trace_id in answers.by_trace:
             pairs.append((truth, answers.by_trace[question.trace_id].decisive))
 
-    answered = [(true, named) for true, named in pairs if named is not None]
-    same_agent = [true.agent is not None and true.agent == named.agent for true, named in answered]
-    same_category = [
-        answers.categories and bool(true.category) and true.category == named.category
-        for true, named in answered
+    answered = [(truth, named) for truth, named in pairs if named is not None]
+    same_agent = [
+        truth.agent is not None and truth.agent == named.agent for truth, named in answered
     ]
-    distances = [abs(true.step - named.step) for true, named in answered]
+    same_category = [
+        answers.uses_set_taxonomy and bool(truth.category) and truth.category == named.category
+        for truth, named in answered
+    ]
+    distances = [abs(truth.step - named.step) for truth, named in answered]
     both_right = [
         is_same and distance == 0
         for is_same, distance in zip(same_category, distances, strict=True)
     ]
-    agent_count = sum(true.agent is not None for true, _ in pairs)
-    category_count = sum(answers.categories and true.category is not None for true, _ in pairs)
+    agent_count = sum(truth.agent is not None for truth, _ in pairs)
+    category_count = sum(
+        answers.uses_set_taxonomy and truth.category is not None for truth, _ in pairs
+    )
     published_share = None
     if published is not None:
-        right_count = sum(published(true.step, named.step) for true, named in answered)
+        right_count = sum(published(truth.step, named.step) for truth, named in answered)
         published_share = share(right_count, len(pairs)).to_json()
     return {
         "n": len(pairs),
@@ -303,15 +308,15 @@ def decisive_cases(questions: Sequence[Question], answers: Answers) -> list[Case
     for question in questions:
         if question.truth.decisive is None or question.trace_id not in answers.by_trace:
             continue
-        true = question.truth.decisive
+        truth = question.truth.decisive
         named = answers.by_trace[question.trace_id].decisive
         step = None if named is None else named.step
         cases.append(
             {
                 "trace": question.trace_id,
-                "true_step": true.step,
+                "true_step": truth.step,
                 "named_step": step,
-                "off_by": None if step is None else abs(step - true.step),
+                "off_by": None if step is None else abs(step - truth.step),
             }
         )
     return cases
@@ -334,7 +339,7 @@ def baselines(questions: Sequence[Question], published: StepScorer | None = None
 
     Args:
         questions: The questions of the set.
-        published: The set's own scorer, if it is not the exact one.
+        published: The scorer published with the set; None if only the exact step is right.
 
     Returns:
         The shares that are right.
@@ -344,12 +349,12 @@ def baselines(questions: Sequence[Question], published: StepScorer | None = None
         for question in questions
         if question.truth.decisive is not None and question.agents
     ]
-    traces_with_agent = [(true, agents) for true, agents in traces if true.agent is not None]
+    traces_with_agent = [(truth, agents) for truth, agents in traces if truth.agent is not None]
     step_shares = {
         name: {
             str(distance): _mean_or_zero(
-                _chance_of_right_step(true, agents, choose_steps, _within_distance(distance))
-                for true, agents in traces
+                _chance_of_right_step(truth, agents, choose_steps, _within_distance(distance))
+                for truth, agents in traces
             )
             for distance in DISTANCES
         }
@@ -359,15 +364,15 @@ def baselines(questions: Sequence[Question], published: StepScorer | None = None
     if traces_with_agent:
         for name, choose_steps in _BASELINES.items():
             agent_shares[name] = _mean_or_zero(
-                _mean_or_zero(agents[step] == true.agent for step in choose_steps(len(agents)))
-                for true, agents in traces_with_agent
+                _mean_or_zero(agents[step] == truth.agent for step in choose_steps(len(agents)))
+                for truth, agents in traces_with_agent
             )
     published_shares = None
     if published is not None:
         published_shares = {
             name: _mean_or_zero(
-                _chance_of_right_step(true, agents, choose_steps, published)
-                for true, agents in traces
+                _chance_of_right_step(truth, agents, choose_steps, published)
+                for truth, agents in traces
             )
             for name, choose_steps in _BASELINES.items()
         }
@@ -386,11 +391,11 @@ def _within_distance(distance: int) -> StepScorer:
 
 
 def _chance_of_right_step(
-    true: Decisive, agents: Sequence[str], choose_steps: _StepChoice, is_right: StepScorer
+    truth: Decisive, agents: Sequence[str], choose_steps: _StepChoice, is_right: StepScorer
 ) -> float:
     """Return the chance that a baseline names a right step of a run with these agents."""
     named_steps = choose_steps(len(agents))
-    return _mean_or_zero(is_right(true.step, named_step) for named_step in named_steps)
+    return _mean_or_zero(is_right(truth.step, named_step) for named_step in named_steps)
 
 
 def _mean_or_zero(values: Iterable[float]) -> float:
@@ -434,8 +439,8 @@ def places_figures(
         "n": len(pairs),
         "not_asked": len(questions) - len(pairs),
         "location": match(_step_of),
-        "category": match(_category_of, counts=answers.categories),
-        "joint": match(lambda location: location, counts=answers.categories),
+        "category": match(_category_of, counts=answers.uses_set_taxonomy),
+        "joint": match(lambda location: location, counts=answers.uses_set_taxonomy),
     }
 
 
@@ -451,7 +456,7 @@ def _category_of(location: Location) -> str:
 
 def _match_figures(rows: NDArray[np.float64], rounds: int, seed: int) -> MatchJson:
     """Compute the figures from the right, named and true counts, a row for each trace."""
-    right, named, true = rows.T
+    right_counts, named_counts, true_counts = rows.T
 
     def _share_of(
         numerators: NDArray[np.float64], denominators: NDArray[np.float64]
@@ -461,11 +466,11 @@ def _match_figures(rows: NDArray[np.float64], rounds: int, seed: int) -> MatchJs
         return share_of_traces(counts, rounds=rounds, seed=seed)
 
     return {
-        "right": int(right.sum()),
-        "named": int(named.sum()),
-        "true": int(true.sum()),
-        "precision": _share_of(right, named),
-        "recall": _share_of(right, true),
-        "f1": _share_of(2 * right, named + true),
-        "per_trace": _share_of(ratio(right, true, 0.0), np.sign(true)),
+        "right": int(right_counts.sum()),
+        "named": int(named_counts.sum()),
+        "true": int(true_counts.sum()),
+        "precision": _share_of(right_counts, named_counts),
+        "recall": _share_of(right_counts, true_counts),
+        "f1": _share_of(2 * right_counts, named_counts + true_counts),
+        "per_trace": _share_of(ratio(right_counts, true_counts, 0.0), np.sign(true_counts)),
     }

@@ -82,9 +82,9 @@ class Experiment:
     without_arm: int = 0
 
     @property
-    def by_words(self) -> int:
+    def tasks_from_text(self) -> int:
         """The number of runs whose task has no id and is identified by its text."""
-        flags = self.inputs.task_by_words
+        flags = self.inputs.task_from_text
         return 0 if flags is None else int(flags.sum())
 
     @property
@@ -180,7 +180,7 @@ def task_means(values: Values, task: Whole, tasks: int) -> TaskMeans:
 
     Args:
         values: The value of each run, NaN if there is none.
-        task: The number of its task.
+        task: The number of each run's task.
         tasks: The number of tasks.
     """
     has_value = ~np.isnan(values)
@@ -458,6 +458,7 @@ def measures(experiment: Experiment) -> Iterator[Measure]:
     for category, _ in inputs.categories:
         members = np.array([mode.category == category for mode in inputs.modes], dtype=bool)
         shows_category = present[:, members].any(axis=1)
+        # A category without a judged mode is judged on none, although ``all`` of nothing is true.
         judged_on_all = judged[:, members & judged_modes].all(axis=1) & bool(
             (members & judged_modes).any()
         )
@@ -600,7 +601,7 @@ def pass_values(successes: Whole, runs: Whole, k: int) -> Values:
 
     Args:
         successes: The successes c of each task.
-        runs: Its runs n.
+        runs: The runs n of each task.
         k: The number of runs that must all succeed.
     """
     values = np.where(runs >= k, 1.0, np.nan)
@@ -613,7 +614,7 @@ def pass_values(successes: Whole, runs: Whole, k: int) -> Values:
 
 def _pass_figures(experiment: Experiment) -> Iterator[Figure]:
     """Yield pass^k of each arm, for k up to the most runs of a task."""
-    success = next(measures(experiment))
+    success = next(measures(experiment))  # success is always the first
     task_count = int(experiment.tasks.max(initial=-1)) + 1
     for arm in experiment.inputs.group_names:
         in_arm = experiment.rows(arm)

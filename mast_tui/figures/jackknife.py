@@ -37,8 +37,8 @@ MANY: Final = 2000
 With as many traces its percentiles hold, too.
 """
 
-SEEN_TWICE: Final = 2
-"""The fewest traces with the rarer answer: without a single one, the figure means nothing."""
+FEWEST_RARE_TRACES: Final = 2
+"""The fewest traces with the rarer answer: a figure with a single one is undefined without it."""
 
 # The least data with which an interval holds, by simulation.
 _LEAST_UNITS: Final = 16
@@ -138,8 +138,8 @@ def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
     answers = support.answers(name)
     if answers is not None and answers < _LEAST_ANSWERS:
         return "rare_answer", _LEAST_ANSWERS
-    if not STATISTICS[name].linear and support.rare_traces < SEEN_TWICE:
-        return "single_trace", SEEN_TWICE
+    if not STATISTICS[name].linear and support.rare_traces < FEWEST_RARE_TRACES:
+        return "single_trace", FEWEST_RARE_TRACES
     return None
 
 
@@ -176,11 +176,11 @@ def share_of_traces(counts: ArrayLike, *, rounds: int, seed: int) -> Coefficient
     if not rounds or len(table) < FEWEST:
         return Coefficient(value).to_json()
     resampled = resampled_sums(table, rounds, seed)
-    without = total - table
+    without_each = total - table
     return spread_coefficient(
         value,
         ratio(resampled[:, 0], resampled[:, 1]),
-        ratio(without[:, 0], without[:, 1]),
+        ratio(without_each[:, 0], without_each[:, 1]),
         Scale(0.0),
     ).to_json()
 
@@ -193,14 +193,16 @@ def spread_coefficient(
 ) -> Coefficient:
     """Return a figure with its interval: by the jackknife of few traces, by BCa of many traces.
 
+    The interval is withheld if the figure is undefined without one of the traces.
+
     Args:
         estimate: The figure of all traces.
         resampled: The figure in each resample.
-        left_out: The figure with each trace left out in turn.
+        left_out: The figure with each trace left out in turn, NaN if it is undefined.
         scale: The values that the figure can take.
     """
     if np.isnan(left_out).any():
-        return Coefficient(estimate, withheld=("single_trace", SEEN_TWICE))
+        return Coefficient(estimate, withheld=("single_trace", FEWEST_RARE_TRACES))
     if left_out.size < MANY:
         return Coefficient(estimate, ci=jackknife_interval(estimate, left_out, scale))
     return Coefficient(estimate, ci=interval(estimate, resampled, left_out=left_out))
@@ -232,6 +234,7 @@ def jackknife_interval(
     position = min(1.0, max(0.0, (float(estimate) - scale.lowest) / width))
     standard_error = sqrt((traces - 1) * float(((left_out - left_out.mean()) ** 2).mean())) / width
     at_end = not _ALIKE < position < 1 - _ALIKE
+    # At an end of the scale, the jackknife shows no variance; the number of cases still gives one.
     if at_end and scale.traces:
         position = float(round(position))
         cases = scale.cases(position)

@@ -56,14 +56,14 @@ class RateChange:
 
     Args:
         baseline: The rate of the baseline.
-        changed: The rate of the other arm.
+        changed_rate: The rate of the other arm.
         within_arm: The correlation of two runs of one task in one arm.
         across_arms: The correlation of two runs of one task in two arms, at most ``within_arm``.
         alpha: The level of the test.
     """
 
     baseline: float
-    changed: float
+    changed_rate: float
     within_arm: float = 0.0
     across_arms: float = 0.0
     alpha: float = ALPHA
@@ -109,7 +109,7 @@ def logit_normal(rate: float, within_arm: float) -> tuple[float, float]:
         return _mean_logit_for(min(max(rate, 1e-9), 1 - 1e-9), 0.0), 0.0
     low = 0.0
     high = 20.0
-    for _ in range(_HALVINGS // 2):
+    for _ in range(_HALVINGS // 2):  # each solves for a mean logit, which is slow
         spread = (low + high) / 2
         _, variance = _rate_moments(_mean_logit_for(rate, spread), spread)
         if variance < within_arm * rate * (1 - rate):
@@ -139,7 +139,7 @@ def draw_hits(
         min(1.0, max(0.0, design.across_arms / design.within_arm)) if design.within_arm > 0 else 0.0
     )
     hits_by_arm = []
-    for rate in (design.baseline, design.changed):
+    for rate in (design.baseline, design.changed_rate):
         mean_logit, spread = logit_normal(rate, design.within_arm)
         arm_part = random.standard_normal((draws, tasks))
         logits = mean_logit + spread * (
@@ -196,7 +196,7 @@ def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:
     while not is_seen(high) and high <= MOST_TASKS:
         low = high
         high *= 2
-    while high - low > max(1, high // 40):
+    while high - low > max(1, high // 40):  # each step simulates experiments: 2.5 % is enough
         middle = (low + high) // 2
         if is_seen(middle):
             high = middle
@@ -206,7 +206,7 @@ def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:
 
 
 def detectable_change(design: RateChange, tasks: int, runs: int, *, seed: int = 0) -> float | None:
-    """Return the least change towards ``design.changed`` with the power of ``TARGET``.
+    """Return the least change towards ``design.changed_rate`` with the power of ``TARGET``.
 
     Args:
         design: The rates; the largest possible change is from the baseline to 0 or 1.
@@ -217,13 +217,13 @@ def detectable_change(design: RateChange, tasks: int, runs: int, *, seed: int = 
     Returns:
         The change as a share; None if even the largest change has less power.
     """
-    rises = design.changed > design.baseline
+    rises = design.changed_rate > design.baseline
     high = 1 - design.baseline if rises else design.baseline
     low = 0.0
 
     def is_seen(change: float) -> bool:
-        changed = design.baseline + (change if rises else -change)
-        design_with_change = replace(design, changed=min(max(changed, 0.0), 1.0))
+        changed_rate = design.baseline + (change if rises else -change)
+        design_with_change = replace(design, changed_rate=min(max(changed_rate, 0.0), 1.0))
         return power(design_with_change, tasks, runs, draws=_DRAWS // 2, seed=seed) >= TARGET
 
     if not is_seen(high):
@@ -337,13 +337,16 @@ def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
         seed: The seed of the simulated experiments.
     """
     inputs = experiment.inputs
-    all_measures = list(measures(experiment))
+    all_measures = list(measures(experiment))  # success is always the first
     measure_by_mode = {
         measure.mode: measure for measure in all_measures if measure.name == "experiment_mode"
     }
     in_baseline = experiment.rows(experiment.baseline)
     planned_codes = [code for code in measure_by_mode if code in experiment.tested]
-    if len(planned_codes) in (0, len(measure_by_mode)):
+    if len(planned_codes) in (
+        0,
+        len(measure_by_mode),
+    ):  # none was chosen: by default all are tested
         rates = {
             code: float(np.nanmean(measure.values[in_baseline]))
             for code, measure in measure_by_mode.items()

@@ -49,7 +49,7 @@ _LEAST_POWERED: Final = 100
 """Labelled traces below which the prediction-powered interval does not hold."""
 
 
-PATHS: Final = scope_paths("""
+PREVALENCE_PATHS: Final = scope_paths("""
     prevalence         | prevalence.{mode}         | no n | no subject
     prevalence_overall | prevalence.{mode}.overall | no n | no subject
 """)
@@ -118,7 +118,7 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
 def prevalence_figures(
     judge_input: JudgeInput, units: Compared, *, group: str = ""
 ) -> Iterator[Figure]:
-    """Yield the prevalence of each mode, from the labels of a part and the judge's verdicts on all.
+    """Yield the prevalence of each mode, from labels on some traces and the judge's on all.
 
     The scope ``prevalence`` is over the traces that only the judge has judged. It is right if the
     judge makes the same errors there as on the labelled traces, as when these are a random sample.
@@ -136,8 +136,11 @@ def prevalence_figures(
         for (trace, mode), value in judge_input.verdicts.items()
         if value is VerdictValue.UNSURE and trace in only_judged
     )
-    counts_beyond = np.array([judge_input.beyond.verdicts.get(slug, (0, 0, 0)) for slug in slugs])
-    unlabelled_counts = _unlabelled_counts(judge_input) + counts_beyond.reshape(-1, 3)[:, :2]
+    outside_counts = np.array(
+        [judge_input.outside_workspace.verdicts.get(slug, (0, 0, 0)) for slug in slugs]
+    ).reshape(-1, 3)
+    # The columns of ``outside_counts`` are present, absent and unsure.
+    unlabelled_counts = _unlabelled_counts(judge_input) + outside_counts[:, :2]
     labelled = _Labelled.from_input(judge_input, units)
     absent = _Labelled.from_input(judge_input, units.resolved_as(False))
     present = _Labelled.from_input(judge_input, units.resolved_as(True))
@@ -147,7 +150,7 @@ def prevalence_figures(
         judge_present, judge_absent = (int(count) for count in unlabelled_counts[column])
         scope = judge_input.scope("prevalence", [slug], mode=code, group=group)
         yield scope.number("n_unlabelled", judge_present + judge_absent)
-        yield scope.number("n_unsure", unsure_counts[slug] + int(counts_beyond[column, 2]))
+        yield scope.number("n_unsure", unsure_counts[slug] + int(outside_counts[column, 2]))
         yield scope.number("n_positives", tp + fn)
         yield scope.number("n_negatives", fp + tn)
         yield share_figure(scope, "apparent", judge_present, judge_present + judge_absent)
@@ -194,7 +197,7 @@ def _overall_figures(
     yield scope.number("weighted", powered_prevalence.weighted)
     people = scope.estimate("people", powered_prevalence.people)
     powered_figure = scope.estimate("powered", powered_prevalence.powered)
-    these = powered_prevalence.these
+    these = powered_prevalence.share_of_these
     these_figure = None if these is None else scope.estimate("these", these)
     more_labels = powered_prevalence.more_labels
     if bounds is not None:
@@ -321,14 +324,14 @@ class _JoinedPrevalence(NamedTuple):
         judge_weight: The weight of the judge, from 0 to 1.
         variance: The variance of the prevalence.
         people: The prevalence from the labels alone.
-        least: The least effective number of traces, which the labels alone have.
+        least_effective: The least effective number of traces, which the labels alone have.
     """
 
     value: float
     judge_weight: float
     variance: float
     people: Coefficient
-    least: float
+    least_effective: float
 
 
 _NO_OVERLAP: Final = Coefficient(undefined="no_overlap")
@@ -342,7 +345,7 @@ class PoweredPrevalence:
     too. With ``weighted`` they were drawn with chances of their own, and the figures are weighted.
     ``people`` is the share among the labelled traces, ``powered`` the prediction-powered one, in
     which ``judge_weight`` from 0 to 1 is the weight of the judge. Both are estimates for all traces
-    like these. ``these`` is the share of these ``n`` traces alone; None if they were weighted.
+    like these. ``share_of_these`` is that of these ``n`` traces alone; None if they were weighted.
     ``more_labels`` would bring the interval of ``powered`` to ``MARGIN`` on either side, where it
     has one; that may be more than are left.
     """
@@ -352,7 +355,7 @@ class PoweredPrevalence:
     weighted: bool
     people: Coefficient
     powered: Coefficient = _NO_OVERLAP
-    these: Coefficient | None = None
+    share_of_these: Coefficient | None = None
     judge_weight: float | None = None
     more_labels: int | None = None
 
@@ -396,7 +399,7 @@ def prediction_powered(
         return result
     if weighted is None:
         estimate = _powered_from_sample(labelled, unlabelled, result.people)
-        result = replace(result, these=_share_of_these(positives, labelled_count, total))
+        result = replace(result, share_of_these=_share_of_these(positives, labelled_count, total))
     else:
         estimate = _powered_from_unequal_chances(labelled, unlabelled, weighted)
     value = estimate.value
@@ -404,7 +407,7 @@ def prediction_powered(
     if labelled_count < _LEAST_POWERED:
         return replace(result, powered=Coefficient(value, withheld=("few_traces", _LEAST_POWERED)))
     effective = value * (1 - value) / estimate.variance if estimate.variance else float(total)
-    effective = min(max(effective, estimate.least), total)
+    effective = min(max(effective, estimate.least_effective), total)
     low, high = (float(end) for end in wilson_of(value, effective))
     more_labels = 0
     if high - low > 2 * MARGIN:

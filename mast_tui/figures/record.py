@@ -433,7 +433,7 @@ class FigureTable:
 
         Args:
             statistic: The name of the statistic.
-            condition: What narrows it.
+            condition: The part of the data, such as an outcome; empty for all of it.
         """
         return self._by_key.get((statistic, condition))
 
@@ -442,7 +442,7 @@ class FigureTable:
 
         Args:
             statistic: The name of the statistic.
-            condition: What narrows it.
+            condition: The part of the data, such as an outcome; empty for all of it.
 
         Raises:
             KeyError: There is none.
@@ -460,7 +460,7 @@ class FigureTable:
 
         Args:
             statistic: The name of the statistic.
-            condition: What narrows it.
+            condition: The part of the data, such as an outcome; empty for all of it.
         """
         figure = self.get(statistic, condition)
         return None if figure is None else figure.value
@@ -470,7 +470,7 @@ class FigureTable:
 
         Args:
             statistic: The name of the statistic.
-            condition: What narrows it.
+            condition: The part of the data, such as an outcome; empty for all of it.
         """
         return int(self.value(statistic, condition) or 0)
 
@@ -662,9 +662,7 @@ def renamed_figures(figures: Iterable[Figure], names: Mapping[str, str]) -> list
     """
 
     def renamed_subject(subject: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(
-            sorted(names.get(condition_name, condition_name) for condition_name in subject)
-        )
+        return tuple(sorted(names.get(annotator, annotator) for annotator in subject))
 
     statistic_indexes: dict[tuple[str, str, str, str], int] = {}
     keyed_figures = []
@@ -690,9 +688,7 @@ def renamed_figures(figures: Iterable[Figure], names: Mapping[str, str]) -> list
         )
     return [
         figure
-        for _, _, _, figure in sorted(
-            keyed_figures, key=lambda statistic_index: statistic_index[:3]
-        )
+        for _, _, _, figure in sorted(keyed_figures, key=lambda keyed_figure: keyed_figure[:3])
     ]
 
 
@@ -1245,8 +1241,11 @@ Rates are in ``_REGISTRY``. Two judges are compared by the conditions ``first``,
 """
 
 
-def _count_statistics(table: str) -> tuple[Statistic, ...]:
-    """Read statistics that are plain numbers: ``name | title | label | formula | key`` a line."""
+def _parse_count_statistics(table: str) -> tuple[Statistic, ...]:
+    """Read statistics that are plain numbers, one a line: ``name | title | label | formula | key``.
+
+    The key may be left out.
+    """
     rows = ([part.strip() for part in line.split("|")] for line in table.strip().splitlines())
     return tuple(
         Statistic(name, title, label, formula, key="".join(key))
@@ -1254,7 +1253,7 @@ def _count_statistics(table: str) -> tuple[Statistic, ...]:
     )
 
 
-_COUNTS: Final = _count_statistics("""
+_COUNTS: Final = _parse_count_statistics("""
     compared | traces | traces compared | traces with two annotators whose places can be compared
     not_at_hand | missing | excluded traces | traces without a known order of spans
     spans | spans | spans | spans that two annotators or more have read

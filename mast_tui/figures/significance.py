@@ -59,9 +59,9 @@ def fisher_exact(
 
     Args:
         hits: The hits of the first share.
-        n: Its cases.
+        n: The cases of the first share.
         other_hits: The hits of the second share.
-        other_n: Its cases.
+        other_n: The cases of the second share.
         logs: Logarithms of factorials up to ``n + other_n``. Without them, for more cases than
             ``MANY``, each table's chance follows from its neighbour's, and tables with vanishing
             chances are left out.
@@ -196,6 +196,7 @@ def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
     is_as_far = np.arange(length // 2) >= distances[:, None]
     both_sides = 2 * np.where(is_as_far, chances, 0.0).sum(axis=1)
     # No p-value is smaller than the chance of a single combination of signs on both sides.
+    # (2⁻¹⁰⁰⁰ is about the smallest number that a float can hold.)
     least_chance = 2.0 ** (1 - np.minimum((sizes > 0).sum(axis=1), 1000))
     p_values: NDArray[np.float64] = np.where(
         distances == 0, 1.0, np.clip(both_sides, least_chance, 1.0)

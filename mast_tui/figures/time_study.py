@@ -304,12 +304,12 @@ def _jackknifed_json(
     if np.isnan(value):
         return {"value": None, "undefined": "no_overlap"}
     nonzero_sums = sums[sums.reshape(len(sums), -1).any(axis=1)]
-    without = figure(nonzero_sums.sum(axis=0) - nonzero_sums)
+    without_each = figure(nonzero_sums.sum(axis=0) - nonzero_sums)
     trace_count = len(nonzero_sums)
-    if trace_count < LEAST_TRACES or bool(np.isnan(without).any()):
+    if trace_count < LEAST_TRACES or bool(np.isnan(without_each).any()):
         return _without_interval(value, "few_traces")
     standard_error = float(
-        np.sqrt((trace_count - 1) / trace_count * ((without - without.mean()) ** 2).sum())
+        np.sqrt((trace_count - 1) / trace_count * ((without_each - without_each.mean()) ** 2).sum())
     )
     if standard_error == 0:
         return _without_interval(value, "rare_answer")

@@ -77,7 +77,8 @@ def gwet_ac1(tables: Tables) -> Values:
     """Return Gwet's AC1 (2008) of two categories, NaN if only one of them occurs."""
     n, agreed, _ = _agreement_counts(tables)
     present = 2 * tables[..., 0] + tables[..., 1] + tables[..., 2]
-    # In halves of ratings: 2·q·(1 - q) with q = present / 2n, times 2n².
+    # Agreement by chance is 2·q·(1 - q) with q = present / 2n. All terms are multiplied by 2n², so
+    # that they are whole numbers.
     by_chance = present * (2 * n - present)
     return ratio(
         np.where(by_chance == 0, 0, 2 * n * agreed - by_chance),
@@ -145,7 +146,7 @@ def coefficient(
 def _support_of_table(table: Tables, trace_tables: Tables) -> Support:
     """Return the numbers of traces, units and answers of a table, from the counts of each trace."""
     unit_count = int(table.sum())
-    present = float(2 * table[0] + table[1] + table[2]) / 2
+    present = float(2 * table[0] + table[1] + table[2]) / 2  # the mean of both annotators
     return Support(
         traces=int((trace_tables != 0).any(axis=-1).sum()),
         units=unit_count,

@@ -60,13 +60,13 @@ _COLUMNS: Final = tuple(
 The one that keeps most leads: names of modes are cut for its interval and for no other.
 """
 
-_OF_PAIRS: Final = {
+_OWN_N_NOTES: Final = {
     "cohen_kappa": ("Mean κ covers only the pairs for which κ is defined", "n_of_pairs"),
     "fleiss_kappa": ("Fleiss' κ covers only units with verdicts by all", "n_complete"),
 }
-"""The coefficients that few shared traces lower or make undefined: last if pairs rotate.
+"""The sentence and the reason of the note on the n of a coefficient, if that is not the row's.
 
-Each has the words and the reason of the note on its n.
+Few shared traces lower these coefficients or make them undefined; if pairs rotate they come last.
 """
 
 _LEADS: Final = 99
@@ -453,7 +453,7 @@ def coefficient_columns(annotator_count: int, *, rotating: bool = False) -> tupl
         chosen_columns = [mean_kappa if column is kappa else column for column in chosen_columns]
     if rotating:
         chosen_columns = [
-            replace(column, keeps=min(column.keeps, 41)) if column.key in _OF_PAIRS else column
+            replace(column, keeps=min(column.keeps, 41)) if column.key in _OWN_N_NOTES else column
             for column in chosen_columns
         ]
     leading_column = max(chosen_columns, key=lambda column: column.keeps)
@@ -484,7 +484,7 @@ class _TableMaker:
         return cls(agreement, columns, coefficient_columns(2))
 
     @property
-    def has_many(self) -> bool:
+    def has_several_pairs(self) -> bool:
         """True for three annotators or more."""
         return len(self.agreement.annotators) > 2
 
@@ -868,7 +868,10 @@ class _TableMaker:
     # Rows
 
     def _macro_cells(self, macro: FigureTable, tables: Iterable[FigureTable]) -> dict[str, Cell]:
-        """Return the cells of the means over modes, with each n that differs from the rows."""
+        """Return the cells of the means over the rows of a table.
+
+        A cell shows its own n if the row of that figure is not the sum of the other rows' n.
+        """
         cells: dict[str, Cell] = {}
         units = macro.values("units")
         row_tables = list(tables)
@@ -916,7 +919,7 @@ class _TableMaker:
         """Yield the sentences on one row: verdicts, undefined figures, κ by pair, and unsure."""
         yield _verdicts_sentence(table, unit)
         yield from _undefined_sentences(table, self.pair_columns if table.subject else self.columns)
-        if self.has_many and not table.subject:
+        if self.has_several_pairs and not table.subject:
             sentences = [
                 f"{joined_names(pair)} {in_words(of_pair[_KAPPA])} (n {of_pair.count('n')})"
                 for pair, of_pair in self.agreement.index.pairs(table).items()
@@ -955,15 +958,15 @@ class _TableMaker:
         """Yield notes on n, on present, and on the coefficient to lead with."""
         names = self.agreement.annotators
         share_owners = f"by {' / '.join(names) or 'no annotator'}"
-        if self.has_many:
+        if self.has_several_pairs:
             share_owners = "lowest and highest annotator"
-        raters = "two or more annotators" if self.has_many else "both annotators"
+        raters = "two or more annotators" if self.has_several_pairs else "both annotators"
         yield Note(
             f"n: traces with verdicts on the mode by {raters}; for several modes, traces × modes. "
             f"present: share of present verdicts, {share_owners}.",
             "n",
         )
-        if self.has_many:
+        if self.has_several_pairs:
             yield Note("mean κ: mean over the pairs for which κ is defined.", "mean_kappa")
             yield from self._few_shared_note()
 
@@ -985,7 +988,7 @@ class _TableMaker:
 
     def _own_n_notes(self) -> Iterator[Note]:
         """Yield a note for each coefficient whose n differs from that of its row."""
-        if not self.has_many:
+        if not self.has_several_pairs:
             return
         pooled = self.pooled
         if _has_few_complete_traces(self.agreement):
@@ -994,7 +997,7 @@ class _TableMaker:
             yield Note(sentence, "n_complete")
         tables = {**self.mode_tables, "pooled": pooled}
         for column in self.columns:
-            if column.key not in _OF_PAIRS:
+            if column.key not in _OWN_N_NOTES:
                 continue
             modes_by_n: dict[int, list[str]] = {}
             for name, table in tables.items():
@@ -1007,8 +1010,8 @@ class _TableMaker:
                     modes_by_n.setdefault(figure.n, []).append(name)
             units = "; ".join(f"{n:,} ({', '.join(names)})" for n, names in modes_by_n.items())
             if units:
-                meaning, reason = _OF_PAIRS[column.key]
-                yield Note(f"{meaning}: n {units}.", reason)
+                sentence_start, reason = _OWN_N_NOTES[column.key]
+                yield Note(f"{sentence_start}: n {units}.", reason)
 
 
 _UNITS: Final = "trace × mode pair"

@@ -38,10 +38,10 @@ _FOLDED: Final = frozenset(
 )
 """The charts that a page shows folded, because its tables have the same numbers."""
 
-_LABELS: Final = 196
+_NAME_WIDTH: Final = 196
 """The part of a drawing's width that the names of modes take."""
 
-_LEFT: Final = _LABELS + 12
+_LEFT: Final = _NAME_WIDTH + 12
 _LONGEST_NAME: Final = 48
 _SHADES: Final = (0.12, 0.34, 0.58, 0.82, 1.0)
 _DARK_BARS: Final = ("v-failed", "v-first")
@@ -64,7 +64,7 @@ def group_charts(figures: SignatureReport, name: str) -> dict[str, Chart]:
     return dict(_GroupCharts(figures, name).charts())
 
 
-def group_words(figures: SignatureReport, name: str) -> str:
+def group_title(figures: SignatureReport, name: str) -> str:
     """Return the title of a group.
 
     Args:
@@ -157,7 +157,7 @@ class _GroupCharts:
             note: The caption without the source of the labels.
             drawing: The drawing.
         """
-        title = f"{title}: {group_words(self.figures, self.name)}"
+        title = f"{title}: {group_title(self.figures, self.name)}"
         note = f"{note} {source_words(self.figures)}"
         folded = kind in _FOLDED
         return kind, _folded_chart(f"{kind}-{self.part}", title, note, drawing, folded=folded)
@@ -377,7 +377,7 @@ def _write_row_names(
         least_height: The least height of a row.
     """
     for code, name in names:
-        lines = wrapped_lines(f"{code} {name}", _LABELS)
+        lines = wrapped_lines(f"{code} {name}", _NAME_WIDTH)
         height = max(least_height, 14 * len(lines) + (8 if least_height > 30 else 6))
         middle = top + height / 2
         drawing.lines(0, middle + 4 - 7 * (len(lines) - 1), lines)
@@ -668,7 +668,11 @@ def share_bars(
 
 
 def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
-    """Draw chains of onset as boxes with arrows, each with its number of traces."""
+    """Draw chains of failure: the modes of a trace in boxes, in the order of their onsets.
+
+    Args:
+        chains: The chains, each with its number of traces.
+    """
     drawing = Drawing(WIDTH)
     left_edge = 132.0
     gap = 20.0
@@ -697,7 +701,8 @@ def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
 
 # Where in the run failures first occur.
 
-_RUN_ENDS: Final = 560
+_RUN_RIGHT: Final = 560
+"""The right end of the axis over the length of a run."""
 
 
 def onset_strips(places: FigureTable, onsets: Mapping[str, FigureTable], names: Names) -> Drawing:
@@ -721,11 +726,11 @@ def onset_strips(places: FigureTable, onsets: Mapping[str, FigureTable], names: 
         y = end
     y += 4
     for quarter in range(5):
-        x = _LEFT + (_RUN_ENDS - _LEFT) * quarter / 4
+        x = _LEFT + (_RUN_RIGHT - _LEFT) * quarter / 4
         drawing.line(x, y, x, y + 4, "v-axis")
         drawing.text(x, y + 17, f"{25 * quarter} %", "v-s v-m", "middle")
-    drawing.line(_LEFT, y, _RUN_ENDS, y, "v-axis")
-    drawing.text((_LEFT + _RUN_ENDS) / 2, y + 34, "part of the run", "v-s v-m", "middle")
+    drawing.line(_LEFT, y, _RUN_RIGHT, y, "v-axis")
+    drawing.text((_LEFT + _RUN_RIGHT) / 2, y + 34, "part of the run", "v-s v-m", "middle")
     drawing.height = y + 40
     return drawing
 
@@ -742,12 +747,12 @@ def _draw_first_failures(
     counts = _tenth_counts(places)
     position = places["position"]
     ticks = _tick_values(max(counts, default=0))
-    tenth_width = (_RUN_ENDS - _LEFT) / BINS
+    tenth_width = (_RUN_RIGHT - _LEFT) / BINS
     drawing.lines(0, top + plot_height / 2 - 2, ["first failure", f"of {position.n} traces"], "v-b")
     for tick in ticks:
         y = bottom - plot_height * tick / ticks[-1]
-        drawing.line(_LEFT, y, _RUN_ENDS, y, "v-grid" if tick else "v-axis")
-        drawing.text(_RUN_ENDS + 8, y + 4, str(tick), "v-s v-m")
+        drawing.line(_LEFT, y, _RUN_RIGHT, y, "v-grid" if tick else "v-axis")
+        drawing.text(_RUN_RIGHT + 8, y + 4, str(tick), "v-s v-m")
     for tenth, count in enumerate(counts):
         if count:
             bar_height = plot_height * count / ticks[-1]
@@ -765,9 +770,9 @@ def _draw_onset_strip(drawing: Drawing, y: float, onset: FigureTable, mode: str)
     """Draw the tenths in which a mode begins as shades, with the median and n."""
     counts = _tenth_counts(onset)
     position = onset["position"]
-    tenth_width = (_RUN_ENDS - _LEFT) / BINS
+    tenth_width = (_RUN_RIGHT - _LEFT) / BINS
     largest_count = max(counts, default=0)
-    drawing.rect(_LEFT, y - 8, _RUN_ENDS - _LEFT, 16, "v-cell")
+    drawing.rect(_LEFT, y - 8, _RUN_RIGHT - _LEFT, 16, "v-cell")
     for tenth, count in enumerate(counts):
         if count:
             tooltip = (
@@ -789,7 +794,7 @@ def _draw_onset_strip(drawing: Drawing, y: float, onset: FigureTable, mode: str)
 def _draw_median(drawing: Drawing, y: float, median: float, quartiles: tuple[float, float]) -> None:
     """Draw a median as a dot on a line between the quartiles."""
     low, middle, high = (
-        _LEFT + (_RUN_ENDS - _LEFT) * share for share in (quartiles[0], median, quartiles[1])
+        _LEFT + (_RUN_RIGHT - _LEFT) * share for share in (quartiles[0], median, quartiles[1])
     )
     drawing.interval(low, high, y)
     drawing.dot(middle, y, 4)
@@ -874,7 +879,7 @@ def _mode_matrix(names: Names, cells: Mapping[tuple[str, str], _Cell], *, half: 
         drawing.text(_LEFT + cell_width * (column + 0.5), top - 8, heading, "v-s v-m", "middle")
     for row, (code, name) in enumerate(rows):
         y = top + cell_height * row
-        lines = wrapped_lines(f"{code} {name}", _LABELS, 11, max_lines=2)
+        lines = wrapped_lines(f"{code} {name}", _NAME_WIDTH, 11, max_lines=2)
         drawing.lines(0, y + cell_height / 2 + 4 - 6 * (len(lines) - 1), lines, "v-s", step=12)
         for column, (column_code, _) in enumerate(columns[: row + 1] if half else columns):
             x = _LEFT + cell_width * column

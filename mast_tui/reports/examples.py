@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from mast_tui.figures.signatures.model import FAILED, PRESENT, SignatureInput
-from mast_tui.figures.source.verdicts import GOLD, GoldOf, last_readings
+from mast_tui.figures.source.verdicts import GOLD, GoldOf, last_pass_numbers
 from mast_tui.gold.model import GoldLabel
 from mast_tui.gold.overlaps import Order
 from mast_tui.labels import AnnotatorKind, Label, Severity, annotator_kind
@@ -56,13 +56,13 @@ class Extras:
 
     Attributes:
         taxonomy: The taxonomy with its strategies.
-        decided: The number of failed traces whose labels call a mode fatal, by group and code. All
-            traces together are the group ``OVERALL``; groups without such labels have no entry.
+        fatal_counts: The number of failed traces whose labels call a mode fatal, by group and code.
+            All traces together are the group ``OVERALL``; groups without such labels have no entry.
         examples: The example labels.
     """
 
     taxonomy: Taxonomy | None = None
-    decided: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    fatal_counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     examples: tuple[LabelExample, ...] = ()
 
 
@@ -74,7 +74,7 @@ def extras_from_workspace(
     gold_of: GoldOf,
     order_of: Callable[[str], Order],
     text_of: Callable[[str, str], str],
-    called: Callable[[str], str] = str,
+    shown_name_of: Callable[[str], str] = str,
 ) -> Extras:
     """Read the extras of a report from a workspace.
 
@@ -86,14 +86,14 @@ def extras_from_workspace(
         order_of: The function that returns the order of a trace's spans.
         text_of: The function that returns the text of a span by trace id and key; empty if it
             cannot be read.
-        called: The function that returns the shown name of the author of a note.
+        shown_name_of: The function that returns the shown name of the author of a note.
     """
     fatal_units = _fatal_units(workspace, taxonomy, signature_input)
-    decided: dict[str, dict[str, int]] = {}
+    fatal_counts: dict[str, dict[str, int]] = {}
     for group, members in signature_input.members().items():
         for row, column in sorted(fatal_units):
             if members[row]:
-                counts_by_code = decided.setdefault(group, {})
+                counts_by_code = fatal_counts.setdefault(group, {})
                 code = signature_input.modes[column].code
                 counts_by_code[code] = counts_by_code.get(code, 0) + 1
     example_units = list(_example_units(signature_input, fatal_units))
@@ -110,12 +110,12 @@ def extras_from_workspace(
         if not sorted_labels:
             continue
         example = _example_of_label(
-            sorted_labels[0], group, mode.code, trace, order_of(trace), text_of, called
+            sorted_labels[0], group, mode.code, trace, order_of(trace), text_of, shown_name_of
         )
         # A label without any text adds nothing to the figures.
         if example.text or example.note:
             examples.append(example)
-    return Extras(taxonomy, decided, tuple(examples))
+    return Extras(taxonomy, fatal_counts, tuple(examples))
 
 
 def _example_units(
@@ -147,13 +147,13 @@ def _labels_of_traces(
     gold_of: GoldOf,
 ) -> dict[str, tuple[Label | GoldLabel, ...]]:
     """Return the labels of some traces: those of the gold, or of the annotator."""
-    if signature_input.labels == GOLD:
+    if signature_input.label_source == GOLD:
         return {trace: gold.labels for trace, gold in gold_of(sorted(traces)).items()}
-    is_judge = signature_input.labels_kind == AnnotatorKind.JUDGE
+    is_judge = signature_input.label_source_kind == AnnotatorKind.JUDGE
     return {
         trace: workspace.labels(
             trace_id=trace,
-            annotator=signature_input.labels,
+            annotator=signature_input.label_source,
             taxonomy=taxonomy.ref,
             pass_number="last" if is_judge else "finished",
         )
@@ -168,22 +168,22 @@ def _example_of_label(
     trace: str,
     order: Order,
     text_of: Callable[[str, str], str],
-    called: Callable[[str], str],
+    shown_name_of: Callable[[str], str],
 ) -> LabelExample:
     """Return a label as an example, with the numbers of its spans on screen."""
     target = label.target
     first = None if target.first is None else order(target.first)
     last = None if target.last is None else order(target.last)
     return LabelExample(
-        group,
-        code,
-        trace,
-        None if first is None else first + 1,
-        None if first is None or last is None else last + 1,
-        target.is_whole,
-        _quote_of(label) or ("" if target.first is None else text_of(trace, target.first)),
-        _note_of(label, called),
-        _is_fatal(label),
+        group=group,
+        code=code,
+        trace=trace,
+        first=None if first is None else first + 1,
+        last=None if first is None or last is None else last + 1,
+        whole=target.is_whole,
+        text=_quote_of(label) or ("" if target.first is None else text_of(trace, target.first)),
+        note=_note_of(label, shown_name_of),
+        fatal=_is_fatal(label),
     )
 
 
@@ -194,10 +194,10 @@ def _quote_of(label: Label | GoldLabel) -> str:
     return "" if evidence is None else evidence.quote
 
 
-def _note_of(label: Label | GoldLabel, called: Callable[[str], str]) -> str:
+def _note_of(label: Label | GoldLabel, shown_name_of: Callable[[str], str]) -> str:
     if isinstance(label, Label):
         return label.note
-    return " · ".join(f"{called(author)}: {note}" for author, note in label.notes if note)
+    return " · ".join(f"{shown_name_of(author)}: {note}" for author, note in label.notes if note)
 
 
 def _is_fatal(label: Label | GoldLabel) -> bool:
@@ -214,16 +214,16 @@ def _fatal_units(
     have a fatal label.
     """
     equal_to = {"taxonomy": taxonomy.ref}
-    if signature_input.labels != GOLD:
-        equal_to["annotator"] = signature_input.labels
-    is_judge = signature_input.labels_kind == AnnotatorKind.JUDGE
-    passes = last_readings(workspace, equal_to, unfinished=is_judge)
+    if signature_input.label_source != GOLD:
+        equal_to["annotator"] = signature_input.label_source
+    is_judge = signature_input.label_source_kind == AnnotatorKind.JUDGE
+    passes = last_pass_numbers(workspace, equal_to, unfinished=is_judge)
     is_failed = signature_input.outcome == FAILED
     row_by_trace = {
         trace: row for row, trace in enumerate(signature_input.traces) if is_failed[row]
     }
     if is_judge:
-        for trace in workspace.run_examples(signature_input.labels):
+        for trace in workspace.run_examples(signature_input.label_source):
             row_by_trace.pop(trace, None)
     column_by_mode = {mode.slug: column for column, mode in enumerate(signature_input.modes)}
     fatal_by_annotator: dict[tuple[int, int], dict[str, bool]] = {}
@@ -235,7 +235,7 @@ def _fatal_units(
             column = column_by_mode.get(mode)
             if row is None or column is None or passes.get((name, trace)) != number:
                 continue
-            if signature_input.labels == GOLD and not annotator_kind(name).is_person:
+            if signature_input.label_source == GOLD and not annotator_kind(name).is_person:
                 continue
             if signature_input.verdicts[row, column] == PRESENT:
                 is_fatal_by_name = fatal_by_annotator.setdefault((row, column), {})
@@ -243,6 +243,7 @@ def _fatal_units(
                 is_fatal_by_name[name] = is_fatal_by_name.get(name, False) or is_fatal
 
     label_columns = ("annotator", "trace_id", "pass_number", "mode", "severity", "decisive")
+    # Most labels have neither, so only those with either are read.
     for not_null in ("severity", "decisive"):
         workspace.read_columns(
             "labels", label_columns, collect, equal_to=equal_to, not_null=not_null

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mast_tui.counts import counted
 from mast_tui.figures.experiment import AMOUNTS, LEAST_TASKS, Experiment
@@ -206,6 +206,15 @@ def _estimate_cells(table: FigureTable, names: tuple[str, ...]) -> dict[str, Cel
     return cells
 
 
+class _Measured(NamedTuple):
+    """The scope and key of a measure's figures, and its name and code in a table."""
+
+    scope: str
+    key: str
+    name: str
+    code: str = ""
+
+
 def _tables_of_arm(
     experiment: Experiment, figures: FigureIndex, arm: str, number: int
 ) -> Iterator[Table]:
@@ -217,15 +226,15 @@ def _tables_of_arm(
     if not shared_count:
         tasks_text = "The arms share no task; their tasks are treated as independent."
     caption = f"{tasks_text} Labels: {labels_source(inputs)}."
-    modes = [("experiment_mode", mode.code, mode.code, mode.name) for mode in inputs.modes]
-    categories = [("experiment_category", id, "", name) for id, name in inputs.categories]
-    fatal_failure = [("experiment_amount", _FATAL, "", _AMOUNT_NAMES[_FATAL])]
+    modes = [_Measured("experiment_mode", mode.code, mode.name, mode.code) for mode in inputs.modes]
+    categories = [_Measured("experiment_category", id, name) for id, name in inputs.categories]
+    fatal_failure = [_Measured("experiment_amount", _FATAL, _AMOUNT_NAMES[_FATAL])]
     means = [
-        ("experiment_amount", name, "", title)
+        _Measured("experiment_amount", name, title)
         for name, title in _AMOUNT_NAMES.items()
         if name != _FATAL
     ]
-    means += [("experiment_cost", name, "", name) for name in AMOUNTS]
+    means += [_Measured("experiment_cost", name, name) for name in AMOUNTS]
     for id, title, table_columns, groups in (
         (
             "modes",
@@ -237,14 +246,14 @@ def _tables_of_arm(
     ):
         arm_columns: tuple[Column, ...] = columns(table_columns, baseline=baseline, arm=arm)
         row_groups = [
-            tuple(filter(None, (_measure_row(experiment, figures, arm, *row) for row in group)))
+            tuple(filter(None, (_measure_row(experiment, figures, arm, row) for row in group)))
             for group in groups
         ]
         if any(row_groups):
             tables = [
-                figures.table(scope, group=arm, mode=key)
+                figures.table(row.scope, group=arm, mode=row.key)
                 for group in groups
-                for scope, key, *_ in group
+                for row in group
             ]
             yield Table(
                 f"{id}-{number}",
@@ -257,26 +266,23 @@ def _tables_of_arm(
 
 
 def _measure_row(
-    experiment: Experiment,
-    figures: FigureIndex,
-    arm: str,
-    scope: str,
-    key: str,
-    code: str,
-    name: str,
+    experiment: Experiment, figures: FigureIndex, arm: str, measured: _Measured
 ) -> Row | None:
     """Return the row of a measure in an arm and the baseline; None without a value in the arm."""
-    table = figures.table(scope, group=arm, mode=key)
-    baseline_table = figures.table(scope, group=experiment.baseline, mode=key)
+    table = figures.table(measured.scope, group=arm, mode=measured.key)
+    baseline_table = figures.table(measured.scope, group=experiment.baseline, mode=measured.key)
     if all(figure.value is None for figure in table.figures):
         return None
-    cells: dict[str, Cell] = {"code": code, "name": name}
+    cells: dict[str, Cell] = {"code": measured.code, "name": measured.name}
     # The first figure of a table is the share or the mean itself.
     cells["baseline"] = Estimate.from_figure(baseline_table.figures[0])
     cells["arm"] = Estimate.from_figure(table.figures[0])
     cells |= _estimate_cells(table, ("arm_difference", "flip_p", "flip_p_adjusted"))
-    cell_sources = {"baseline": baseline_table.sources, "arm": table.sources}
-    return Row(key, cells, cell_sources=cell_sources if scope == "experiment_mode" else {})
+    if measured.scope != "experiment_mode":  # only the cells of a mode open a list of traces
+        return Row(measured.key, cells)
+    return Row(
+        measured.key, cells, cell_sources={"baseline": baseline_table.sources, "arm": table.sources}
+    )
 
 
 def _missing_interval_notes(tables: list[FigureTable]) -> tuple[Note, ...]:
@@ -371,15 +377,15 @@ def experiment_notes(experiment: Experiment, figures: FigureIndex) -> tuple[Note
         experiment: The runs.
         figures: Its figures.
     """
-    return tuple(_note_lines(experiment, figures))
+    return tuple(_notes_on_runs(experiment, figures))
 
 
-def _note_lines(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
+def _notes_on_runs(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
     """Yield notes on how tasks are identified, and on the runs and tasks left out."""
-    if experiment.by_words:
+    if experiment.tasks_from_text:
         yield Note(
-            f"{counted(experiment.by_words, 'run')} without a task id: runs with the same task "
-            "text count as one task.",
+            f"{counted(experiment.tasks_from_text, 'run')} without a task id: runs with the same "
+            "task text count as one task.",
             "by_words",
             warning=True,
         )
@@ -462,9 +468,9 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
     document = {
         "by": inputs.by,
         "baseline": experiment.baseline,
-        "labels": inputs.labels,
+        "labels": inputs.label_source,
         "taxonomy": inputs.taxonomy_ref,
-        "tasks_by_words": experiment.by_words,
+        "tasks_by_words": experiment.tasks_from_text,
         "repeated_trials": experiment.repeated_trials,
         "tested": list(experiment.tested or (mode.code for mode in inputs.modes)),
         "arms": {

@@ -607,7 +607,7 @@ def _needs_more_than_left(overall: FigureTable) -> bool:
 
 
 def width_words(overall: FigureTable) -> Iterator[str]:
-    """Yield the width of the interval over all traces, and the number of labels that ± 3 need.
+    """Yield the width of the interval over all traces, and the number of labels for ± 3 points.
 
     Without an interval, nothing is yielded.
     """
@@ -650,7 +650,7 @@ def _correction_sentences(table: FigureTable) -> Iterator[str]:
 
 def _effect_table(report: JudgeReport) -> Table | None:
     """Make the table of annotators' labels with suggestions on screen and without."""
-    if report.both_kinds is None:
+    if report.annotators_with_both_kinds is None:
         return None
     effect = report.table("effect")
     rows = [
@@ -673,7 +673,7 @@ def _effect_table(report: JudgeReport) -> Table | None:
             f"{counted(shown_count, 'pass', 'passes')} with suggestions "
             f"({effect.count('on_screen')} with at least one on screen) and "
             f"{effect.count('passes', 'withheld')} without, assigned at random, "
-            f"by {joined_names(report.both_kinds) or 'no one with both'}.",
+            f"by {joined_names(report.annotators_with_both_kinds) or 'no one with both'}.",
             "passes",
         )
     ]
@@ -771,9 +771,7 @@ def _mode_sentences(report: JudgeReport, table: FigureTable) -> Iterator[str]:
             f"Share in a correct place: {in_words(places['right_place'])} of "
             f"{counted(places.count('n'), 'label')} with modes that both call present."
         )
-    left_out = _left_out_counts(
-        report.table("judge_mode_left_out", mode=code), "{reason} {units:,}"
-    )
+    left_out = _left_out_texts(report.table("judge_mode_left_out", mode=code), "{reason} {units:,}")
     if left_out:
         yield f"Excluded: {', '.join(left_out)}."
 
@@ -832,7 +830,7 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
         )
 
 
-def _left_out_counts(left_out: FigureTable, template: str) -> list[str]:
+def _left_out_texts(left_out: FigureTable, template: str) -> list[str]:
     """Return the texts on the units left out, one for each reason."""
     return [
         template.format(reason=reason, units=left_out.count(statistic))
@@ -844,7 +842,7 @@ def _left_out_counts(left_out: FigureTable, template: str) -> list[str]:
 def _left_out_parts(report: JudgeReport) -> list[str]:
     """Return the texts on what was left out: units, examples, unfinished traces."""
     left_out = report.table("judge_left_out")
-    unit_texts = _left_out_counts(left_out, "{units:,} {reason}")
+    unit_texts = _left_out_texts(left_out, "{units:,} {reason}")
     parts = [f"{', '.join(unit_texts)} (traces × modes)"] if unit_texts else []
     if left_out.count("examples"):
         parts.append(f"{counted(left_out.count('examples'), 'trace')} in the judge's prompt")
@@ -923,7 +921,7 @@ def _missing_table_notes(report: JudgeReport) -> Iterator[Note]:
             "different places of several annotators; a label anywhere in them counts as correct.",
             "merged_places",
         )
-    if report.both_kinds is None:
+    if report.annotators_with_both_kinds is None:
         yield Note(
             "The effect of suggestions on people cannot be estimated: no study hides suggestions "
             "on a random share of the traces (set up with mast-tui study).",

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from mast_tui.counts import counted
 from mast_tui.figures.bootstrap import bootstrap_json
-from mast_tui.figures.prevalence import PATHS
+from mast_tui.figures.prevalence import PREVALENCE_PATHS
 from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable, insert_figures, rate_json
 from mast_tui.figures.signatures.bill import AMOUNTS
 from mast_tui.figures.signatures.groups import SHAPES
@@ -24,7 +24,8 @@ from mast_tui.reports.published import claims_json
 Document = dict[str, Any]
 
 _TRACES: Final = ("all", "failed", "succeeded")
-_FATAL_CAUSES: Final = ("labels", "class")
+_FATAL_DEFINITIONS: Final = ("labels", "class")
+"""What makes a label fatal: the label's own severity, or the class of its mode."""
 
 
 def signature_document(report: SignatureReport) -> Document:
@@ -41,8 +42,8 @@ def signature_document(report: SignatureReport) -> Document:
     }
     return {
         "by": inputs.by,
-        "labels": inputs.labels,
-        "labels_kind": inputs.labels_kind,
+        "labels": inputs.label_source,
+        "labels_kind": inputs.label_source_kind,
         "gold": inputs.gold,
         "taxonomy": inputs.taxonomy_ref,
         "rules": {
@@ -63,11 +64,12 @@ def signature_document(report: SignatureReport) -> Document:
             "succeeded": overall.count("traces", "succeeded"),
             "unknown": overall.count("traces", "unknown"),
             "labels_with_places": len(inputs.places.trace),
-            "labels_without_places": inputs.whole,
-            "labels_not_found": inputs.unplaced,
+            "labels_without_places": inputs.whole_trace_labels,
+            "labels_not_found": inputs.labels_not_found,
         },
         "overall": overall_document,
         "groups": groups,
+        # Only the report of an experiment fills these; the keys are always there.
         "comparison": None,
         "paired": None,
         "experiment": None,
@@ -79,9 +81,11 @@ def signature_document(report: SignatureReport) -> Document:
 
 def _corrected_json(report: SignatureReport, name: str) -> Document:
     """Return the prevalences of a group that are corrected for a judge's errors, by mode."""
-    tables = (report.corrected(name, scope) for scope in PATHS)
+    tables = (report.corrected(name, scope) for scope in PREVALENCE_PATHS)
     figures = (figure for rows in tables for table in rows.values() for figure in table.figures)
-    corrected: Document = insert_figures(figures, PATHS, {"prevalence": {}})["prevalence"]
+    corrected: Document = insert_figures(figures, PREVALENCE_PATHS, {"prevalence": {}})[
+        "prevalence"
+    ]
     return corrected
 
 
@@ -307,6 +311,7 @@ def _stratified_json(report: SignatureReport, name: str) -> Document | None:
         }
         if difference.withheld:
             document |= {"ci_withheld": difference.reason, "ci_needs": difference.needs}
+        # A ratio of 0 is defined, but its interval is not.
         if not ratio.value:
             document["undefined"] = "none_in_failed" if ratio.value == 0 else ratio.reason
         modes[code] = document
@@ -376,13 +381,13 @@ def _places_json(report: SignatureReport, name: str, side: str) -> Document:
         ],
         "after_fatal": [
             {
-                "by": cause,
+                "by": definition,
                 **{
-                    key: _spread_json(totals, key, cause)
+                    key: _spread_json(totals, key, definition)
                     for key in ("spans_after", "spans_after_onset", "share_after")
                 },
             }
-            for cause in _FATAL_CAUSES
+            for definition in _FATAL_DEFINITIONS
         ],
     }
 
@@ -428,21 +433,24 @@ def _lengths_json(report: SignatureReport, name: str) -> Document | None:
 
 
 def _bill_json(report: SignatureReport, name: str) -> list[Document] | None:
-    """Return the cost before and after the first fatal failure; None if it was not counted."""
+    """Return the costs of failed traces before and after the first fatal failure.
+
+    There is an object for each definition of fatal labels. Return None if costs were not counted.
+    """
     totals = report.figures.table("bill", group=report.key(name))
     if not totals.figures:
         return None
     bills = []
-    for cause in _FATAL_CAUSES:
+    for definition in _FATAL_DEFINITIONS:
         amounts = {
-            amount: _amount_json(report, name, f"{cause}{PAIR}{amount}") for amount in AMOUNTS
+            amount: _amount_json(report, name, f"{definition}{PAIR}{amount}") for amount in AMOUNTS
         }
         bills.append(
             {
-                "by": cause,
-                "traces": totals.count("traces", cause),
-                "with_fatal": totals.count("with_fatal", cause),
-                "at_hand": totals.count("at_hand", cause),
+                "by": definition,
+                "traces": totals.count("traces", definition),
+                "with_fatal": totals.count("with_fatal", definition),
+                "at_hand": totals.count("at_hand", definition),
                 **{
                     f"traces_with_{key}": (amounts[key] or {}).get("traces", 0)
                     for key in ("tokens", "minutes")
@@ -525,7 +533,7 @@ def cannot_say(inputs: SignatureInput) -> Iterator[str]:
     """Yield sentences on what the traces of a report leave unknown."""
     if not inputs.traces:
         # Never by name, which pseudonyms would not find within a sentence.
-        annotator = "anyone" if inputs.labels_kind == "gold" else "the annotator"
+        annotator = "anyone" if inputs.label_source_kind == "gold" else "the annotator"
         yield (
             f"There are no figures: no trace that {annotator} has finished under "
             f"{inputs.taxonomy_ref} is included."
@@ -538,14 +546,14 @@ def cannot_say(inputs: SignatureInput) -> Iterator[str]:
             "Traces were drawn with unequal probabilities, and the batches are not samples of one "
             "population: shares are unweighted and describe the labelled traces only."
         )
-    if inputs.unplaced:
-        labels = counted(inputs.unplaced, "label")
+    if inputs.labels_not_found:
+        labels = counted(inputs.labels_not_found, "label")
         yield (
             f"Excluded from figures on places: {labels} on spans of unknown position, because the "
             "trace is missing or has changed."
         )
-    if inputs.whole:
-        labels = counted(inputs.whole, "label")
+    if inputs.whole_trace_labels:
+        labels = counted(inputs.whole_trace_labels, "label")
         yield f"Excluded from figures on places: {labels} on a whole trace."
 
 

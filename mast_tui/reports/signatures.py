@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mast_tui.counts import counted
-from mast_tui.figures.prevalence import PATHS
+from mast_tui.figures.prevalence import PREVALENCE_PATHS
 from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureIndex, FigureTable, Sources
 from mast_tui.figures.signatures.model import ALL, OVERALL
 from mast_tui.figures.signatures.modes import severity
@@ -31,7 +31,7 @@ from mast_tui.reports import model
 from mast_tui.reports.charts import (
     group_charts,
     group_parts,
-    group_words,
+    group_title,
     source_words,
 )
 from mast_tui.reports.experiment import experiment_sections, pair_document
@@ -333,13 +333,13 @@ def signatures_report(
     for name in (OVERALL, *group_names):
         group = _Group(figures, name, f"-{parts[name]}", extras=extras)
         charts = group_charts(figures, name)
-        brief = name == OVERALL and by_groups
+        is_brief = name == OVERALL and by_groups
         section = ReportSection(
             f"group-{parts[name]}",
-            group_words(figures, name),
-            tuple(_prevalence_of(group, charts) if brief else _page_of(group, charts)),
+            group_title(figures, name),
+            tuple(_prevalence_of(group, charts) if is_brief else _page_of(group, charts)),
             tuple(_group_facts(group.group)),
-            () if brief else tuple(group.summary_notes()),
+            () if is_brief else tuple(group.summary_notes()),
         )
         sections.append(section)
     if experiment is not None:
@@ -456,7 +456,7 @@ def group_report(
         notes.append(Note(HOW_TO_GIVE_OUTCOMES, "no_outcomes"))
     return model.Report(
         id="signatures",
-        title=group_words(figures, group),
+        title=group_title(figures, group),
         about=_report_description(figures, figures.inputs.by),
         sections=tuple(sections),
         notes=(*notes, *reading),
@@ -550,7 +550,7 @@ def _limit_notes(sentences: Iterable[str]) -> Iterator[Note]:
 def _no_places_note(figures: SignatureReport) -> Note:
     """Return a note on why the group has no tables of positions in the run."""
     sentence = "There are no figures on places: no label is on a span of known position."
-    if figures.inputs.unplaced:
+    if figures.inputs.labels_not_found:
         sentence += (
             " The labelled traces have not been read with this workspace: open their folder once "
             "with mast-tui FOLDER."
@@ -617,7 +617,7 @@ def _has_value(cell: Cell) -> bool:
 
 def _interval_notes(report: SignatureReport, name: str, *tables: FigureTable) -> Iterator[Note]:
     """Yield notes on shares, differences and corrected prevalences without an interval."""
-    tables_by_scope = [report.corrected(name, scope) for scope in PATHS]
+    tables_by_scope = [report.corrected(name, scope) for scope in PREVALENCE_PATHS]
     corrected = [table for by_mode in tables_by_scope for table in by_mode.values()]
     yield from withheld_notes(*tables, *corrected)
 
@@ -795,7 +795,7 @@ class _Group:
         table_columns = tuple(columns) or self.columns(id)
         if "code" in rows[0].cells:
             table_columns = (*_MODE, *table_columns)
-        caption = f"{group_words(self.figures, self.name)}: {traces or self.sides}."
+        caption = f"{group_title(self.figures, self.name)}: {traces or self.sides}."
         if id == "mode_shares":
             caption += f" {source_words(self.figures)}"
         ident = f"{id}{self.suffix}"
@@ -1045,7 +1045,8 @@ class _Group:
             (reversed_codes, sign, "mark"),
         )
         notes += withheld_notes(*tables.values())
-        title = _TABLES["stratified"][0].format(len(self.figures.inputs.stratum_names))
+        title, _ = _TABLES["stratified"]
+        title = title.format(len(self.figures.inputs.stratum_names))
         return self.table("stratified", rows, *notes, title=title)
 
     def _corrected_table(self) -> Table | None:
@@ -1264,24 +1265,24 @@ class _Group:
     def _after_fatal_table(self, places: FigureTable) -> Table | None:
         """Make the table of the spans that followed the first fatal failure."""
         rows = []
-        for cause, cause_words in _FATAL_BY.items():
-            spans = places.find("spans_after", cause)
+        for definition, definition_text in _FATAL_BY.items():
+            spans = places.find("spans_after", definition)
             if spans.value is None:
                 continue
             cells: dict[str, Cell] = {
-                "by": cause_words,
+                "by": definition_text,
                 "median": spans.value,
                 "low": spans.low,
                 "high": spans.high,
-                "share": places.value("share_after", cause),
+                "share": places.value("share_after", definition),
                 "n": spans.n,
             }
             sentence = (
-                f"After the first fatal failure ({cause_words}), the median run had "
+                f"After the first fatal failure ({definition_text}), the median run had "
                 f"{spans.value:.0f} more spans (quartiles {spans.low:.0f} to {spans.high:.0f}; "
                 f"{spans.n:,} {self.traces_text})."
             )
-            rows.append(Row(f"after {cause}", cells, detail=(sentence,)))
+            rows.append(Row(f"after {definition}", cells, detail=(sentence,)))
         return self.table("after_fatal", rows, traces=self._traces_with_place())
 
     def _order_table(self) -> Table | None:
@@ -1310,9 +1311,9 @@ class _Group:
         totals = self.figures.figures.table("bill", group=self.figures.key(self.name))
         by_mode = self.figures.rows("bill", self.name)
         rows = []
-        for cause, cause_words in _FATAL_BY.items():
+        for definition, definition_text in _FATAL_BY.items():
             for amount in ("tokens", "minutes"):
-                condition = f"{cause}{PAIR}{amount}"
+                condition = f"{definition}{PAIR}{amount}"
                 total = totals.get("used_total", condition)
                 if total is None:
                     continue
@@ -1321,7 +1322,7 @@ class _Group:
                     for key in ("total", "before_first_fatal", "after")
                 }
                 cells: dict[str, Cell] = {
-                    "by": cause_words,
+                    "by": definition_text,
                     "what": amount,
                     "total": amount_by_key["total"],
                     "before": amount_by_key["before_first_fatal"],
@@ -1337,7 +1338,7 @@ class _Group:
                 parts = [f"{code} {value:,.0f}" for code, value in used_by_mode if value]
                 sentence = f"After the first fatal failure, by its mode: {', '.join(parts)}."
                 detail = (sentence,) if parts else ()
-                rows.append(Row(f"bill {cause} {amount}", cells, detail=detail))
+                rows.append(Row(f"bill {definition} {amount}", cells, detail=detail))
         source = f"over {self.sizes['failed']:,} failed traces"
         return self.table("bill", rows, traces=source)
 
@@ -1424,7 +1425,7 @@ class _Group:
             rates = {code: mode.find("rate", "all") for code, mode in self.of_modes.items()}
             counts_of_all = [(code, None, rate.count) for code, rate in rates.items() if rate.count]
             return sorted(counts_of_all, key=lambda item: -item[2])
-        counts_by_labels = None if self.extras is None else self.extras.decided.get(self.name)
+        counts_by_labels = None if self.extras is None else self.extras.fatal_counts.get(self.name)
         counts: list[tuple[str, int, int]] = []
         for code, mode in self.of_modes.items():
             showing_count = mode.find("rate", "failed").count or 0
@@ -1452,7 +1453,7 @@ class _Group:
                 "Ordered by the number of traces with each mode. The strategies come from the "
                 "taxonomy."
             )
-        has_severities = self.extras is not None and self.name in self.extras.decided
+        has_severities = self.extras is not None and self.name in self.extras.fatal_counts
         rule = (
             "A mode decided a failed trace if its labels there are fatal."
             if has_severities

@@ -68,7 +68,7 @@ _ANNOTATORS: Final = columns("""
     no_places        | no place         | count | verdicts present without a place
     not_found        | not found        | count | labels on spans that the trace lacks
 """)
-_SELDOM: Final = ("whole_trace", "no_places", "not_found")
+_SHOWN_IF_NOT_ZERO: Final = ("whole_trace", "no_places", "not_found")
 """The columns that are left out if they are 0 for all annotators."""
 
 
@@ -160,12 +160,20 @@ def _modes_table(spans: SpanAgreement) -> Table:
                 "place and mode: modes must be equal.",
                 "f1",
             ),
-            *withheld_notes(*(figure for figure in index.figures if figure.scope in _OF_ALL)),
+            *withheld_notes(
+                *(figure for figure in index.figures if figure.scope in _COMMON_SCOPES)
+            ),
         ),
     )
 
 
-_OF_ALL: Final = ("spans", "spans_finding", "spans_naming", "spans_mode", "spans_mode_f1")
+_COMMON_SCOPES: Final = (
+    "spans",
+    "spans_finding",
+    "spans_naming",
+    "spans_mode",
+    "spans_mode_f1",
+)
 """The scopes of the figures of all annotators."""
 
 
@@ -235,7 +243,8 @@ def _annotators_table(spans: SpanAgreement) -> Table:
     columns = [
         column
         for column in _ANNOTATORS
-        if column.key not in _SELDOM or any(table.count(column.key) for table in tables.values())
+        if column.key not in _SHOWN_IF_NOT_ZERO
+        or any(table.count(column.key) for table in tables.values())
     ]
     rows = [
         Row(name, {"annotator": name, **estimate_cells(table, columns)})

@@ -10,7 +10,7 @@ from typing import Any, Final, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.judge.input import JudgedBeyond
+from mast_tui.figures.judge.input import JudgedOutsideWorkspace
 from mast_tui.figures.record import FigureIndex, FigureScope
 from mast_tui.figures.signatures.model import (
     ALL,
@@ -45,7 +45,7 @@ from mast_tui.workspace import TraceRecord
 FIELDS: Final = ("model", "system", "benchmark", "task", "reader", "version")
 """The fields by which traces in shards can be grouped."""
 
-_FILES: Final = 128
+_FILES_PER_BATCH: Final = 128
 """The number of shards that are counted at once."""
 
 _NULL: Final = -128
@@ -176,7 +176,10 @@ def shard_report(
     counts = _Counts(manifest, group_by, failed_below)
     if files:
         keys_by_batch = []
-        batches = [files[start : start + _FILES] for start in range(0, len(files), _FILES)]
+        batches = [
+            files[start : start + _FILES_PER_BATCH]
+            for start in range(0, len(files), _FILES_PER_BATCH)
+        ]
         count = partial(_count_files, folder, manifest, group_by, failed_below)
         for number, result in enumerate(each(count, batches, workers)):
             if isinstance(result, LostItem):
@@ -186,8 +189,10 @@ def shard_report(
             batch_keys, batch_counts = result
             keys_by_batch.append(batch_keys)
             counts.join(batch_counts)
-            tell(min(len(files), (number + 1) * _FILES), len(files))
+            tell(min(len(files), (number + 1) * _FILES_PER_BATCH), len(files))
         repeated_keys = _repeated_keys(keys_by_batch)
+        # A trace in two shards was counted twice. Which row is its first is only known if the files
+        # are read in order, so all are counted again in one process.
         if len(repeated_keys):
             counts = _Counts(manifest, group_by, failed_below)
             seen_keys: set[int] = set()
@@ -196,7 +201,9 @@ def shard_report(
     return counts.report(Rules() if rules is None else rules, len(files))
 
 
-def judged_beyond(address: str, judge: str, stored_traces: Iterable[TraceRecord]) -> JudgedBeyond:
+def judged_outside_workspace(
+    address: str, judge: str, stored_traces: Iterable[TraceRecord]
+) -> JudgedOutsideWorkspace:
     """Count the verdicts of a judge on the traces of shards that are not in a workspace.
 
     Args:
@@ -216,7 +223,7 @@ def judged_beyond(address: str, judge: str, stored_traces: Iterable[TraceRecord]
     written_names = folder.done(manifest)
     files = [traces_file(name) for name in manifest.shards if name in written_names]
     if not files:
-        return JudgedBeyond()
+        return JudgedOutsideWorkspace()
     seen_keys = set(map(trace_key, stored_traces))
     repeated = _repeated_keys(
         [key_table["key"].to_numpy().copy() for key_table in _read_tables(folder, files, ["key"])]
@@ -236,21 +243,23 @@ def judged_beyond(address: str, judge: str, stored_traces: Iterable[TraceRecord]
             in_table = (int((verdicts == value).sum()) for value in (PRESENT, ABSENT, UNSURE))
             present, absent, unsure = map(add, mode_counts, in_table)
             counts_by_slug[slug] = (present, absent, unsure)
-    return JudgedBeyond(traces, counts_by_slug)
+    return JudgedOutsideWorkspace(traces, counts_by_slug)
 
 
 def _read_tables(
     folder: ShardFolder, files: Sequence[str], columns: Sequence[str]
 ) -> Iterator[Any]:
-    """Yield a table for each batch of files: a data set stores metadata of all its files.
+    """Yield a table for each batch of files.
+
+    A data set keeps the metadata of all its files in memory, so one for all would be too large.
 
     Raises:
         ShardsError: A file cannot be read.
     """
     arrow_error = pyarrow().ArrowException
     dataset = pyarrow("pyarrow.dataset")
-    for start in range(0, len(files), _FILES):
-        paths = [folder.path(name) for name in files[start : start + _FILES]]
+    for start in range(0, len(files), _FILES_PER_BATCH):
+        paths = [folder.path(name) for name in files[start : start + _FILES_PER_BATCH]]
         try:
             batch = dataset.dataset(paths, format="parquet", filesystem=folder.filesystem())
             table = batch.to_table(columns=[*columns]).combine_chunks()
@@ -286,7 +295,10 @@ def _first_rows(table: Any, repeated: NDArray[np.uint64], seen_keys: set[int]) -
 
 
 class _Counts:
-    """The sums over rows by cell: the traces of one outcome in a group."""
+    """The sums over rows by cell: the traces of one outcome in a group.
+
+    The first axis of each array is the cells, which grow with the groups that are found.
+    """
 
     def __init__(self, manifest: Manifest, group_by: str, failed_below: float | None) -> None:
         self._manifest = manifest
@@ -308,16 +320,16 @@ class _Counts:
             names += [verdict_column(mode.slug), onset_column(mode.slug)]
         self.columns: Final = tuple(names)
 
-    def add(self, table: Any, counts_row: NDArray[np.bool_]) -> None:
+    def add(self, table: Any, is_counted: NDArray[np.bool_]) -> None:
         """Add rows to the counts.
 
         Args:
             table: The table with the columns ``columns``.
-            counts_row: True for each row that counts.
+            is_counted: True for each row that counts.
         """
-        self._repeated_count += int((~counts_row).sum())
-        judged_rows = counts_row & table["problem"].is_null().to_numpy()
-        self._unread_count += int((counts_row & ~judged_rows).sum())
+        self._repeated_count += int((~is_counted).sum())
+        judged_rows = is_counted & table["problem"].is_null().to_numpy()
+        self._unread_count += int((is_counted & ~judged_rows).sum())
         cells = self._cells_of_rows(table)
         self._traces += np.bincount(cells[judged_rows], minlength=len(self._traces))
         mode_counts = np.zeros(len(cells), dtype=np.int64)

@@ -247,7 +247,7 @@ def _seeded_hash(seed: int, key: int) -> int:
 
 
 def _judged_traces(
-    shards: Iterable[list[ShardTrace]], count: int, pool: WorkerPool
+    shards: Iterable[list[ShardTrace]], shard_count: int, pool: WorkerPool
 ) -> Iterator[JudgedTrace]:
     """Yield the traces of shards as results of the judge, and show the progress."""
     for number, traces in enumerate(shards, start=1):
@@ -257,4 +257,4 @@ def _judged_traces(
             judgement = Judgement(trace.findings, trace.unsure, trace.judged)
             pool.on_trace()
             yield JudgedTrace(path, trace.record, judgement, trace.problem)
-        pool.show_progress(number, count)
+        pool.show_progress(number, shard_count)

@@ -37,7 +37,7 @@ With this number, workers end at about the same time, and little is lost when on
 _MOST_BYTES: Final = 256 << 20
 """The size from which no file is added to a shard."""
 
-_LONGEST: Final = 4
+_SIZE_RATIO: Final = 4
 """The ratio of the most files of a shard to the average, and of the average to the fewest."""
 
 
@@ -118,7 +118,7 @@ class ShardTotals:
         self.usage += other.usage
 
     def subtract(self, other: ShardTotals) -> None:
-        """Subtract the counts of a shard that is judged again, except its usage."""
+        """Subtract the counts of a shard that is judged again; its usage stays, as it was paid."""
         self.written -= other.written
         self.traces -= other.traces
         self.by_mode.subtract(other.by_mode)
@@ -387,11 +387,12 @@ def _divide_into_shards(
     for unit in all_units:
         units.append(unit)
         size_in_bytes += sum(file.size for file in _file_states(unit))
+        # A shard has between a quarter and four times the average number of files.
         is_last = (
-            len(units) * _LONGEST >= files_per_shard
+            len(units) * _SIZE_RATIO >= files_per_shard
             and crc32(str(unit.path).encode()) % files_per_shard == 0
         )
-        if is_last or len(units) >= _LONGEST * files_per_shard or size_in_bytes >= _MOST_BYTES:
+        if is_last or len(units) >= _SIZE_RATIO * files_per_shard or size_in_bytes >= _MOST_BYTES:
             yield _named_shard(units, judge, folder_states)
             units = []
             size_in_bytes = 0

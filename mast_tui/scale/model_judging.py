@@ -88,7 +88,7 @@ class JudgeUnitsByModel:
             connection = connect_to_server(setup, Usage(), budget=budget)
             async with connection as client:
                 answers = ShardAnswers(self.folder)
-                judged_units = await _ConcurrentJudging(setup, answers, client).all(units)
+                judged_units = await _ConcurrentJudging(setup, answers, client).judge(units)
                 requests = frozenset(answers.requests)
         except RunStops as error:
             judged_units = [UnitResult(stopped=str(error))]
@@ -111,7 +111,7 @@ class _ConcurrentJudging:
         self._room = AnswerRoom(setup.parameters.answer_tokens)
         self._turns = asyncio.Semaphore(setup.concurrency)
 
-    async def all(self, units: Iterable[Unit]) -> list[UnitResult]:
+    async def judge(self, units: Iterable[Unit]) -> list[UnitResult]:
         """Judge all traces of units; the result of a unit names its traces without an answer."""
         scan = Scan(())
         started_units: list[tuple[list[asyncio.Task[UnitResult]], list[FileReport]]] = []
@@ -222,6 +222,7 @@ class ShardAnswers:
             sent: An estimate of the tokens of the request by which that was noticed.
         """
         earlier_estimates = self._read_truncations.get(limit, ())
+        # The least and the greatest estimate are enough to tell which requests were truncated.
         noticed_by = tuple(sorted({*earlier_estimates[:1], *earlier_estimates[-1:], sent}))
         self._read_truncations[limit] = noticed_by
         content = orjson.dumps(noticed_by)

@@ -51,7 +51,7 @@ def report_shards(request: ReportRequest, rules: Rules) -> None:
             workers=pool.workers,
             tell=pool.show_progress,
         )
-        pool.on_trace(report["traces"]["labelled"])
+        pool.on_trace(count=report["traces"]["labelled"])
     if request.as_json:
         print_json(report)
         return

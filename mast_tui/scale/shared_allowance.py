@@ -212,18 +212,17 @@ class SharedBudget(Budget):
                     await asyncio.sleep(_PAUSE)
 
     def close(self) -> None:
-        """Return the rest of the parts, and close the connection."""
+        """Return the unused part of the checked out share to the account, and disconnect."""
+        surplus = self._checked_out_share - self._share_of_allowance([])
         with self._connection, suppress(RunStops):
-            self._exchange_with_account(
-                self._checked_out_share - self._share_of_allowance([]), 0.0, 0.0
-            )
+            self._exchange_with_account(surplus, unanswered_share=0.0, requested_share=0.0)
 
     def _exchange_with_account(
-        self, surplus: float, unanswered_share: float, request: float
+        self, surplus: float, unanswered_share: float, requested_share: float
     ) -> float | None:
         """Return a surplus to the account and request a share; return the granted share."""
         try:
-            self._connection.send((surplus, unanswered_share, request))
+            self._connection.send((surplus, unanswered_share, requested_share))
             granted: float | None = self._connection.recv()
         except (EOFError, OSError):
             raise RunStops("the command that has the allowance is gone") from None

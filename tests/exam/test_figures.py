@@ -109,7 +109,7 @@ def test_the_same_seed_gives_the_same_intervals() -> None:
 
 
 def test_categories_of_another_taxonomy_do_not_count() -> None:
-    questions, answers = [question("p", 1)], Answers({"p": named(1)}, categories=False)
+    questions, answers = [question("p", 1)], Answers({"p": named(1)}, uses_set_taxonomy=False)
     found = decisive_figures(questions, answers)
     assert (found["step"]["0"]["value"], found["category"]["value"]) == (1, None)
     places = places_figures(questions, answers, rounds=0, seed=0)

@@ -66,7 +66,7 @@ def test_any_counts_give_shares_within_their_intervals(
         assert 0 <= ends[0] <= value <= ends[1] <= 1
     if estimate.more_labels is not None:
         assert estimate.more_labels >= 0
-    these = estimate.these
+    these = estimate.share_of_these
     if these is not None and these.ci is not None:
         low, high = these.ci
         assert (labelled[0] + labelled[2]) / estimate.n <= low <= high

@@ -103,11 +103,11 @@ def test_share_of_a_finite_number_of_traces() -> None:
     assert share_of_all(10, 50, 100) == pytest.approx(expected)
     assert share_of_all(3, 11, 12) == pytest.approx((3 / 12, 4 / 12))
     estimate = prediction_powered(np.array([40.0, 10, 10, 40]), np.array([50.0, 50]))
-    assert estimate.these is not None
-    assert estimate.these.ci == share_of_all(50, 100, 200)
+    assert estimate.share_of_these is not None
+    assert estimate.share_of_these.ci == share_of_all(50, 100, 200)
     few = prediction_powered(np.array([4.0, 1, 1, 4]), np.array([50.0, 50]))
-    assert few.these is not None
-    assert few.these.withheld == ("few_traces", 20)
+    assert few.share_of_these is not None
+    assert few.share_of_these.withheld == ("few_traces", 20)
     # Needed labels may exceed the traces left.
     estimate = prediction_powered(np.array([44.0, 6, 6, 54]), np.array([18.0, 22]))
     assert estimate.more_labels is not None

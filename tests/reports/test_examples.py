@@ -80,7 +80,7 @@ def test_mode_decided_a_trace_if_gold_raters_agree_or_one_annotator_calls_it_fat
     workspace: Workspace,
 ) -> None:
     for labels in ("gold", "ann", "bob"):
-        assert extras(workspace, labels).decided == {OVERALL: {"3.1": 2}, "m": {"3.1": 2}}
+        assert extras(workspace, labels).fatal_counts == {OVERALL: {"3.1": 2}, "m": {"3.1": 2}}
         assert all(example.trace in FAILED for example in extras(workspace, labels).examples)
 
 

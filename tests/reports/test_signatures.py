@@ -173,7 +173,7 @@ def test_judged_shares_are_shown_with_their_correction() -> None:
         ("1.1", 0.31, (0.2, 0.4), ""),
         ("1.2", None, None, "no_positives"),
     ):
-        scope = FigureScope("prevalence", group=PLAIN, mode=code, subject=(inputs.labels,))
+        scope = FigureScope("prevalence", group=PLAIN, mode=code, subject=(inputs.label_source,))
         corrected += [
             scope.number("n_unlabelled", 120),
             scope.figure("apparent", 0.5, interval=(0.4, 0.6)),

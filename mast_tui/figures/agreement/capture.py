@@ -135,6 +135,7 @@ def capture(
     """
     has_verdict = verdicts >= 0
     present = verdicts == PRESENT
+    # With suggestions on screen a finder does not look independently of the judge.
     looked = has_verdict & ~suggested[:, :, None]
     caught = present & looked & ~settled_absent
     groups = {
@@ -144,7 +145,9 @@ def capture(
     all_catches = tuple(group for catches_of_mode in groups.values() for group in catches_of_mode)
     pairs = list(combinations(range(len(names)), 2)) if len(names) > 2 else []
     tests = [dependence(all_catches, first, second) for first, second in pairs]
-    p_value, alike = _combined_test(all_catches, len(names), [test.p_value for test in tests])
+    p_value, find_same_failures = _combined_test(
+        all_catches, len(names), [test.p_value for test in tests]
+    )
     dependent = None if p_value is None else p_value < ALPHA
 
     def figures() -> Iterator[Figure]:
@@ -175,7 +178,7 @@ def capture(
         absent = int((present.any(axis=0) & settled_absent).sum())
         yield left_out.number("settled_absent", absent)
 
-    return Capture(tuple(names), dependent, alike, tuple(figures()))
+    return Capture(tuple(names), dependent, find_same_failures, tuple(figures()))
 
 
 def _catches_of_mode(looked: NDArray[np.bool_], caught: NDArray[np.bool_]) -> Iterator[Catch]:
@@ -256,6 +259,7 @@ def unseen_count(lone_counts: NDArray[np.float64], twice_count: float) -> float:
         lone_counts: For each finder, the number of failures that only this finder found.
         twice_count: The number of failures that exactly two finders found.
     """
+    # f₁² − Σ Z² is twice the sum of the products.
     return _sum_of_pair_products(lone_counts) / (twice_count + 1)
 
 

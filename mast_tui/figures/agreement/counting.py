@@ -27,8 +27,8 @@ from mast_tui.figures.agreement.coefficients import (
 )
 from mast_tui.figures.bootstrap import interval, ratio, resamples
 from mast_tui.figures.jackknife import (
+    FEWEST_RARE_TRACES,
     MANY,
-    SEEN_TWICE,
     Scale,
     Support,
     jackknife_interval,
@@ -103,7 +103,7 @@ _EXACT_SINGLES: Final = 2**24
 class Sums:
     """The counts of each mode, summed over traces: a row for all traces, then further rows.
 
-    The further rows are resamples or, if ``left_out``, all traces but one.
+    The further rows are resamples or, if ``by_jackknife``, all traces but one.
 
     Attributes:
         pairs: Rows × modes × pairs × (both present, first only, second only, both absent), over
@@ -112,14 +112,14 @@ class Sums:
             present, for the (n, k) of ``rating_patterns(annotators)``.
         rated: Annotators × modes: True if there is any rating.
         both: Pairs × traces × modes: True if both of the pair rated the mode in the trace.
-        left_out: Whether each further row leaves out one trace.
+        by_jackknife: Whether each further row leaves out one trace.
     """
 
     pairs: Floats
     patterns: Floats
     rated: NDArray[np.bool_]
     both: NDArray[np.bool_]
-    left_out: bool
+    by_jackknife: bool
     copied: bool = False
     """Whether traces were copies of each other and count as one."""
 
@@ -133,15 +133,15 @@ class Sums:
         mode_numbers = list(modes)
         shared_traces = self.both[:, :, mode_numbers].any(axis=2)
         return TableSums(
-            self.pairs[:, mode_numbers].sum(axis=1),
-            self.patterns[:, mode_numbers].sum(axis=1),
-            np.asarray(self.rated[:, mode_numbers].any(axis=1)),
-            int(shared_traces.any(axis=0).sum()),
-            tuple(shared_traces.sum(axis=1).tolist()),
-            self.left_out,
-            int(self.both[:, :, mode_numbers].any(axis=0).sum()),
-            self.copied,
-            self.both[:, :, mode_numbers],
+            pairs=self.pairs[:, mode_numbers].sum(axis=1),
+            patterns=self.patterns[:, mode_numbers].sum(axis=1),
+            rated=np.asarray(self.rated[:, mode_numbers].any(axis=1)),
+            traces=int(shared_traces.any(axis=0).sum()),
+            pair_traces=tuple(shared_traces.sum(axis=1).tolist()),
+            by_jackknife=self.by_jackknife,
+            units=int(self.both[:, :, mode_numbers].any(axis=0).sum()),
+            copied=self.copied,
+            both=self.both[:, :, mode_numbers],
         )
 
     def everything(self) -> TableSums:
@@ -162,7 +162,7 @@ class TableSums:
     rated: NDArray[np.bool_]
     traces: int
     pair_traces: tuple[int, ...]
-    left_out: bool
+    by_jackknife: bool
     units: int
     """Those of ``n``, copies of one block counted once."""
     copied: bool = False
@@ -186,7 +186,7 @@ class TableSums:
 
     @property
     def complete(self) -> int:
-        """The units that everybody rated, on which alone Fleiss' κ rests."""
+        """The units that all annotators rated; Fleiss' κ rests on these alone."""
         return int(self._units_judged_by_all.sum())
 
     @property
@@ -212,8 +212,9 @@ class TableSums:
             ratings: The number of ratings of this kind in a unit of each of ``rating_patterns``.
         """
         # Without the sums of single traces, every unit counts as a separate trace.
-        if not self.left_out:
+        if not self.by_jackknife:
             return int(self.patterns[0] @ (ratings > 0))
+        # All traces less all traces but one leave the units of that one.
         return int(((self.patterns[0] - self.patterns[1:]) @ ratings > 0).sum())
 
     @property
@@ -225,19 +226,22 @@ class TableSums:
     @property
     def support(self) -> Support:
         """The data that the figures rest on."""
-        counted_once = self.units / self.n if self.n else 0.0
+        # Copies of one block are in ``n``, but only one of them is in ``units``.
+        share_without_copies = self.units / self.n if self.n else 0.0
         return Support(
-            self.traces,
-            self.units,
-            self.present * counted_once,
-            (self.n - self.present) * counted_once,
-            self.rare_traces,
-            self.copied,
+            traces=self.traces,
+            units=self.units,
+            present=self.present * share_without_copies,
+            absent=(self.n - self.present) * share_without_copies,
+            rare_traces=self.rare_traces,
+            copied=self.copied,
         )
 
     def scale(self, name: str) -> Scale:
         """Return the possible values of a figure, for its interval by the jackknife."""
         lowest = self._least_value(name)
+        # Units of one trace are not independent, so that they are no cases. A figure over chance
+        # cannot be negative only if all ratings are the same, and then there is nothing to count.
         several_units = self.units != self.traces or self.copied
         over_chance = STATISTICS[name].over_chance
         if several_units or (over_chance and not lowest < 0):
@@ -301,11 +305,11 @@ class TableSums:
         return min(share, 1 - share)
 
     @property
-    def rotates(self) -> bool:
+    def has_rotating_pairs(self) -> bool:
         """True if there are three annotators or more, and a pair shares few of the traces.
 
-        This happens if pairs rotate. κ of such a pair is too low (by 0.06 at 13 traces), and so is
-        the mean over the pairs. No interval of the mean holds.
+        κ of such a pair is too low (by 0.06 at 13 traces), and so is the mean over the pairs. No
+        interval of the mean holds.
         """
         fewest = min((n for n in self.pair_traces if n), default=0)
         return len(self.rated) > 2 and fewest < min(_SHARED_ENOUGH, self.traces / 2)
@@ -318,15 +322,15 @@ class TableSums:
         patterns = np.stack((neither, first + second, both_present), axis=-1)
         traces = self.pair_traces[pair_number]
         return TableSums(
-            cells[:, None],
-            patterns,
-            self.rated[list(members)],
-            traces,
-            (traces,),
-            self.left_out,
-            int(cells[0].sum()),
-            self.copied,
-            self.both[[pair_number]],
+            pairs=cells[:, None],
+            patterns=patterns,
+            rated=self.rated[list(members)],
+            traces=traces,
+            pair_traces=(traces,),
+            by_jackknife=self.by_jackknife,
+            units=int(cells[0].sum()),
+            copied=self.copied,
+            both=self.both[[pair_number]],
         )
 
     def rests_on(self, name: str) -> int:
@@ -396,17 +400,18 @@ def sums_of(
                 shared_by_block[:, block_number] |= shared_by[:, trace]
             shared_by = shared_by_block
     column_count = 4 * _pair_count(annotator_count) + len(rating_patterns(annotator_count))
-    leaves_each_out = rounds > 0 and unit_count < resampled_from
-    row_count = 1 + (unit_count if leaves_each_out else rounds)
+    by_jackknife = rounds > 0 and unit_count < resampled_from
+    row_count = 1 + (unit_count if by_jackknife else rounds)
     summed = np.empty((row_count, mode_count, column_count))
+    # Without modes there is nothing to sum, which NumPy does not accept as a list.
     summed[0] = [count.sum(axis=0, dtype=np.float64) for count in counts_by_mode] or 0
     summed[1:] = 0
-    if leaves_each_out:
+    if by_jackknife:
         for mode, count in enumerate(counts_by_mode):
             summed[1:, mode] = summed[0, mode] - count
     else:
         row = 1
-        # Sums of counts are whole and at most the traces.
+        # Sums are whole numbers up to the number of traces: single precision is exact and faster.
         float_type = np.float32 if trace_count < _EXACT_SINGLES else np.float64
         for weights in resamples(unit_count, rounds, seed):
             float_weights = weights.astype(float_type, copy=False)
@@ -418,12 +423,12 @@ def sums_of(
         row_count, mode_count, _pair_count(annotator_count), 4
     )
     return Sums(
-        pairs,
-        summed[:, :, pair_column_count:],
-        has_rating,
-        shared_by,
-        leaves_each_out,
-        unit_count < trace_count,
+        pairs=pairs,
+        patterns=summed[:, :, pair_column_count:],
+        rated=has_rating,
+        both=shared_by,
+        by_jackknife=by_jackknife,
+        copied=unit_count < trace_count,
     )
 
 
@@ -575,8 +580,8 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
         name: with_interval(
             values[name],
             _undefined_reason(name, table),
-            left_out=table.left_out,
-            scale=table.scale(name) if table.left_out else None,
+            by_jackknife=table.by_jackknife,
+            scale=table.scale(name) if table.by_jackknife else None,
             withheld=_reason_for_no_interval(name, why_no_interval(name, support), table),
         )
         for name in COEFFICIENTS
@@ -592,7 +597,7 @@ def with_interval(
     reason: Undefined,
     scale: Scale | None,
     *,
-    left_out: bool = False,
+    by_jackknife: bool = False,
     withheld: tuple[Withheld, int] | None = None,
 ) -> Coefficient:
     """Return a figure with its interval, or with the reason why it has none.
@@ -602,11 +607,11 @@ def with_interval(
             each trace in turn; without such values it gets no interval.
         reason: The reason if the figure is undefined.
         scale: The possible values of the figure; only the jackknife needs them.
-        left_out: Whether the further values are those without each trace in turn.
+        by_jackknife: Whether the further values are those without each trace in turn.
         withheld: The reason why an interval would not hold, with the number that is needed.
 
     Raises:
-        ValueError: ``left_out`` is set without a scale.
+        ValueError: ``by_jackknife`` is set without a scale.
     """
     estimate = float(values[0])
     if np.isnan(estimate):
@@ -615,9 +620,9 @@ def with_interval(
         return Coefficient(estimate)
     if withheld is not None:
         return Coefficient(estimate, withheld=withheld)
-    if left_out and np.isnan(values).any():
-        return Coefficient(estimate, withheld=("single_trace", SEEN_TWICE))
-    if left_out:
+    if by_jackknife and np.isnan(values).any():
+        return Coefficient(estimate, withheld=("single_trace", FEWEST_RARE_TRACES))
+    if by_jackknife:
         if scale is None:
             raise ValueError("the jackknife needs the scale of the figure")
         return Coefficient(estimate, ci=jackknife_interval(estimate, values[1:], scale))
@@ -637,7 +642,12 @@ def _reason_for_no_interval(
         table: The sums.
     """
     reason, _ = other_reason or ("", 0)
-    if name == "cohen_kappa" and table.rotates and reason not in ("few_traces", "copied_blocks"):
+    # Too few traces at all say more than too few traces of a pair.
+    if (
+        name == "cohen_kappa"
+        and table.has_rotating_pairs
+        and reason not in ("few_traces", "copied_blocks")
+    ):
         return "few_shared_traces", min(_SHARED_ENOUGH, ceil(table.traces / 2))
     return other_reason
 
@@ -684,7 +694,7 @@ def macro_coefficients(
         means[name] = with_interval(
             defined_mean([mode_values[name] for mode_values in values_by_mode], row_count)[0],
             reason,
-            left_out=sums.left_out,
+            by_jackknife=sums.by_jackknife,
             scale=scale_of_mean(name),
             withheld=_reason_for_no_interval(
                 name,

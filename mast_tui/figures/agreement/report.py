@@ -198,7 +198,10 @@ class Agreement:
 
 
 def agreement_json(agreement: Agreement) -> dict[str, Any]:
-    """Return the document of ``agree --json``, ready for any JSON writer; it never holds NaN."""
+    """Return the document of ``agree --json``, ready for any JSON writer; it never holds NaN.
+
+    The figures replace the zeros and empty objects that hold their places in the document.
+    """
     document: dict[str, Any] = {
         "taxonomy": agreement.taxonomy,
         "annotators": list(agreement.annotators),
@@ -315,7 +318,8 @@ class Tables:
     Args:
         names: The annotators.
         verdicts: Their verdicts, annotators × traces × modes.
-        shared: The indices of the traces that two or more have finished, which are resampled.
+        shared_traces: The indices of the traces that two annotators or more have finished, which
+            are resampled.
         rounds: The number of resamples.
         seed: The seed of the resamples.
         blocks: A number for each trace, the same for traces that are copies of each other.
@@ -335,9 +339,9 @@ class Tables:
         self._verdicts = verdicts
         self._sums: Sums = sums_of(verdicts, shared_traces, rounds, seed, blocks=blocks)
         self._sums_by_pair = self._sums_of_pairs(shared_traces, rounds, seed)
-        self._modes = verdicts.shape[2]
+        self._mode_count = verdicts.shape[2]
         self._of_mode = [
-            table_coefficients(self._sums.of_modes([mode])) for mode in range(self._modes)
+            table_coefficients(self._sums.of_modes([mode])) for mode in range(self._mode_count)
         ]
 
     def _sums_of_pairs(
@@ -394,7 +398,7 @@ class Tables:
             scope: What the figures are about.
             modes: The numbers of the modes; None for all.
         """
-        mode_numbers = list(range(self._modes)) if modes is None else list(modes)
+        mode_numbers = list(range(self._mode_count)) if modes is None else list(modes)
         yield from self._table_figures(
             mode_numbers, table_coefficients(self._sums.of_modes(mode_numbers)), scope
         )
@@ -417,7 +421,7 @@ class Tables:
                 sums.pair(pair_number) if pair_sums is None else pair_sums.of_modes(mode_numbers)
             )
             yield from _pair_figures(table, scope.of_pair(pair), pair)
-        if sums.rotates:
+        if sums.has_rotating_pairs:
             keys = map(PAIR.join, combinations(self._names, 2))
             yield from scope.numbers(
                 "few_shared_by_pair", dict(zip(keys, sums.pair_traces, strict=True))
@@ -597,19 +601,19 @@ class _ResampledStudy:
         return self.blocks.numbers(len(self.study.verdicts.traces))
 
     @property
-    def shared(self) -> NDArray[np.intp]:
-        """The traces that two or more have finished."""
+    def shared_traces(self) -> NDArray[np.intp]:
+        """The indices of the traces that two annotators or more have finished."""
         return np.flatnonzero(self.finished.sum(axis=0) > 1)
 
     def tables(self, verdicts: VerdictArray) -> Tables:
         """Return the tables of agreement over some verdicts on all traces."""
         return Tables(
-            self.study.annotators,
-            verdicts,
-            self.shared.tolist(),
-            self.rounds,
-            self.seed,
-            self.block_numbers,
+            names=self.study.annotators,
+            verdicts=verdicts,
+            shared_traces=self.shared_traces.tolist(),
+            rounds=self.rounds,
+            seed=self.seed,
+            blocks=self.block_numbers,
         )
 
     def scope(
@@ -627,45 +631,45 @@ class _ResampledStudy:
         return FigureScope(name, self.study.taxonomy_ref, group, mode, sources=sources)
 
 
-def _study_figures(resampled: _ResampledStudy) -> Iterator[Figure]:
+def _study_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
     """Yield all figures but those of missed failures, in the order of the document."""
-    study = resampled.study
+    study = resampled_study.study
     table = study.verdicts
     columns = {slug: column for column, (slug, _, _) in enumerate(study.modes)}
     slugs = tuple(columns)
-    yield from _finished_figures(resampled)
-    tables = resampled.tables(table.verdicts)
+    yield from _finished_figures(resampled_study)
+    tables = resampled_study.tables(table.verdicts)
     for slug, code, _ in study.modes:
-        yield from tables.mode(columns[slug], resampled.scope("mode", [slug], mode=code))
-    yield from tables.macro(resampled.scope("macro", slugs))
-    yield from tables.pooled(resampled.scope("pooled", slugs))
+        yield from tables.mode(columns[slug], resampled_study.scope("mode", [slug], mode=code))
+    yield from tables.macro(resampled_study.scope("macro", slugs))
+    yield from tables.pooled(resampled_study.scope("pooled", slugs))
     for ident, _, modes_of_category in study.categories:
         category_slugs = [slug for slug in modes_of_category if slug in columns]
-        scope = resampled.scope("category", category_slugs, mode=ident)
+        scope = resampled_study.scope("category", category_slugs, mode=ident)
         yield from tables.pooled(scope, [columns[slug] for slug in category_slugs])
     yield from set_agreement(
-        table.verdicts[:, resampled.shared],
-        resampled.rounds,
-        resampled.seed,
-        blocks=resampled.block_numbers[resampled.shared],
-        scope=resampled.scope("sets", slugs),
+        table.verdicts[:, resampled_study.shared_traces],
+        resampled_study.rounds,
+        resampled_study.seed,
+        blocks=resampled_study.block_numbers[resampled_study.shared_traces],
+        scope=resampled_study.scope("sets", slugs),
     )
-    block_scope = resampled.scope("blocks", slugs)
-    yield block_scope.number("traces", resampled.blocks.traces)
-    yield block_scope.number("distinct", resampled.blocks.distinct)
+    block_scope = resampled_study.scope("blocks", slugs)
+    yield block_scope.number("traces", resampled_study.blocks.traces)
+    yield block_scope.number("distinct", resampled_study.blocks.distinct)
     for name, traces in study.rounds.items():
-        yield from _round_figures(resampled, name, traces)
+        yield from _round_figures(resampled_study, name, traces)
     for name, retest in study.retests.items():
         if name in study.annotators:
-            yield from _paired_figures(resampled, "retest", (name,), retest)
+            yield from _paired_figures(resampled_study, "retest", (name,), retest)
     for agent_table in study.agents:
-        yield from _paired_figures(resampled, "agent", agent_table.annotators, agent_table)
+        yield from _paired_figures(resampled_study, "agent", agent_table.annotators, agent_table)
     for slug, code, _ in study.modes:
-        scope = resampled.scope("halving", [slug], mode=code)
+        scope = resampled_study.scope("halving", [slug], mode=code)
         yield from tables.halving(columns[slug], scope)
-    yield from _left_out_figures(resampled)
+    yield from _left_out_figures(resampled_study)
     for level, groups in study.levels.items():
-        yield from _level_figures(resampled, level, groups)
+        yield from _level_figures(resampled_study, level, groups)
 
 
 def _finished_mask(study: StudyInput, table: VerdictTable) -> NDArray[np.bool_]:
@@ -675,33 +679,33 @@ def _finished_mask(study: StudyInput, table: VerdictTable) -> NDArray[np.bool_]:
     return np.array(mask_rows, dtype=np.bool_).reshape(len(finished_sets), len(table.traces))
 
 
-def _finished_figures(resampled: _ResampledStudy) -> Iterator[Figure]:
+def _finished_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
     """Yield the numbers of traces that all annotators, or two of them, have finished."""
-    scope = resampled.scope("traces", ())
-    finished = resampled.finished
+    scope = resampled_study.scope("traces", ())
+    finished = resampled_study.finished
     by_all = int(finished.all(axis=0).sum()) if len(finished) else 0
     yield scope.number("finished_by_all", by_all)
     yield scope.number("finished_by_two", int((finished.sum(axis=0) > 1).sum()))
-    yield from scope.numbers("examples_left_out", resampled.study.examples)
+    yield from scope.numbers("examples_left_out", resampled_study.study.examples)
 
 
 def _level_figures(
-    resampled: _ResampledStudy, level: str, groups: Sequence[Group]
+    resampled_study: _ResampledStudy, level: str, groups: Sequence[Group]
 ) -> Iterator[Figure]:
     """Yield the figures of a level of categories, from the same resamples as the modes."""
-    table = resampled.study.verdicts
+    table = resampled_study.study.verdicts
     verdicts = []
     for _, _, slugs in groups:
         in_category = [slug in slugs for slug in table.slugs]
         verdicts.append(_verdicts_on_category(table.verdicts[:, :, in_category]))
-    tables = resampled.tables(np.stack(verdicts, axis=2))
+    tables = resampled_study.tables(np.stack(verdicts, axis=2))
     for category_number, (ident, _, slugs) in enumerate(groups):
         yield from tables.mode(
-            category_number, resampled.scope("level", slugs, group=level, mode=ident)
+            category_number, resampled_study.scope("level", slugs, group=level, mode=ident)
         )
     all_slugs = [slug for _, _, slugs in groups for slug in slugs]
-    yield from tables.macro(resampled.scope("level_macro", all_slugs, group=level))
-    yield from tables.pooled(resampled.scope("level_pooled", all_slugs, group=level))
+    yield from tables.macro(resampled_study.scope("level_macro", all_slugs, group=level))
+    yield from tables.pooled(resampled_study.scope("level_pooled", all_slugs, group=level))
 
 
 def _verdicts_on_category(verdicts: VerdictArray) -> NDArray[np.int8]:
@@ -720,36 +724,38 @@ def _verdicts_on_category(verdicts: VerdictArray) -> NDArray[np.int8]:
 
 
 def _round_figures(
-    resampled: _ResampledStudy, round_name: str, traces: frozenset[str]
+    resampled_study: _ResampledStudy, round_name: str, traces: frozenset[str]
 ) -> Iterator[Figure]:
     """Yield the figures over the traces of a round; only these traces are resampled."""
-    table = resampled.study.verdicts
+    table = resampled_study.study.verdicts
     in_round = np.array([trace in traces for trace in table.traces], dtype=np.bool_)
-    shared_traces = np.flatnonzero(resampled.finished[:, in_round].sum(axis=0) > 1)
+    shared_traces = np.flatnonzero(resampled_study.finished[:, in_round].sum(axis=0) > 1)
     tables = Tables(
-        table.annotators,
-        table.verdicts[:, in_round],
-        shared_traces.tolist(),
-        resampled.rounds,
-        resampled.seed,
-        resampled.block_numbers[in_round],
+        names=table.annotators,
+        verdicts=table.verdicts[:, in_round],
+        shared_traces=shared_traces.tolist(),
+        rounds=resampled_study.rounds,
+        seed=resampled_study.seed,
+        blocks=resampled_study.block_numbers[in_round],
     )
-    yield resampled.scope("round", table.slugs, group=round_name).number(
+    yield resampled_study.scope("round", table.slugs, group=round_name).number(
         "traces", len(shared_traces)
     )
-    yield from tables.macro(resampled.scope("round_macro", table.slugs, group=round_name))
-    yield from tables.pooled(resampled.scope("round_pooled", table.slugs, group=round_name))
+    yield from tables.macro(resampled_study.scope("round_macro", table.slugs, group=round_name))
+    yield from tables.pooled(resampled_study.scope("round_pooled", table.slugs, group=round_name))
 
 
 def _paired_figures(
-    resampled: _ResampledStudy, name: str, subject: tuple[str, ...], table: VerdictTable
+    resampled_study: _ResampledStudy, name: str, subject: tuple[str, ...], table: VerdictTable
 ) -> Iterator[Figure]:
     """Yield the agreement of two readings of the same traces, all modes pooled.
 
     The readings are an annotator's first pass and retest, or those of an agent and a person.
     """
-    sums = sums_of(table.verdicts, range(len(table.traces)), resampled.rounds, resampled.seed)
-    scope = replace(resampled.scope(name, table.slugs), subject=subject)
+    sums = sums_of(
+        table.verdicts, range(len(table.traces)), resampled_study.rounds, resampled_study.seed
+    )
+    scope = replace(resampled_study.scope(name, table.slugs), subject=subject)
     yield scope.number("n_traces", len(table.traces))
     yield from _pair_figures(sums.everything().pair(pair_number=0), scope, table.annotators)
 
@@ -772,7 +778,7 @@ def _missed_failures(study: StudyInput, table: VerdictTable, *, intervals: bool)
     )
 
 
-def _left_out_figures(resampled: _ResampledStudy) -> Iterator[Figure]:
+def _left_out_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
     """Yield the numbers of traces, verdicts and labels that no figure includes, by annotator.
 
     - ``unfinished``: traces that were begun without a finished pass of the counted kind.
@@ -782,10 +788,10 @@ def _left_out_figures(resampled: _ResampledStudy) -> Iterator[Figure]:
     - ``not_in_study``: finished traces of people outside the study.
     - ``open_codes``: labels in finished traces that have no mode.
     """
-    study = resampled.study
+    study = resampled_study.study
     names = study.annotators
     verdicts = study.verdicts.verdicts
-    finished = resampled.finished
+    finished = resampled_study.finished
     finished_alone = finished & (finished.sum(axis=0) == 1)
     left_open = (verdicts == MISSING) & finished[:, :, None]
     by_statistic: dict[str, Mapping[str, int]] = {
@@ -797,7 +803,7 @@ def _left_out_figures(resampled: _ResampledStudy) -> Iterator[Figure]:
         "not_in_study": study.not_in_study,
         "open_codes": {name: study.open_codes.get(name, 0) for name in names},
     }
-    scope = resampled.scope("left_out", ())
+    scope = resampled_study.scope("left_out", ())
     for statistic in _LEFT_OUT:
         yield from scope.numbers(statistic, by_statistic[statistic])
 
@@ -817,7 +823,7 @@ def _left_out_figures(resampled: _ResampledStudy) -> Iterator[Figure]:
 # so in large studies a block that is named is a reason to look at the traces, not a proof.
 
 
-_HARDLY: Final = 0.05
+_LEAST_CHANCE: Final = 0.05
 _LEAST_PRESENT: Final = 2
 
 
@@ -882,7 +888,10 @@ def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blo
         chance = _chance_of_block(
             columns[first_row], answer_counts, len(rows_of_block), len(traces)
         )
-        if _bound_on_chance(len(rows_of_block) - 1, chance * len(traces)) * len(sizes) < _HARDLY:
+        if (
+            _bound_on_chance(len(rows_of_block) - 1, chance * len(traces)) * len(sizes)
+            < _LEAST_CHANCE
+        ):
             members = np.flatnonzero(finished[:, traces[first_row]])
             shared_blocks.append(
                 VerdictBlock(tuple(traces[rows_of_block].tolist()), tuple(members.tolist()))

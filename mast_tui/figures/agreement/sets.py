@@ -128,8 +128,8 @@ def set_alphas(
 ) -> list[Coefficient]:
     """Return Krippendorff's α of sets of modes.
 
-    α is 1 - D_o / D_e, with the mean distance of two values within units and that of all compared
-    values. With more than a few hundred different sets, the expected distance in resamples is only
+    α is 1 - D_o / D_e. D_o is the mean distance of two values in one unit, and D_e that of any two
+    compared values. With more than a few hundred different sets, D_e in resamples is only
     computed to first order in the weights. The error is about one over the number of units; the
     figure itself is exact.
 
@@ -157,8 +157,11 @@ def set_alphas(
     if blocks is not None:
         block_of_unit = np.unique(blocks[compared_units], return_inverse=True)[1]
     block_count = int(block_of_unit.max()) + 1
-    left_out = rounds > 0 and block_count < MANY
-    weight_batches = [1 - np.eye(block_count)] if left_out else resamples(block_count, rounds, seed)
+    by_jackknife = rounds > 0 and block_count < MANY
+    # The jackknife gives each block in turn the weight 0.
+    weight_batches = (
+        [1 - np.eye(block_count)] if by_jackknife else resamples(block_count, rounds, seed)
+    )
     for weights in weight_batches:
         for table, alphas in zip(tables, values, strict=True):
             alphas.append(table.alpha(weights[:, block_of_unit].astype(np.float64)))
@@ -170,7 +173,7 @@ def set_alphas(
             np.concatenate(alphas),
             "no_variance",
             Scale(-1.0),
-            left_out=left_out,
+            by_jackknife=by_jackknife,
             withheld=withheld,
         )
         for alphas in values
@@ -202,6 +205,15 @@ class _DistanceTable:
     def __init__(
         self, sets: Ratings, members: Members, lookup: Floats, counts: Floats, from_all: Floats
     ) -> None:
+        """Compute the parts.
+
+        Args:
+            sets: The number of each rater's set on each unit, which has two values or more.
+            members: The different sets.
+            lookup: The distances, at the indices of ``_lookup_indices``.
+            counts: How often each set occurs.
+            from_all: The distance of each set from all values together.
+        """
         has_value = sets != MISSING
         ratings = has_value.sum(axis=0)
         unit_count = sets.shape[1]
@@ -211,6 +223,7 @@ class _DistanceTable:
         distance_from_all = np.bincount(
             unit_of_value, weights=from_all[values], minlength=unit_count
         )
+        # These sums are linear in the weights of units; the exact expected distance is not.
         self._linear: Floats = np.stack((ratings, distance_within, distance_from_all), axis=1)
         self._all = float(counts @ from_all)
         self._exact: tuple[Floats, Floats] | None = None
@@ -222,6 +235,7 @@ class _DistanceTable:
     def alpha(self, weights: Floats) -> Floats:
         """Return α for each row of weights of the units; NaN if all values are the same."""
         value_count, distance_within, distance_from_all = (weights @ self._linear).T
+        # With many different sets, the sum over all pairs is taken to first order in the weights.
         total_distance = 2 * distance_from_all - self._all
         if self._exact is not None:
             counts_by_unit, distances = self._exact
@@ -253,6 +267,7 @@ def _lookup_indices(row_sets: Members, column_sets: Members) -> NDArray[np.intp]
     )
     column_factors = np.hstack((column_sets, np.ones_like(column_sizes), base**2 * column_sizes))
     column_factors = column_factors.astype(float_type)
+    # One product gives: shared size + base · size of the row + base² · size of the column.
     codes: NDArray[np.intp] = (row_factors @ column_factors.T).astype(np.intp)
     return codes
 
@@ -261,7 +276,7 @@ def _distances_within_units(sets: Ratings, members: Members, lookup: Floats) -> 
     """Return the sum of the distances of all ordered pairs of values of each unit."""
     total = np.zeros(sets.shape[1])
     sizes = members.sum(axis=1)
-    base = members.shape[1] + 1
+    base = members.shape[1] + 1  # ``lookup`` has an entry for each triple of sizes from 0
     for first, second in combinations(range(len(sets)), 2):
         rated_by_both = np.flatnonzero((sets[first] != MISSING) & (sets[second] != MISSING))
         first_sets = sets[first, rated_by_both]

@@ -49,7 +49,7 @@ _PATHS: Final = scope_paths("""
     judges_pooled | judges.pooled       | no n | no subject
 """)
 
-_SHARES_OF_SAME: Final = ("true_positive_rate", "true_negative_rate", "raw_agreement")
+_SHARES_OF_SAME_CASES: Final = ("true_positive_rate", "true_negative_rate", "raw_agreement")
 """Figures that are shares of the same cases for both judges."""
 
 _RIGHT: Final = (0, 3)
@@ -248,7 +248,7 @@ def _figure_difference(
     if withheld is not None:
         return Coefficient(value, withheld=withheld)
     first_sums, second_sums = pair
-    if first_sums.without is None or second_sums.without is None:
+    if first_sums.without_each is None or second_sums.without_each is None:
         return Coefficient(value)
     figure = FIGURES[name]
     # The interval is made on a scale from -1 to 1, and coefficients may lie 2 apart.
@@ -256,7 +256,7 @@ def _figure_difference(
     scaled = spread_coefficient(
         value / width,
         (figure(first_sums.resampled) - figure(second_sums.resampled)) / width,
-        (figure(first_sums.without) - figure(second_sums.without)) / width,
+        (figure(first_sums.without_each) - figure(second_sums.without_each)) / width,
         Scale(-1.0),
     )
     interval = None if scaled.ci is None else (width * scaled.ci[0], width * scaled.ci[1])
@@ -283,7 +283,7 @@ def _differences_of_shares(
             alone, so they are the same for both judges.
     """
     with_intervals: dict[str, Coefficient] = {}
-    for name in _SHARES_OF_SAME:
+    for name in _SHARES_OF_SAME_CASES:
         hit_cells, other_cells = SHARES[name]
         value = differences[name].value
         if value is None:

@@ -132,21 +132,22 @@ class TraceSums:
     Attributes:
         total: Modes × 4: the sums over all traces.
         resampled: Rounds × modes × 4: the sums in each resample.
-        without: Traces × modes × 4: the sums without each trace in turn; None without resamples.
+        without_each: Traces × modes × 4: the sums without each trace in turn; None without
+            resamples.
     """
 
     total: NDArray[np.float64]
     resampled: NDArray[np.float64]
-    without: NDArray[np.float64] | None
+    without_each: NDArray[np.float64] | None
 
     def mode(self, column: int) -> TraceSums:
         """Return the table of one mode."""
-        without = None if self.without is None else self.without[:, column]
+        without = None if self.without_each is None else self.without_each[:, column]
         return TraceSums(self.total[column], self.resampled[:, column], without)
 
     def pooled(self) -> TraceSums:
         """Return one table of all modes together."""
-        without = None if self.without is None else self.without.sum(axis=1)
+        without = None if self.without_each is None else self.without_each.sum(axis=1)
         return TraceSums(self.total.sum(axis=0), self.resampled.sum(axis=1), without)
 
 
@@ -205,7 +206,7 @@ def judge_figures(judge_input: JudgeInput, units: Compared, sums: TraceSums) -> 
 def figures_of(sums: TraceSums) -> dict[str, Coefficient]:
     """Return every figure of one table, with intervals by resampling traces."""
     return {
-        name: coefficient(figure, sums.total, sums.resampled, sums.without)
+        name: coefficient(figure, sums.total, sums.resampled, sums.without_each)
         for name, figure in FIGURES.items()
     }
 
@@ -262,9 +263,9 @@ def _macro_figures(scope: FigureScope, sums: TraceSums) -> Iterator[Figure]:
         mode_coefficients = [coefficient(figure, table, _NO_RESAMPLES) for table in sums.total]
         mean, modes_defined[name] = mean_of_defined(mode_coefficients)
         value = mean.value
-        if value is not None and sums.without is not None:
-            jackknifed = _row_means(figure(sums.without))
-            withheld_reason = why_no_mean_interval(name, len(jackknifed), 2)
+        if value is not None and sums.without_each is not None:
+            jackknifed = _row_means(figure(sums.without_each))
+            withheld_reason = why_no_mean_interval(name, len(jackknifed), ratings=2)
             if withheld_reason is not None:
                 mean = Coefficient(value, withheld=withheld_reason)
             else:

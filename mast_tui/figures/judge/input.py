@@ -90,7 +90,7 @@ class AssistedPass:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedBeyond:
+class JudgedOutsideWorkspace:
     """The verdicts of a judge on ``traces`` that are not in the workspace.
 
     ``verdicts`` counts by the slug of a mode the traces called present, absent and unsure.
@@ -108,9 +108,9 @@ class JudgeInput:
     only; ``suggestions`` are its labels and ``reviews`` annotators' answers to them. ``examples``
     are the traces in its prompt, which do not count. ``unlabelled`` are the traces that only the
     judge has judged. ``order_of`` returns the order of a trace's spans. ``study`` has the chances
-    with which traces were drawn. ``beyond`` counts verdicts on traces that are only in shards.
-    ``unfinished`` counts the traces that the judge has begun and not finished; only its suggestions
-    on them count.
+    with which traces were drawn. ``outside_workspace`` counts verdicts on
+    traces that are only in shards. ``unfinished`` counts the traces that the judge has begun and
+    not finished; only its suggestions on them count.
     """
 
     taxonomy_ref: str
@@ -125,7 +125,7 @@ class JudgeInput:
     passes: tuple[AssistedPass, ...] = ()
     order_of: Callable[[str], Order] = no_orders
     study: Study | None = None
-    beyond: JudgedBeyond = field(default_factory=JudgedBeyond)
+    outside_workspace: JudgedOutsideWorkspace = field(default_factory=JudgedOutsideWorkspace)
     unfinished: int = 0
 
     @property
@@ -284,6 +284,7 @@ def _reference_of_gold(
                 )
                 if verdict.judge_seen:
                     seen_units.add(unit)
+            # A mode that all have left open is no disagreement.
             elif verdict.source is not Resolution.SINGLE and any(
                 value is not None for value in verdict.sides.values()
             ):
@@ -295,16 +296,16 @@ def _reference_of_gold(
                 if label.merged:
                     merged_places[unit] = merged_places.get(unit, frozenset()) | {label.target}
     return Reference(
-        GOLD,
-        verdicts,
-        frozenset(seen_units),
-        places,
-        frozenset(unresolved_units),
-        sources,
-        sides,
-        settled_only,
-        not_in_study,
-        merged_places,
+        name=GOLD,
+        verdicts=verdicts,
+        seen=frozenset(seen_units),
+        places=places,
+        unresolved=frozenset(unresolved_units),
+        sources=sources,
+        sides=sides,
+        settled_only=settled_only,
+        not_in_study=not_in_study,
+        merged=merged_places,
     )
 
 

@@ -12,15 +12,14 @@ from mast_tui.figures.judge.input import GOLD, JudgeInput, ModeNames, Reference
 from mast_tui.figures.judge.suggestions import (
     BINS,
     acceptance,
+    annotators_with_both_kinds,
     bin_name,
     calibration,
     effect_figures,
     localisation,
-    with_both_kinds,
 )
 from mast_tui.figures.judge.thresholds import ThresholdsJson
-from mast_tui.figures.prevalence import PATHS as PREVALENCE_PATHS
-from mast_tui.figures.prevalence import prevalence_figures
+from mast_tui.figures.prevalence import PREVALENCE_PATHS, prevalence_figures
 from mast_tui.figures.record import (
     Figure,
     FigureIndex,
@@ -67,8 +66,8 @@ class JudgeReport:
         gold: The sources of the compared gold; None for an annotator.
         bootstrap: The settings of resampling.
         modes: The modes as (slug, code, name).
-        both_kinds: The annotators who have passes with suggestions and without; None if no study
-            hides suggestions.
+        annotators_with_both_kinds: The annotators who have passes with suggestions and without;
+            None if no study hides suggestions.
         index: The figures.
         thresholds: The confidences from which findings count; None without thresholds.
     """
@@ -80,7 +79,7 @@ class JudgeReport:
     gold: GoldMixJson | None
     bootstrap: BootstrapJson
     modes: tuple[ModeNames, ...]
-    both_kinds: tuple[str, ...] | None
+    annotators_with_both_kinds: tuple[str, ...] | None
     index: FigureIndex
     thresholds: ThresholdsJson | None = None
 
@@ -115,14 +114,14 @@ class JudgeReport:
             names: The new names by the old ones.
             in_document: Replaces the names in a JSON document.
         """
-        both_kinds = self.both_kinds
-        if both_kinds is not None:
-            both_kinds = tuple(sorted(names.get(name, name) for name in both_kinds))
+        compared_names = self.annotators_with_both_kinds
+        if compared_names is not None:
+            compared_names = tuple(sorted(names.get(name, name) for name in compared_names))
         return replace(
             self,
             against=names.get(self.against, self.against),
             gold=in_document(self.gold),
-            both_kinds=both_kinds,
+            annotators_with_both_kinds=compared_names,
             index=FigureIndex(renamed_figures(self.index.figures, names)),
         )
 
@@ -147,8 +146,8 @@ def judge_json(report: JudgeReport) -> dict[str, Any]:
         "prevalence": {},
         "withheld": None,
     }
-    if report.both_kinds is not None:
-        document["withheld"] = {"annotators": list(report.both_kinds)}
+    if report.annotators_with_both_kinds is not None:
+        document["withheld"] = {"annotators": list(report.annotators_with_both_kinds)}
     insert_figures(report.index.figures, _PATHS, document)
     for part in ("calibration", "answers"):
         bins = document[part]["bins"]
@@ -182,15 +181,15 @@ def judge_report(
     """
     units = compared_units(judge_input, with_seen=with_seen)
     return JudgeReport(
-        judge_input.taxonomy_ref,
-        judge_input.judge,
-        judge_input.reference.name,
-        with_seen,
-        _gold_mix(judge_input.reference, units),
-        bootstrap_json(rounds, seed),
-        judge_input.modes,
-        with_both_kinds(judge_input),
-        FigureIndex(_report_figures(judge_input, units, rounds, seed)),
+        taxonomy=judge_input.taxonomy_ref,
+        judge=judge_input.judge,
+        against=judge_input.reference.name,
+        judge_seen_counted=with_seen,
+        gold=_gold_mix(judge_input.reference, units),
+        bootstrap=bootstrap_json(rounds, seed),
+        modes=judge_input.modes,
+        annotators_with_both_kinds=annotators_with_both_kinds(judge_input),
+        index=FigureIndex(_report_figures(judge_input, units, rounds, seed)),
     )
 
 
@@ -221,13 +220,13 @@ def _report_figures(
 ) -> Iterator[Figure]:
     """Yield all figures of a judge, from counts of traces to the effect of suggestions."""
     trace_scope = judge_input.scope("judge_traces", judge_input.slugs)
-    beyond_count = judge_input.beyond.traces
+    outside_count = judge_input.outside_workspace.traces
     yield trace_scope.number(
-        "judged", len({trace for trace, _ in judge_input.verdicts}) + beyond_count
+        "judged", len({trace for trace, _ in judge_input.verdicts}) + outside_count
     )
     yield trace_scope.number("compared", len(units.traces))
     unlabelled = judge_input.unlabelled - judge_input.examples
-    yield trace_scope.number("unlabelled", len(unlabelled) + beyond_count)
+    yield trace_scope.number("unlabelled", len(unlabelled) + outside_count)
     left_out_scope = judge_input.scope("judge_left_out", judge_input.slugs)
     for reason, by_mode in units.left_out.items():
         yield left_out_scope.number(reason, by_mode.total())

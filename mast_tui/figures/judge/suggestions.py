@@ -290,7 +290,7 @@ class _EffectSums:
     traces: int
 
 
-def with_both_kinds(judge_input: JudgeInput) -> tuple[str, ...] | None:
+def annotators_with_both_kinds(judge_input: JudgeInput) -> tuple[str, ...] | None:
     """Return the annotators who have passes with suggestions and passes without, sorted.
 
     Return None if no study hides suggestions.
@@ -321,7 +321,7 @@ def effect_figures(judge_input: JudgeInput, *, rounds: int, seed: int) -> Iterat
         rounds: The number of resamples of the traces.
         seed: The seed of the resamples.
     """
-    names = with_both_kinds(judge_input)
+    names = annotators_with_both_kinds(judge_input)
     if names is None:
         return
     judged_traces = {trace for trace, _ in judge_input.verdicts}
@@ -362,7 +362,7 @@ def _cells_of_passes(judge_input: JudgeInput, passes: Sequence[AssistedPass]) ->
     """Return the sums of each trace's passes, traces × modes × (shown, withheld) × columns."""
     slugs = judge_input.slugs
     traces = sorted({assisted.trace_id for assisted in passes})
-    row_by_trace = {trace: sums for sums, trace in enumerate(traces)}
+    row_by_trace = {trace: row for row, trace in enumerate(traces)}
     cells = np.zeros((len(row_by_trace), len(slugs), 2, _EFFECT_COLUMNS))
     for assisted in passes:
         sums = cells[row_by_trace[assisted.trace_id], :, int(assisted.withheld)]

@@ -34,7 +34,7 @@ class Spent:
 
 
 SpentOf = Callable[[str], Spent | None]
-"""A function that returns the use of a trace by its id, or None if its file cannot be read."""
+"""A function that returns what a trace spent by its id, or None if its file cannot be read."""
 
 
 AMOUNTS: Final = ("tokens", "input_tokens", "output_tokens", "minutes")
@@ -48,14 +48,15 @@ def costs(
     fatal_by_definition: Mapping[str, Flags],
     group: GroupScope,
 ) -> Iterator[Figure]:
-    """Yield the use of the chosen traces, once for each definition of fatal labels.
+    """Yield the tokens and minutes of the chosen traces, once for each definition of fatal labels.
 
     ``at_hand`` counts the traces whose files could be read. An amount that no trace records has no
     figures.
 
     Args:
         inputs: The input of the report.
-        spent_of: The function that returns the use of a trace; it is called once for each trace.
+        spent_of: The function that returns the tokens and minutes of a trace; it is called once for
+            each trace.
         is_counted: A flag for each trace that counts.
         fatal_by_definition: By the name of a definition, a mask of the labels with a place that are
             fatal.
@@ -159,7 +160,7 @@ def _amount_figures(
 
 
 def spent_from(trace_of: Callable[[str], Trace | None]) -> SpentOf:
-    """Return a function that returns the use of a trace by its id.
+    """Return a function that returns what a trace spent by its id.
 
     Args:
         trace_of: Returns a trace that was read to its end, or None if its file cannot be read.
@@ -173,7 +174,7 @@ def spent_from(trace_of: Callable[[str], Trace | None]) -> SpentOf:
 
 
 def spent_in(trace: Trace) -> Spent:
-    """Return the use of each span of a trace, as far as the trace has been read.
+    """Return the tokens and minutes of each span of a trace, as far as the trace has been read.
 
     The minutes of a span last from its start to the start of the next span. The first span begins
     at the earliest time of the run, and the last span ends at the latest. A span has 0 minutes if

@@ -372,7 +372,7 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
             [severity(modes[code], context.rules)[0] == "fatal" for code in codes], dtype=bool
         )
         place_is_fatal = is_fatal_mode[places.mode] & place_in_group
-        first_fatal_by_cause = {
+        first_fatal_by_definition = {
             "labels": context.fatal,
             "class": first_fatal(inputs, place_is_fatal),
         }
@@ -383,7 +383,7 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
             ("all", in_group, int(has_mode.sum())),
         ):
             figures += places_figures(
-                inputs, context.onsets, flags, showing, side, group, first_fatal_by_cause
+                inputs, context.onsets, flags, showing, side, group, first_fatal_by_definition
             )
         if context.spent_of is not None:
             fatal_labels = {"labels": places.fatal & place_in_group, "class": place_is_fatal}

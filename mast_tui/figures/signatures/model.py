@@ -86,7 +86,7 @@ class SignatureInput:
         categories: The topmost categories as (id, name).
         by: The grouping: ``all``, a field, or several fields with commas.
         labels: ``gold``, or the name of the annotator.
-        labels_kind: ``gold``, ``human``, ``judge`` or ``imported``.
+        label_source_kind: ``gold``, ``human``, ``judge`` or ``imported``.
         traces: The ids of the traces.
         group_names: The names of the groups.
         group: The index of each trace's group in ``group_names``.
@@ -95,8 +95,8 @@ class SignatureInput:
         verdicts: Traces × modes: OPEN, PRESENT, ABSENT, UNSURE or UNRESOLVED.
         spans: The number of spans of each trace; -1 if it is unknown.
         places: The labels on spans with known indices.
-        whole: The number of labels on whole traces.
-        unplaced: The number of labels on spans with unknown indices.
+        whole_trace_labels: The number of labels on whole traces.
+        labels_not_found: The number of labels on spans with unknown indices.
         failed_below: The score below which a trace has failed; None if outcomes are recorded.
         gold: The sources of the gold; None for the labels of an annotator.
         unfinished: The number of traces that the annotator has begun and not finished.
@@ -106,7 +106,7 @@ class SignatureInput:
         group_parts: The value of each field by group.
         task: The number of each trace's task, -1 if it is unknown; None if tasks were not read.
             Tasks of the same name in two benchmarks are different tasks.
-        task_by_words: True for a trace whose task has no id and is identified by its text.
+        task_from_text: True for a trace whose task has no id and is identified by its text.
         trial: The number of each run among those of its task, -1 if it is unknown.
         weights: The number of traces that each trace represents; None if all weights are equal.
         has_unknown_weights: True if traces came in with different chances that give no weights.
@@ -117,8 +117,8 @@ class SignatureInput:
     modes: tuple[ModeInfo, ...]
     categories: tuple[tuple[str, str], ...]
     by: str
-    labels: str
-    labels_kind: str
+    label_source: str
+    label_source_kind: str
     traces: tuple[str, ...]
     group_names: tuple[str, ...]
     group: Whole
@@ -127,8 +127,8 @@ class SignatureInput:
     verdicts: NDArray[np.uint8]
     spans: Whole
     places: Places = field(default_factory=no_places)
-    whole: int = 0
-    unplaced: int = 0
+    whole_trace_labels: int = 0
+    labels_not_found: int = 0
     failed_below: float | None = None
     gold: GoldMixJson | None = None
     unfinished: int = 0
@@ -136,7 +136,7 @@ class SignatureInput:
     stratum_names: tuple[str, ...] = ()
     group_parts: tuple[tuple[str, ...], ...] = ()
     task: Whole | None = None
-    task_by_words: Flags | None = None
+    task_from_text: Flags | None = None
     trial: Whole | None = None
     weights: NDArray[np.float64] | None = None
     has_unknown_weights: bool = False
@@ -187,7 +187,7 @@ class SignatureInput:
             places=places,
             stratum=None if self.stratum is None else self.stratum[rows],
             task=None if self.task is None else self.task[rows],
-            task_by_words=None if self.task_by_words is None else self.task_by_words[rows],
+            task_from_text=None if self.task_from_text is None else self.task_from_text[rows],
             trial=None if self.trial is None else self.trial[rows],
             weights=self.weights_of(rows),
         )
@@ -197,8 +197,10 @@ class SignatureInput:
 
         If all traces are one group, ``OVERALL`` is the only entry.
         """
-        groups = {name: self.group == number for number, name in enumerate(self.group_names)}
-        return {OVERALL: np.ones(len(self.traces), dtype=bool), **(groups if self.fields else {})}
+        members = {OVERALL: np.ones(len(self.traces), dtype=bool)}
+        if self.fields:
+            members |= {name: self.group == number for number, name in enumerate(self.group_names)}
+        return members
 
     def weights_of(self, chosen: Flags) -> NDArray[np.float64] | None:
         """Return the weights of the chosen traces; None if all have the same."""

@@ -93,6 +93,7 @@ class Counts:
         weight_sums = None
         unresolved_weights = unresolved.sum(axis=0, dtype=np.float64)
         if weights is not None:
+            # Modes × (present, absent) × (sum of weights, sum of squared weights).
             weight_sums = np.einsum("pt,stm->msp", np.stack([weights, weights**2]), has_answer)
             unresolved_weights = weights @ unresolved
         return cls(
@@ -107,6 +108,7 @@ class Counts:
         """Return the weighted cases with a mode, and those judged on it without it."""
         present = self.present[mode]
         absent = self.judged[mode] - present
+        # With weights of 1, their sum and the sum of their squares are the number of traces.
         if self.weights is None:
             return Weighed(present, present, present), Weighed(absent, absent, absent)
         with_mode, without_mode = self.weights[mode].tolist()

@@ -126,22 +126,22 @@ def places_figures(
         fatal: The first fatal failures, by the rule for which labels are fatal.
     """
     codes = [mode.code for mode in inputs.modes]
-    in_traces = all_onsets.in_traces(is_counted)
-    trace_count = len(np.unique(in_traces.trace))
-    is_first_step = in_traces.step == 0
+    trace_onsets = all_onsets.in_traces(is_counted)
+    trace_count = len(np.unique(trace_onsets.trace))
+    is_first_step = trace_onsets.step == 0
     traces_with_place, opening_rows, modes_at_first_step = np.unique(
-        in_traces.trace[is_first_step], return_index=True, return_counts=True
+        trace_onsets.trace[is_first_step], return_index=True, return_counts=True
     )
     lengths = inputs.spans[traces_with_place]
-    first_mode_counts = np.bincount(in_traces.mode[is_first_step], minlength=len(codes)).tolist()
+    first_mode_counts = np.bincount(trace_onsets.mode[is_first_step], minlength=len(codes)).tolist()
     scope = group.scope(f"places_{side}")
     yield scope.number("traces", trace_count)
     yield scope.number("showing", showing_count)
     yield scope.number("uncounted", int((lengths < 1).sum()))
     yield scope.number("tied", int((modes_at_first_step > 1).sum()))
-    yield from position_figures(scope, in_traces.first[is_first_step][opening_rows], lengths)
-    for cause, failures in fatal.items():
-        yield from _spans_after_fatal(scope, cause, failures, inputs.spans, is_counted)
+    yield from position_figures(scope, trace_onsets.first[is_first_step][opening_rows], lengths)
+    for definition, failures in fatal.items():
+        yield from _spans_after_fatal(scope, definition, failures, inputs.spans, is_counted)
     for column, code in enumerate(codes):
         if first_mode_counts[column]:
             yield rate(
@@ -151,13 +151,13 @@ def places_figures(
                 n=trace_count,
             )
     for column, code in enumerate(codes):
-        has_mode = in_traces.mode == column
+        has_mode = trace_onsets.mode == column
         if has_mode.any():
             onset = group.scope(f"onset_{side}", code, code, placed="yes")
             yield from position_figures(
-                onset, in_traces.first[has_mode], inputs.spans[in_traces.trace[has_mode]]
+                onset, trace_onsets.first[has_mode], inputs.spans[trace_onsets.trace[has_mode]]
             )
-    for order in _orders_of_pairs(in_traces, codes):
+    for order in _orders_of_pairs(trace_onsets, codes):
         scope = group.scope(f"order_{side}", PAIR.join(order.codes), *order.codes, placed="yes")
         counts = {
             "before": order.earlier,
@@ -166,10 +166,10 @@ def places_figures(
         }
         for condition, count in counts.items():
             yield scope.number("sets_on", count, condition=condition, n=order.n)
-    for pair, count in _transition_counts(in_traces, codes):
+    for pair, count in _transition_counts(trace_onsets, codes):
         step = PAIR.join(pair)
         yield group.scope(f"transitions_{side}", step, step=step).number("transitions", count)
-    for chain, count in _most_frequent_chains(in_traces, codes):
+    for chain, count in _most_frequent_chains(trace_onsets, codes):
         text = chain_text(chain)
         modes = [code for step in chain for code in step]
         yield group.scope(f"chains_{side}", text, *modes, chain=text).number("chains", count)
@@ -227,12 +227,12 @@ class _PairOrder(NamedTuple):
     n: int
 
 
-def _orders_of_pairs(in_traces: Onsets, codes: list[str]) -> Iterator[_PairOrder]:
+def _orders_of_pairs(trace_onsets: Onsets, codes: list[str]) -> Iterator[_PairOrder]:
     """Yield the order of each pair of modes that occur together."""
     no_span = np.iinfo(np.int64).max
-    traces, row_of_onset = np.unique(in_traces.trace, return_inverse=True)
+    traces, row_of_onset = np.unique(trace_onsets.trace, return_inverse=True)
     first_spans = np.full((len(traces), len(codes)), no_span)
-    first_spans[row_of_onset, in_traces.mode] = in_traces.first
+    first_spans[row_of_onset, trace_onsets.mode] = trace_onsets.first
     for column, code in enumerate(codes):
         for other_column in range(column + 1, len(codes)):
             has_both = (first_spans[:, column] != no_span) & (
@@ -250,7 +250,7 @@ def _orders_of_pairs(in_traces: Onsets, codes: list[str]) -> Iterator[_PairOrder
 
 
 def _transition_counts(
-    in_traces: Onsets, codes: list[str]
+    trace_onsets: Onsets, codes: list[str]
 ) -> Iterator[tuple[tuple[str, str], int]]:
     """Yield the transitions from a mode to a mode of the next onset, with the number of traces."""
     counts: Counter[tuple[int, int]] = Counter()
@@ -258,11 +258,12 @@ def _transition_counts(
     for distance in range(1, len(codes)):
         earlier_rows = slice(None, -distance)
         later_rows = slice(distance, None)
-        is_next = (in_traces.trace[earlier_rows] == in_traces.trace[later_rows]) & (
-            in_traces.step[earlier_rows] + 1 == in_traces.step[later_rows]
+        is_next = (trace_onsets.trace[earlier_rows] == trace_onsets.trace[later_rows]) & (
+            trace_onsets.step[earlier_rows] + 1 == trace_onsets.step[later_rows]
         )
         pair_numbers = (
-            in_traces.mode[earlier_rows][is_next] * len(codes) + in_traces.mode[later_rows][is_next]
+            trace_onsets.mode[earlier_rows][is_next] * len(codes)
+            + trace_onsets.mode[later_rows][is_next]
         )
         numbers, times = np.unique(pair_numbers, return_counts=True)
         for number, count in zip(numbers.tolist(), times.tolist(), strict=True):
@@ -287,22 +288,25 @@ def chain_of(text: str) -> Chain:
     return tuple(tuple(step.split(PAIR)) for step in text.split(" "))
 
 
-def _most_frequent_chains(in_traces: Onsets, codes: list[str]) -> list[tuple[Chain, int]]:
+def _most_frequent_chains(trace_onsets: Onsets, codes: list[str]) -> list[tuple[Chain, int]]:
     """Return the most frequent chains with their numbers of traces."""
-    counts = Counter(chains(in_traces, codes).values())
+    counts = Counter(chains(trace_onsets, codes).values())
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_CHAINS]
 
 
-def chains(in_traces: Onsets, codes: list[str]) -> dict[int, Chain]:
+def chains(trace_onsets: Onsets, codes: list[str]) -> dict[int, Chain]:
     """Return the chain of each trace: its modes in the order of their onsets, by row of the trace.
 
     Args:
-        in_traces: The onsets.
+        trace_onsets: The onsets.
         codes: The codes of the modes.
     """
     steps_by_trace: dict[int, list[list[str]]] = {}
     columns = zip(
-        in_traces.trace.tolist(), in_traces.mode.tolist(), in_traces.step.tolist(), strict=True
+        trace_onsets.trace.tolist(),
+        trace_onsets.mode.tolist(),
+        trace_onsets.step.tolist(),
+        strict=True,
     )
     for trace, mode, step in columns:
         steps = steps_by_trace.setdefault(trace, [])
@@ -313,7 +317,7 @@ def chains(in_traces: Onsets, codes: list[str]) -> dict[int, Chain]:
 
 
 def _spans_after_fatal(
-    scope: FigureScope, cause: str, failures: FirstFatal, spans: Whole, is_counted: Flags
+    scope: FigureScope, definition: str, failures: FirstFatal, spans: Whole, is_counted: Flags
 ) -> Iterator[Figure]:
     """Yield the number of spans after the first fatal failure, and their share of the run.
 
@@ -322,6 +326,6 @@ def _spans_after_fatal(
     has_failure = is_counted & (failures.first >= 0) & (spans > 0)
     after_last = np.maximum(spans[has_failure] - 1 - failures.last[has_failure], 0)
     after_first = np.maximum(spans[has_failure] - 1 - failures.first[has_failure], 0)
-    yield from spread_figures(scope, "spans_after", after_last, cause)
-    yield from spread_figures(scope, "spans_after_onset", after_first, cause)
-    yield from spread_figures(scope, "share_after", after_last / spans[has_failure], cause)
+    yield from spread_figures(scope, "spans_after", after_last, definition)
+    yield from spread_figures(scope, "spans_after_onset", after_first, definition)
+    yield from spread_figures(scope, "share_after", after_last / spans[has_failure], definition)

@@ -229,7 +229,7 @@ class SignatureReport:
             name: The name of a group, or ``OVERALL``.
             scope: ``prevalence`` for unlabelled traces, ``prevalence_overall`` for all traces.
         """
-        return self.figures.rows(scope, group=self.key(name), subject=(self.inputs.labels,))
+        return self.figures.rows(scope, group=self.key(name), subject=(self.inputs.label_source,))
 
     def stated_of(self, mode: ModeInfo) -> str | None:
         """Return the class that the published study gives a mode."""
@@ -264,14 +264,21 @@ def signature_report(
         rounds: The number of resamples; 0 leaves out the intervals that need them.
         seed: The seed of the resamples.
         corrected: Prevalences that are corrected for a judge's errors.
-        spent_of: The function that returns the use of a trace, for the costs after fatal failures;
+        spent_of: The function that returns what a trace spent, for the costs after fatal failures;
             None for no costs.
         scores: Further scores of the benchmark, an array over the traces for each metric.
     """
     rules = Rules() if rules is None else rules
     fatal = first_fatal(inputs, inputs.places.fatal)
     context = GroupInputs(
-        inputs, onsets(inputs), fatal, rules, rounds, seed, spent_of, scores or {}
+        inputs=inputs,
+        onsets=onsets(inputs),
+        fatal=fatal,
+        rules=rules,
+        rounds=rounds,
+        seed=seed,
+        spent_of=spent_of,
+        scores=scores or {},
     )
     one_group = replace(context, inputs=inputs.as_one_group())
     figures = [*group_figures(one_group, 0, OVERALL)]
@@ -308,5 +315,5 @@ def labels_source(inputs: SignatureInput) -> str:
     """Return the source of a report's labels; names are not escaped."""
     if inputs.gold is not None:
         return gold_words(inputs.gold)
-    kind = inputs.labels_kind
-    return inputs.labels if kind == inputs.labels else f"{inputs.labels} ({kind})"
+    kind = inputs.label_source_kind
+    return inputs.label_source if kind == inputs.label_source else f"{inputs.label_source} ({kind})"

@@ -173,6 +173,8 @@ class _TraceLabels:
     def reading(self, labelling: Pass) -> TraceReading:
         """Return the places that an annotator marked in a pass, and the spans that count as seen.
 
+        If it is recorded which spans were read, modes left open count as looked for on these spans.
+
         Raises:
             UnknownSpan: The index of a span is unknown.
         """
@@ -216,12 +218,12 @@ class _TraceLabels:
         return merged_stretches(_stretches_of(read, self._order), touching=True)
 
 
-def _stretches_of(read: SpansRead, order: Order) -> Iterator[Stretch]:
+def _stretches_of(read: SpansRead, index_of: Order) -> Iterator[Stretch]:
     """Yield the stretches of the recorded single spans and runs of spans, in any order."""
     run_keys = ((run.first, run.last) for run in read.runs)
     for first, last in (*((key, key) for key in read.keys), *run_keys):
-        start = order(first)
-        end = order(last)
+        start = index_of(first)
+        end = index_of(last)
         if start is not None and end is not None:
             yield min(start, end), max(start, end) + 1
 
@@ -394,6 +396,7 @@ def _retest_verdicts(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, V
     """
     first_passes = counted_passes(passes, "first")
     retest_passes: dict[tuple[str, str], Pass] = {}
+    # From the last pass to the first, so that the first retest replaces later ones.
     for labelling in sorted(passes, key=lambda labelling: labelling.number, reverse=True):
         key = (labelling.annotator, labelling.trace_id)
         if labelling.kind is PassKind.RETEST and labelling.finished and key in first_passes:

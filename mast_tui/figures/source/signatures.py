@@ -97,10 +97,10 @@ def input_from_workspace(
         traces = frozenset(trace for trace in study.traces if traces is None or trace in traces)
     if labels == GOLD:
         labelled = labelled_by_gold(workspace, taxonomy, gold, order_of, traces, which)
-        labels_kind = GOLD
+        label_source_kind = GOLD
     else:
         labelled = labelled_by(workspace, taxonomy, labels, traces)
-        labels_kind = next(
+        label_source_kind = next(
             info.kind.value for info in workspace.annotators() if info.name == labels
         )
     if with_unlabelled:
@@ -111,7 +111,7 @@ def input_from_workspace(
     groups = _group_traces([trace.fields for trace in facts], fields)
     strata, stratum = _numbers_of_values([trace.model for trace in facts])
     tasks = [task_key(trace.benchmark, trace.task_id, trace.task) for trace in facts]
-    by_words = [
+    task_from_text = [
         not trace.task_id and task is not None for trace, task in zip(facts, tasks, strict=True)
     ]
     score = np.array([trace.score for trace in facts], dtype=float)
@@ -122,7 +122,7 @@ def input_from_workspace(
         outcome = np.where(score < failed_below, FAILED, SUCCEEDED).astype(np.int8)
         outcome[np.isnan(score)] = UNKNOWN
     spans = [-1 if trace.spans is None else trace.spans for trace in facts]
-    places, unplaced = _places_of_marks(labelled, order_of)
+    places, labels_not_found = _places_of_marks(labelled, order_of)
     return SignatureInput(
         taxonomy_ref=taxonomy.ref,
         modes=tuple(
@@ -132,8 +132,8 @@ def input_from_workspace(
         categories=tuple((id, name) for id, name, _ in taxonomy.at_level(0)),
         levels=taxonomy.by_level,
         by=",".join(fields) or ALL,
-        labels=labels,
-        labels_kind=labels_kind,
+        label_source=labels,
+        label_source_kind=label_source_kind,
         traces=labelled.traces,
         group_names=groups.names,
         group=np.array(groups.numbers, dtype=np.int64),
@@ -142,8 +142,8 @@ def input_from_workspace(
         verdicts=labelled.verdicts,
         spans=np.array(spans, dtype=np.int64),
         places=places,
-        whole=labelled.marks.whole,
-        unplaced=unplaced,
+        whole_trace_labels=labelled.marks.whole_trace_labels,
+        labels_not_found=labels_not_found,
         failed_below=failed_below,
         gold=labelled.mix,
         unfinished=labelled.unfinished,
@@ -151,7 +151,7 @@ def input_from_workspace(
         stratum_names=strata,
         group_parts=groups.parts,
         task=_numbers_of_values(tasks)[1],
-        task_by_words=np.array(by_words, dtype=bool),
+        task_from_text=np.array(task_from_text, dtype=bool),
         trial=np.array(
             [-1 if trace.trial is None else trace.trial for trace in facts], dtype=np.int64
         ),
@@ -181,7 +181,7 @@ def _with_unlabelled(
     )
 
 
-def _sampled_study(workspace: Workspace, taxonomy: Taxonomy, labels: str) -> Study | None:
+def _sampled_study(workspace: Workspace, taxonomy: Taxonomy, label_source: str) -> Study | None:
     """Return the study if it draws traces with different chances; else None.
 
     It is also None for labels of an annotator outside the study.
@@ -189,7 +189,7 @@ def _sampled_study(workspace: Workspace, taxonomy: Taxonomy, labels: str) -> Stu
     study = workspace.study(taxonomy.ref)
     if study is None or study.chances_alike:
         return None
-    return study if labels == GOLD or labels in study.annotators else None
+    return study if label_source == GOLD or label_source in study.annotators else None
 
 
 def _weights_of_traces(study: Study, traces: Sequence[str]) -> NDArray[np.float64]:
@@ -389,8 +389,8 @@ def _places_of_marks(
             ends = (min(first, last), max(first, last))
             place_rows.append((row_by_trace[mark.trace], mark.mode, *ends, mark.fatal))
     row, column, first_index, last_index, fatal = np.array(place_rows, np.int64).reshape(-1, 5).T
-    unplaced = len(labelled.marks.placed) - len(place_rows)
-    return Places(row, column, first_index, last_index, fatal.astype(bool)), unplaced
+    labels_not_found = len(labelled.marks.placed) - len(place_rows)
+    return Places(row, column, first_index, last_index, fatal.astype(bool)), labels_not_found
 
 
 ARM: Final = "arm"
@@ -478,6 +478,7 @@ def experiment_of(
     Raises:
         WorkspaceError: There are not two arms, or none of them is the baseline.
     """
+    # Arms of files given by the user have any name, also that of runs without a value.
     named_by_paths = inputs.by == ARM
     has_value = np.array(
         [named_by_paths or name != NO_VALUE for name in inputs.group_names], dtype=bool
@@ -509,13 +510,13 @@ def experiment_of(
         if code not in codes:
             raise WorkspaceError(f"there is no mode {code!r}; there are: {', '.join(codes)}")
     return Experiment(
-        inputs,
-        baseline,
-        tested,
-        None if judge is None else _verdicts_in_order_of(judge, inputs.traces),
-        {} if spent_of is None else _amounts_of_runs(inputs, spent_of, prices or {}),
-        change,
-        run_count - len(inputs.traces),
+        inputs=inputs,
+        baseline=baseline,
+        tested=tested,
+        judged=None if judge is None else _verdicts_in_order_of(judge, inputs.traces),
+        amounts={} if spent_of is None else _amounts_of_runs(inputs, spent_of, prices or {}),
+        change=change,
+        without_arm=run_count - len(inputs.traces),
     )
 
 
@@ -534,7 +535,10 @@ def _verdicts_in_order_of(
 def _amounts_of_runs(
     inputs: SignatureInput, spent_of: SpentOf, prices: Mapping[str, Prices]
 ) -> dict[str, Values]:
-    """Return the tokens, minutes and money of each run, NaN if unknown, without empty amounts."""
+    """Return the tokens, minutes and money of each run, NaN if unknown.
+
+    An amount that is unknown for all runs is left out.
+    """
     amounts = {name: np.full(len(inputs.traces), np.nan) for name in ("tokens", "minutes", "money")}
     for row, trace in enumerate(inputs.traces):
         spent = spent_of(trace)

@@ -62,7 +62,7 @@ class VerdictMark(NamedTuple):
     fatal: bool
 
 
-_READINGS: Final = frozenset(kind.value for kind in PassKind if kind.is_reading)
+_READING_KINDS: Final = frozenset(kind.value for kind in PassKind if kind.is_reading)
 _UNANIMOUS: Final = SOURCES.index(Resolution.UNANIMOUS)
 _SINGLE: Final = SOURCES.index(Resolution.SINGLE)
 
@@ -73,12 +73,12 @@ class Marks:
 
     Attributes:
         placed: The labels with spans.
-        whole: The number of labels on whole traces.
+        whole_trace_labels: The number of labels on whole traces.
         merged: The number of gold places that join different places of several annotators.
     """
 
     placed: list[VerdictMark] = field(default_factory=list)
-    whole: int = 0
+    whole_trace_labels: int = 0
     merged: int = 0
 
 
@@ -101,21 +101,24 @@ class LabelledTraces:
     unfinished: int = 0
 
 
-def last_readings(
+def last_pass_numbers(
     workspace: Workspace, equal_to: Mapping[str, str], *, unfinished: bool
 ) -> dict[tuple[str, str], int]:
-    """Return the number of the last reading that counts, by annotator and trace id.
+    """Return the number of the last pass that counts, by annotator and trace id.
+
+    Passes that were withdrawn do not count, nor those in which no trace is read, such as
+    adjudication.
 
     Args:
         workspace: The workspace.
         equal_to: The values that columns of the passes must have.
-        unfinished: Whether a reading counts that was not finished.
+        unfinished: Whether a pass counts that was not finished.
     """
 
     def collect(rows: Iterator[tuple[Any, ...]]) -> dict[tuple[str, str], int]:
         numbers: dict[tuple[str, str], int] = {}
         for name, trace, number, kind, finished_at, withdrawn in rows:
-            if not withdrawn and kind in _READINGS and (unfinished or finished_at is not None):
+            if not withdrawn and kind in _READING_KINDS and (unfinished or finished_at is not None):
                 key = (name, trace)
                 numbers[key] = max(number, numbers.get(key, number))
         return numbers
@@ -147,6 +150,8 @@ def verdict_cells(
         The cells, passes × modes, and the number of labels on whole traces.
     """
     slugs = [mode.slug for mode in taxonomy.modes]
+    # Each number holds the verdicts on ``MODES_AT_ONCE`` modes, ``BITS`` bits each, which is how
+    # the database returns them: a row for each verdict would cost far more.
     packed = np.zeros((len(rows), -(-len(slugs) // MODES_AT_ONCE)), dtype=np.int64)
     whole_count = 0
     for part_number, chunk in enumerate(workspace.packed_verdicts(taxonomy.ref, slugs, annotator)):
@@ -157,6 +162,7 @@ def verdict_cells(
             if row is not None:
                 row_indices.append(row)
                 packed_values.append(verdicts)
+                # Each part repeats the number of labels on the whole trace.
                 whole_count += labels if part_number == 0 else 0
         row_array = np.array(row_indices, dtype=np.intp)
         np.bitwise_or.at(packed[:, part_number], row_array, np.array(packed_values, np.int64))
@@ -226,7 +232,7 @@ class _SideVerdicts:
             not_null="first_key",
         )
 
-    def settled(
+    def joined_verdicts(
         self, further_traces: Collection[str]
     ) -> tuple[list[str], NDArray[np.uint8], NDArray[np.bool_]]:
         """Join the verdicts of all annotators on a trace.
@@ -255,6 +261,7 @@ class _SideVerdicts:
             given_by_several[: len(ids)] = (
                 np.add.reduceat(has_verdict.astype(np.int64), starts, axis=0) > 1
             )
+        # Verdicts are flags, and different ones joined are no flag.
         cells[~np.isin(cells, (OPEN, PRESENT, ABSENT, UNSURE))] = UNRESOLVED
         return [*ids, *further_ids], cells, given_by_several
 
@@ -287,21 +294,21 @@ def labelled_by(
     left_out = workspace.run_examples(name) if is_judge else frozenset[str]()
     begun_passes = {
         (name, trace): number
-        for (_, trace), number in last_readings(workspace, equal_to, unfinished=True).items()
+        for (_, trace), number in last_pass_numbers(workspace, equal_to, unfinished=True).items()
         if (traces is None or trace in traces) and trace not in left_out
     }
     judgements = workspace.judgements(annotator=name, taxonomy=taxonomy.ref) if is_judge else ()
     looks_at = {judgement.trace_id: judgement.looks_at for judgement in judgements}
     if is_judge:
-        counted_readings = {
+        counted_numbers = {
             (name, trace): number
             for (_, trace), number in begun_passes.items()
             if trace in looks_at
         }
     else:
-        finished = last_readings(workspace, equal_to, unfinished=False)
-        counted_readings = {key: number for key, number in finished.items() if key in begun_passes}
-    sides = _SideVerdicts(workspace, taxonomy, counted_readings, name)
+        finished = last_pass_numbers(workspace, equal_to, unfinished=False)
+        counted_numbers = {key: number for key, number in finished.items() if key in begun_passes}
+    sides = _SideVerdicts(workspace, taxonomy, counted_numbers, name)
     if is_judge:
         for row, (_, trace) in enumerate(sides.row_keys):
             judged_modes = looks_at.get(trace, ())
@@ -311,7 +318,7 @@ def labelled_by(
         tuple(trace for _, trace in sides.row_keys),
         sides.cells,
         sides.marks,
-        unfinished=len(begun_passes) - len(counted_readings),
+        unfinished=len(begun_passes) - len(counted_numbers),
     )
 
 
@@ -340,7 +347,7 @@ def labelled_by_gold(
         which: The part of the gold that counts; ``settled`` leaves out verdicts of one annotator.
     """
     equal_to = {"taxonomy": taxonomy.ref}
-    passes = last_readings(workspace, equal_to, unfinished=False)
+    passes = last_pass_numbers(workspace, equal_to, unfinished=False)
     if traces is not None:
         passes = {
             (name, trace): number for (name, trace), number in passes.items() if trace in traces
@@ -365,7 +372,7 @@ def labelled_by_gold(
     )
     if traces is not None:
         decided_traces = {trace for trace in decided_traces if trace in traces}
-    ids, verdicts, given_by_several = sides.settled(decided_traces)
+    ids, verdicts, given_by_several = sides.joined_verdicts(decided_traces)
     sources = np.where(given_by_several, _UNANIMOUS, _SINGLE).astype(np.uint8)
     sources[verdicts == UNRESOLVED] = SOURCES.index(Resolution.UNRESOLVED)
     shared_traces = {
@@ -374,21 +381,21 @@ def labelled_by_gold(
     marks = sides.marks
     if which == "settled":
         # All settled verdicts are on these traces, so that the sides alone add nothing.
-        with_gold = decided_traces | shared_traces
+        traces_by_gold = decided_traces | shared_traces
         verdicts[:] = OPEN
         marks = Marks()
     else:
-        with_gold = decided_traces | {
+        traces_by_gold = decided_traces | {
             mark.trace
             for mark in marks.placed
             if mark.trace in shared_traces and order_of(mark.trace)(mark.first) is not None
         }
-    if with_gold:
-        placed = [mark for mark in marks.placed if mark.trace not in with_gold]
-        marks = Marks(placed, marks.whole)
+    if traces_by_gold:
+        placed = [mark for mark in marks.placed if mark.trace not in traces_by_gold]
+        marks = Marks(placed, marks.whole_trace_labels)
         row_by_trace = {trace: row for row, trace in enumerate(ids)}
         column_by_slug = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
-        for trace, gold_trace in gold(with_gold).items():
+        for trace, gold_trace in gold(traces_by_gold).items():
             if trace in row_by_trace:
                 counted_gold = only_settled(gold_trace) if which == "settled" else gold_trace
                 row = row_by_trace[trace]
@@ -441,7 +448,7 @@ def _replace_by_gold(
         first_key = label.target.first
         last_key = label.target.last
         if label.mode in column_by_slug and (first_key is None or last_key is None):
-            marks.whole += 1
+            marks.whole_trace_labels += 1
         elif label.mode in column_by_slug and first_key is not None and last_key is not None:
             fatal = label.severity is Severity.FATAL
             marks.placed.append(

@@ -131,9 +131,11 @@ def matched_pair_counts(
         theirs: The places of the other annotator.
     """
     edges_by_level: dict[int, list[tuple[int, int]]] = {}
-    right_by_first = sorted(range(len(theirs)), key=lambda their_number: theirs[their_number].first)
+    theirs_by_first_span = sorted(
+        range(len(theirs)), key=lambda their_number: theirs[their_number].first
+    )
     for our_number, our_place in enumerate(ours):
-        for their_number in right_by_first:
+        for their_number in theirs_by_first_span:
             if theirs[their_number].first > our_place.last:
                 break
             tenths = overlap_level(our_place, theirs[their_number])
@@ -144,10 +146,10 @@ def matched_pair_counts(
     for tenths in range(LEVELS, 0, -1):
         # Pairs that overlap more remain pairs, so each level continues from the one above.
         for our_number, their_number in edges_by_level.get(tenths, ()):
-            matching.reach.setdefault(our_number, []).append(their_number)
+            matching.rights_in_reach.setdefault(our_number, []).append(their_number)
         if tenths in edges_by_level:
             matching.augment()
-        pair_counts.append(len(matching.of_right))
+        pair_counts.append(len(matching.left_of_right))
     return tuple(reversed(pair_counts))
 
 
@@ -155,19 +157,19 @@ class _Matching:
     """A matching of the places of one annotator (left) with those of another annotator (right).
 
     Attributes:
-        reach: The right places that overlap enough, by left place.
-        of_right: The left partner of each right place that has one.
+        rights_in_reach: The right places that overlap enough, by left place.
+        left_of_right: The left partner of each right place that has one.
     """
 
     def __init__(self) -> None:
-        self.reach: dict[int, list[int]] = {}
-        self.of_right: dict[int, int] = {}
-        self._of_left: dict[int, int] = {}
+        self.rights_in_reach: dict[int, list[int]] = {}
+        self.left_of_right: dict[int, int] = {}
+        self._right_of_left: dict[int, int] = {}
 
     def augment(self) -> None:
         """Make as many pairs as can be made."""
-        for left in self.reach:
-            if left not in self._of_left:
+        for left in self.rights_in_reach:
+            if left not in self._right_of_left:
                 self._find_partner(left)
 
     def _find_partner(self, start: int) -> None:
@@ -179,23 +181,23 @@ class _Matching:
         open_lefts = [start]
         while open_lefts:
             left = open_lefts.pop()
-            for right in self.reach[left]:
+            for right in self.rights_in_reach[left]:
                 if right in came_from:
                     continue
                 came_from[right] = left
-                if right not in self.of_right:
+                if right not in self.left_of_right:
                     self._pair_along_path(right, came_from)
                     return
-                open_lefts.append(self.of_right[right])
+                open_lefts.append(self.left_of_right[right])
 
     def _pair_along_path(self, end: int, came_from: Mapping[int, int]) -> None:
         """Pair the places along a path, which ends at a right place without a partner."""
         right: int | None = end
         while right is not None:
             left = came_from[right]
-            next_right = self._of_left.get(left)
-            self.of_right[right] = left
-            self._of_left[left] = right
+            next_right = self._right_of_left.get(left)
+            self.left_of_right[right] = left
+            self._right_of_left[left] = right
             right = next_right
 
 

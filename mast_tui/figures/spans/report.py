@@ -58,7 +58,7 @@ from mast_tui.figures.spans.unitizing import alpha_u
 
 Floats = NDArray[np.float64]
 
-LEAST_MEETS: Final = 3
+LEAST_OVERLAPPING: Final = 3
 """Traces in which places of two meet, from which on an interval of α holds, by simulation."""
 
 
@@ -72,8 +72,8 @@ class Figures:
             sums of the columns (resamples × columns).
         reasons: The reason for which each figure may be undefined.
         lowest: The least possible value of the figures.
-        needs: The number of traces that the interval of each figure needs.
-        meets: The number of traces in which places of two annotators overlap, for each figure; None
+        needed_traces: The number of traces that the interval of each figure needs.
+        overlapping_traces: The number of traces in which places of two annotators overlap, for each figure; None
             if its interval does not depend on them.
     """
 
@@ -81,8 +81,8 @@ class Figures:
     compute: Callable[[Floats], Floats]
     reasons: Sequence[Undefined]
     lowest: float
-    needs: Sequence[int]
-    meets: Sequence[int | None]
+    needed_traces: Sequence[int]
+    overlapping_traces: Sequence[int | None]
 
 
 def estimated_figures(
@@ -119,9 +119,11 @@ def _coefficients_of(figures: Figures, resampled: Floats | None) -> list[Coeffic
     values = figures.compute(total[None, :])[0]
     left_out = None if resampled is None else figures.compute(total - figures.features)
     coefficients = []
-    columns = zip(values, figures.reasons, figures.needs, figures.meets, strict=True)
-    for number, (value, reason, needs, meets) in enumerate(columns):
-        withheld = _withheld_reason(len(figures.features), needs, meets)
+    columns = zip(
+        values, figures.reasons, figures.needed_traces, figures.overlapping_traces, strict=True
+    )
+    for number, (value, reason, needed_traces, overlapping_traces) in enumerate(columns):
+        withheld = _withheld_reason(len(figures.features), needed_traces, overlapping_traces)
         if np.isnan(value):
             coefficients.append(Coefficient(undefined=reason))
         elif resampled is None or left_out is None:
@@ -137,11 +139,17 @@ def _coefficients_of(figures: Figures, resampled: Floats | None) -> list[Coeffic
     return coefficients
 
 
-def _withheld_reason(traces: int, needs: int, meets: int | None) -> tuple[Withheld, int] | None:
+def _withheld_reason(
+    traces: int, needed_traces: int, overlapping_traces: int | None
+) -> tuple[Withheld, int] | None:
     """Return why an interval is withheld, with the number that it needs; None if it is not."""
-    if traces < needs:
-        return "few_traces", needs
-    return ("few_places", LEAST_MEETS) if meets is not None and meets < LEAST_MEETS else None
+    if traces < needed_traces:
+        return "few_traces", needed_traces
+    return (
+        ("few_places", LEAST_OVERLAPPING)
+        if overlapping_traces is not None and overlapping_traces < LEAST_OVERLAPPING
+        else None
+    )
 
 
 _LEAST_TRACES: Final = 20
@@ -412,7 +420,8 @@ class _Group:
         unplaced_count = sum(len(trace.unplaced(self.names)) for trace in self.traces)
         yield total_scope.number("no_places", unplaced_count)
         # The blocks of finding and of naming come before those of the modes.
-        blocks = list(_with_naming(self.findings.sum(axis=0)[None])[0])
+        summed_findings = self.findings.sum(axis=0)
+        blocks = list(_with_naming(summed_findings[None])[0])  # it expects one row for each sum
         f1_by_block = [
             f1[block_number * LEVELS : (block_number + 1) * LEVELS]
             for block_number in range(len(blocks))
@@ -451,8 +460,8 @@ class _Group:
             ),
             [self._undefined_reason(self._rater_count(), n) for n in compared for _ in THRESHOLDS],
             lowest=0.0,
-            needs=[FEWEST] * (len(compared) * LEVELS),
-            meets=[None] * (len(compared) * LEVELS),
+            needed_traces=[FEWEST] * (len(compared) * LEVELS),
+            overlapping_traces=[None] * (len(compared) * LEVELS),
         )
 
     def _alpha_definition(self, sums: SpanSums) -> Figures:
@@ -467,8 +476,8 @@ class _Group:
                 for raters, n in zip(sums.rated_by, compared, strict=True)
             ],
             lowest=-1.0,
-            needs=[_LEAST_TRACES] * len(sums.rated_by),
-            meets=self._meet_counts(),
+            needed_traces=[_LEAST_TRACES] * len(sums.rated_by),
+            overlapping_traces=self._overlapping_trace_counts(),
         )
 
     def _alpha_u_definition(self, sums: SpanSums) -> Figures:
@@ -494,11 +503,11 @@ class _Group:
             values_of,
             [*reasons, total_reason],
             lowest=-1.0,
-            needs=[_LEAST_TRACES] * (len(reasons) + 1),
-            meets=[*self._meet_counts(), None],
+            needed_traces=[_LEAST_TRACES] * (len(reasons) + 1),
+            overlapping_traces=[*self._overlapping_trace_counts(), None],
         )
 
-    def _meet_counts(self) -> list[int]:
+    def _overlapping_trace_counts(self) -> list[int]:
         """Return the number of traces in which places of one mode overlap, by mode."""
         return [int(n) for n in (self.findings[:, 1:, PAIRS] > 0).sum(axis=0)]
 

@@ -160,9 +160,11 @@ class PreparedReading:
         self, reading: TraceReading, spans: int, silent_modes: frozenset[str] = frozenset()
     ) -> None:
         self.trace_reading = reading
+        # A mode without an answer, or present without a place, says nothing about single spans.
         self._silent_modes = reading.unanswered | reading.unplaced | silent_modes
         self.seen = reading.seen(spans)
         self._covered = {mode: covered_stretches(places) for mode, places in reading.places.items()}
+        # Places that only touch stay two units: the annotator marked two failures.
         self._units = {
             mode: merged_stretches(
                 ((label_range.first, label_range.last + 1) for label_range in places),
@@ -243,9 +245,9 @@ def never_placed_modes(
             placed_modes.setdefault(name, set()).update(with_places)
             unplaced_modes.setdefault(name, set()).update(reading.unplaced)
     return {
-        name: frozenset(never - placed_modes[name] if placed_modes[name] else modes)
-        for name, never in unplaced_modes.items()
-        if never
+        name: frozenset(unplaced - placed_modes[name] if placed_modes[name] else modes)
+        for name, unplaced in unplaced_modes.items()
+        if unplaced
     }
 
 
@@ -370,7 +372,9 @@ class _SharedAnswers:
         self._nothing_marked = coverage_sums(self._read_by, ())
         length = self._read_by.in_all[-1]
         none_for_each: tuple[tuple[Section, ...], ...] = ((),) * len(readings)
-        self._empty = Continuum(length, none_for_each) if length and len(readings) > 1 else None
+        self._without_marks = (
+            Continuum(length, none_for_each) if length and len(readings) > 1 else None
+        )
 
     def coverage(self, mode: str) -> tuple[float, float, float, float]:
         """Return the sums of the trace for α."""
@@ -378,11 +382,14 @@ class _SharedAnswers:
         return coverage_sums(self._read_by, marked) if any(marked) else self._nothing_marked
 
     def continuum(self, mode: str) -> Continuum | None:
-        """Return the spans that all have read, joined, with the units on them."""
+        """Return the spans that all have read, joined, with the units on them.
+
+        Return None if there are no such spans, or if only one annotator answers on the mode.
+        """
         units = [reading.units(mode) for reading in self._readings]
-        if self._empty is None or not any(units):
-            return self._empty
-        return Continuum(self._empty.length, tuple(map(self._sections_among_read, units)))
+        if self._without_marks is None or not any(units):
+            return self._without_marks
+        return Continuum(self._without_marks.length, tuple(map(self._sections_among_read, units)))
 
     def _sections_among_read(self, units: Sequence[Stretch]) -> tuple[Section, ...]:
         """Return units by their positions among the spans that all have read."""

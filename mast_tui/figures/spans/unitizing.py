@@ -136,6 +136,7 @@ class UnitSums:
             features[row, _RATERS] = raters
         unit_lengths = units[:, 1].astype(np.float64)
         features[:, _UNITS] = _sums_by_continuum(units, np.ones_like(unit_lengths), len(continua))
+        # A unit that falls on another unit: 2 l³ - 3 l² + l in the expected disagreement.
         features[:, _OVERLAPS] = _sums_by_continuum(
             units, 2 * unit_lengths**3 - 3 * unit_lengths**2 + unit_lengths, len(continua)
         )

@@ -20,7 +20,9 @@ from mast_tui.reports.model import Report
 Keys = tuple[str, ...]
 Values = Mapping[str, Any]
 
-_OF_A_FIGURE: Final = frozenset({"n", "ci", "undefined", "ci_withheld", "ci_needs", "low", "high"})
+_KEYS_BESIDE_NUMBERS: Final = frozenset(
+    {"n", "ci", "undefined", "ci_withheld", "ci_needs", "low", "high"}
+)
 """The keys that describe a figure or an item of a list; the rows of the figure have them."""
 
 _HAS_CI: Final = ("value", "rate", "difference")
@@ -76,9 +78,12 @@ class _Layout:
         return self.rules[min(patterns, key=lambda pattern: pattern.count("*"))]
 
     def has_rows(self, path: Keys, value: object) -> bool:
-        """Return whether the value at a path has rows of its own."""
+        """Return whether the value at a path has rows of its own.
+
+        A layout with ``counts`` has rows only for those of its integers.
+        """
         name = path[-1]
-        if name in _OF_A_FIGURE or name.endswith(("_ci", "_ci_pp")):
+        if name in _KEYS_BESIDE_NUMBERS or name.endswith(("_ci", "_ci_pp")):
             return False
         if any(_matches_path(pattern, path) for pattern in self.omitted):
             return False
@@ -133,7 +138,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
     """Return a table as the text of a CSV file with ``\\n`` line ends.
 
     Args:
-        columns: Its columns, in their order.
+        columns: The columns, in their order.
         rows: The cells by column. They are data and stay as they are, also those that a
             spreadsheet would take for a formula.
     """
@@ -171,7 +176,7 @@ def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
         shared_count = sum(len(block["traces"]) for block in document["identical_blocks"])
         statistic = "traces_that_share_a_block"
         context = _Context(scope="blocks", annotators=annotators, statistic=statistic)
-        yield _figure_row(layout, {"value": shared_count}, "value", context, "")
+        yield _figure_row(layout, {"value": shared_count}, "value", context, reason="")
 
 
 def _with_all_traces(document: Values) -> Values:
@@ -218,9 +223,9 @@ def _rows_of_part(layout: _Layout, part: Values, context: _Context) -> Iterator[
         elif value is None:
             reason = _missing_reason(layout, part, key, context)
             if reason:
-                yield _figure_row(layout, part, key, key_context, reason)
+                yield _figure_row(layout, part, key, key_context, reason=reason)
         elif _is_number(value):
-            yield _figure_row(layout, part, key, key_context, "")
+            yield _figure_row(layout, part, key, key_context, reason="")
 
 
 def _context_of_part(layout: _Layout, part: Values, context: _Context) -> _Context:
@@ -286,7 +291,7 @@ def _rows_of_list(
         elif _is_number(value):
             number = _QUARTILES[index] if context.path[-1] == "quartiles" else index + 1
             number_context = replace(context, statistic=f"{context.statistic}_{number}")
-            yield _figure_row(layout, {"value": value}, "value", number_context, "")
+            yield _figure_row(layout, {"value": value}, "value", number_context, reason="")
 
 
 def _context_of_item(item: Values, context: _Context) -> _Context:

@@ -94,11 +94,11 @@ _ANY: Final = re.compile(f"[{re.escape(''.join(_SPECIAL))}]")
 _LIGATURE: Final = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")
 """The positions between two signs that fonts would join to another sign."""
 
-_ROOM: Final = 72
-"""Letters of a line that fit in common text width."""
+_LETTERS_IN_TEXT_SIZE: Final = 72
+"""The letters of a line that fit into the text width in the size of the text."""
 
-_SMALL_ROOM: Final = 96
-"""Letters of a line that fit in a smaller size."""
+_LETTERS_IN_SMALL_SIZE: Final = 96
+"""The letters of a line that fit into the text width in a smaller size."""
 
 _MOST_ROWS: Final = 40
 """Rows of a table that fit on a page, with its caption and notes."""
@@ -176,7 +176,10 @@ def _column_parts(table: Table) -> Iterator[Sequence[Column]]:
     names = columns[: naming(columns)]
     part = list(names)
     for column in columns[len(names) :]:
-        if len(part) > len(names) and _letter_count(table, [*part, column]) > _SMALL_ROOM:
+        if (
+            len(part) > len(names)
+            and _letter_count(table, [*part, column]) > _LETTERS_IN_SMALL_SIZE
+        ):
             yield part
             part = list(names)
         part.append(column)
@@ -222,9 +225,9 @@ def _table_lines(
     for note in table.notes:
         if note.warning and is_first:
             yield rf"{{\footnotesize\textbf{{Note.}} {escaped(note.text)}\par\smallskip}}"
-    if letter_count > _SMALL_ROOM:
+    if letter_count > _LETTERS_IN_SMALL_SIZE:
         yield r"\resizebox{\linewidth}{!}{%"
-    elif letter_count > _ROOM:
+    elif letter_count > _LETTERS_IN_TEXT_SIZE:
         yield r"\footnotesize\setlength{\tabcolsep}{4pt}%"
     column_specs = "".join(
         _column_spec(table, column, column.key in with_interval) for column in columns
@@ -239,7 +242,7 @@ def _table_lines(
             cells = [_table_cell(row, column, column.key in with_interval) for column in columns]
             yield _table_line([mark + cells[0], *cells[1:]])
     yield r"\bottomrule"
-    yield r"\end{tabular}" + ("}" if letter_count > _SMALL_ROOM else "")
+    yield r"\end{tabular}" + ("}" if letter_count > _LETTERS_IN_SMALL_SIZE else "")
     notes_below = [escaped(note.text) for note in table.notes if not note.warning and is_last]
     if notes_below:
         text = r"\par ".join(notes_below)

@@ -21,7 +21,7 @@ MARK: Final = "mast-tui figure"
 
 _MARGIN: Final = 16
 
-_BOLD: Final = 17.0
+_TITLE_SIZE: Final = 17.0
 """The size of a title as its width counts: bold letters of 15 are as wide as plain ones of 17."""
 
 FONTS: Final = '"Helvetica Neue", Helvetica, Arial, "Liberation Sans", "DejaVu Sans", sans-serif'
@@ -312,7 +312,7 @@ def standalone_svg(chart: Chart, bare: bool = False) -> str:
     margin = 0 if bare else _MARGIN
     width = chart.width + 2 * margin
     frame = Drawing(width)
-    heading = [] if bare else wrapped_lines(chart.title, chart.width, _BOLD)
+    heading = [] if bare else wrapped_lines(chart.title, chart.width, _TITLE_SIZE)
     note = [] if bare else wrapped_lines(chart.note, chart.width, 10.5, max_lines=8)
     top = 0.0 if bare else margin + 20 * len(heading) + 6
     height = chart.height if bare else top + chart.height + 12 + 14 * len(note) + margin

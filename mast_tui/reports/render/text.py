@@ -262,6 +262,7 @@ class _Shape:
         rows = zip(self.table.rows, self.cells, strict=True)
         for group in filter(None, self.table.groups):
             lines.append("─" * self._total_width(widths))
+            # One iterator over all rows: each group continues where the one before it ended.
             for row, cells in islice(rows, len(group)):
                 mark = set_cell_size(one_line(row.mark), self._mark_width())
                 lines.append(mark + self._row_line(cells, widths, number_widths))

@@ -124,7 +124,7 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
     assert set(settled.traces) == kept.keys()
     for trace, gold in kept.items():
         assert said(settled, trace) == {v.mode: cell(v) for v in gold.verdicts}
-    assert len(settled.places.trace) + settled.whole + settled.unplaced == sum(
+    assert len(settled.places.trace) + settled.whole_trace_labels + settled.labels_not_found == sum(
         len(gold.labels) for gold in kept.values()
     )
     assert settled.gold is not None
@@ -148,7 +148,7 @@ def test_last_finished_pass_of_a_person_counts() -> None:
     assert signatures.traces == ("t1",)
     assert said(signatures, "t1")[MODE] == FLAGS[ABSENT]
     assert len(signatures.places.trace) == 0
-    assert (signatures.labels_kind, signatures.unfinished) == ("human", 1)
+    assert (signatures.label_source_kind, signatures.unfinished) == ("human", 1)
 
 
 def test_judge_has_verdicts_only_on_modes_that_it_looks_at() -> None:
@@ -289,7 +289,11 @@ def test_unknown_names_places_and_open_adjudications() -> None:
     assert read(office).traces == ()
     office.finish("ann", at(1), Target("lost1", "lost1"), WHOLE_TRACE)
     signatures = read(office)
-    counts = (len(signatures.places.trace), signatures.unplaced, signatures.whole)
+    counts = (
+        len(signatures.places.trace),
+        signatures.labels_not_found,
+        signatures.whole_trace_labels,
+    )
     assert counts == (1, 1, 1)
     with pytest.raises(WorkspaceError, match=r"zoe.*gold, ann"):
         read(office, "zoe")
