@@ -375,6 +375,9 @@ def _joined_output(output: object) -> object:
     return output
 
 
+_SPEECH_FIELDS: Final = names("""
+    output_transcription outputTranscription input_transcription inputTranscription
+""")
 _ADK_EVENT_FIELDS: Final = ("invocation_id", "invocationId", "actions", "partial", "timestamp")
 
 
@@ -435,8 +438,8 @@ def unfinished_messages(
         if event.get("partial") is True:
             partial_events.setdefault(answer, []).append((key, event))
             continue
-        content = fields_of(event.get("content"))
-        if content.get("role") != "user" and items_of(content.get("parts")):
+        is_result = fields_of(event.get("content")).get("role") == "user"
+        if _event_parts(event) and (not is_result or event.get("author") == "user"):
             partial_events.pop(answer, None)
     for events in partial_events.values():
         parts = _joined_parts(event for _key, event in events)
@@ -448,11 +451,18 @@ def unfinished_messages(
     return unfinished
 
 
+def _event_parts(event: Fields) -> Sequence[object]:
+    """Return the parts of an event, or the text of its speech as the only part."""
+    parts = items_of(fields_of(event.get("content")).get("parts"))
+    speech = fields_of(first_in(event, *_SPEECH_FIELDS))
+    return parts or ([{"text": speech["text"]}] if as_text(speech.get("text")) else [])
+
+
 def _joined_parts(events: Iterable[Fields]) -> list[Fields]:
     """Return the parts of partial events, with texts that follow one another as one text."""
     joined_parts: list[Fields] = []
     for event in events:
-        for part in map(fields_of, items_of(fields_of(event.get("content")).get("parts"))):
+        for part in map(fields_of, _event_parts(event)):
             last_part = joined_parts[-1] if joined_parts else {}
             text = part.get("text")
             last_text = last_part.get("text")
@@ -471,7 +481,8 @@ def _adk_pieces(event: Fields) -> Sequence[Piece]:
     author = name_in(event, "author") or ASSISTANT
     content = fields_of(event.get("content"))
     speaker = Speaker(author, role_of_name(author))
-    pieces = list(content_pieces(content.get("parts"), speaker, "/content/parts"))
+    parts = content.get("parts") or _event_parts(event)
+    pieces = list(content_pieces(parts, speaker, "/content/parts"))
     error_parts = (
         first_in(event, "error_code", "errorCode"),
         first_in(event, "error_message", "errorMessage"),

@@ -178,7 +178,8 @@ def _is_zed_message(value: object) -> bool:
     is_tagged = len(fields) == 1 and any(
         isinstance(fields_of(fields.get(tag)).get("content"), list) for tag in ("User", "Agent")
     )
-    return value == _ZED_RESUME or is_tagged or isinstance(fields.get("segments"), list)
+    is_older = "role" in fields and isinstance(fields.get("segments"), list)
+    return value == _ZED_RESUME or is_tagged or is_older
 
 
 def _zed_thread_messages(thread: Fields, values: Sequence[object]) -> Messages:
@@ -382,10 +383,12 @@ LETTA: Final = ExportFormat(name="letta", marks=(b'"message',), runs=_letta_runs
 def _llama_index_store_runs(document: object) -> Iterable[ExportedRun]:
     """Return the chats in a chat store of LlamaIndex, or in a list of its messages."""
     store = fields_of(document).get("store")
-    chats = fields_of(store) if isinstance(store, Mapping) else {"": document}
+    is_store = isinstance(store, Mapping)
+    chats = fields_of(store) if is_store else {"": document}
+    is_message = _is_stored_message if is_store else _is_llama_index_message
     for name, values in chats.items():
         pointer = f"/store/{name}" if name else ""
-        if mostly(_is_llama_index_message, items_of(values)):
+        if mostly(is_message, items_of(values)):
             yield ExportedRun(
                 value=values,
                 messages=[
@@ -399,10 +402,13 @@ def _llama_index_store_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _is_llama_index_message(value: object) -> bool:
+    """Return whether a value is a message of LlamaIndex that is no chat message of other kits."""
     fields = fields_of(value)
-    return "additional_kwargs" in fields and (
-        "blocks" in fields or {"role", "content"} <= fields.keys()
-    )
+    return {"role", "additional_kwargs", "blocks"} <= fields.keys() and "content" not in fields
+
+
+def _is_stored_message(value: object) -> bool:
+    return {"role", "additional_kwargs"} <= fields_of(value).keys()
 
 
 def _llama_index_message(value: object) -> object:
