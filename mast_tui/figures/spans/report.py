@@ -73,8 +73,8 @@ class Figures:
         reasons: The reason for which each figure may be undefined.
         lowest: The least possible value of the figures.
         needed_traces: The number of traces that the interval of each figure needs.
-        overlapping_traces: The number of traces in which places of two annotators overlap, for each figure; None
-            if its interval does not depend on them.
+        overlapping_traces: The number of traces in which places of two annotators overlap, for
+            each figure; None if its interval does not depend on them.
     """
 
     features: Floats
