@@ -2,8 +2,8 @@
 
 Either all files of a command are written, or none. Each is written under a random name in the
 folder of its target, and replaces the target once all files are on the disk. A pipe, a terminal or
-a device is written to directly and never replaced. If the path is a link, the file that it leads to
-is replaced, and the link stays.
+a device is written to directly and never replaced; ``-`` is stdout. If the path is a link, the file
+that it leads to is replaced, and the link stays.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ Content = str | Iterable[bytes]
 LOOKED_AT: Final = 1 << 20
 """The bytes from the start of a file that show which program wrote it."""
 
+_STDOUT: Final = Path("-")
+_STDOUT_DESCRIPTOR: Final = 1
 _PIECE: Final = 1 << 20
 _MOST_LINKS: Final = 40
 _PERMISSIONS: Final = 0o777
@@ -126,8 +128,10 @@ class Outputs:
         """Add a folder for output files, which ``commit`` creates if it is missing.
 
         Raises:
-            OutputError: A file has that name.
+            OutputError: A file has that name, or the folder is stdout.
         """
+        if is_stdout(folder):
+            raise OutputError(f"{folder}: is stdout, but several files are written; give a folder")
         if folder.exists() and not folder.is_dir():
             raise OutputError(f"{folder}: is a file; give a folder")
         self._folders.append(folder)
@@ -242,7 +246,7 @@ def is_stdout(path: Path) -> bool:
     """Return whether a path is the standard output of this program."""
     output = _output_path(path)
     if output.descriptor is not None:
-        return output.descriptor == 1
+        return output.descriptor == _STDOUT_DESCRIPTOR
     try:
         return output.is_stream and os.path.samestat(output.target.stat(), os.fstat(1))
     except OSError:
@@ -258,6 +262,8 @@ def _output_path(path: Path) -> _OutputPath:
     Raises:
         OutputError: A link must not be followed, or leads to itself.
     """
+    if path == _STDOUT:
+        return _OutputPath(path, path, _STDOUT_DESCRIPTOR)
     own_descriptors = ("/dev/fd", f"/proc/{os.getpid()}/fd")
     target = path
     for _ in range(_MOST_LINKS):

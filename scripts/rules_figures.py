@@ -30,7 +30,7 @@ from typing import Any, Final, NamedTuple
 from mast_tui.exchange.import_batch import Incoming
 from mast_tui.exchange.importers.labelled_sets import read_agentrx, read_who_and_when
 from mast_tui.figures.intervals import share
-from mast_tui.judges.rules import DEFAULT, RULES, Rule, RulesJudge, endings, mismatch
+from mast_tui.judges.rules import DEFAULT, RULES, Rule, RulesJudge, endings
 from mast_tui.labels import Finding
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
@@ -252,23 +252,18 @@ def _majority(
 
 
 def of_agentrx(judged: Judged, corpus: Path) -> Iterator[RuleCase]:
-    """Every failed step of a run, with categories of its own.
-
-    Only 2.6 has a counterpart among them (misread results): a suggestion of it is right where it
-    covers a marked step, else wrong. Of the other modes a step without a mark says nothing.
-    """
-    for case in _marked(judged, read_agentrx([corpus / "agentrx"])):
-        task, trace, found, places = case
-
-        def right(rule: Rule, place: range, places: Sequence[range] = places) -> bool | None:
-            return touches(place, places) if rule.mode == mismatch.MODE else None
-
-        yield RuleCase(task, trace, found, Truth(right, tuple(places)))
+    """Every failed step of a run, in categories that are the mode of no rule."""
+    yield from _only_marked(judged, read_agentrx([corpus / "agentrx"]))
 
 
 def of_who_and_when(judged: Judged, corpus: Path) -> Iterator[RuleCase]:
     """The one decisive step of a failed run: what else went wrong nobody has marked."""
-    for task, trace, found, places in _marked(judged, read_who_and_when([corpus / "who-and-when"])):
+    yield from _only_marked(judged, read_who_and_when([corpus / "who-and-when"]))
+
+
+def _only_marked(judged: Judged, read: Incoming) -> Iterator[RuleCase]:
+    """Yield the traces of a set in which a step without a mark says nothing."""
+    for task, trace, found, places in _marked(judged, read):
         yield RuleCase(task, trace, found, Truth(lambda rule, place: None, tuple(places)))
 
 

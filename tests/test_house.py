@@ -168,13 +168,6 @@ def test_a_file_may_not_read_worse(
     assert [text for text in worse if text not in message] == []
 
 
-def test_a_record_with_a_file_twice_counts_the_better_line(code: Path) -> None:
-    record = code / "record.csv"
-    record.write_text(record.read_text() + "code/a.py,0,1,1,1,1\n")
-    assert house.read_record(record)["code/a.py"]["vague_names"] == 0
-    assert "at most 0" in regressions(code)
-
-
 @pytest.mark.slow
 def test_the_start_screens_and_judging_processes_import_nothing_heavy() -> None:
     code = (
@@ -190,41 +183,6 @@ def test_the_start_screens_and_judging_processes_import_nothing_heavy() -> None:
         "print(json.dumps([start, screens, judging, 'openai' in sys.modules]))"
     )
     assert run_python(code) == [[], [], [], False]
-
-
-FIRST_SPANS = """
-import asyncio, json, sys
-from pathlib import Path
-from mast_tui.taxonomy.loader import load_mast
-from mast_tui.traces.library import samples_folder
-from mast_tui.ui.app import MastApp
-from mast_tui.ui.options import AppOptions
-
-class BeforeTheWorkspace(MastApp):
-    def open_workspace(self):
-        pass
-
-async def main():
-    path = next(samples_folder().glob("cart*.jsonl"))
-    options = AppOptions((path,), False, None, None, None, False, False)
-    app = BeforeTheWorkspace(options, load_mast())
-    async with app.run_test() as pilot:
-        await app.workers.wait_for_complete()
-        while app.opening:
-            await pilot.pause(0)
-        rows = app.screen.query_one("#timeline").row_count
-        heavy = [name for name in HEAVY if name in sys.modules]
-    print(json.dumps({"spans are shown": rows > 0, "heavy": heavy}))
-
-asyncio.run(main())
-"""
-
-
-@pytest.mark.slow
-def test_the_first_spans_need_nothing_heavy() -> None:
-    """Also what is imported inside functions on the way, up to the opening of the workspace."""
-    found = run_python(f"HEAVY = {HEAVY!r}\n{FIRST_SPANS}")
-    assert found == {"spans are shown": True, "heavy": []}
 
 
 LATER: Final = (

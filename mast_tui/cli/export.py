@@ -12,7 +12,14 @@ from mast_tui.cli.agree import split_names
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import command_viewer
-from mast_tui.cli.shared.common import open_workspace, print_json, say, workspace_taxonomy
+from mast_tui.cli.shared.common import (
+    open_workspace,
+    print_json,
+    print_line,
+    say,
+    summary_of,
+    workspace_taxonomy,
+)
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.exchange.exporters.files import (
     add_workspace,
@@ -23,8 +30,6 @@ from mast_tui.exchange.exporters.files import (
 from mast_tui.exchange.formats import ExportRequest, FormatContent
 from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.exchange.selection import masks_of_files
-from mast_tui.output_files import is_stdout
-from mast_tui.safe_text import one_line
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
@@ -87,6 +92,7 @@ class ExportCommandRequest:
 
 
 _RULES: Final = (
+    options.ONE_OUTPUT_ON_STDOUT,
     OptionRule[ExportCommandRequest](
         "export --format jsonl does not accept {option}: it contains the whole workspace, for "
         "backup and merging; use another format to export a part",
@@ -167,7 +173,8 @@ def export_command(request: ExportCommandRequest) -> None:
     if request.as_json:
         print_json({"format": request.file_format, "output": str(request.output), **counts})
     else:
-        for line in written_lines(str(request.output), counts):
-            click.echo(one_line(line), err=is_stdout(request.output))
+        with summary_of(request.output):
+            for line in written_lines(str(request.output), counts):
+                print_line(line)
     for line in left_out_lines(counts, request.file_format, sight=not request.as_json):
         say(line)

@@ -15,13 +15,21 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+import msgspec
 
 from mast_tui.adjudication import words_by_trace
 from mast_tui.adjudication.trace_files import SpanOrders, traces_from_files
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import command_viewer
-from mast_tui.cli.shared.common import open_with_taxonomy, print_json, print_line, print_table, say
+from mast_tui.cli.shared.common import (
+    open_with_taxonomy,
+    print_json,
+    print_line,
+    print_table,
+    say,
+    summary_of,
+)
 from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
@@ -83,7 +91,7 @@ class GuardBuildRequest:
 
 
 @guard_command.command("build")
-@options.takes(GuardBuildRequest)
+@options.takes(GuardBuildRequest, (options.ONE_OUTPUT_ON_STDOUT,))
 def build_command(request: GuardBuildRequest) -> None:
     """Compile labels into a file of guards, each with its error rates.
 
@@ -118,13 +126,14 @@ def build_command(request: GuardBuildRequest) -> None:
         document = [{"name": guard.name, "mode": guard.mode, "on": guard.on} for guard in guards]
         print_json({"output": str(request.output), "traces": len(runs), "guards": document})
         return
-    if guards:
-        print_table(_COLUMNS, guards)
     on = sum(guard.on for guard in guards)
-    print_line(
-        f"{request.output}: {counted(len(guards), 'guard')} from "
-        f"{counted(len(runs), 'labelled trace')}, {on} on"
-    )
+    with summary_of(request.output):
+        if guards:
+            print_table(_COLUMNS, guards)
+        print_line(
+            f"{request.output}: {counted(len(guards), 'guard')} from "
+            f"{counted(len(runs), 'labelled trace')}, {on} on"
+        )
 
 
 _COLUMNS: Final[tuple[TableColumn[Guard], ...]] = (
@@ -169,7 +178,7 @@ class LabelledRun:
     quotes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def is_in_first_half(self, seed: int) -> bool:
-        """Return whether guards are chosen on this run; all runs of a task are in one half."""
+        """Check whether guards are chosen on this run; all runs of a task are in one half."""
         digest = blake2b(f"{seed}\n{self.task}".encode("utf-8", "surrogatepass")).digest()
         return digest[0] % 2 == 0
 
@@ -260,7 +269,7 @@ def _tested_guards(runs: Sequence[LabelledRun], taxonomy: Taxonomy, seed: int) -
 
 
 def _is_chosen(guard: Guard, runs: Iterable[LabelledRun]) -> bool:
-    """Return whether a guard fires more often in runs with the failure than in those without."""
+    """Check whether a guard fires more often in runs with the failure than in those without."""
     rates = rates_of(guard, runs)
     if not rates.hits:
         return False
@@ -307,15 +316,7 @@ def tested_guard(guard: Guard, runs: Iterable[LabelledRun]) -> Guard:
     rates = rates_of(guard, runs)
     is_on = rates.false_alarm_bound is not None and rates.false_alarm_bound <= MOST_FALSE_ALARMS
     note = "" if is_on else _reason_for_off(rates)
-    return Guard(
-        name=guard.name,
-        condition=guard.condition,
-        mode=guard.mode,
-        on=is_on,
-        note=note,
-        phrases=guard.phrases,
-        tested=rates,
-    )
+    return msgspec.structs.replace(guard, on=is_on, note=note, tested=rates)
 
 
 def _reason_for_off(rates: TestedRates) -> str:
@@ -443,7 +444,8 @@ def hook_command(request: GuardHookRequest) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     outputs.add(path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
     outputs.commit()
-    print_line(f"{path}: the stop hook runs {request.guards}")
+    with summary_of(path):
+        print_line(f"{path}: the stop hook runs {request.guards}")
 
 
 def _field_of(value: object, name: str) -> object:

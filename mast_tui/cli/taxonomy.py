@@ -23,6 +23,7 @@ from mast_tui.cli.shared.common import (
     print_line,
     print_table,
     print_undo_result,
+    summary_of,
 )
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.columns import TableColumn, key_column
@@ -282,6 +283,7 @@ class TaxonomyAddRequest:
 
 
 _ADD_RULES: Final = (
+    options.ONE_OUTPUT_ON_STDOUT,
     OptionRule[TaxonomyAddRequest](
         "choose the open codes with --group, --tag or --search, as 'study notes' lists them",
         needs=("--group", "--tag", "--search"),
@@ -332,7 +334,8 @@ def add_mode_command(request: TaxonomyAddRequest) -> int:
         "places": [open_code_json(code) for code in codes],
         "file": None if request.dry_run else str(file),
     }
-    return _print_migration(document, mapping, viewer, lines, as_json=request.as_json)
+    with summary_of(file):
+        return _print_migration(document, mapping, viewer, lines, as_json=request.as_json)
 
 
 def _carry_over(

@@ -355,9 +355,10 @@ def set_from_table(
     works = [work for work in incoming.work if work.taxonomy == taxonomy.ref]
     names = sorted({work.annotator for work in works})
     if len(names) != 1:
-        raise ExchangeError(
-            f"{file}: expected the labels of one annotator, found {', '.join(names) or 'none'}"
-        )
+        found_text = ", ".join(names) or "none"
+        if not names and incoming.problems:
+            found_text += f" ({incoming.problems[0].place}: {incoming.problems[0].reason})"
+        raise ExchangeError(f"{file}: expected the labels of one annotator, found {found_text}")
     read_trace = partial(_exam_trace, rules, frozenset(work.trace_id for work in works))
     traces: list[ExamTrace] = []
     for _, file_traces in each_trace(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from mast_tui.counts import counted
+from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.judge.report import JudgeReport
 from mast_tui.reports.judge import judge_section, judges_section
 from mast_tui.reports.model import (
@@ -86,9 +87,9 @@ _COVERAGE: Final = columns("""
 """)
 
 _CONSISTENCY: Final = columns("""
-    samples      | readings | count  | readings of each trace                     | 60
-    again        | again    | number | share of one reading's findings in another | 100
-    always       | always   | number | share of all findings in every reading     | 80
+    samples      | samples  | count  | samples of each trace                      | 60
+    again        | again    | number | share of one sample's findings in another  | 100
+    always       | always   | number | share of all findings in every sample      | 80
     quotes_found | quotes   | number | quotes found in the trace                  | 90
 """)
 _PAIR: Final = columns("""
@@ -200,10 +201,10 @@ def consistency_report(document: Values) -> Report:
         _interval_caption(document),
         (
             Note(
-                "again: the share of one reading's findings that another reading has too; "
-                "always: the share of all findings in every reading. Both need "
-                "--samples 2 or more. quotes: the share found in the trace in any form except "
-                "altered.",
+                "again: the share of one sample's findings that another sample finds too; "
+                "always: the share of all findings that every sample finds. Both need "
+                "--samples 2 or more. quotes: the share found in the trace; altered quotes and "
+                "quotes in parts count as not found.",
                 "steady",
             ),
         ),
@@ -246,8 +247,8 @@ def consistency_report(document: Values) -> Report:
 
 def _interval_caption(document: Values) -> str:
     return (
-        "In brackets: 95 % intervals over the traces: Student's t and the jackknife, from 300 "
-        f"traces on the bootstrap (seed {document['bootstrap']['seed']})."
+        "In brackets: 95 % intervals over the traces: Student's t and the jackknife, or, with "
+        f"{MANY:,} traces or more, the bootstrap (seed {document['bootstrap']['seed']})."
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from mast_tui.counts import counted
+from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.workspace import PersonChanges
 from mast_tui.workspace.records import HistoryRelation
 
@@ -78,9 +79,10 @@ def branches_in_words(people: Iterable[PersonChanges]) -> Iterator[str]:
                 "check the result"
             )
         elif changes.history is HistoryRelation.APART:
+            kind = "judge" if changes.annotator.startswith(JUDGE_PREFIX) else "person"
             yield (
                 f"{changes.annotator} has worked here and, separately, in the file: both are "
-                "kept; make sure that it is the same person"
+                f"kept; make sure that it is the same {kind}"
             )
 
 

@@ -309,6 +309,7 @@ def _success_and_changes(
     if all(table.value("arm_difference") is None for table in tables.values()):
         yield "modes", "no mode has verdicts in runs of both arms", ""
         return
+    any_change = False
     for direction, sign in (("less often", -1), ("more often", 1)):
         changes = []
         for code, table in tables.items():
@@ -317,7 +318,11 @@ def _success_and_changes(
             if p_value is not None and p_value < ALPHA and has_direction:
                 points, _ = _change_text(table)
                 changes.append(f"{code} {points}")
-        yield direction, ", ".join(changes) or "no mode", ""
+        if changes:
+            any_change = True
+            yield direction, ", ".join(changes), ""
+    if not any_change:
+        yield "modes", "no significant change", ""
 
 
 def _change_text(table: FigureTable) -> tuple[str, str]:

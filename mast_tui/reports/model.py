@@ -44,6 +44,7 @@ class Estimate:
         ci: The 95 % interval; None if it has none.
         undefined: The name of the reason for no value: ``no_variance``.
         withheld: The name of the reason for no interval: ``few_traces``.
+        needs: The number of cases that an interval needs, if it is withheld.
         n: The number of cases, if it is shown with the figure.
         bounds: The bounds that are shown instead of an interval, if disagreements are unresolved.
     """
@@ -52,6 +53,7 @@ class Estimate:
     ci: tuple[float, float] | None = None
     undefined: str | None = None
     withheld: str | None = None
+    needs: int | None = None
     n: int | None = None
     bounds: tuple[float, float] | None = None
 
@@ -71,6 +73,7 @@ class Estimate:
                 ci=figure.interval,
                 undefined=figure.undefined,
                 withheld=figure.withheld,
+                needs=figure.needs,
                 n=n,
                 bounds=figure.bounds,
             )
@@ -82,6 +85,7 @@ class Estimate:
             if figure["value"] is not None
             else str(figure.get("undefined", "undefined")),
             withheld=figure.get("ci_withheld"),
+            needs=figure.get("ci_needs"),
             n=None if row_n is None or n == row_n else n,
             bounds=_interval_of(figure.get("bounds")),
         )

@@ -138,7 +138,9 @@ def withheld_notes(*parts: object) -> tuple[Note, ...]:
 _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     "few_traces": lambda least: (
         f"no interval: it needs at least {least[0]} traces (or traces × modes)"
-        + (f", for some figures {least[-1]}" if len(least) > 1 else "")
+        if len(least) == 1
+        else f"no interval: too few traces (or traces × modes). Some figures need {least[0]}, "
+        f"others up to {least[-1]}"
     ),
     "rare_answer": lambda least: (
         "no interval: present or absent is too rare "

@@ -332,11 +332,12 @@ def signatures_report(
     sections = []
     for name in (OVERALL, *group_names):
         group = _Group(figures, name, f"-{parts[name]}", extras=extras)
+        charts = group_charts(figures, name)
         is_brief = name == OVERALL and by_groups
         section = ReportSection(
             f"group-{parts[name]}",
             group_title(figures, name),
-            tuple(_prevalence_of(group) if is_brief else _page_of(group)),
+            tuple(_prevalence_of(group, charts) if is_brief else _page_of(group, charts)),
             tuple(_group_facts(group.group)),
             () if is_brief else tuple(group.summary_notes()),
         )
@@ -467,14 +468,13 @@ def _existing_tables(*tables: Table | None) -> tuple[Table, ...]:
     return tuple(table for table in tables if table is not None)
 
 
-def _page_of(group: _Group) -> Iterator[model.Part]:
+def _page_of(group: _Group, charts_by_kind: Mapping[str, model.Chart]) -> Iterator[model.Part]:
     """Yield the parts of a group's page, each chart beside the table that it draws."""
-    charts_by_kind = group_charts(group.figures, group.name)
 
     def charts_of(*kinds: str) -> Iterator[model.Chart]:
         return (charts_by_kind[kind] for kind in kinds if kind in charts_by_kind)
 
-    yield from _prevalence_of(group)
+    yield from _prevalence_of(group, charts_by_kind)
     yield from _existing_tables(group.scores())
     yield from charts_of("prevalence", "difference")
     yield from _existing_tables(group.modes(), group.counts(), *group.of_judges())
@@ -489,9 +489,10 @@ def _page_of(group: _Group) -> Iterator[model.Part]:
     yield from group.example_texts()
 
 
-def _prevalence_of(group: _Group) -> Iterator[model.Part]:
+def _prevalence_of(
+    group: _Group, charts_by_kind: Mapping[str, model.Chart]
+) -> Iterator[model.Part]:
     """Yield the chart and the table of the shares of modes in a group."""
-    charts_by_kind = group_charts(group.figures, group.name)
     if "occurrence" in charts_by_kind:
         yield charts_by_kind["occurrence"]
     yield from _existing_tables(group.prevalence())

@@ -239,11 +239,11 @@ def hidden_traces_text(name: str, count: int) -> str:
     if count == 1:
         return (
             f"1 trace is left out: other people's labels on it are hidden until {name} finishes "
-            "it, or adjudicates it (agreement screen of the app)"
+            "it, or opens it as adjudicator on the app's signatures screen"
         )
     return (
         f"{count} traces are left out: other people's labels on them are hidden until {name} "
-        "finishes them, or adjudicates them (agreement screen of the app)"
+        "finishes them, or opens them as adjudicator on the app's signatures screen"
     )
 
 

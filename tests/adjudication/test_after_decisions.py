@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mast_tui.adjudication import Adjudication, AdjudicationError
 from mast_tui.adjudication.conflicts import NOBODY, Choice, take_all, take_side
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_labels import read_csv_long
-from mast_tui.labels import PassKind, Target
+from mast_tui.labels import PassKind
 from tests.adjudication.office import (
     TAXONOMY,
     THIRD,
@@ -112,34 +110,6 @@ def test_decision_on_a_place_changes_if_a_side_removes_it(take: Choice | None) -
     work.refresh()
     assert changed_since(work, decision)
     assert not any(changed_since(work, d) for d in work.confirm(decision.item))
-
-
-places = st.builds(
-    lambda first, length: at(first, first + length), st.integers(0, 8), st.integers(0, 3)
-)
-
-
-@settings(max_examples=12)
-@given(st.lists(places, max_size=2), st.lists(places, max_size=2), st.lists(places, max_size=2))
-def test_confirming_settles_any_change_of_sides(
-    ann: list[Target], bob: list[Target], later: list[Target]
-) -> None:
-    office = Office()
-    office.finish("ann", *ann, value=None if ann else ABSENT)
-    office.finish("bob", *bob, value=None if bob else ABSENT)
-    work = adjudication(office)
-    for conflict in work.gold.conflicts:
-        work.decide(conflict, take_all(conflict, order) or NOBODY)
-    assert not any(changed_since(work, d) for d in work.decisions)
-    office.finish(
-        "bob", *later, number=2, kind=PassKind.SECOND_LOOK, value=None if later else ABSENT
-    )
-    work.refresh()
-    before = {d.item: (d.value, d.targets) for d in work.decisions}
-    for item in before:
-        work.confirm(item)
-    assert {d.item: (d.value, d.targets) for d in work.decisions} == before
-    assert not any(changed_since(work, d) for d in work.decisions)
 
 
 def test_import_does_not_change_a_decision(office: Office, tmp_path: Path) -> None:

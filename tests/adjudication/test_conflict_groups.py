@@ -196,22 +196,6 @@ def test_single_decisions_are_kept_or_replaced_by_one_on_the_group(office: Offic
     assert places(work) == [at(3), at(60)]
 
 
-def test_merged_workspaces_have_all_of_the_later_decision() -> None:
-    mine = office_of(ann=(at(12),), bob=(at(9),))
-    theirs = Office()
-    for name in ("ann", "bob"):
-        theirs.workspace.add_annotator(name, AnnotatorKind.HUMAN)
-    theirs.workspace.merge_events(mine.workspace.events())
-    here = adjudication(mine)
-    there = adjudication(theirs, "bob")
-    here.decide_together(group_of(here).take_side("ann"))
-    there.decide_together(group_of(there).take_side("bob"))
-    mine.workspace.merge_events(theirs.workspace.events(), replacing=("ann",))
-    here.refresh()
-    assert places(here) == [at(9)]
-    assert {one.decided_by for one in here.decisions} == {"bob"}
-
-
 def test_second_look_changes_the_dispute_until_it_is_confirmed(office: Office) -> None:
     work = adjudication(office, "bob")
     work.decide_together(group_of(work).take_side("ann"))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mast_tui.adjudication import (
     Adjudication,
@@ -16,9 +14,7 @@ from mast_tui.adjudication import (
     mode_page,
 )
 from mast_tui.adjudication.conflicts import take_side
-from mast_tui.labels import AnnotatorKind, PassKind
-from mast_tui.workspace import Workspace
-from mast_tui.workspace.merging import merge
+from mast_tui.labels import PassKind
 from tests.adjudication.office import TAXONOMY, Office
 from tests.gold.build import ABSENT, MODE, OTHER, at, order
 
@@ -125,46 +121,6 @@ def test_impossible_guidelines_are_refused(office: Office) -> None:
         pages.write(MODE, "  ")
     with pytest.raises(AdjudicationError, match="no longer exists"):
         pages.edit("gone", "x")
-
-
-@settings(max_examples=15)
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["write", "edit", "undo", "redo"]), st.text("ab ", min_size=1)),
-        max_size=8,
-    )
-)
-def test_undo_and_redo_of_random_steps_reach_both_ends(steps: list[tuple[str, str]]) -> None:
-    office = Office()
-    office.workspace.add_annotator("ann", AnnotatorKind.HUMAN)
-    pages = book(office)
-    for what, text in steps:
-        known = mode_page(office.workspace, TAXONOMY, MODE).guidelines
-        stripped = text.strip() or "x"
-        if what == "write":
-            pages.write(MODE, stripped)
-        elif what == "edit" and known:
-            pages.edit(known[0].id, stripped)
-        elif what == "undo":
-            pages.undo(MODE)
-        else:
-            pages.redo(MODE)
-    before = texts(office)
-    count = 0
-    while pages.undo(MODE) is not None:
-        count += 1
-    assert texts(office) == []
-    for _ in range(count):
-        pages.redo(MODE)
-    assert texts(office) == before
-
-
-def test_merging_workspaces_brings_guidelines(office: Office) -> None:
-    made = book(office).write(MODE, "Twice is enough", trace_id="t2", item=MODE)
-    there = Workspace.open(":memory:")
-    merge(there, office.workspace)
-    merge(there, office.workspace)
-    assert mode_page(there, TAXONOMY, MODE).guidelines == (made,)
 
 
 def test_document_is_plain_json_with_every_page(office: Office) -> None:

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.adjudication import Adjudication, take_on
+from mast_tui.adjudication import Adjudication
 from mast_tui.adjudication.conflicts import take_side
-from mast_tui.gold import Resolution
-from mast_tui.labels import PassKind, Target
+from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
-from tests.adjudication.office import TAXONOMY, changed_since
-from tests.gold.build import MODE, PRESENT
+from tests.adjudication.office import TAXONOMY
+from tests.gold.build import MODE
 
 
 @pytest.fixture
@@ -57,27 +56,6 @@ def adjudication(workspace: Workspace, trace_id: str, name: str, trace: Trace) -
     return Adjudication(workspace, TAXONOMY, trace_id, name, order=trace.index_of)
 
 
-def test_change_after_adjudication_is_a_second_look(workspace: Workspace, trace: Trace) -> None:
-    ann = read_and_finish(workspace, trace, "ann", 1)
-    read_and_finish(workspace, trace, "bob")
-    work = adjudication(workspace, ann.trace_id, "ann", trace)
-    (conflict,) = work.gold.conflicts
-    decision = work.decide(conflict, take_side(conflict, "ann"))
-    assert work.gold.verdict(MODE).source is Resolution.ADJUDICATED
-
-    later = session(workspace, trace, "ann")
-    assert later.undo() is None
-    later.toggle_label(MODE, at(trace, 3), suggestions_on_screen=False)
-    later.finish(open_modes="leave")
-    work.refresh()
-    assert work.decisions == (decision,)
-    assert changed_since(work, decision)
-    kinds = [p.kind for p in workspace.passes(annotator="ann")]
-    assert kinds == [PassKind.BLIND, PassKind.ADJUDICATION, PassKind.SECOND_LOOK]
-    targets = {label.target for label in work.words.sides[0].labels.values()}
-    assert targets == {at(trace, 1), at(trace, 3)}
-
-
 def test_undo_in_sessions_and_in_adjudication_are_separate(
     workspace: Workspace, trace: Trace
 ) -> None:
@@ -95,16 +73,3 @@ def test_undo_in_sessions_and_in_adjudication_are_separate(
     work.undo()
     assert not work.decisions
     assert session(workspace, trace, "ann").labels == labels
-
-
-def test_labelling_after_taking_on_is_a_second_look(workspace: Workspace, trace: Trace) -> None:
-    ann = read_and_finish(workspace, trace, "ann", 1)
-    read_and_finish(workspace, trace, "bob")
-    reading = session(workspace, trace, "judy")
-    reading.mark_read([trace.span(0).key])
-    assert take_on(workspace, TAXONOMY, "judy", [ann.trace_id]) == (ann.trace_id,)
-    read_and_finish(workspace, trace, "judy", 1)
-    finished = [p for p in workspace.passes(annotator="judy") if p.finished]
-    assert [p.kind for p in finished] == [PassKind.SECOND_LOOK]
-    work = adjudication(workspace, ann.trace_id, "judy", trace)
-    assert work.gold.conflicts[0].said[0].value is PRESENT

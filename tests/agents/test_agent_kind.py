@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +11,6 @@ from mast_tui.adjudication import Adjudication, words_by_trace
 from mast_tui.adjudication.conflicts import take_side
 from mast_tui.adjudication.queue import take_on
 from mast_tui.errors import MastError, WorkspaceError
-from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
 from mast_tui.figures.agreement.report import agreement_figures, agreement_json
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.source.agreement import study_from_workspace
@@ -118,21 +115,6 @@ def test_agreement_lists_agents_apart(workspace: Workspace) -> None:
     assert agreement_json(agreement_figures(named, rounds=0))["agents"] == {}
     beside = study_from_workspace(workspace, MAST, annotators=["alice"], with_agents=True)
     assert [table.annotators for table in beside.agents] == [(AGENT, "alice")]
-
-
-def test_jsonl_has_agents_and_reads_version_5(workspace: Workspace, tmp_path: Path) -> None:
-    lines = list(workspace_lines(workspace))
-    path = tmp_path / "all.jsonl"
-    path.write_text("".join(lines), "utf-8")
-    assert json.loads(lines[0])["version"] == 6
-    with closing(Workspace.open(":memory:")) as copy:
-        merge_content(read_jsonl(path), copy)
-        assert list(workspace_lines(copy)) == lines
-    older = [line for line in lines if AGENT not in line]
-    path.write_text("".join(older).replace('"version":6', '"version":5'), "utf-8")
-    with closing(Workspace.open(":memory:")) as copy:
-        merge_content(read_jsonl(path), copy)
-        assert {info.name for info in copy.annotators()} == {"alice", "bob"}
 
 
 def test_an_agent_is_no_reference_for_judges(workspace: Workspace) -> None:

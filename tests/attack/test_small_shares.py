@@ -15,9 +15,8 @@ from tests.attack.trying import Outcome
 pytestmark = pytest.mark.timeout(1800)
 
 SHARES: Final = {
-    "kills": 0.001, "locks": 0.01, "signals": 0.015, "planted": 0.015, "servers": 0.025,
-    "imports": 0.001, "undo": 0.005, "files": 0.0003, "archives": 0.005, "copies": 0.005,
-    "codebook": 0.004, "decisions": 0.004, "team": 0.007, "web": 0.005,
+    "kills": 0.006, "planted": 0.015, "servers": 0.025, "imports": 0.001, "files": 0.0003,
+    "archives": 0.005, "copies": 0.005, "team": 0.014,
 }  # fmt: skip
 
 

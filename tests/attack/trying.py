@@ -32,13 +32,14 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NoReturn
 
+from pexpect.fdpexpect import fdspawn
+
 import mast_tui
 from mast_tui.cli import main as mast_tui_main
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
-from mast_tui.workspace import Workspace, schema
+from mast_tui.workspace import Workspace
 from mast_tui.workspace.schema import STATE_TABLES
-from tests.terminal.forking import ForkedProcess
 from tests.terminal.hostile import forbidden
 from tests.terminal.screen import NOT_INHERITED, Terminal
 
@@ -51,6 +52,9 @@ PLACE: Final = ("--workspace", DB)
 
 PATIENCE: Final = 120.0
 """The longest time in seconds that a process may take, also on a busy machine."""
+
+BETWEEN_KEYS: Final = 0.05
+"""Seconds before each key, as in terminals that start a process of their own."""
 
 ROOM: Final = 1 << 30
 """The address space in bytes that a command may add, where it is limited."""
@@ -156,20 +160,26 @@ def _leave(work: Callable[[], object]) -> NoReturn:
         os._exit(code)
 
 
-class App(ForkedProcess):
+class App(fdspawn):  # type: ignore[misc]
     """The app in a process forked from this one."""
 
     def __init__(self, descriptor: int, pid: int) -> None:
-        super().__init__(descriptor, pid)
+        super().__init__(descriptor)
         self.pid = pid
         self.code: int | None = None
         self.gone = False
 
+    def send(self, text: str) -> int:
+        """Type a text."""
+        time.sleep(BETWEEN_KEYS)
+        return int(super().send(text))
+
     def close(self, force: bool = False) -> None:
-        """Close the terminal and wait for the end of the process."""
-        if self.gone:
-            force = False
-        super().close(force)
+        """Close the terminal and wait for the end of the process; by ``force`` kill it before."""
+        if force and not self.gone:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+        super().close()
         if not self.gone:
             self.code = wait_for(self.pid)
             self.gone = True
@@ -398,18 +408,6 @@ def _doubled(path: Path) -> list[object]:
             for one in workspace.labels()
         )
     return [label for label, times in found.items() if times > 1]
-
-
-def standing(rows: State) -> State:
-    """Return the rows without withdrawn passes."""
-    withdrawn = [column.name for column in schema.passes.columns].index("withdrawn")
-    passes = tuple(row for row in rows["passes"] if not row[withdrawn])
-    return {**rows, "passes": passes}
-
-
-def differing(one: Mapping[str, object], other: Mapping[str, object]) -> str:
-    """Return the names of the tables that differ."""
-    return ", ".join(name for name in one if one[name] != other[name])
 
 
 def sample_home(setting: Setting) -> Path:

@@ -2,33 +2,27 @@
 
 Run by hand on an idle machine:
 
-    .venv/bin/python tests/benchmarks/big_traces.py [--quick] [--only NAME …] [--json OUT]
+    .venv/bin/python tests/benchmarks/big_traces.py [--quick] [--only NAME …]
 
 The data is made from a seed at the first run and kept in the user's cache folder (2 GB; ``--data``
-names another). Two log viewers are measured for comparison if they are installed: lnav from the
-distribution's packages, and toolong, which needs an environment of its own:
-
-    python3 -m venv FOLDER && FOLDER/bin/pip install toolong
-
-and then ``--toolong FOLDER/bin/tl``. The tables are printed as Markdown. ``--quick`` repeats less
-and uses at most 100 MB. A step that takes longer than ``--timeout`` is given up.
+names another). The tables are printed as Markdown. ``--quick`` repeats less and uses at most
+100 MB. A step that takes longer than ``--timeout`` is given up.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Final
 
-import orjson
-
 from tests.benchmarks import cursor_moves, label_commits, peak_memory, start_measures, text_search
 from tests.benchmarks.data import Data
-from tests.benchmarks.setting import Setting, attempt, say
-from tests.benchmarks.table import Part, Row, as_values, heading, machine, section
+from tests.benchmarks.setting import Setting, attempt
+from tests.benchmarks.table import Row, machine, section
 
 MEASURES: Final[Mapping[str, tuple[str, Callable[[Setting], list[Row]]]]] = {
     "start": ("From the start to the first spans", start_measures.measure_first_spans),
@@ -47,25 +41,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer repeats, and only 100 MB")
     parser.add_argument("--only", nargs="+", choices=MEASURES, metavar="NAME", help="these alone")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write all values to this file")
     parser.add_argument("--data", type=Path, metavar="DIR", help="where the data is kept")
-    parser.add_argument("--toolong", type=Path, metavar="PATH", help="the tl command of toolong")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds (default: 120)")
     given = parser.parse_args()
-    setting = Setting(Data(given.data), given.quick, given.toolong, given.timeout)
-    about, versions, parts = machine(), setting.versions(), []
-    print(heading(about, versions), flush=True)
+    setting = Setting(Data(given.data), given.quick, given.timeout)
+    print(machine(), flush=True)
     for name in given.only or MEASURES:
         title, measure = MEASURES[name]
         begun = perf_counter()
-        part = Part(name, title, attempt(title, partial(measure, setting)))
-        parts.append(part)
-        print(section(part), flush=True)
-        say(f"{name}: {perf_counter() - begun:.0f} s")
-    if given.json is not None:
-        given.json.write_bytes(
-            orjson.dumps(as_values(parts, versions, about), option=orjson.OPT_INDENT_2)
-        )
+        rows = attempt(title, partial(measure, setting))
+        print(section(title, rows), flush=True)
+        print(f"{name}: {perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

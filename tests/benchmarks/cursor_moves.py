@@ -12,7 +12,7 @@ from time import sleep
 
 from tests.benchmarks.data import Rollout
 from tests.benchmarks.rollouts import is_one_line
-from tests.benchmarks.setting import Setting, attempt, ours
+from tests.benchmarks.setting import Setting, attempt, ours, wait_until_read
 from tests.benchmarks.table import Row, times
 from tests.benchmarks.terminals import Program, first_words
 
@@ -85,9 +85,7 @@ def _moves(setting: Setting, rollout: Rollout, keys: int) -> list[Move]:
     """Return moves down that scroll, and as many up and down within the screen."""
     moves: list[Move] = []
     with ours(rollout.path) as program:
-        program.until_screen(re.escape(first_words(rollout.path)), setting.timeout)
-        program.until_bytes(rb"%d spans" % rollout.facts.spans, setting.timeout)
-        program.until_idle(setting.timeout)
+        wait_until_read(program, rollout, setting.timeout)
         for index in range(TO_THE_EDGE + keys):
             moves.append(_move(program, index, index + 1, scrolls=True))
         index = TO_THE_EDGE + keys

@@ -9,50 +9,22 @@ as csv-wide. Each run is the whole command in a process of its own, into an empt
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import random
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Final
 
 from mast_tui.taxonomy.loader import load_mast
+from tests.benchmarks.commands import Took, timed
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 TRACES: Final = 20_000
 SECONDS: Final = 15
 MEGABYTES: Final = 200
 
 _WORDS: Final = {"1": "present", "0": "absent", "?": "unsure"}
 _ODDS: Final = (2, 7, 1)
-
-_RUN: Final = """
-import json, resource, runpy, sys, time
-begun = time.perf_counter()
-try:
-    runpy.run_module("mast_tui", run_name="__main__")
-except SystemExit as ended:
-    code = ended.code
-used = resource.getrusage(resource.RUSAGE_SELF)
-took = time.perf_counter() - begun
-told = [code, took, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]
-print(json.dumps(told))
-"""
-"""What a process of its own runs; it also tells what it took."""
-
-
-@dataclass(frozen=True, slots=True)
-class Took:
-    """The cost of an import: seconds by the clock and of processor, and peak megabytes."""
-
-    waited: float
-    seconds: float
-    megabytes: float
 
 
 def write_files(folder: Path, traces: int) -> dict[str, Path]:
@@ -83,24 +55,9 @@ def write_files(folder: Path, traces: int) -> dict[str, Path]:
 def take(file_format: str, file: Path) -> Took:
     """Import a file into an empty workspace."""
     with tempfile.TemporaryDirectory(prefix="mast-tui-import-") as folder:
-        words = ["import", "--format", file_format, str(file)]
-        done = subprocess.run(
-            [sys.executable, "-c", _RUN, *words, "--workspace", f"{folder}/workspace.db"],
-            cwd=folder,
-            env=_as_installed() | {"PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    code, *took = json.loads(done.stdout.splitlines()[-1])
-    if code:
-        raise SystemExit(done.stdout + done.stderr)
-    return Took(*took)
-
-
-def _as_installed() -> dict[str, str]:
-    """Return an environment in which compiled modules are kept."""
-    return {name: v for name, v in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        workspace = f"{folder}/workspace.db"
+        words = ("import", "--format", file_format, "--allow-new", str(file))
+        return timed(*words, "--workspace", workspace)
 
 
 def main() -> None:
@@ -116,9 +73,9 @@ def main() -> None:
         for form, file in files.items():
             runs = [take(form, file) for _ in range(given.repeats)]
             print(
-                f"{form}, {given.traces} traces: {median(one.waited for one in runs):.1f} s "
-                f"(at most {SECONDS}), {median(one.seconds for one in runs):.1f} s at work "
-                f"({', '.join(f'{one.seconds:.1f}' for one in runs)}), "
+                f"{form}, {given.traces} traces: {median(one.wall for one in runs):.1f} s "
+                f"(at most {SECONDS}), {median(one.processor for one in runs):.1f} s at work "
+                f"({', '.join(f'{one.processor:.1f}' for one in runs)}), "
                 f"{max(one.megabytes for one in runs):.0f} MB (at most {MEGABYTES})",
                 flush=True,
             )

@@ -1,21 +1,18 @@
-"""Settings of a run: data, compared programs, repeats, and time limits."""
+"""Settings of a run: data, repeats, and time limits."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from tests.benchmarks.data import Data, Rollout
 from tests.benchmarks.table import Row, missing
-from tests.benchmarks.terminals import Program, TooLate, our_app
+from tests.benchmarks.terminals import Program, TooLate, first_words, our_app
 
 BIG: Final = 1000
 SMALL: Final = 100
@@ -24,14 +21,10 @@ SMALL: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One run: ``quick`` means few repeats and nothing bigger than 100 MB.
-
-    ``toolong`` is the path of its ``tl`` command; it has to live in an environment of its own.
-    """
+    """One run: ``quick`` means few repeats and nothing bigger than 100 MB."""
 
     data: Data
     quick: bool
-    toolong: Path | None
     timeout: float
 
     @property
@@ -55,27 +48,6 @@ class Setting:
         """Return the number of repeats."""
         return quick if self.quick else full
 
-    def others(self) -> dict[str, str]:
-        """Return the installed log viewers with their commands."""
-        lnav = shutil.which("lnav")
-        found = {"toolong": str(self.toolong)} if self.toolong else {}
-        return found | ({"lnav": lnav} if lnav else {})
-
-    def absent(self) -> list[Row]:
-        """Return rows that name the missing log viewers."""
-        said = {"toolong": "give --toolong PATH", "lnav": "it is not on PATH"}
-        here = self.others()
-        return [missing(name, reason) for name, reason in said.items() if name not in here]
-
-    def versions(self) -> dict[str, str]:
-        """Return the versions of all compared programs."""
-        found = {"mast_tui": version("mast-tui"), "textual": version("textual")}
-        for name, command in self.others().items():
-            flag = "-V" if name == "lnav" else "--version"
-            told = subprocess.run([command, flag], capture_output=True, text=True, check=False)
-            found[name] = told.stdout.strip().rpartition(" ")[2]
-        return found
-
 
 def size_name(megabytes: int) -> str:
     """Return a size as text."""
@@ -93,11 +65,18 @@ def new_home() -> Iterator[Path]:
         yield home
 
 
+def wait_until_read(program: Program, rollout: Rollout, seconds: float) -> None:
+    """Wait until the first spans are shown, all are counted, and the app is idle."""
+    program.until_screen(re.escape(first_words(rollout.path)), seconds)
+    program.until_bytes(rb"%d spans" % rollout.facts.spans, seconds)
+    program.until_idle(seconds)
+
+
 @contextmanager
-def ours(path: Path, workspace: Path | None = None) -> Iterator[Program]:
+def ours(path: Path) -> Iterator[Program]:
     """Start the app with a trace or a folder open, in a new home."""
     with new_home() as home:
-        command = our_app(path, workspace or home / "workspace.db")
+        command = our_app(path, home / "workspace.db")
         with Program(command, home) as program:
             yield program
 
@@ -108,8 +87,3 @@ def attempt(what: str, measure: Callable[[], Sequence[Row]]) -> Sequence[Row]:
         return measure()
     except TooLate as error:
         return [missing(what, f"given up: {error}")]
-
-
-def say(words: str) -> None:
-    """Print the progress to stderr."""
-    print(words, file=sys.stderr, flush=True)

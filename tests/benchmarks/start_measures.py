@@ -13,6 +13,7 @@ from tests.benchmarks.rollouts import FIRST_WORDS
 from tests.benchmarks.setting import BIG, SMALL, Setting, attempt, new_home, ours, size_name
 from tests.benchmarks.table import Row, missing, times
 from tests.benchmarks.terminals import (
+    PAGE_DOWN,
     TRIVIAL_TEXT,
     Program,
     TooLate,
@@ -20,9 +21,6 @@ from tests.benchmarks.terminals import (
     our_app,
     trivial_app,
 )
-
-RAW_LINE = '"timestamp"'
-"""The beginning of any line of the file; log viewers show the last ones first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +77,16 @@ def measure_first_spans(setting: Setting) -> list[Row]:
         for megabytes in (SMALL,) if setting.quick else (SMALL, BIG):
             rollout = setting.data.long_rollout(megabytes)
             rollout.warm()
-            path, size = rollout.path, size_name(megabytes)
-            ours = our_app(path, home / "workspace.db")
-            starts.append(Start(f"mast_tui, {size}", ours, FIRST_WORDS))
-            for name, command in setting.others().items():
-                starts.append(Start(f"{name}, {size}", [command, str(path)], RAW_LINE))
+            command = our_app(rollout.path, home / "workspace.db")
+            starts.append(Start(f"mast_tui, {size_name(megabytes)}", command, FIRST_WORDS))
         found = starts_in_turn(starts, home, setting.times(7, 3), setting.timeout)
-    return [*rows_of(found, starts[0].what), *setting.absent()]
+    return rows_of(found, starts[0].what)
 
 
 DOCUMENT_MEGABYTES = 300
 QUICK_DOCUMENT_MEGABYTES = 20
 LAYOUT = "atif"
 PAGES = 50
-PAGE_DOWN = b"\x1b[6~"
 
 
 def measure_documents(setting: Setting) -> list[Row]:

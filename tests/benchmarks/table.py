@@ -1,12 +1,13 @@
-"""The table of a run, as Markdown and as JSON."""
+"""The table of a run, as Markdown."""
 
 from __future__ import annotations
 
 import math
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from statistics import median
 from typing import Final
 
@@ -50,15 +51,6 @@ class Row:
         return self.middle / self.base
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The rows of one measure."""
-
-    name: str
-    title: str
-    rows: Sequence[Row]
-
-
 def times(
     what: str, seconds: Sequence[float], *, against: Row | None = None, note: str = ""
 ) -> Row:
@@ -75,26 +67,20 @@ def missing(what: str, reason: str) -> Row:
 
 
 def machine() -> str:
-    """Return cores, load and interpreter in one line."""
+    """Return cores, load and versions in one line."""
     load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
-    cores = os.cpu_count() or 1
     return (
-        f"{cores} cores, load {load} (1, 5, 15 minutes), {platform.system()} "
-        f"{platform.release()}, Python {platform.python_version()}"
+        f"{os.cpu_count() or 1} cores, load {load} (1, 5, 15 minutes), {platform.system()} "
+        f"{platform.release()}, Python {platform.python_version()}, "
+        f"mast_tui {version('mast-tui')}, Textual {version('textual')}\n"
     )
 
 
-def heading(about: str, versions: Mapping[str, str]) -> str:
-    """Return the heading: the machine, and the compared versions."""
-    compared = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return f"{about}\n\nCompared: {compared}\n"
-
-
-def section(part: Part) -> str:
+def section(title: str, rows: Sequence[Row]) -> str:
     """Return one measure as a Markdown table under its title."""
-    lines = [f"**{part.title}**", ""]
+    lines = [f"**{title}**", ""]
     lines += ["| what | median | p95 | n | ratio |", "|---|---|---|---|---|"]
-    return "\n".join([*lines, *(_line(row) for row in part.rows), ""])
+    return "\n".join([*lines, *(_line(row) for row in rows), ""])
 
 
 def _line(row: Row) -> str:
@@ -114,29 +100,3 @@ def _shown(value: float | None, unit: str) -> str:
     if unit == "ms" and value < 100:
         return f"{value:.1f} ms"
     return f"{value:,.0f} {unit}"
-
-
-def as_values(parts: Sequence[Part], versions: Mapping[str, str], about: str) -> dict[str, object]:
-    """Return the measures as plain values."""
-    return {
-        "machine": about,
-        "versions": dict(versions),
-        "measures": {
-            part.name: [
-                {
-                    "what": row.what,
-                    "unit": row.unit,
-                    "n": len(row.values),
-                    "median": row.middle,
-                    "p95": row.p95,
-                    "against": row.against or None,
-                    "ratio": row.ratio,
-                    "missing": row.missing or None,
-                    "note": row.note or None,
-                    "values": list(row.values),
-                }
-                for row in part.rows
-            ]
-            for part in parts
-        },
-    }

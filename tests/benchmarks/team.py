@@ -1,12 +1,11 @@
 """Many people in one database: the time of commits, and their completeness.
 
-    python -m tests.benchmarks.team [--people 20] [--labels 2000] [--role annotator]
-        [--kills 0] [--server-kills 0] [--url URL]
+    python -m tests.benchmarks.team [--people 20] [--labels 2000]
+        [--kills 0] [--server-kills 0]
 
-Starts a server, which keeps every commit on the disk as a server of a team does, unless a ``--url``
-names one with a database to be made. Each person is a process that labels as fast as it can, as an
-annotator of the team or as ``--role owner``; what it cannot commit waits in its outbox, and goes
-out as in the app.
+Starts a server, which keeps every commit on the disk as a server of a team does. Each person is a
+process that labels as fast as it can, as an annotator of the team; what it cannot commit waits in
+its outbox, and goes out as in the app.
 
 After every ten labels each process inserts ten rows by psycopg alone (``INSERT`` and ``COMMIT``):
 the events of those labels, into a copy of the table of events with its indexes. So the benchmark
@@ -70,13 +69,13 @@ class Who(NamedTuple):
 
     name: str
     url: str
-    password: str | None = None
+    password: str | None
 
 
 class Cost(NamedTuple):
     """The cost of several commits, added up: their number and the processor seconds of both sides.
 
-    ``server`` is None where the machine does not tell it.
+    ``server`` is None if the process that served was killed.
     """
 
     commits: int
@@ -126,7 +125,7 @@ class Meter:
 
 
 def _processor_seconds(process: int | None) -> float | None:
-    """Return the processor time of a process, None where it is gone or on another machine."""
+    """Return the processor time of a process, None if it is gone."""
     if process is None:
         return None
     try:
@@ -270,7 +269,7 @@ class Person:
         return True
 
 
-def run(url: str, server: PostgresServer | None, asked: argparse.Namespace) -> int:
+def run(url: str, server: PostgresServer, asked: argparse.Namespace) -> int:
     """Measure, print, and return the exit code."""
     people, count = asked.people, asked.labels
     chance = random.Random(1)
@@ -278,10 +277,7 @@ def run(url: str, server: PostgresServer | None, asked: argparse.Namespace) -> i
     kills, server_kills = sorted(moments[: asked.kills]), sorted(moments[asked.kills :])
     waiting, go = _CONTEXT.Pipe(duplex=False)
     with TemporaryDirectory() as outboxes:
-        everybody = [
-            Person(who, count, Path(outboxes), waiting)
-            for who in _team(url, people, owner=asked.role == "owner")
-        ]
+        everybody = [Person(who, count, Path(outboxes), waiting) for who in _team(url, people)]
         with psycopg.connect(url, autocommit=True) as owner:
             owner.execute(_MAKE_BARE)
         while not all(one.ready for one in everybody):
@@ -309,7 +305,7 @@ def run(url: str, server: PostgresServer | None, asked: argparse.Namespace) -> i
             if kills and done >= kills[0] and open_ones:
                 kills.pop(0)
                 chance.choice(open_ones).process.kill()
-            if server is not None and server_kills and done >= server_kills[0]:
+            if server_kills and done >= server_kills[0]:
                 server_kills.pop(0)
                 with server.away(killed=True):
                     time.sleep(chance.random())
@@ -329,7 +325,7 @@ def run(url: str, server: PostgresServer | None, asked: argparse.Namespace) -> i
     blocks = [block for one in everybody for block in one.blocks]
     inserts = sorted(seconds for block in blocks for seconds in block.insert_seconds)
     print(
-        f"{people} people ({asked.role}) × {count} labels, {asked.kills} killed, the server "
+        f"{people} people × {count} labels, {asked.kills} killed, the server "
         f"{asked.server_kills} times: {len(times) / took:.0f} labels and as many bare inserts a "
         f"second; lost {lost}, doubled {doubled}, tables and chains that differ {len(wrong)}"
     )
@@ -361,14 +357,12 @@ def _print_ratio(name: str, label_value: float, bare_value: float) -> None:
     print(f"{name:28}{label_value:10.3f}{bare_value:10.3f}{label_value / bare_value:10.2f}")
 
 
-def _team(url: str, people: int, *, owner: bool) -> list[Who]:
-    """Make the workspace, and a team of so many annotators unless the ``owner`` does it all."""
+def _team(url: str, people: int) -> list[Who]:
+    """Make the workspace, and a team of so many annotators."""
     names = [f"person-{number}" for number in range(people)]
     with closing(Workspace.create_on_server(url)) as workspace:
         workspace.add_taxonomy(MAST)
         workspace.register_trace(TraceRecord(TRACE))
-        if owner:
-            return [Who(name, url) for name in names]
         parts = urlsplit(url)
         place = parts.netloc.rpartition("@")[2]
         return [
@@ -381,29 +375,16 @@ def _team(url: str, people: int, *, owner: bool) -> list[Who]:
         ]
 
 
-@contextmanager
-def _place(url: str | None) -> Iterator[tuple[str, PostgresServer | None]]:
-    if url is not None:
-        yield url, None
-        return
-    with running_server(safe=True) as server:
-        yield server.url("team"), server
-
-
 def main() -> int:
     """Read the command line and measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=int, default=20)
     parser.add_argument("--labels", type=int, default=2000)
-    parser.add_argument("--role", choices=("annotator", "owner"), default="annotator")
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--server-kills", type=int, default=0)
-    parser.add_argument("--url")
     asked = parser.parse_args()
-    if asked.url is not None and asked.server_kills:
-        parser.error("--server-kills goes with a server that is started here")
-    with _place(asked.url) as (url, server):
-        return run(url, server, asked)
+    with running_server(safe=True) as server:
+        return run(server.url("team"), server, asked)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ from tests.terminal.screen import Screen
 COLUMNS: Final = 120
 ROWS: Final = 40
 
+PAGE_DOWN: Final = b"\x1b[6~"
+
 TRIVIAL_TEXT: Final = "first text"
 TRIVIAL: Final = f"""
 from textual.app import App

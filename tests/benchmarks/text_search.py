@@ -6,14 +6,14 @@ import re
 import subprocess
 from time import perf_counter
 
+from tests.benchmarks.cursor_moves import KEY_SECONDS, press_down
 from tests.benchmarks.data import Rollout
 from tests.benchmarks.rollouts import RARE_WORD
-from tests.benchmarks.setting import Setting, attempt, ours
+from tests.benchmarks.setting import Setting, attempt, ours, wait_until_read
 from tests.benchmarks.table import Row, missing, times
-from tests.benchmarks.terminals import Program, TooLate, first_words
+from tests.benchmarks.terminals import Program, TooLate
 
 KEYS = 30
-KEY_SECONDS = 10.0
 
 
 def measure(setting: Setting) -> list[Row]:
@@ -24,9 +24,7 @@ def measure(setting: Setting) -> list[Row]:
 
     def search() -> list[Row]:
         with ours(rollout.path) as program:
-            program.until_screen(re.escape(first_words(rollout.path)), setting.timeout)
-            program.until_bytes(rb"%d spans" % rollout.facts.spans, setting.timeout)
-            program.until_idle(setting.timeout)
+            wait_until_read(program, rollout, setting.timeout)
             return _search(setting, rollout, program, base)
 
     return [*rows, *attempt(f"search, {size}", search)]
@@ -70,19 +68,11 @@ def _keys_meanwhile(program: Program, index: int) -> tuple[list[float], str]:
     """Return the seconds from each ``j`` to the next title, and the number of answered keys."""
     seconds: list[float] = []
     program.drain(0.3)
-    for step in range(1, KEYS + 1):
-        before = len(program.raw)
-        sent = program.send(b"j")
+    for step in range(KEYS):
         try:
-            shown = program.until_bytes(
-                rb" #%d (message|reasoning|tool|log)" % (index + step + 1),
-                KEY_SECONDS,
-                since=before,
-            )
+            seconds.append(press_down(program, index + step))
         except TooLate:
-            return seconds, f"{step - 1} of {KEYS} keys answered within {KEY_SECONDS:.0f} s each"
-        seconds.append(shown - sent)
-        program.drain(0.05)
+            return seconds, f"{step} of {KEYS} keys answered within {KEY_SECONDS:.0f} s each"
     return seconds, f"{KEYS} of {KEYS} keys answered"
 
 

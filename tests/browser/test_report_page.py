@@ -48,13 +48,6 @@ OVERLAPS = """
   return said;
 })
 """
-COLUMN = """
-[...document.querySelectorAll("table.sorts")[0].tBodies[0].rows].map((row) => {
-  const cell = row.cells[2];
-  return cell.dataset.v === "" ? null : Number(cell.dataset.v);
-})
-"""
-PRESS = 'document.querySelectorAll("table.sorts")[0].tHead.rows[0].cells[2].firstChild.click()'
 OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 HEIGHT = 'document.querySelector("#group-plain").getBoundingClientRect().height'
 INK = 'getComputedStyle(document.querySelector("figure text")).fill'
@@ -78,7 +71,6 @@ def test_the_page_of_signatures(tmp_path: Path, program: str) -> None:
             assert page.value(OVERLAPS) == []
             inks.add(page.value(INK))
         foreign_words_are_words(page)
-        tables_sort(page)
         assert page.said() == []
         assert {url.partition("#")[0] for url in page.asked_for()} == {file.as_uri()}
         # What is tried here would be seen above, had the page tried it.
@@ -108,15 +100,6 @@ def foreign_words_are_words(page: Page) -> None:
     assert "<script>window.hacked=3</script>" in said
     assert "onerror=window.hacked=4" in said
     assert HOSTILE.split("\u202e")[0] in said
-
-
-def tables_sort(page: Page) -> None:
-    before = page.value(COLUMN)
-    assert before != sorted(before)
-    page.value(PRESS)
-    assert page.value(COLUMN) == sorted(before)
-    page.value(PRESS)
-    assert page.value(COLUMN) == sorted(before, reverse=True)
 
 
 def scripts_of_others_are_refused(page: Page) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ import pytest
 
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
+from mast_tui.configuration import configuration_path
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import find_workspace
 from tests.judges.llm.made_answers import said, write_runs
@@ -91,6 +92,34 @@ class Cli:
         """Import rows of a csv-long table, which may have new names."""
         Path("rows.csv").write_text("\n".join([columns, *rows]) + "\n", "utf-8")
         return self.ok("import", "rows.csv", "--format", "csv-long", "--allow-new", *options)
+
+
+def configure(text: str) -> Path:
+    """Write the user's configuration, and return its path."""
+    path = configuration_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    return path
+
+
+def write_calls(
+    path: Path, commands: Iterable[str], task: str = "Find the failing pod.", result: str = "done"
+) -> None:
+    """Write a run that calls the shell with each command.
+
+    Args:
+        path: The file.
+        commands: The commands.
+        task: The first message.
+        result: The result of every call.
+    """
+    messages: list[dict[str, object]] = [{"role": "user", "content": task}]
+    for number, command in enumerate(commands):
+        function = {"name": "shell", "arguments": json.dumps({"command": command})}
+        calls = [{"id": f"c{number}", "type": "function", "function": function}]
+        messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": result})
+    path.write_text(json.dumps({"messages": messages}))
 
 
 @pytest.fixture

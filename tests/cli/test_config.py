@@ -10,7 +10,7 @@ import pytest
 
 from mast_tui.configuration import configuration_path, read_configuration, setting_fields
 from mast_tui.ui.actions.registry import ACTIONS
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, configure
 
 ALL = """
 annotator = "zoë"
@@ -42,15 +42,9 @@ def _own_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
-def write(text: str) -> None:
-    path = configuration_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf-8")
-
-
 @pytest.mark.parametrize("text", ["", ALL], ids=["nothing set", "all set"])
 def test_the_printed_configuration_has_the_same_settings(cli: Cli, text: str) -> None:
-    write(text)
+    configure(text)
     before = read_configuration()
     done = cli("config")
     assert (done.code, done.err) == (0, "")
@@ -58,7 +52,7 @@ def test_the_printed_configuration_has_the_same_settings(cli: Cli, text: str) ->
     for field in setting_fields():
         assert f"# {field.setting.about}" in done.out
     assert all(f'"{action.id}" = ' in done.out for action in ACTIONS)
-    write(done.out)
+    configure(done.out)
     after = read_configuration()
     assert after.problems == before.problems == ()
     assert after._replace(lines={}) == before._replace(lines={})
@@ -74,7 +68,7 @@ def test_commented_settings_are_valid(cli: Cli) -> None:
 
 
 def test_the_document_has_every_value(cli: Cli) -> None:
-    write(ALL)
+    configure(ALL)
     found = cli("config", "--json").json
     assert found["path"] == str(configuration_path())
     assert found["found"] is True
@@ -89,7 +83,7 @@ def test_the_document_has_every_value(cli: Cli) -> None:
 
 
 def test_problems_are_reported_and_set_the_exit_code(cli: Cli) -> None:
-    write('annotator = "zoë"\ntheem = "nord"\n')
+    configure('annotator = "zoë"\ntheem = "nord"\n')
     done = cli("config")
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert f"{configuration_path()}:2: there is no setting theem; did you mean theme?" in done.err

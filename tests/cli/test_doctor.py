@@ -15,8 +15,7 @@ import pytest
 
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
-from mast_tui.configuration import configuration_path
-from tests.cli.conftest import Cli, Done
+from tests.cli.conftest import Cli, Done, configure
 from tests.judges.llm.server import ModelServer, answer, status
 
 
@@ -27,11 +26,6 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "TMUX", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("EDITOR", "true")
-
-
-def configured(text: str) -> None:
-    configuration_path().parent.mkdir(parents=True, exist_ok=True)
-    configuration_path().write_text(text, "utf-8")
 
 
 def checks(done: Done) -> Mapping[str, Mapping[str, str]]:
@@ -61,7 +55,7 @@ def test_pictures_need_a_library(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_wrong_setting_and_a_missing_editor_are_reported(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    configured('theme = "nrod"\n')
+    configure('theme = "nrod"\n')
     monkeypatch.setenv("VISUAL", "no-such-editor -w")
     found = checks(cli.refused("doctor", "--json"))
     assert found["settings"]["state"] == found["editor"]["state"] == "wrong"
@@ -85,9 +79,9 @@ def test_a_model_server_is_asked_for_its_models_only(
         return checks(cli("doctor", "--json", *options))["model"]
 
     with ModelServer(lambda _body, _n: answer("{}"), models=["small", "large"]) as server:
-        configured(f'[judge]\nmodel = "small"\nbase_url = "{server.base_url}"\n')
+        configure(f'[judge]\nmodel = "small"\nbase_url = "{server.base_url}"\n')
         assert model()["state"] == "works"
-        configured(f'[judge]\nmodel = "smal"\nbase_url = "{server.base_url}"\n')
+        configure(f'[judge]\nmodel = "smal"\nbase_url = "{server.base_url}"\n')
         assert "it has small, large" in checks(cli.refused("doctor", "--json"))["model"]["found"]
         before = len(server.requests)
         assert model("--offline")["state"] == "note"

@@ -247,6 +247,8 @@ def test_a_table_of_labels_is_a_set(cli: Cli, tmp_path: Path) -> None:
     assert (table["n"], table["false_negatives"], table["true_negatives"]) == (4, 3, 1)
     labels.write_text("\n".join([*rows, f"{other},bob,1.3,absent,,,"]) + "\n", "utf-8")
     cli.refused(*exam, says="ann, bob")
+    labels.write_text("\n".join(rows).replace(",ann,", ",gold,") + "\n", "utf-8")
+    cli.refused(*exam, says='found none (line 2: "gold" is reserved')
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ def test_a_planted_gain_is_found_and_no_other(cli: Cli, tmp_path: Path) -> None:
         assert document["arms"]["2.0"]["runs"] == 180
         assert document["power"] is None
         assert changed(document, "2.0") == expected
+        assert ("no significant change" in cli(*asked, "--baseline", "1.0").out) == (not expected)
         cli.ok(*asked, "--html", f"{name}.html")
     page = (tmp_path / "gain.html").read_text()
     assert "Modes in runs of 2.0 and 1.0" in page
@@ -106,7 +107,7 @@ def test_tasks_are_recognized_by_their_ids_and_not_by_their_text(cli: Cli) -> No
                 text = native(f"T{task}", version, task_id=f"T{task}", trial=trial)
                 (folder / f"{task}-{trial}.jsonl").write_text(text)
     cli.ok("judge", "runs-1", "runs-2", "--judge", "rules")
-    labels = ("--labels", "judge:rules@3", "--without-power")
+    labels = ("--labels", "judge:rules@4", "--without-power")
     by_system = cli.json("experiment", "--arms", "system", *labels)
     by_path = cli.json("experiment", "--arm", "before=runs-1", "--arm", "after=runs-2", *labels)
     for document, arms in ((by_system, ["harness-1", "harness-2"]), (by_path, ["before", "after"])):
@@ -137,7 +138,7 @@ def test_tasks_without_an_id_are_recognized_by_their_text(cli: Cli) -> None:
             text = native(f"w{task}", version, task=f"Task {task}")
             Path(f"{task}-{version}.jsonl").write_text(text)
     cli.ok("judge", ".", "--judge", "rules")
-    arguments = ("experiment", "--arms", "system", "--labels", "judge:rules@3", "--without-power")
+    arguments = ("experiment", "--arms", "system", "--labels", "judge:rules@4", "--without-power")
     assert cli.json(*arguments)["tasks_by_words"] == 12
     assert "12 runs without a task id" in cli(*arguments).out
 

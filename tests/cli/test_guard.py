@@ -276,6 +276,7 @@ def test_an_invalid_file_of_guards_is_refused(cli: Cli, tmp_path: Path) -> None:
     for old, new, message in (
         ("version = 1", "version = 2", "Invalid"),
         ('condition = "unchecked-claim"', 'condition = "nothing"', "no condition 'nothing'"),
+        ('condition = "unchecked-claim"', 'condition = "mismatch"', "delete this guard, or make"),
         ('mode = "incorrect_verification"', 'mode = "step_repetition"', "is about"),
         ("on = true", "on = false", "no guard is on"),
         ("on = true", "on = true\nextra = 1", "unknown field"),
@@ -293,6 +294,9 @@ def test_an_invalid_file_of_guards_is_refused(cli: Cli, tmp_path: Path) -> None:
         guard = Guard(name="x", condition="phrases", mode="y", on=True, phrases=(phrase,))
         with pytest.raises(InvalidGuards, match="never matches"):
             read_guards(write_guards(path, guard)).rules(["y"])
+    by_code = Guard(name="x", condition="phrases", mode="1.3", on=True, phrases=("give up",))
+    with pytest.raises(InvalidGuards, match=r"no mode has the slug '1\.3'; there are y"):
+        read_guards(write_guards(path, by_code)).rules(["y"])
 
 
 def write_labelled_runs(folder: Path, failed: int, clean: int) -> Path:

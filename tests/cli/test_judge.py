@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, write_calls
 
 
 def write_run(folder: Path) -> None:
     """Write a run of an agent that makes the same call three times."""
-    messages: list[dict[str, object]] = [{"role": "user", "content": "Find the failing pod."}]
-    arguments = json.dumps({"command": "kubectl get pods -n shop"})
-    for number in range(3):
-        function = {"name": "shell", "arguments": arguments}
-        calls = [{"id": f"c{number}", "type": "function", "function": function}]
-        messages.append({"role": "assistant", "content": None, "tool_calls": calls})
-        result = "cart-0 CrashLoopBackOff"
-        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": result})
-    (folder / "run.json").write_text(json.dumps({"messages": messages}))
+    commands = ["kubectl get pods -n shop"] * 3
+    write_calls(folder / "run.json", commands, result="cart-0 CrashLoopBackOff")
 
 
 def test_the_rules_judge_a_folder(cli: Cli, tmp_path: Path) -> None:
@@ -50,8 +42,8 @@ def test_the_rules_judge_a_folder(cli: Cli, tmp_path: Path) -> None:
 def test_rules_are_chosen_by_name(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
     judge = ("judge", "run.json", "--judge", "rules")
-    silent = cli.json(*judge, "--rules", "limit,reset")
-    assert silent["judge"].endswith("+limit+reset")
+    silent = cli.json(*judge, "--rules", "limit,failed-check")
+    assert silent["judge"].endswith("+limit+failed-check")
     assert (silent["traces"]["judged"], silent["suggestions"]) == (1, 0)
     every = cli.json(*judge, "--rules", "all")
     assert every["judge"].endswith("+all")

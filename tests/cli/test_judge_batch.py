@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 
@@ -15,7 +13,6 @@ from mast_tui.judges.llm.run import vendor_batches
 from tests.cli.batches import BatchDesk, Line, completion, done, expired, right
 from tests.cli.conftest import Cli
 from tests.judges.llm.server import Action, ModelServer, close, status
-from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -115,32 +112,6 @@ def test_no_request_is_sent_twice_after_a_lost_connection(
         desk.after = lambda *_: None
         assert judge.ok(*workspace).json["traces"]["judged"] == 4
         assert len(desk.batches) == number + 1, "the batch that was made is found again"
-
-
-def test_a_batch_of_a_killed_command_is_collected(
-    judge: Cli, server: ModelServer, desk: BatchDesk
-) -> None:
-    started = threading.Event()
-    at_work: list[subprocess.Popen[bytes]] = []
-
-    def after(*call: str) -> Action | None:
-        if call != ("POST", "/batches"):
-            return None
-        assert started.wait(PATIENCE)
-        at_work[0].kill()
-        return close()
-
-    desk.after = after
-    arguments = ("judge", "runs", "--judge", "llm", "--model", "test-model", "--batch")
-    command = (sys.executable, "-m", "mast_tui", *arguments, "--base-url", server.base_url)
-    at_work.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
-    started.set()
-    assert at_work[0].wait(PATIENCE) == -signal.SIGKILL
-    desk.after = lambda *_: None
-    ended = judge.ok()
-    assert ended.json["traces"]["judged"] == 4
-    assert ended.json["batch"]["submitted"] == 0
-    assert len(desk.batches) == 1
 
 
 def test_problems_of_the_server_are_reported_with_what_to_do(

@@ -23,7 +23,7 @@ from tests.cli.batches import (
     right,
     run_batch,
 )
-from tests.cli.conftest import Cli, opened
+from tests.cli.conftest import Cli, configure, opened
 from tests.judges.llm.made_answers import write_runs
 from tests.judges.llm.server import ModelServer
 
@@ -195,10 +195,8 @@ def test_a_request_that_is_too_long_is_split_in_the_next_file(judge: Cli) -> Non
     assert names.isdisjoint(line["custom_id"] for line in requests_in(Path("next.jsonl")))
 
 
-def test_an_allowance_limits_a_batch_which_costs_half(judge: Cli, tmp_path: Path) -> None:
-    path = tmp_path / "config" / "mast-tui" / "config.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text('[judge.prices."test-model"]\ninput = 1\noutput = 2\n')
+def test_an_allowance_limits_a_batch_which_costs_half(judge: Cli) -> None:
+    configure('[judge.prices."test-model"]\ninput = 1\noutput = 2\n')
     few = judge.refused("--write-batch", "few.jsonl", "--max-tokens-total", "12000").json
     assert 0 < few["batch"]["written"] < 4
     assert few["ending"] == "allowance spent"

@@ -19,7 +19,7 @@ from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.events.types import LabelAdded, PassFinished, PassStarted
 from mast_tui.workspace.paths import find_workspace
 from mast_tui.workspace.registers.hold_out import held_out
-from tests.cli.conftest import Cli, opened, right
+from tests.cli.conftest import Cli, configure, opened, right
 from tests.judges.llm.made_answers import said, write_runs
 from tests.judges.llm.server import Action, ModelServer, answer, status
 from tests.workspace.build import event
@@ -32,12 +32,6 @@ MAST = load_mast()
 def judge(judging: Callable[..., Cli], server: ModelServer) -> Cli:
     """The command over six runs, asked of the server."""
     return judging(server, 6)
-
-
-def configure(folder: Path, text: str) -> None:
-    path = folder / "config" / "mast-tui" / "config.toml"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
 
 
 def test_a_dry_run_reports_what_would_be_sent_and_changes_nothing(
@@ -144,7 +138,7 @@ def test_a_cost_limit_needs_prices_and_holds(
     refusal = '[judge.prices."test-model"], then input = 0.25'
     judge.refused("--max-cost", "0.01", says=refusal)
     assert server.requests == []
-    configure(tmp_path, '[judge.prices."test-model"]\ninput = 1\noutput = 2\n')
+    configure('[judge.prices."test-model"]\ninput = 1\noutput = 2\n')
     spent = judge.refused("--max-cost", "0.014", "--concurrency", "1", "--json").json
     assert (spent["ending"], spent["cost"] <= 0.014) == ("allowance spent", True)
     assert "of the 0.0140 allowed are spent" in spent["allowance"]
@@ -152,7 +146,7 @@ def test_a_cost_limit_needs_prices_and_holds(
     assert len(server.chats) == 6
 
     prices = "input = 10.0\noutput = 0.0\ncached = 1.0\n"
-    configure(tmp_path, f'[judge.prices."test-model"]\n{prices}')
+    configure(f'[judge.prices."test-model"]\n{prices}')
     server.script = lambda body, _: answer(
         said(body), tokens_in=3_000, tokens_out=5, tokens_cached=2_000
     )
@@ -188,10 +182,10 @@ def test_options_that_exclude_each_other_are_refused(cli: Cli, options: str) -> 
 def test_the_configuration_may_name_the_model(
     cli: Cli, judge: Cli, server: ModelServer, tmp_path: Path
 ) -> None:
-    configure(tmp_path, f'[judge]\nmodel = "local"\nbase_url = "{server.base_url}"\n')
+    configure(f'[judge]\nmodel = "local"\nbase_url = "{server.base_url}"\n')
     assert cli.json("judge", "runs", "--judge", "llm")["judge"].startswith("judge:local@")
     assert server.chats[0].body["model"] == "local"
-    configure(tmp_path, '[judge]\nmodle = "local"\n')
+    configure('[judge]\nmodle = "local"\n')
     cli.refused("judge", "runs", "--judge", "llm", says="modle")
 
 

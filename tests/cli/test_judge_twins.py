@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, write_calls
 
 WRONG = "kubectl delete namespace shop"
-
-
-def write_run(folder: Path, name: str, commands: tuple[str, ...]) -> None:
-    """Write a run that calls the shell with each command."""
-    messages: list[dict[str, object]] = [{"role": "user", "content": "Mend the shop."}]
-    for number, command in enumerate(commands):
-        call = {"name": "shell", "arguments": json.dumps({"command": command})}
-        called = [{"id": f"c{number}", "type": "function", "function": call}]
-        messages.append({"role": "assistant", "content": None, "tool_calls": called})
-        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": "done"})
-    (folder / name).write_text(json.dumps({"messages": messages}))
 
 
 def write_trials(folder: Path) -> None:
     """Four failed and four successful runs of one task, and their outcomes beside them."""
     rows = ["trace,outcome"]
     for number in range(4):
-        write_run(folder, f"bad{number}.json", ("ls", WRONG, f"echo {number}"))
-        write_run(folder, f"good{number}.json", ("ls", "cat log", f"echo {number}"))
+        write_calls(folder / f"bad{number}.json", ("ls", WRONG, f"echo {number}"))
+        write_calls(folder / f"good{number}.json", ("ls", "cat log", f"echo {number}"))
         rows += [f"bad{number}.json,failed", f"good{number}.json,succeeded"]
     (folder / "outcomes.csv").write_text("\n".join(rows) + "\n")
 
@@ -51,7 +39,7 @@ def test_failed_runs_get_a_suggestion_and_the_others_no_verdict(cli: Cli, tmp_pa
     (finding,) = linted.json["findings"]
     assert (finding["span"], finding["mode"]) == (4, "2.3")
     # Another successful run with the call removes the suggestion.
-    write_run(tmp_path, "good4.json", ("ls", WRONG, "cat log"))
+    write_calls(tmp_path / "good4.json", ("ls", WRONG, "cat log"))
     with (tmp_path / "outcomes.csv").open("a") as outcomes:
         outcomes.write("good4.json,succeeded\n")
     quiet = cli.ok(*judge, "--quiet", "--json")

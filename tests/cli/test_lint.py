@@ -52,7 +52,7 @@ def test_the_rules_find_failures_planted_in_the_samples(cli: Cli) -> None:
             and first + 1 <= finding["spans"][1]
             for finding in document["findings"]
         )
-    assert hit >= 0.8 * len(plants)
+    assert hit >= 0.7 * len(plants)
     # Fatal are the modes that were published as such.
     findings = lint(cli, samples, "--fail-on", "fatal")["findings"]
     failing = {finding["mode"] for finding in findings if finding["fails"]}
@@ -95,7 +95,7 @@ def test_only_the_named_modes_fail(cli: Cli, tmp_path: Path) -> None:
         ("1.3", False)
     ]
     assert "failed-check" in {rule["name"] for rule in other["rules"]}, "the rule for 3.3"
-    assert "reset" not in {rule["name"] for rule in lint(cli, ".")["rules"]}
+    assert "limit" not in {rule["name"] for rule in lint(cli, ".")["rules"]}
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_only_the_named_modes_fail(cli: Cli, tmp_path: Path) -> None:
         ("--fail-on zzz", "no such mode; mast@3 has 1.1"),
         ("--fail-on ,", "is empty"),
         ("--fail-on 2.4", "no rule checks it; the rules check 1.3"),
-        ("--fail-on 3.3 --rules similar-call", "add failed-check to --rules"),
-        ("--fail-on fatal --rules similar-call", "checks a fatal mode (1.4, 1.5"),
+        ("--fail-on 3.3 --rules repeated-call", "add failed-check to --rules"),
+        ("--fail-on fatal --rules repeated-call", "checks a fatal mode (1.4, 1.5"),
         ("--json --format sarif", "leave out --format sarif"),
         ("--blind", "shows nothing but a judge's findings"),
         ("--format xml", "'xml' is not one of"),

@@ -262,12 +262,33 @@ def test_nothing_is_written_beside_a_pipe(cli: Cli, labelled: Path, file_format:
 
 def test_stdout_gets_the_export_alone(cli: Cli, labelled: Path) -> None:
     (labelled / "stdout").symlink_to("/proc/self/fd/1")
-    for command, document in (
-        ("export --format gold -o stdout", "mast-tui-gold"),
-        ("convert run.json -o /dev/fd/1", "mast-tui trace"),
+    for command, beginning in (
+        ("export --format gold -o stdout", b'{\n "format": "mast-tui-gold"'),
+        ("convert run.json -o /dev/fd/1", b'{"format":"mast-tui trace"'),
+        ("export --format gold -o -", b'{\n "format": "mast-tui-gold"'),
+        ("guard build --labels alice -o -", b'format = "mast-tui guards"'),
     ):
         args = [sys.executable, "-m", "mast_tui", *command.split()]
         done = subprocess.run(args, cwd=labelled, capture_output=True, timeout=120, check=False)
-        assert (done.returncode, json.loads(done.stdout)["format"]) == (0, document)
-        assert b"1 trace" in done.stderr
+        begins_right = done.stdout.startswith(beginning)
+        assert (done.returncode, begins_right) == (0, True), (command, done)
+        assert b"1 labelled trace" in done.stderr or b"1 trace" in done.stderr
     assert (labelled / "stdout").is_symlink()
+    assert not (labelled / "-").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("export --format huggingface -o -", "several files are written; give a folder"),
+        ("export --format gold -o - --json", "give a file for --output"),
+    ],
+)
+def test_stdout_is_refused_for_several_outputs(
+    cli: Cli, labelled: Path, command: str, message: str
+) -> None:
+    before = contents(labelled)
+    done = cli(*command.split())
+    assert (done.code != 0, done.out) == (True, "")
+    assert message in done.err
+    assert contents(labelled) == before

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
-from time import sleep
 from typing import Any
 
 import fsspec
@@ -18,9 +14,8 @@ from mast_tui.parallel import Workers
 from mast_tui.scale.judging import JudgeUnits, ShardRun, judge_into_shards
 from mast_tui.scale.shards import ShardFolder
 from mast_tui.taxonomy.loader import load_mast
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, write_calls
 from tests.pickled_workers import PickledWorkers
-from tests.waiting import until
 
 RUNS = 24
 REPEATING = 6
@@ -31,19 +26,13 @@ def write_runs(folder: Path, runs: int = RUNS) -> None:
     folder.mkdir(exist_ok=True)
     rows = ["trace,model,outcome"]
     for number in range(runs):
-        messages: list[dict[str, object]] = [{"role": "user", "content": f"Task {number}"}]
-        for turn in range(4):
-            told = 0 if number % 4 == 0 else turn
-            call = {"name": "shell", "arguments": json.dumps({"command": f"get {number} {told}"})}
-            messages += [
-                {
-                    "role": "assistant",
-                    "content": None,
-                    "tool_calls": [{"id": f"c{turn}", "type": "function", "function": call}],
-                },
-                {"role": "tool", "tool_call_id": f"c{turn}", "content": f"pod {told} is up"},
-            ]
-        (folder / f"run-{number:03}.json").write_text(json.dumps({"messages": messages}))
+        turns = [0 if number % 4 == 0 else turn for turn in range(4)]
+        write_calls(
+            folder / f"run-{number:03}.json",
+            (f"get {number} {turn}" for turn in turns),
+            f"Task {number}",
+            "the pod is up",
+        )
         outcome = "failed" if number % 4 == 0 or number % 8 == 1 else "succeeded"
         rows.append(f"run-{number:03}.json,m-{number % 2},{outcome}")
     (folder / "outcomes.csv").write_text("\n".join(rows) + "\n")
@@ -259,22 +248,3 @@ def test_traces_may_be_on_object_storage(
     assert document["traces"] == {"judged": REPEATING}
     (hit,) = cli("search", "Task 5", place, "--json").out.splitlines()
     assert json.loads(hit)["path"] == f"{place}/run-005.json"
-
-
-@pytest.mark.slow
-def test_a_killed_command_continues(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    arguments = ("judge", str(runs), "--judge", "rules", "--shard-files", "1", "--out")
-    command = [sys.executable, "-m", "mast_tui", *arguments, "shards", "--workers", "1"]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
-    for _ in until(lambda: process.poll() is not None or any(tmp_path.glob("shards/traces-*"))):
-        sleep(0.01)
-    process.kill()
-    process.communicate()
-    assert process.returncode in (0, -signal.SIGKILL), "or it was done by then"
-    cli.ok(*arguments, "shards", "--quiet")
-    cli(*arguments, "plain", "--quiet")
-    written = files_in(tmp_path / "shards")
-    # What was half written when it was killed stays under a hidden name, and counts nowhere.
-    whole = {name: data for name, data in written.items() if not name.startswith(".")}
-    assert whole == files_in(tmp_path / "plain")
-    assert cli.json("report", "shards") == cli.json("report", "plain")

@@ -106,25 +106,6 @@ def test_a_half_written_line_is_judged_once_it_is_complete(tmp_path: Path) -> No
     assert news_of(watched) == ["repeated-call r.jsonl #4"]
 
 
-def test_findings_of_lines_written_one_by_one_are_reported_once(tmp_path: Path) -> None:
-    name = "ad-restart-loop.jsonl"
-    whole = (samples_folder() / name).read_bytes().splitlines(keepends=True)
-    path = tmp_path / name
-    watched = running(tmp_path, every_rule=True)
-    heard = []
-    for line in whole:
-        with path.open("ab") as file:
-            file.write(line)
-        heard += news_of(watched)
-    assert len(heard) == len(set(heard))
-    needs_end = {rule.name for rule in RULES if rule.needs_end}
-    lasting = {one for one in heard if one.split()[0] not in needs_end}
-    assert lasting == {
-        one for one in news_of(running(path, every_rule=True)) if one.split()[0] not in needs_end
-    }
-    assert len(lasting) >= 4
-
-
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 1 << 20), min_size=1, max_size=8))
 def test_findings_are_reported_once_wherever_writing_paused(

@@ -269,6 +269,15 @@ async def test_an_app_ends_with_its_page_and_with_its_visitor(tmp_path: Path) ->
         assert (await client.get("/app/page-of-visitor2")).status == 404
 
 
+async def test_an_app_that_is_killed_closes_its_page(tmp_path: Path) -> None:
+    killed = "import os; os.kill(os.getpid(), 9)"
+    async with visiting(tmp_path, command=stand_in(killed)) as client:
+        socket = await connected(client)
+        while not socket.closed:
+            await socket.receive()
+        await ended(client)
+
+
 async def test_the_oldest_kept_app_of_a_visitor_ends_first(tmp_path: Path) -> None:
     async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
         pages = [f"page-of-visitor{n}" for n in range(MAX_WAITING_APPS_PER_VISITOR + 1)]
@@ -291,6 +300,9 @@ async def test_oversized_input_reaches_no_app(tmp_path: Path, junk: str) -> None
     async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
         socket = await connected(client)
         await socket.send_json(["stdin", junk])
+        await socket.send_bytes(junk.encode())
+        await socket.send_str("[" * len(junk))
+        await socket.send_json(["resize", {"width": junk, "height": -1}])
         await socket.send_json(["stdin", "x"])
         while (content := await socket.receive_bytes()) != b"x":
             assert len(content) < 1000

@@ -30,6 +30,7 @@ from mast_tui.web.server import (
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.records import TeamRole, TraceRecord
 from tests.cli.conftest import Cli
+from tests.cli.test_web import SOCKET, own
 from tests.postgres import ASKED, PostgresServer
 from tests.workspace.build import MAST, trace_of
 
@@ -39,7 +40,6 @@ MEMBERS: Final = {"webmira": "mira's secret", "webbob": "bob's secret"}
 TRUSTED: Final = "webtrusted"
 """A member of whom the database asks no password."""
 TOKEN: Final = "long-enough-a-token"
-SOCKET: Final = "/ws/page-of-visitor1"
 
 LABELLING_APP = """
 import sys
@@ -119,10 +119,6 @@ async def visiting(workspace: str, **options: Any) -> AsyncIterator[TestClient]:
     server = team_server(workspace, **options)
     async with TestClient(TestServer(server.application())) as client:
         yield client
-
-
-def own(client: TestClient) -> dict[str, str]:  # type: ignore[type-arg]
-    return {"Origin": str(client.make_url("/")).rstrip("/")}
 
 
 async def enter(client: TestClient, **form: str) -> tuple[int, str]:  # type: ignore[type-arg]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mast_tui.exam.consistency import TraceComparison, judge_pair_figures, samples_figures
 from mast_tui.figures.jackknife import share_of_traces
@@ -24,33 +22,6 @@ def test_readings_without_findings_have_no_figure() -> None:
     assert figures["again"]["value"] is None
     with pytest.raises(ValueError, match="two readings or more"):
         samples_figures([[1.0]], 1, rounds=0, seed=0)
-
-
-@given(
-    st.integers(2, 9).flatmap(
-        lambda k: st.tuples(
-            st.just(k), st.lists(st.lists(st.integers(1, k), max_size=4), min_size=1, max_size=8)
-        )
-    )
-)
-def test_the_figure_is_the_share_of_all_pairs_of_readings(
-    made: tuple[int, list[list[int]]],
-) -> None:
-    readings, counts = made
-    figures = samples_figures(
-        [[count / readings for count in of_trace] for of_trace in counts],
-        readings,
-        rounds=0,
-        seed=0,
-    )
-    every = [count for of_trace in counts for count in of_trace]
-    if not every:
-        assert figures["again"]["value"] is None
-        return
-    # Each reading that finds something meets the readings - 1 others, of which count - 1 find it.
-    met = sum(count * (count - 1) for count in every)
-    pairs = sum(count * (readings - 1) for count in every)
-    assert figures["again"]["value"] == pytest.approx(met / pairs)
 
 
 def test_figures_of_two_judges() -> None:

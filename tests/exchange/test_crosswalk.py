@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,9 @@ from mast_tui.exchange import crosswalk
 from mast_tui.exchange.crosswalk import CrosswalkEntry, find_crosswalk, read_crosswalk, translated
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import ImportedWork, Incoming, label_id
-from mast_tui.exchange.importers.labelled_sets import read_agentrx, read_trail, read_who_and_when
 from mast_tui.labels import AnnotatorKind, Label, Target, VerdictValue
 from mast_tui.taxonomy.loader import from_dict, load_mast, load_taxonomy
 from mast_tui.workspace.records import TraceRecord
-from tests.traces.checks import write_json
 
 MAST = load_mast()
 OWN = from_dict(
@@ -148,31 +145,6 @@ VERSIONS = {"early-mast-18-to-mast", "interim-mast-17-to-mast"}
 """Crosswalks from MAST's earlier versions, which are tested with migrations."""
 
 
-def labels_of_agentrx(folder: Path) -> Incoming:
-    categories = ["Plan Adherence Failure", "System Failure", "system failure", "Inconclusive"]
-    failures = [
-        {"failure_id": n, "step_number": n, "failure_category": category}
-        for n, category in enumerate(categories, 1)
-    ]
-    return read_agentrx(
-        [write_json(folder / "a.json", [{"trajectory_id": "r", "failures": failures}])]
-    )
-
-
-def labels_of_trail(folder: Path) -> Incoming:
-    errors = [
-        {"category": category, "location": "s1"}
-        for category in ("Resource Abuse", "Formatting Error", "Goal deviation", "Rate Limiting")
-    ]
-    return read_trail([write_json(folder / "t.json", {"errors": errors})])
-
-
-def labels_of_who_and_when(folder: Path) -> Incoming:
-    history = [{"role": "user", "content": "Do it."}, {"role": "Worker", "content": "No."}]
-    fields = {"mistake_agent": "Worker", "mistake_step": "1", "mistake_reason": "It refused."}
-    return read_who_and_when([write_json(folder / "w.json", {"history": history} | fields)])
-
-
 @pytest.mark.parametrize(("name", "source"), SHIPPED.items())
 def test_every_category_is_linked_or_listed_as_left_out(name: str, source: str) -> None:
     path = find_crosswalk(Path(name))
@@ -192,31 +164,6 @@ def test_every_category_is_linked_or_listed_as_left_out(name: str, source: str) 
 
 def test_every_shipped_file_is_tested() -> None:
     assert {path.stem for path in (PACKAGE / "crosswalks").iterdir()} == SHIPPED.keys() | VERSIONS
-
-
-@pytest.mark.parametrize(
-    ("name", "read", "codes", "left_out"),
-    [
-        ("agentrx-to-mast", labels_of_agentrx, ["1.1"], 3),
-        ("trail-to-mast", labels_of_trail, ["1.3", "2.3"], 2),
-        ("who-and-when-to-mast", labels_of_who_and_when, [], 1),
-    ],
-)
-def test_categories_without_counterpart_are_counted(
-    tmp_path: Path, name: str, read: Callable[[Path], Incoming], codes: list[str], left_out: int
-) -> None:
-    # The traces of labels may be in a folder beside theirs: other tests write some.
-    folder = tmp_path / "labels"
-    folder.mkdir()
-    incoming = read(folder)
-    assert incoming.problems == ()
-    assert MAST.ref not in [taxonomy.ref for taxonomy in incoming.taxonomies]
-    path = find_crosswalk(Path(name))
-    result = translated(incoming, read_crosswalk(path), MAST, path)
-    labels = [label for work in result.work for label in work.labels.values()]
-    assert [MAST.mode(label.mode).code for label in labels] == codes
-    assert [work.verdicts for work in result.work] == [{}]
-    assert f"{left_out} of modes without a link were left out" in result.notes[-1]
 
 
 def test_a_file_goes_before_a_shipped_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import tracemalloc
 import uuid
 from pathlib import Path
 
@@ -274,22 +273,3 @@ def test_files_that_are_no_tables_are_refused(tmp_path: Path) -> None:
         file.write_bytes(data)
         with pytest.raises(ExchangeError, match=words):
             table_in(file, "a")
-
-
-@pytest.mark.slow
-def test_labels_are_read_in_a_stream(tmp_path: Path) -> None:
-    file = tmp_path / "long.csv"
-    modes = [mode.code for mode in MAST.modes]
-    with file.open("w", encoding="utf-8") as out:
-        out.write("trace_id,annotator,mode,value\n")
-        for trace in range(500):
-            out.writelines(f"trace-{trace},alice,{mode},absent\n" for mode in modes)
-    read_csv_long([file], taxonomy=MAST, find_taxonomy=lambda _: None)
-    tracemalloc.start()
-    try:
-        incoming = read_csv_long([file], taxonomy=MAST, find_taxonomy=lambda _: None)
-        held, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert len(incoming.work) == 500
-    assert peak - held < 8 * file.stat().st_size

@@ -168,7 +168,7 @@ def test_any_change_to_an_export_is_read_or_refused(
 
 
 def valid_documents() -> dict[str, Any]:
-    """Return a readable document of each format."""
+    """Return a readable document of each format, for attacks."""
     target = Target("k", "k", "🚀", 0, 1)
     labels = [
         Label("x", "alice", "t", MAST.ref, "step_repetition", target, note="why"),
@@ -189,34 +189,3 @@ def valid_documents() -> dict[str, Any]:
         "agentdash": {"t": {"failure_modes": {"1.1": 1, "1.2": 0}, "raw_response": "1.1 yes"}},
         "mast-data": [{"trace_id": "t", "annotator": "a", "mast_annotation": {"1.1": 1}}],
     }
-
-
-def places_in(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the paths to all places in a document."""
-    found = [place]
-    if isinstance(value, dict):
-        found += [x for key, inner in value.items() for x in places_in(inner, (*place, key))]
-    elif isinstance(value, list):
-        found += [x for n, inner in enumerate(value) for x in places_in(inner, (*place, n))]
-    return found
-
-
-def changed_at(value: Any, place: tuple[Any, ...], new: Any) -> Any:
-    if not place:
-        return new
-    copy = dict(value) if isinstance(value, dict) else list(value)
-    copy[place[0]] = changed_at(value[place[0]], place[1:], new)
-    return copy
-
-
-@settings(QUICK)
-@given(data=st.data(), new=LEAF | st.just([]) | st.just({}) | st.just([{}]))
-def test_one_wrong_part_is_read_or_refused(
-    data: st.DataObject, new: Any, tmp_path: Path, empty: Workspace
-) -> None:
-    documents = valid_documents()
-    name = data.draw(st.sampled_from(sorted(documents)))
-    place = data.draw(st.sampled_from(places_in(documents[name])))
-    file = tmp_path / "labels.json"
-    file.write_text(json.dumps(changed_at(documents[name], place, new)))
-    applied(refused_or(lambda: read(name.partition(" ")[0], file, empty)), name)

@@ -1,20 +1,15 @@
-"""Export, import and merging of whole workspaces as jsonl."""
+"""Export and import of whole workspaces as jsonl."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from msgspec.structs import replace
 from sqlalchemy import create_engine, select
 
-from mast_tui.adjudication import words_by_trace
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.jsonl import VERSION, merge_content, read_jsonl, workspace_lines
 from mast_tui.gold import Decision, Guideline
@@ -64,9 +59,9 @@ from mast_tui.workspace.events.types import (
     SuggestionsSeen,
     VerdictSet,
 )
-from mast_tui.workspace.records import MergeReport, SpanIndex
+from mast_tui.workspace.records import SpanIndex
 from mast_tui.workspace.registers.hold_out import held_out, set_aside
-from tests.exchange.words import MAST, SLUGS
+from tests.exchange.words import MAST
 
 pytestmark = pytest.mark.slow
 
@@ -283,22 +278,6 @@ def test_a_file_of_version_1_is_read(tmp_path: Path) -> None:
     assert kept.traces == (RunTrace("t", 1, quotes=QuoteCounts(not_found=1, unsorted=1)),)
 
 
-def test_held_out_shares_merge_in_any_order(tmp_path: Path) -> None:
-    texts = []
-    for seed in (1, 2):
-        workspace = Workspace.open(tmp_path / f"{seed}.db")
-        set_aside(workspace, 0.5, seed=seed)
-        texts.append(exported(workspace))
-    merged = []
-    for name, order in (("a", texts), ("b", texts[::-1])):
-        one = imported(order[0], tmp_path / f"{name}.db", tmp_path)
-        write_output(tmp_path / "other.jsonl", order[1])
-        merge_content(read_jsonl(tmp_path / "other.jsonl"), one)
-        merged.append(exported(one))
-    assert merged[0] == merged[1]
-    assert merged[0].count('"set_aside"') == 2
-
-
 HEAD = '{"record":"workspace","format":"mast-tui-workspace","version":1}\n'
 
 
@@ -358,134 +337,3 @@ def test_a_bad_span_index_is_named(tmp_path: Path) -> None:
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
         with pytest.raises(ExchangeError, match=r"export.jsonl: line \d+:"):
             read_jsonl(path)
-
-
-# Two machines
-
-
-TRACES = ("t1", "t2")
-STUDY = Study(MAST.ref, ("alice", "bob"), ("alice",), batches=(TRACES,), seed=3)
-NOTES = ("", "🚀 why", "שלום")
-
-Step = tuple[str, str, str, int]
-"""A kind of step, a trace, a mode, and a small number."""
-
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["label", "note", "remove", "verdict", "finish", "decide", "agree"]),
-        st.sampled_from(TRACES),
-        st.sampled_from(SLUGS[:3]),
-        st.integers(0, 2),
-    ),
-    max_size=5,
-)
-
-
-class Machine:
-    """An annotator's workspace."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.workspace = Workspace.open(":memory:")
-        self.workspace.add_taxonomy(MAST)
-        for trace in TRACES:
-            self.workspace.register_trace(TraceRecord(trace))
-            self.add(trace, PassStarted(PassKind.BLIND))
-
-    def add(self, trace: str | None, fact: Fact) -> None:
-        number = None if trace is None else 1
-        self.workspace.append([NewEvent(self.name, trace, MAST.ref, number, fact)])
-
-    def work(self, steps: Sequence[Step]) -> None:
-        for step in steps:
-            self._do(*step)
-
-    def _do(self, kind: str, trace: str, mode: str, number: int) -> None:
-        target = Target(f"k{number}", f"k{number}", "🚀x", 0, 2)
-        name = f"{self.name}-{trace}-{mode}-{number}"
-        label = Label(name, self.name, trace, MAST.ref, mode, target)
-        own = {x.id: x for x in self.workspace.labels(annotator=self.name, trace_id=trace)}
-        (reading,) = self.workspace.passes(annotator=self.name, trace_id=trace)
-        if reading.finished and kind not in ("decide", "agree"):
-            return  # it is frozen
-        match kind:
-            case "label" if name not in own:
-                self.add(trace, LabelAdded(label))
-            case "note" if name in own:
-                self.add(trace, LabelChanged(own[name], replace(own[name], note=NOTES[number])))
-            case "remove" if name in own:
-                self.add(trace, LabelRemoved(own[name]))
-            case "verdict":
-                self.add(trace, VerdictSet(mode, None, VerdictValue.UNSURE))
-            case "finish":
-                self.add(trace, PassFinished(read=number, spans=3))
-            case "decide":
-                self.add(trace, Decided(mode, None, decision(self.name, mode)))
-            case "agree":
-                said = Guideline(f"g-{mode}", mode, NOTES[number], self.name, "2026-05-04")
-                self.add(None, GuidelineSet(said.id, None, said))
-
-    def export(self, folder: Path) -> Path:
-        file = folder / f"{self.name}.jsonl"
-        write_output(file, self.text())
-        return file
-
-    def text(self) -> str:
-        return "".join(workspace_lines(self.workspace))
-
-    def take(self, file: Path) -> MergeReport:
-        return merge_content(read_jsonl(file), self.workspace, replacing=("alice", "bob"))
-
-    def state(self) -> object:
-        """Return all that both workspaces must agree on."""
-        here = self.workspace
-        words = words_by_trace(here, MAST)
-        return (
-            here.labels(pass_number=None),
-            here.verdicts(pass_number=None),
-            here.passes(),
-            here.all_decisions(MAST.ref),
-            here.study(MAST.ref),
-            here.guidelines(MAST.ref),
-            {trace: said.gold(MAST) for trace, said in words.items()},
-        )
-
-
-def decision(who: str, mode: str) -> Decision:
-    return Decision(mode, mode, VerdictValue.ABSENT, (), ("alice",), (), who, "2026-05-04")
-
-
-@settings(max_examples=3)
-@given(STEPS, STEPS, STEPS, STEPS, st.booleans())
-def test_exchange_in_any_order_gives_the_same(
-    tmp_path_factory: pytest.TempPathFactory,
-    of_alice: list[Step],
-    of_bob: list[Step],
-    later_alice: list[Step],
-    later_bob: list[Step],
-    both_at_once: bool,
-) -> None:
-    folder = tmp_path_factory.mktemp("machines")
-    alice, bob = Machine("alice"), Machine("bob")
-    alice.add(None, StudySet(None, STUDY))
-    for theirs, ours in ((of_alice, of_bob), (later_alice, later_bob)):
-        alice.work(theirs)
-        bob.work(ours)
-        files = alice.export(folder), bob.export(folder)
-        bob.take(files[0])
-        alice.take(files[1] if both_at_once else bob.export(folder))
-        assert alice.text() == bob.text()
-        assert alice.state() == bob.state()
-    for machine in (alice, bob):
-        for file in (alice.export(folder), bob.export(folder)):
-            before = machine.text()
-            report = machine.take(file)
-            assert (report.added, report.altered, report.people) == (0, (), ())
-            assert machine.text() == before
-    copy = Workspace.open(":memory:")
-    merge_content(read_jsonl(alice.export(folder)), copy)
-    assert "".join(workspace_lines(copy)) == alice.text()
-    assert copy.edited_histories() == alice.workspace.edited_histories() == ()
-    assert alice.workspace.study(MAST.ref) == STUDY
-    ids = [label.id for label in alice.workspace.labels(pass_number=None)]
-    assert len(set(ids)) == len(ids)

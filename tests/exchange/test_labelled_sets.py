@@ -247,24 +247,6 @@ def test_ambiguous_tasks_are_refused(tmp_path: Path) -> None:
     assert len(again.work) == 1
 
 
-def test_tau_bench_steps_are_messages(tmp_path: Path) -> None:
-    runs = corpus("tau-bench/retail.json")
-    raw = {record["task_id"]: record["traj"] for record in json.loads(runs.read_bytes())}
-    steps = {
-        task: next(n for n, step in enumerate(traj, 1) if step["role"] == "assistant")
-        for task, traj in raw.items()
-    }
-    incoming = read_agentrx([labelled_tasks(tmp_path / "tau.json", *steps.items()), runs])
-    assert incoming.problems == ()
-    assert len(incoming.work) == len(raw)
-    traces = {trace.identity.trace_id: trace for trace in read_file(runs, named=True).traces}
-    for work, (task, step) in zip(incoming.work, steps.items(), strict=True):
-        trace = traces[work.trace_id]
-        [label] = work.labels.values()
-        place = trace.span(trace.index_of(label.target.first or "") or 0).place
-        assert place.startswith(f"/{task}/traj/{step - 1}")
-
-
 def test_published_agentrx_labels_are_on_their_steps() -> None:
     truth = corpus("agentrx/magentic_one_ground_truth.json")
     incoming = read_agentrx([truth])

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-
-import numpy as np
 import pytest
 
 from mast_tui.figures.time_study import TimedPass, time_study
@@ -14,7 +10,6 @@ from mast_tui.labels import VerdictValue
 PRESENT = VerdictValue.PRESENT
 ABSENT = VerdictValue.ABSENT
 MODES = (("repeat", "1.3", "Repetition"), ("stop", "3.1", "Stop"))
-SIMULATION = Path(__file__).parents[2] / "scripts" / "simulate_time_study.py"
 
 
 def timed(
@@ -64,14 +59,3 @@ def test_annotators_of_one_condition_and_few_traces_have_no_interval() -> None:
     passes = [timed("a", n, 5 + n, withheld=n % 2 == 0) for n in range(9)]
     figure = time_study(passes, MODES)["minutes_difference"]
     assert (figure["ci"], figure["ci_withheld"]) == (None, "few_traces")
-
-
-def test_planted_pull_is_recovered() -> None:
-    simulation = runpy.run_path(str(SIMULATION))
-    rng = np.random.default_rng(5)
-    pulls = []
-    for _ in range(12):
-        passes = list(simulation["passes_of"](rng, 80, np.ones(2)))
-        document = time_study(passes, simulation["MODES"])
-        pulls.append(document["anchoring"]["suggested"]["value"] or 0.0)
-    assert np.mean(pulls) == pytest.approx(simulation["BIAS"], abs=0.02)

@@ -69,12 +69,6 @@ def test_swapping_sides_swaps_outcomes(first: Side, second: Side) -> None:
     assert one.total.precision == other.total.recall
 
 
-@given(sides)
-def test_a_side_agrees_with_itself(side: Side) -> None:
-    found = compared(side, side)
-    assert (found.total.first, found.total.second, found.total.apart) == (0, 0, 0)
-
-
 @given(sides, sides, st.sets(keys))
 def test_left_out_traces_are_in_no_count(
     first: Side, second: Side, left_out: set[tuple[str, str]]

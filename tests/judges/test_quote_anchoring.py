@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 
 from hypothesis import given
@@ -260,18 +259,6 @@ def test_verbatim_quotes_are_found_exactly(texts: list[str], data: st.DataObject
         assert at.words.match is Match.EXACT
         assert at.quote == quote.strip()
         assert named is None or (at.words.named is None) == (at.span == named)
-
-
-@given(st.lists(st.text("abcdefgh", min_size=3, max_size=9), min_size=4, max_size=20), st.data())
-def test_wrapped_quotes_are_found(words: list[str], data: st.DataObject) -> None:
-    gaps = data.draw(st.lists(st.sampled_from([" ", "\n", "\t"]), min_size=20, max_size=20))
-    quote = "".join(word + gap for word, gap in zip(words, gaps, strict=False)).strip()
-    trace = trace_of("1 2 3", f"<<{quote}>>", "4 5 6")
-    said = [f'"{quote}"', f"`{quote}`", f"#3: {quote}", json.dumps(quote), f"  {quote}\n"]
-    at = look(trace, Claimed(data.draw(st.sampled_from(said)), 1, 1))
-    assert at.span == 1
-    assert at.quote is not None
-    assert at.quote.split() == words
 
 
 @given(

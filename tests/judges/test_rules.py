@@ -18,8 +18,6 @@ from tests.judges.memory_trace import MemoryTrace
 
 REPETITION = "step_repetition"
 TOO_LATE = "unaware_of_termination_conditions"
-RESET = "conversation_reset"
-MISMATCH = "reasoning_action_mismatch"
 GUESSED = "fail_to_ask_for_clarification"
 TOO_EARLY = "premature_termination"
 FAILING = "incorrect_verification"
@@ -72,11 +70,9 @@ def each(values: Iterable[object], steps: Callable[[MemoryTrace, Any], object]) 
     return all_steps
 
 
-def polled(values: Sequence[str], seconds: float | None = None) -> Builder:
-    """Repeat a command with these results, one every so many seconds."""
-    look = "curl -s 'http://prom/api/v1/query?query=p95'"
-    starts = [None if seconds is None else 1_000.0 + turn * seconds for turn in range(len(values))]
-    return each(zip(values, starts, strict=True), lambda t, at: t.run(look, at[0], start=at[1]))
+def polled(values: Sequence[str]) -> Builder:
+    """Repeat a command with these results."""
+    return each(values, lambda t, value: t.run("curl -s 'http://prom/query?query=p95'", value))
 
 
 def said(words: str, *names: str) -> Builder:
@@ -109,8 +105,8 @@ REPEATED = of(
      each("ab", lambda t, _: t.call("submit", '{"answer": "42"}', "42").user("That is wrong."))),
     ("a failing change again", [(4, 7)],
      each("abc", lambda t, _: t.run("kubectl apply -f a.yaml", "error: no file", failed=True))),
-    ("polling without a wait", [(4, 9)], polled(("2511.4", "2498.0", "2533.8", "2502.1"))),
-    ("polling fast by the clock", [(4, 9)], polled(("101", "102", "103", "104"), 2.0)),
+    ("a failing call again after another try", [(6, 7)],
+     each("aba", lambda t, name: t.run(f"kubectl get pod ledger-{name}", "no", failed=True))),
     ("waiting too often for a change", [(10, 13)], waited(5)),
     ("one agent says the same", [(4, 4), (6, 6)], said(ARCHIVE, *"abc")),
     ("two questions in turns", [(6, 13)],
@@ -139,7 +135,11 @@ NOT_REPEATED = of(
     ("pages of one file", [],
      each(range(6), lambda t, n: t.run(f"sed -n '{n}00,{n}99p' src/ledger.py", "    return\n"))),
     ("waiting for a change", [], waited(3)),
-    ("a pause on the clock", [], polled(("101", "102", "103", "104"), 300.0)),
+    ("waiting by the clock", [],
+     lambda t: t.run("kubectl rollout restart deploy/ledger", "restarted", start=1_000.0)
+     .run("kubectl get pods", PODS, start=1_100.0).run("kubectl get pods", PODS, start=1_200.0)),
+    ("answers with other numbers", [], polled(("101", "102", "103", "104"))),
+    ("calls without a result", [], each("abc", lambda t, _: t.run("ls /srv", None))),
     ("other names", [], said("Please ask {} what a parcel of two kilograms to Lyon costs. Tell me"
                              " the cheapest way there is.", "FedEx", "DHL", "USPS")),
     ("other codes", [], said("Look for flights from {} to Lisbon on the first of May, please. Tell"
@@ -204,82 +204,7 @@ TOO_LATE_ENDS = of(
      lambda t: t.run("cat log", "WARN rate limit exceeded: 200 requests\n" * 40).say("Throttled.")),
 )  # fmt: skip
 
-PLAN = "I'll take this in three steps: list the pods, read the log of the ledger, look at events."
-
-
-def opened(trace: MemoryTrace) -> MemoryTrace:
-    trace.say(PLAN).run("kubectl get pods", PODS)
-    trace.run("kubectl logs ledger-0", "disk full").think("The volume is full.")
-    trace.run("kubectl get pvc", "ledger-data 1Gi").think("Grow the volume.")
-    return trace.run("kubectl patch pvc ledger-data -p '{}'", "patched")
-
-
-YES = "May I have the reason for the cancellation of {}, and a yes to go on with it?"
-WORK = each(range(9), lambda t, number: t.run(f"cat {number}", str(number)))
-
-
-def other_order(trace: MemoryTrace) -> None:
-    WORK(trace.say(YES.format("IFOYYZ")))
-    trace.say(YES.format("NQNU5R")).say("Thank you.")
-
-
-RESETS = of(
-    RESET,
-    ("the opening and its steps", [(13, 17)],
-     lambda t: opened(t).say(PLAN).run("kubectl get pods", OTHER_PODS)
-     .run("kubectl logs ledger-0", "ready")),
-    ("the first calls in the same order", [(13, 18)],
-     lambda t: opened(t).run("kubectl get pods", OTHER_PODS).run("kubectl logs ledger-0", "ready")
-     .run("kubectl get pvc", "ledger-data 2Gi")),
-    ("a plan that is restated", [],
-     lambda t: opened(t).say(PLAN + " The first two are done.").run("kubectl get events", "none")
-     .say("No events.")),
-    ("another order in the same words", [], other_order),
-    ("a prompt that the harness repeats", [],
-     each(range(8), lambda t, turn: t.say(PLAN).run("kubectl get pods", PODS)
-          .run(f"echo {turn}", str(turn)))),
-)  # fmt: skip
-
-
-def announced(text: str, command: str) -> Builder:
-    return lambda t: t.say(text).run(command, "ok")
-
-
-DELETE = "kubectl delete pod ledger-0"
 RESTART = "kubectl rollout restart deploy/ledger"
-SET = "kubectl set resources deploy/ledger --limits=memory="
-MISMATCHES = of(
-    MISMATCH,
-    ("a tool named by its name", [(4, 5)],
-     lambda t: t.call("fetch_logs", '{"pod": "ledger-0"}', "…")
-     .say("I'll use fetch_logs once more before touching anything.")
-     .call("restart_service", '{"service": "ledger"}', "ok")),
-    ("another thing", [(6, 7)],
-     lambda t: t.run("kubectl rollout restart deploy/cart", "ok").run("kubectl get pods", PODS)
-     .say("Now I'll restart cart.").run(RESTART, "restarted")),
-    ("the announced call comes second", [],
-     lambda t: t.say("I'll run `kubectl top pod` now.").run("kubectl get ns", "shop")
-     .run("kubectl top pod -n shop", "ledger-0 12m")),
-    *((text, [(2, 3)], announced(text, command)) for text, command in (
-        ("Let me look at the events of the last hour.", DELETE),
-        ("I will not delete the pod, its disk would be gone.", DELETE),
-        ("I'll raise the memory limit to 512Mi.", f"{SET}256Mi"),
-    )),
-    *((text, [], announced(text, command)) for text, command in (
-        ("I'll run `kubectl describe pod ledger-0`.", "kubectl -n shop describe pod/ledger-0"),
-        ("Let me look at the pods.", "kubectl get pods"),
-        ("Let me check whether a restart helps.", RESTART),
-        ("I'll raise the limit to 512Mi.", f"{SET}512Mi"),
-        ("I will not delete the pod.", "kubectl get pods"),
-        ("I know what to do.", DELETE),
-        ("I'll run `   ` now.", "kubectl get pods"),
-        ("Let's run this file and see the result.", "python find_the_ledger.py"),
-        ("Let me look at the page with curl.", "curl -X POST -d a=b http://ledger/"),
-        ("Let me check what the script prints.", "echo 'print(1)' > check.py"),
-        ("If that helps I'll look at the pods.", DELETE),
-    )),
-)  # fmt: skip
-
 GIVES_UP = "# Nothing helps, so I give up on it here.\nprint(apis.supervisor.complete_task())"
 ENDS = of(
     TOO_EARLY,
@@ -289,6 +214,10 @@ ENDS = of(
         "The restart is through. The ledger is still failing.",
         "The cause is a full volume. Further investigation is required.",
         "Now I'll check the events of the node.",
+        "I am now running the tests.",
+    )),
+    *((text, [], words(text)) for text in (
+        "If that helps I'll look at the pods.", "I will not delete the pod.", "I'll wait for you.",
     )),
     ("a refusal by policy", [],
      lambda t: t.call("get_order", "{}", '{"status": "delivered"}')
@@ -330,6 +259,9 @@ CHECKS = of(
     )),
     ("a note is no change", [(4, 8)],
      checked("kubectl get pods -l app=ledger", BROKEN, "echo fixed > notes.md")),
+    ("words of a page", [],
+     lambda t: t.run(RESTART, "restarted").run("kubectl get pods -l app=ledger", BROKEN)
+     .say(f"{PAGE.format(1)}\n{FIXED}")),
     ("a count of none", [],
      checked("kubectl logs deploy/ledger | tail -1", "checks: 0 failed, no errors")),
     ("a reading beyond the bound", [(4, 6)], measured("4608.3")),
@@ -340,8 +272,7 @@ CHECKS = of(
 @pytest.mark.parametrize(
     ("mode", "places", "steps"),
     [
-        *(*REPEATED, *NOT_REPEATED, *INVENTED, *TOO_LATE_ENDS, *RESETS),
-        *(*MISMATCHES, *ENDS, *CHECKS),
+        *(*REPEATED, *NOT_REPEATED, *INVENTED, *TOO_LATE_ENDS, *ENDS, *CHECKS),
     ],
 )
 def test_a_mode_is_suggested_at_its_places_only(mode: str, places: Places, steps: Builder) -> None:
@@ -357,12 +288,10 @@ def test_a_mode_is_suggested_at_its_places_only(mode: str, places: Places, steps
          "call_2:call", "kubectl get pods", "#5.*#2"),
         (lambda t: t.think("More logs.").run("kubectl logs deploy/ledger", "timeout").log(LIMIT),
          "line 5", "maximum number of turns", "limit ends the run"),
-        (announced("Next I'll run `kubectl describe pod ledger-0`.", RESTART), "line 2",
-         "describe", "does not use kubectl describe"),
         (checked("kubectl get pods -l app=ledger", BROKEN), "call_2:result", "CrashLoopBackOff",
          "#6 claims success"),
     ],
-    ids=["repetition", "limit", "mismatch", "check"],
+    ids=["repetition", "limit", "check"],
 )  # fmt: skip
 def test_a_finding_has_a_quote_and_a_reason(
     steps: Builder, key: str, quote: str, rationale: str
@@ -376,13 +305,7 @@ def test_a_finding_has_a_quote_and_a_reason(
     assert re.search(rationale, finding.rationale)
 
 
-def test_the_reason_tells_equal_calls_from_similar_ones() -> None:
-    trace = start()
-    for text in ("a = [1, 2, 3]\nprint(a)", "a = 1, 2, 3\nprint(a)", "a = 1, 2, 3\nprint(a)"):
-        trace.run(f"python - <<'EOF'\n{text}\nEOF", None)
-    assert "nearly the same call as #2, with no result" in only(trace).rationale
-    twice = start().run("ls /srv", None).run("ls /srv", None).run("ls /srv", None)
-    assert ": the same call as #2, with no result" in only(twice).rationale
+def test_more_repetitions_give_more_confidence() -> None:
     once, often = (start().run("ls", "a").run("ls", "a") for _ in range(2))
     assert only(often.run("ls", "a")).confidence > only(once).confidence
 

@@ -7,7 +7,6 @@ import io
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,24 +57,6 @@ def test_rows_of_agreement_are_those_of_the_golden_file(people: Any) -> None:
             assert (here == "") is (there == ""), (row, name)
             assert here == "" or float(here) == pytest.approx(float(there), abs=1e-9)
         assert row == expected
-
-
-def test_new_figure_has_its_row(people: Any, signatures: Any) -> None:
-    document = deepcopy(people)
-    document["modes"]["1.1"]["made_up"] = {"value": 0.25, "ci": [0.1, 0.4]}
-    document["judge"]["pooled"]["youden_j"] = {"value": None, "undefined": "no_positives"}
-    document["pooled"]["bias_index"] = 0.5
-    (row,) = of(document, statistic="made_up")
-    assert (row["scope"], row["mode"], row["name"]) == ("mode", "1.1", "Step repetition")
-    assert (row["value"], row["ci_low"], row["ci_high"]) == ("0.25", "0.1", "0.4")
-    assert (row["n"], row["annotators"]) == ("9", "ann|bob|cat")
-    (row,) = of(document, statistic="youden_j")
-    assert (row["scope"], row["undefined"]) == ("judge_pooled", "no_positives")
-    assert [row["scope"] for row in of(document, statistic="bias_index")] == ["pooled"]
-    document = deepcopy(signatures)
-    document["groups"][PLAIN]["entropy"] = {"value": 1.5, "ci": None}
-    (row,) = of(document, statistic="entropy")
-    assert (row["scope"], row["group"], row["value"]) == ("group", PLAIN, "1.5")
 
 
 def test_rows_of_signatures_hold_the_document(signatures: Any) -> None:

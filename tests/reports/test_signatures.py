@@ -7,24 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mast_tui.figures.intervals import MARGIN, more_for
 from mast_tui.figures.record import FigureScope
 from mast_tui.figures.signatures.bill import Spent
-from mast_tui.figures.signatures.model import (
-    ABSENT,
-    FAILED,
-    OPEN,
-    PRESENT,
-    SUCCEEDED,
-    UNSURE,
-    ModeInfo,
-    Places,
-    SignatureInput,
-    Whole,
-)
 from mast_tui.figures.signatures.report import SignatureReport, signature_report
 from mast_tui.reports.examples import Extras
 from mast_tui.reports.model import Estimate, Report, Text
@@ -33,13 +19,10 @@ from mast_tui.reports.render.text import render_text
 from mast_tui.reports.signature_document import signature_document
 from mast_tui.reports.signatures import MOST_QUOTED, group_report, signatures_report
 from mast_tui.taxonomy.loader import load_mast
+from tests.figures.signatures.build_input import input_of
 from tests.figures.signatures.small_report import HOSTILE, PLAIN, small_input, small_report
 from tests.reports.reading import all_notes, table
 from tests.reports.small_extras import small_extras
-
-names = st.text(min_size=1, max_size=30)
-words = names.filter(lambda word: word.isprintable() and not set(",|@ ") & set(word))
-"""Codes that a taxonomy file may have."""
 
 
 @pytest.fixture(scope="module")
@@ -260,35 +243,19 @@ def test_matrix_counts_pairs_and_single_modes_on_the_diagonal(
 def test_reversal_within_models_is_a_warning() -> None:
     """Within each model a mode shows more often in failed traces, over all less often."""
     counts = [
-        (0, FAILED, 20, 18),
-        (0, SUCCEEDED, 80, 64),
-        (1, FAILED, 80, 16),
-        (1, SUCCEEDED, 20, 2),
+        (0, "F", 20, 18),
+        (0, "S", 80, 64),
+        (1, "F", 80, 16),
+        (1, "S", 20, 2),
     ]
     rows = [
-        (model, outcome, PRESENT if i < present else ABSENT)
+        (model, f"all - {outcome} {int(i < present)}0")
         for model, outcome, traces, present in counts
         for i in range(traces)
     ]
-    rows += [(-1, FAILED, ABSENT)] * 3
-    stratum, outcome, verdict = (np.array(column) for column in zip(*rows, strict=True))
-    given = SignatureInput(
-        taxonomy_ref="small@1",
-        modes=(ModeInfo("loop", "1.3", "Step repetition", "c"),),
-        categories=(("c", "Design"),),
-        by="all",
-        label_source="gold",
-        label_source_kind="gold",
-        traces=tuple(f"t{i}" for i in range(len(rows))),
-        group_names=("all",),
-        group=np.zeros(len(rows), dtype=np.int64),
-        outcome=outcome.astype(np.int8),
-        score=np.full(len(rows), np.nan),
-        verdicts=verdict.astype(np.uint8)[:, None],
-        spans=np.full(len(rows), 10, dtype=np.int64),
-        stratum=stratum,
-        stratum_names=("a", "b"),
-    )
+    rows += [(-1, "all - F 00")] * 3
+    models, lines = zip(*rows, strict=True)
+    given = input_of(*lines, by="all", stratum=np.array(models), stratum_names=("a", "b"))
     shown = table(signatures_report(signature_report(given, rounds=0)), "stratified-all")
     assert shown.rows[0].mark == "†"
     assert [note.reason for note in shown.notes if note.warning] == ["reversed"]
@@ -334,63 +301,3 @@ def test_tokens_of_failed_runs_have_a_table() -> None:
     assert sums is not None
     assert row.cells["total"] == sums["total"]
     assert row.cells["share"] == sums["share_after"]
-
-
-@st.composite
-def any_reports(draw: st.DrawFn) -> SignatureReport:
-    """Return reports on few traces with open verdicts, unknown outcomes, odd codes and names."""
-    traces = draw(st.integers(1, 6))
-    codes = draw(st.lists(words, min_size=1, unique=True))
-    cells = st.sampled_from([OPEN, PRESENT, PRESENT, ABSENT, UNSURE])
-    rows = st.lists(cells, min_size=len(codes), max_size=len(codes))
-    verdicts = draw(st.lists(rows, min_size=traces, max_size=traces))
-    by = draw(st.sampled_from(["model", "all"]))
-    groups: tuple[str, ...] = ("all",)
-    if by == "model":
-        groups = tuple(draw(st.lists(names, min_size=1, max_size=3, unique=True)))
-    shown = [(i, j) for i, row in enumerate(verdicts) for j, v in enumerate(row) if v == PRESENT]
-    placed = draw(st.lists(st.sampled_from(shown), max_size=8)) if shown else []
-    columns = np.array(placed, dtype=np.int64).reshape(-1, 2)
-    spots = st.lists(st.integers(0, 9), min_size=len(placed), max_size=len(placed))
-    first = np.array(draw(spots), dtype=np.int64)
-
-    def column(values: st.SearchStrategy[int]) -> Whole:
-        """Return a value for each trace."""
-        lists = st.lists(values, min_size=traces, max_size=traces)
-        return np.array(draw(lists), dtype=np.int64)
-
-    made = SignatureInput(
-        taxonomy_ref=draw(st.sampled_from(["mast@3", "<own>@1"])),
-        modes=tuple(ModeInfo(f"slug-{i}", code, code * 3, "c") for i, code in enumerate(codes)),
-        categories=(("c", draw(names)),),
-        by=by,
-        label_source=draw(names),
-        label_source_kind="human",
-        traces=tuple(f"t{i}" for i in range(traces)),
-        group_names=groups,
-        group=column(st.integers(0, len(groups) - 1)),
-        outcome=column(st.integers(0, 2)).astype(np.int8),
-        score=np.full(traces, np.nan),
-        verdicts=np.array(verdicts, dtype=np.uint8),
-        spans=column(st.sampled_from([-1, 10])),
-        places=Places(columns[:, 0], columns[:, 1], first, first, first > 5),
-    )
-    return signature_report(made, rounds=20)
-
-
-@given(any_reports())
-@settings(max_examples=25)
-def test_any_small_report_is_sound(figures: SignatureReport) -> None:
-    whole = signatures_report(figures, extras=Extras(load_mast()))
-    screens = [
-        group_report(figures, name, over_all_traces=every)
-        for name in figures.groups
-        for every in (False, True)
-    ]
-    for report in (whole, *screens):
-        for one in report.tables:
-            assert len({row.id for row in one.rows}) == len(one.rows)
-            keys = {column.key for column in one.columns}
-            assert all(row.cells.keys() | row.cell_sources.keys() <= keys for row in one.rows)
-        assert "nan" not in " ".join(render_text(report, None)).split()
-        assert render_markdown(report)

@@ -8,7 +8,7 @@ from mast_tui.labels import WHOLE_TRACE, Origin, PassKind, Severity, Target, Ver
 from mast_tui.session import SessionError
 from mast_tui.workspace import WorkspaceError
 from tests.session.build import Desk, content, put, span, spans
-from tests.workspace.build import MAST, MODES, TRACE, state
+from tests.workspace.build import MAST, MODES, TRACE
 
 ONE, TWO = MODES[:2]
 QUOTE = Target("k1", "k1", "get", 8, 11)
@@ -159,23 +159,6 @@ def test_spans_have_notes(desk: Desk) -> None:
         session.note_span("nowhere", "x")
 
 
-def test_each_change_increases_the_version(desk: Desk) -> None:
-    session = desk.open()
-    seen = [session.version]
-    for step in (
-        lambda: put(session, ONE, span(0)),
-        lambda: session.set_verdict(TWO, VerdictValue.ABSENT),
-        lambda: session.note_span("k0", "x"),
-        lambda: session.mark_read(["k0"]),
-        session.undo,
-        session.redo,
-        session.refresh_suggestions,
-    ):
-        step()
-        seen.append(session.version)
-    assert seen == sorted(set(seen))
-
-
 def test_names_and_ids_of_traces(desk: Desk) -> None:
     with pytest.raises(SessionError, match="judge"):
         desk.open("judge:rules@1")
@@ -184,20 +167,6 @@ def test_names_and_ids_of_traces(desk: Desk) -> None:
     assert desk.open().trace_id == TRACE
     desk.trace._identity = desk.trace.identity._replace(content_hash="0" * 64)
     assert desk.open().trace_id == f"{TRACE}~2"
-
-
-def test_a_session_shows_what_is_stored(desk: Desk) -> None:
-    session = desk.open()
-    put(session, ONE, spans(0, 2))
-    session.set_verdict(TWO, VerdictValue.UNSURE)
-    session.note_span("k1", "note")
-    session.mark_read(["k0", "k3"])
-    again = desk.open()
-    assert (content(again), again.labels) == (content(session), session.labels)
-    assert set(again.read) == {"k0", "k3"}
-    before = state(desk.workspace)
-    desk.workspace.rebuild()
-    assert state(desk.workspace) == before
 
 
 def test_failed_writes_change_nothing(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""The incremental view of labels and suggestions."""
+"""The incremental view of labels."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.labels import Evidence, Label, Match, QuoteDoubt, Target
+from mast_tui.labels import Label, Target
 from mast_tui.session.read_model import (
     NOWHERE,
     LabelPosition,
     OwnLabels,
-    Suggestion,
-    SuggestionList,
-    SuggestionPosition,
 )
 from tests.workspace.build import MAST, MODES, TRACE
 
@@ -29,27 +26,19 @@ steps = st.lists(
 
 
 class Growing:
-    """Spans of which only the first are known, and how often their places were asked for."""
+    """Spans of which only the first are known."""
 
     def __init__(self) -> None:
         self.known = 3
-        self.asked = 0
 
     def index(self, key: str | None) -> int:
         index = -1 if key is None else KEYS.index(key)
         return index if index < self.known else NOWHERE
 
     def place(self, label: Label) -> LabelPosition:
-        self.asked += 1
         target = label.target
         return LabelPosition(
             self.index(target.first), 0, self.index(target.last), label.mode, label.id
-        )
-
-    def evidence(self, suggestion: Suggestion) -> SuggestionPosition:
-        self.asked += 1
-        return SuggestionPosition(
-            self.index(suggestion.evidence_key), 0, suggestion.mode, suggestion.id
         )
 
 
@@ -86,38 +75,3 @@ def test_updated_labels_equal_new_ones(
             known = index if index < spans.known else None
             here = [label for label in expected if covers(label, index, spans)]
             assert list(own.at(key, known)) == here
-
-
-quotes = st.sampled_from(
-    [
-        None,
-        Evidence(key=None, quote="x"),
-        Evidence(key="k1", quote="x"),
-        Evidence(key="k1", quote="x", char_start=0, char_end=1),
-        Evidence(key="k1", quote="x", char_start=0, char_end=1, match=Match.IN_PARTS),
-        Evidence(key="k1", quote="x", char_start=0, char_end=1, match=Match.ALTERED),
-    ]
-)
-
-
-@given(st.lists(st.tuples(keys, st.booleans(), quotes), max_size=10), st.integers(3, SPANS))
-def test_pending_suggestions_are_ordered(
-    given_suggestions: list[tuple[str, bool, Evidence | None]], later: int
-) -> None:
-    spans = Growing()
-    all_of_them = [
-        Suggestion(f"s{number}", "judge:rules@1", MODES[0], Target(key, key), "why", None, quote)
-        for number, (key, _, quote) in enumerate(given_suggestions)
-    ]
-    answered = {f"s{number}" for number, (_, done, _) in enumerate(given_suggestions) if done}
-    suggested = SuggestionList(all_of_them, spans.evidence)
-    for spans.known in (3, later):
-        in_reading_order = sorted(all_of_them, key=spans.evidence)
-        expected = [one for one in in_reading_order if one.doubt is QuoteDoubt.NONE]
-        expected += [one for one in in_reading_order if one.doubt is QuoteDoubt.ALTERED]
-        expected += [one for one in in_reading_order if one.doubt is QuoteDoubt.NOT_FOUND]
-        assert list(suggested.in_order(spans.known)) == expected
-        assert list(suggested.pending(spans.known, frozenset())) == expected
-        waiting = [one for one in expected if one.id not in answered]
-        assert list(suggested.pending(spans.known, frozenset(answered))) == waiting
-        assert list(suggested.pending_by_id.values()) == waiting

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.session import Session
 from mast_tui.session.pass_state import SHORT_RUN, ReadSpans
-from mast_tui.traces.model import Span
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.types import SpanRange, SpansRead
 from tests.session.build import Desk
-from tests.traces.made import MadeTrace
 from tests.workspace.build import MAST, TRACE, trace_of
 
 SPANS = 30
@@ -23,30 +19,6 @@ AFTER = ("a trace of thirty spans", *(f"step {number}" for number in range(1, SP
 
 indices = st.integers(0, SPANS - 1)
 stretches = st.tuples(indices, indices).map(lambda ends: range(min(ends), max(ends) + 1))
-
-
-class Million(MadeTrace):
-    """A trace of a million spans that counts what it is asked for."""
-
-    def __init__(self) -> None:
-        inner = trace_of("one")
-        super().__init__(inner.identity.trace_id, inner.path)
-        self._one = inner.span(0)
-        self.asked = 0
-
-    def __len__(self) -> int:
-        return 1_000_000
-
-    def span(self, index: int, /) -> Span:
-        self.asked += 1
-        return replace(self._one, index=index, key=f"k{index}")
-
-    def text(self, _index: int, /) -> str:
-        raise AssertionError("nobody needs the text")
-
-    def index_of(self, key: str, /) -> int | None:
-        self.asked += 1
-        return int(key.removeprefix("k"))
 
 
 def indices_in(found: Sequence[range]) -> list[int]:
@@ -89,22 +61,3 @@ def test_long_runs_are_written_by_their_ends() -> None:
     assert set(again.read) == set(session.read)
     assert again.unread() == (range(3, 5), range(6 + SHORT_RUN, SPANS))
     desk.workspace.close()
-
-
-def test_finishing_a_million_spans_reads_few() -> None:
-    trace = Million()
-    workspace = Workspace.open(":memory:")
-    session = Session.open(workspace, trace, MAST, "alice", blind=False)
-    trace.asked = 0
-    session.mark_read(["k3", "k5"], [range(10, 700_000)])
-    assert session.unread() == (range(3), range(4, 5), range(6, 10), range(700_000, 1_000_000))
-    session.finish(open_modes="leave")
-    assert trace.asked < 40
-    finished = workspace.passes()[0]
-    assert (finished.read, finished.spans) == (2 + 699_990, 1_000_000)
-    assert sum(len(event_keys) for event_keys in _keys_written(workspace)) == 2
-    workspace.close()
-
-
-def _keys_written(workspace: Workspace) -> list[tuple[str, ...]]:
-    return [e.fact.keys for e in workspace.events() if isinstance(e.fact, SpansRead)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -96,33 +96,3 @@ def test_no_statement_scans_a_large_table(listening: ListeningDesk, place: Path)
         if step.startswith("SCAN ") and step.split()[1] not in SMALL
     ]
     assert scanned == []
-
-
-Keys = Callable[[Session], object]
-
-
-@pytest.mark.parametrize(
-    ("key", "rows"),
-    [
-        pytest.param(lambda s: put(s, THREE, span(0)), 3, id="label"),
-        pytest.param(lambda s: put(s, THREE, span(4)), 2, id="label on a span labelled before"),
-        pytest.param(lambda s: s.accept(s.pending[0].id), 5, id="accept"),
-        pytest.param(lambda s: s.reject(s.pending[0].id), 2, id="reject"),
-        pytest.param(lambda s: s.undo(), 2, id="undo"),
-        pytest.param(lambda s: s.set_verdict(THREE, None) and None, 0, id="nothing"),
-        pytest.param(lambda s: s.mark_read(["k3"]), 2, id="read"),
-        pytest.param(lambda s: s.finish(open_modes="leave"), 2, id="finish"),
-    ],
-)
-def test_each_key_is_one_transaction(listening: ListeningDesk, key: Keys, rows: int) -> None:
-    session = listening.desk.open()
-    session.note_suggestions_on_screen()
-    put(session, ONE, span(4))
-    assert session.pending
-    with listening.during() as sent:
-        key(session)
-    words = [statement.split()[0] for statement in sent]
-    assert words.count("COMMIT") == words.count("BEGIN") == (1 if rows else 0)
-    assert words.count("SELECT") == (1 if rows else 0)
-    written = [word for word in words if word in ("INSERT", "UPDATE", "DELETE")]
-    assert len(written) == rows

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
-from pathlib import Path
-from typing import Final
+from contextlib import closing
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mast_tui.labels import Pass, PassKind, VerdictValue
 from mast_tui.session import (
@@ -32,8 +27,7 @@ from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.types import SightSet
 from tests.session.build import content, finding, put, span
 from tests.session.studies import Class, study_of
-from tests.workspace.build import MAST, MODES, state, trace_of
-from tests.workspace.listening import Listening
+from tests.workspace.build import MAST, MODES, state
 
 ONE, TWO, THREE = MODES[:3]
 
@@ -300,52 +294,6 @@ def test_others_are_hidden_in_a_retest() -> None:
     assert trace_id in visible_traces_for_agreement(room.workspace, "alice", MAST.ref)
 
 
-KEYS: Final[Mapping[str, Callable[[Session], object]]] = {
-    "one": lambda s: s.toggle_label(ONE, span(0), suggestions_on_screen=False),
-    "two": lambda s: s.toggle_label(TWO, span(1), suggestions_on_screen=True),
-    "absent": lambda s: s.set_verdict(ONE, VerdictValue.ABSENT, remove_labels=True),
-    "note": lambda s: s.note_span("k0", "here" if not s.span_notes.get("k0") else ""),
-    "accept": lambda s: s.accept(s.pending[0].id) if s.pending else None,
-    "read": lambda s: s.mark_read(["k1"]),
-    "undo": lambda s: s.undo(),
-    "redo": lambda s: s.redo(),
-    "finish": lambda s: s.finish(open_modes="absent"),
-}
-"""Actions in a retest, in any order."""
-
-
-@settings(deadline=None, max_examples=10)
-@given(st.lists(st.sampled_from(sorted(KEYS)), max_size=12))
-def test_a_retest_never_changes_the_first_pass(keys: list[str]) -> None:
-    room = Class(2, retests=0.5)
-    trace_id = trace_to_retest(room)
-    room.judge(trace_id, findings=(finding(THREE, 1),))
-    first = room.open(trace_id, "alice")
-    before = content_of_pass(room, 1)
-    for key in keys:
-        with suppress(SessionError):
-            KEYS[key](first)
-    if not first.finished:
-        assert content(room.open(trace_id)) == content(first)
-    assert content_of_pass(room, 1) == before
-    kept = room.workspace.labels(trace_id=trace_id, annotator="alice", pass_number=2)
-    assert {x.id for x in kept} == {x.id for x in first.labels}
-    told = state(room.workspace)
-    room.workspace.rebuild()
-    assert state(room.workspace) == told
-
-
-def content_of_pass(room: Class, pass_number: int) -> object:
-    passes = [p for p in room.workspace.passes(annotator="alice") if p.number == pass_number]
-    return (
-        passes,
-        room.workspace.labels(annotator="alice", pass_number=pass_number),
-        room.workspace.verdicts(annotator="alice", pass_number=pass_number),
-        room.workspace.span_notes(annotator="alice", pass_number=pass_number),
-        room.workspace.reviews(annotator="alice", pass_number=pass_number),
-    )
-
-
 def test_revealed_traces_are_not_retested() -> None:
     room = Class(retests=0.2)
     first, second = retest_traces(room.study, "alice")
@@ -463,33 +411,6 @@ def test_samples_are_of_own_traces() -> None:
     }
     assert len(samples) > 1
     assert set(ids(room, QueueKind.SAMPLE, "carol")) == set(room.traces)
-
-
-def test_queries_do_not_grow_with_the_traces(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    listening = Listening(monkeypatch)
-
-    def questions(count: int) -> dict[QueueKind, int]:
-        room = Class(0)
-        room.workspace = Workspace.open(tmp_path / f"{count}.db")
-        room.traces = {f"t{i}": trace_of("one", trace_id=f"t{i}") for i in range(count)}
-        room.set_up(study_of(tuple(room.traces), retests=0.5))
-        room.judge(*room.traces)
-        room.finish(*room.order(), mode=TWO)
-        room.finish(*room.traces, annotator="bob", mode=ONE)
-        asked = {}
-        for kind in QueueKind:
-            with listening.during() as statements:
-                found = queue(room.workspace, MAST, "alice", kind)
-            empty = kind in (QueueKind.UNSURE, QueueKind.CHANGED, QueueKind.WORTH)
-            assert len(found) >= (0 if empty else count // 2)
-            asked[kind] = sum(statement.startswith("SELECT") for statement in statements)
-        return asked
-
-    few, many = questions(2), questions(6)
-    assert all(few.values())
-    assert few == many
 
 
 def test_progress_of_assigned_traces() -> None:

@@ -327,18 +327,6 @@ def _meant(study: Study, trace_id: str) -> bool:
     return study.per_trace > 1 and trace_id not in fixed and trace_id in overlap_traces(study)
 
 
-@settings(deadline=None, max_examples=25)
-@given(studies())
-def test_the_plan_can_be_fixed_as_it_is(study: Study) -> None:
-    fixed = tuple(Assignment(one, annotators_of(study, one)) for one in study.traces)
-    after = replace(study, assignments=fixed)
-    for name in study.annotators:
-        assert assigned(after, name) == assigned(study, name)
-    assert overlap_traces(after) == tuple(
-        one for one in study.traces if len(annotators_of(study, one)) > 1
-    )
-
-
 def test_annotators_are_assigned_traces_by_weight() -> None:
     for weight in (0.5, 2, 3):
         study = simple(60, overlap=0.0, memberships=(Membership("alice", 0, None, weight),))

@@ -57,14 +57,6 @@ def test_a_sample_depends_on_its_seed() -> None:
     assert len({stratified_sample(strata, 5, seed) for seed in range(20)}) > 10
 
 
-def test_many_samples_reproduce_a_known_prevalence() -> None:
-    strata = kinds([30, 10, 60])
-    showing = {one for name, ids in strata.items() for one in ids if name == "k1" or one[-1] == "3"}
-    truth = len(showing) / 100
-    shares = [len(showing & set(stratified_sample(strata, 20, seed))) / 20 for seed in range(400)]
-    assert sum(shares) / 400 == pytest.approx(truth, abs=0.01)
-
-
 def test_chances_are_equal_if_later_lots_are_drawn_from_the_rest() -> None:
     study = Study("mast@3", ("a",), batches=(("1", "2"),), per_trace=1)
     assert study.chances_alike

@@ -75,11 +75,9 @@ def test_one_annotator_labels_undoes_and_finishes(home: Path) -> None:
         first = cursor_number(terminal)
         terminal.press("a")
         terminal.until(r"Accepted|accepted")
-        second = cursor_number(terminal)
-        assert second > first
+        assert cursor_number(terminal) > first
         terminal.press("x")
         terminal.until(r"[Rr]ejected")
-        assert cursor_number(terminal) > second
 
         # All of it is taken back, and done again.
         terminal.press("u", "u", "u", "u")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.configuration import configuration_path
 from mast_tui.labels import PassKind, VerdictValue
+from tests.cli.conftest import configure
 from tests.ui.stage import (
     MAST,
     SLUGS,
@@ -83,7 +83,7 @@ async def test_open_modes_are_answered_by_one_key_each(long: Path) -> None:
         for mode in MAST.modes:
             named = any(f" {mode.code} {mode.name[:10]}" in line for line in lines_of_dialog(on))
             assert named is (mode.code not in ("1.3", "2.6"))
-        assert any("set these modes absent, and finish" in line for line in lines_of_dialog(on))
+        assert any("set these modes absent" in line for line in lines_of_dialog(on))
         await on.press("a")
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.ABSENT
         assert any("1.1 Disobey" in line and "absent" in line for line in lines_of_dialog(on))
@@ -102,8 +102,7 @@ async def test_open_modes_are_answered_by_one_key_each(long: Path) -> None:
 async def test_the_last_finish_names_the_next_steps(tmp_path: Path) -> None:
     one = write_trace(tmp_path / "one.json")
     other = write_trace(tmp_path / "two.json", [{"role": "user", "content": "Another."}])
-    configuration_path().parent.mkdir(parents=True, exist_ok=True)
-    configuration_path().write_text('[keys]\n"everywhere.export" = "f4"\n')
+    configure('[keys]\n"everywhere.export" = "f4"\n')
     async with stage(one, other) as on:
         await on.press("enter", "D", "j")
         assert on.session.finished

@@ -149,23 +149,6 @@ async def test_suggestions_without_found_quote_come_last(small: Path, tmp_path: 
         assert not on.session.pending
 
 
-async def test_a_moved_place_is_explained(small: Path, tmp_path: Path) -> None:
-    trace = read_trace(small)
-    place, named = tmp_path / "w.db", trace.span(4).key
-    found = finding(trace, "3.2", 12, 12, quote="fast again")
-    suggest(
-        place,
-        trace,
-        [replace(with_words(found, match=Match.FUZZY, named=(named, named)), decisive=True)],
-    )
-    async with stage(small, workspace=place) as on:
-        await on.press("]")
-        assert on.number == 12
-        panel = " ".join(on.annotate.suggestions.panels[1].text.split())
-        assert "the judge named #5, the quote is in #12" in panel
-        assert not missing(panel, "quote found in other words", "decisive for the outcome")
-
-
 async def test_an_altered_quote_shows_both_wordings(small: Path, tmp_path: Path) -> None:
     trace, place = read_trace(small), tmp_path / "w.db"
     altered = finding(trace, "1.3", 8, 8, quote="checkout-2 CrashLoopBackOff")

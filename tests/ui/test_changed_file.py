@@ -121,18 +121,3 @@ async def test_text_in_memory_is_shown_and_the_change_announced(tmp_path: Path) 
         assert PLAN in on.text
         (words,) = on.notices
         assert words.startswith(f"chat.json has changed: {CHANGES['pipe'][1]}.")
-
-
-async def test_a_replaced_file_is_read_again_on_opening(rollout: Path, tmp_path: Path) -> None:
-    write_trace(rollout.parent / "chat.json", SMALL)
-    async with stage(rollout.parent, workspace=tmp_path / "w.db") as on:
-        trace = next(t for t in on.app.catalog.traces.values() if t.path == rollout)
-        before = on.app.catalog.opened(trace)
-        before.advance()
-        assert before.text(1).startswith("0 word")
-        replaced(rollout)
-        with pytest.raises(OSError, match="another file"):
-            before.text(2)
-        after = on.app.catalog.opened(trace)
-        after.advance()
-        assert after.text(2).startswith("1 word")

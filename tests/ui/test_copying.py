@@ -11,7 +11,7 @@ import pytest
 from mast_tui.ui.annotate.copying import location_of, whole_text
 from mast_tui.ui.services.external_programs import TERMINAL_CHARS, copied_words, tools
 from tests.traces import rollouts
-from tests.ui.stage import PLAN, Stage, read_trace, stage, write_trace
+from tests.ui.stage import PLAN, Stage, read_trace, stage
 
 
 @pytest.fixture
@@ -83,18 +83,6 @@ async def test_texts_are_copied_by_a_tool_or_the_terminal(
         assert on.message == "Copied the quote, 6 characters, by xclip"
         put_tool(bin_folder, "xclip", fails=True)
         assert await copied_by(on, monkeypatch, "y") == ["I look"]
-
-
-async def test_the_answer_key_is_copied(
-    tmp_path: Path, bin_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = put_tool(bin_folder, "xclip")
-    monkeypatch.setenv("DISPLAY", ":0")
-    async with stage(write_trace(tmp_path / "known.json", ground_truth="two pods")) as on:
-        assert await copied_by(on, monkeypatch, "i", "y") == []
-        assert "two pods" in kept.read_text("utf-8")
-        await on.until(lambda: "Copied the answer key" in on.lines[-1])
-        assert on.message.endswith("by xclip")
 
 
 def test_the_copied_trace_has_all_texts(small: Path) -> None:

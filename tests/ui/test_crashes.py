@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from rich.traceback import Traceback
 from textual import work
 from textual.worker import WorkerFailed
 
@@ -136,22 +135,6 @@ class AppWithBrokenWorkspace(MastApp):
     @work(thread=True, group="workspace", exclusive=True)
     def open_workspace(self) -> None:
         raise KeyError(SECRET)
-
-
-async def test_the_app_ends_with_a_log(tmp_path: Path) -> None:
-    async with stage(write_trace(tmp_path / "small.json")) as on:
-        try:
-            _chained()
-        except RuntimeError:
-            # So does the thread in which Textual reads keys.
-            on.app.panic(Traceback(show_locals=True))
-    said = on.app.crash
-    assert said is not None
-    assert "unexpected error (RuntimeError)" in said
-    assert on.app.return_code == 1
-    log = Path(said.rpartition(" ")[2]).read_text()
-    assert "_chained" in log
-    assert SECRET not in said + log
 
 
 async def test_an_error_on_opening_the_workspace_leaves_the_reader(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from mast_tui.configuration import configuration_path, read_configuration
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.finder import ChoiceList, FinderDialog, Palette, ThemeChoice
 from mast_tui.ui.library.screen import LibraryScreen
+from tests.cli.conftest import configure
 from tests.ui.stage import stage
 
 
@@ -98,9 +99,7 @@ async def test_themes_are_previewed_and_saved(small: Path, tmp_path: Path) -> No
 
 
 async def test_a_broken_configuration_is_not_written(small: Path, tmp_path: Path) -> None:
-    path = configuration_path()
-    path.parent.mkdir(parents=True)
-    path.write_text("theme = \n")
+    path = configure("theme = \n")
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("f9", *"nord", "enter")
         assert any("The theme is not saved" in notice for notice in on.notices)

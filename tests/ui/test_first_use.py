@@ -78,8 +78,8 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             "of 12 spans read ─",
             "1 suggestion without your answer",
             "13 modes without a verdict:",
-            "o  finish, and leave these modes out of all figures  ↵",
-            "j  I judged the whole trace: set these modes absent, and finish",
+            "o  finish; I did not judge these modes: leave them out of figures  ↵",
+            "j  finish; I judged the whole trace: set these modes absent",
         )
         await on.press("o")
         assert on.session.finished

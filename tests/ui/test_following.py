@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import cycle, islice
+from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
-from mast_tui.traces.library import read_file, read_fully
 from mast_tui.ui.annotate.filter import EVERYTHING
-from tests import waiting
-from tests.traces.rollouts import call, message, meta, output
+from tests.traces.rollouts import message, meta
 from tests.ui.settle import settle
 from tests.ui.stage import SMALL, Shown, Stage, stage, write_trace
 
@@ -167,62 +162,3 @@ async def test_a_missing_file_is_reported_and_nothing_lost(tmp_path: Path) -> No
         away.rename(path)
         await on.press("f5")
         assert (on.message, on.labels) == ("1 more span", {("1.3", 2, 2)})
-
-
-SPANS = 10_000
-
-
-@contextmanager
-def written_in_pieces(path: Path, data: bytes) -> Iterator[Thread]:
-    sizes = cycle((1, 70_001, 3_000, 40_000, 777))
-
-    def write() -> None:
-        begin = 0
-        with path.open("ab", buffering=0) as file:
-            while begin < len(data):
-                begin += file.write(data[begin : begin + next(sizes)])
-
-    writer = Thread(target=write)
-    writer.start()
-    try:
-        yield writer
-    finally:
-        writer.join()
-
-
-async def test_ten_thousand_spans_arrive_while_keys_are_pressed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("mast_tui.traces.library.LOOK_PAUSE_FACTOR", 0)
-    path = rollout(tmp_path, 30)
-    data = b"".join(
-        lines_of(
-            call(f"c{number}", second=number % 60),
-            output(f"c{number}", f"Exit code: {number % 2}\n"),
-        )
-        for number in range((SPANS - 30) // 2)
-    )
-    half = len(data) // 2
-    async with stage(path, workspace=tmp_path / "w.db") as on:
-        with written_in_pieces(path, data[:half]) as writer:
-            for key in islice(cycle(("j", "1", "3", "j", "k", "f5", "j")), 70):
-                await on.send(key)
-            await on.until(lambda: not writer.is_alive())
-        await settle(on.pilot)
-        labelled, here = on.labels, on.number
-        assert labelled
-        with written_in_pieces(path, data[half:]):
-            await on.press("j", "O", "k")
-        await on.press("f5")
-        for _ in waiting.until(lambda: known(on) == SPANS):
-            await on.press("f5")
-        assert (on.labels, on.number) == (labelled, here)
-        trace = on.trace
-        (whole,) = read_file(path, named=True).traces
-        read_fully(whole)
-        assert [trace.span(i).key for i in range(SPANS)] == [
-            whole.span(i).key for i in range(len(whole))
-        ]
-        assert on.annotate.timeline.row_count == SPANS
-        counted = on.annotate.timeline.background.totals
-        assert len(counted.errors) == (SPANS - 30) // 4

@@ -45,14 +45,6 @@ def test_all_signs_are_explained() -> None:
         assert sign.strip() in keys
 
 
-def test_set_keys_replace_the_defaults() -> None:
-    sections = sections_of(Where.ANNOTATE, {"annotate.note": ("ctrl+n", "i")})
-    (keys,) = [
-        key for s in sections for key, words in s.entries if words.startswith("Write a note")
-    ]
-    assert keys.split() == ["^n", "i"]
-
-
 def test_keys_texts_and_headings_are_searched() -> None:
     sections = [
         HelpSection("Move", [("j", "One line down"), ("k", "One line up")]),

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.configuration import configuration_path
 from mast_tui.errors import MastError
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.traces.model import Trace
@@ -25,11 +24,12 @@ from mast_tui.ui.services.judging import JudgeDialog, tokens_of
 from mast_tui.ui.services.model_judge import Plan
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace
+from tests.cli.conftest import configure
 from tests.cli.test_judge_twins import write_trials
 from tests.judges.llm.made_answers import decisive, notes, said
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
 from tests.ui.office import Office
-from tests.ui.stage import SMALL, missing, stage, write_trace
+from tests.ui.stage import missing, stage, write_trace
 from tests.waiting import PATIENCE
 
 KEY = "sk-made-up-for-this-test"
@@ -65,10 +65,8 @@ def first_window() -> Callable[[dict[str, object], int], Action]:
     return script
 
 
-def configure(base_url: str, more: str = "") -> None:
-    path = configuration_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'[judge]\nmodel = "{MODEL}"\nbase_url = "{base_url}"\n{more}')
+def configure_model(base_url: str, more: str = "") -> None:
+    configure(f'[judge]\nmodel = "{MODEL}"\nbase_url = "{base_url}"\n{more}')
 
 
 @contextmanager
@@ -76,7 +74,7 @@ def model(
     script: Callable[[dict[str, object], int], Action] | None = None,
 ) -> Iterator[ModelServer]:
     with ModelServer(script or (lambda body, _: right_answer(body))) as server:
-        configure(server.base_url)
+        configure_model(server.base_url)
         yield server
 
 
@@ -256,7 +254,7 @@ async def test_errors_of_a_model_are_shown_without_the_api_key(small: Path, tmp_
 async def test_another_machine_is_asked_after_consent(
     small: Path, tmp_path: Path, model_run: FakeRun
 ) -> None:
-    configure("https://models.example/v1")
+    configure_model("https://models.example/v1")
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("J", "m")
         assert isinstance(on.app.screen, Ask)
@@ -304,26 +302,10 @@ async def test_the_rules_can_be_chosen(small: Path, tmp_path: Path) -> None:
             await on.press("J", "r")
             assert {s.judge for s in on.session.suggestions} == {RulesJudge().name}
             assert not server.chats
-            configure(server.base_url, "concurrency = 0\n")
+            configure_model(server.base_url, "concurrency = 0\n")
             await on.press("J")
             assert not isinstance(on.app.screen, JudgeDialog)
             assert "The rules judge" in on.message
-
-
-async def test_one_judge_runs_at_a_time(long: Path, tmp_path: Path) -> None:
-    write_trace(tmp_path / "set" / "small.json", SMALL)
-    long.rename(tmp_path / "set" / "long.json")
-    with model(lambda *_: hang()):
-        async with stage(tmp_path / "set", workspace=tmp_path / "w.db") as on:
-            await on.press("J")
-            await on.press("m")
-            await on.send("enter")
-            await on.until(lambda: on.app.judge_at_work is not None)
-            await on.send("R", "J")
-            assert isinstance(on.app.screen, Ask)
-            await on.send("y")
-            await on.until(lambda: on.app.judge_at_work is None)
-            assert "was cancelled" in on.text
 
 
 async def test_the_twins_judge_is_offered(tmp_path: Path) -> None:
@@ -354,26 +336,3 @@ def test_other_texts_are_refused_as_numbers_of_tokens(text: str) -> None:
     except MastError as error:
         read = str(error)
     assert read.isdecimal() or "token" in read
-
-
-async def test_a_cancelled_run_is_continued(long: Path, tmp_path: Path) -> None:
-    windows = itertools.count()
-    cancelled = threading.Event()
-
-    def expensive(body: dict[str, object], _: int) -> Action:
-        number = -1 if notes(body) else next(windows)
-        if number == 0:
-            return answer(said(body), tokens_in=8 * len(str(body)) // 3, tokens_out=1)
-        return hang() if number > 0 and not cancelled.is_set() else right_answer(body)
-
-    with model(expensive):
-        async with stage(long, workspace=tmp_path / "w.db") as on:
-            await on.press("J")
-            await on.send("m")
-            await on.until(lambda: on.session.pending)
-            await on.send("J", "y")
-            await on.until(lambda: on.app.judge_at_work is None)
-            cancelled.set()
-            await on.press("J", "enter")
-            assert "has judged 1 trace" in on.message
-            assert len(on.session.workspace.runs()) == 1

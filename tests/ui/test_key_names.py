@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -14,11 +14,11 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 import mast_tui
-from mast_tui.configuration import configuration_path
 from mast_tui.ui.actions.registry import ACTIONS, find_action, key_of, key_while_typing
 from mast_tui.ui.widgets.bars import HintBar
+from tests.cli.conftest import configure
 from tests.ui.office import Office
-from tests.ui.stage import Stage, finding, shown_key, stage, suggest, write_trace
+from tests.ui.stage import Stage, finding, shown_key, stage, suggest
 
 PACKAGE: Final = Path(mast_tui.__file__).parent
 BELOW: Final = ("session", "adjudication", "labels.py", "gold", "study")
@@ -179,10 +179,8 @@ def keys() -> dict[str, str]:
     letters = filter(str.isalpha, map(chr, (*range(0x0400, 0x0530), *range(0x0100, 0x0250))))
     chosen = {action.id: letter for action, letter in zip(ACTIONS, letters, strict=False)}
     assert len(chosen) == len(ACTIONS)
-    path = configuration_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
     rows = "\n".join(f'"{name}" = "{key}"' for name, key in chosen.items())
-    path.write_text(f"[keys]\n{rows}\n", "utf-8")
+    configure(f"[keys]\n{rows}\n")
     return chosen
 
 
@@ -255,72 +253,3 @@ async def test_a_trace_names_the_keys_that_are_set(keys: dict[str, str], tmp_pat
             ("annotate.finish", "annotate.reveal", "annotate.answer_key", "escape"),
         ):
             await check(on, keys, *steps)
-
-
-async def test_a_blind_trace_names_the_keys_that_are_set(
-    keys: dict[str, str], tmp_path: Path
-) -> None:
-    path = write_trace(tmp_path / "t.json", reward=0.0)
-    async with stage(path, workspace=tmp_path / "w.db", blind=True, welcomed=False) as on:
-        welcome = on.text
-        for name in ("annotate.down", "everywhere.undo", "everywhere.help"):
-            assert f"{keys[name]} " in welcome
-        await on.press("enter")
-        await check(on, keys, "annotate.answer_key", "annotate.reveal", "annotate.judge")
-        await check(on, keys, "annotate.finish", "j", "annotate.next_suggestion")
-
-
-SCREENS: Final[Sequence[tuple[str, ...]]] = (
-    ("everywhere.library", "everywhere.undo", "library.filter", *"zzz", "enter"),
-    ("everywhere.back", "library.contents", *"zzz", "enter", "everywhere.back"),
-    ("library.queue", "escape", "library.sort", "everywhere.back", "everywhere.back"),
-    ("everywhere.adjudicate", "adjudicate.agreed", "adjudicate.overrule", "adjudicate.agreed"),
-    ("adjudicate.names", "adjudicate.reason", "adjudicate.down", "adjudicate.both"),
-    ("adjudicate.boundary", "everywhere.back", "adjudicate.side_1", "everywhere.undo"),
-    ("adjudicate.guidelines", "guidelines.open", "guidelines.edit", "guidelines.write"),
-    ("escape", "everywhere.back"),
-    ("everywhere.agreement", "agreement.against", "agreement.judge", "agreement.modes"),
-    ("agreement.open", "agreement_traces.differing", "everywhere.back"),
-    ("everywhere.signatures", "signatures.next_group", "signatures.together"),
-    ("signatures.onset", "signatures.every", "signatures.open", "everywhere.back"),
-    ("everywhere.runs", "runs.mark", "runs.compare", "runs.mark", "runs.gold", "everywhere.back"),
-    ("everywhere.runs", "runs.open", "run.answers", "everywhere.back"),
-    ("everywhere.study", "study.add", "everywhere.undo"),
-    ("everywhere.open_codes", "open_codes.mark", "open_codes.search", *"note", "enter"),
-)
-"""Actions on screens, in an order in which each can be reached."""
-
-NAMED_ON_EMPTY: Final = {
-    "adjudicate": "annotate.finish",
-    "agreement": "annotate.finish",
-    "signatures": "annotate.finish",
-    "runs": "runs.judge",
-    "study": "study.set_up",
-    "open_codes": "annotate.note",
-}
-"""Screens with an action whose key they name while there is nothing to show."""
-
-
-@pytest.mark.parametrize("labelled", [True, False], ids=["labels", "nothing"])
-async def test_the_other_screens_name_the_keys_that_are_set(
-    keys: dict[str, str], tmp_path: Path, labelled: bool
-) -> None:
-    office = Office(tmp_path / "runs")
-    for name in ("one", "two", "three"):
-        office.file(name)
-    if labelled:
-        office.label("alice", "one", {"1.3": (3, 5), "2.6": (9, 9)}, note="a note")
-        office.label("bob", "one", {"1.3": (4, 6), "1.1": (2, 2)})
-        office.label("bob", "two", {"1.3": (4, 6)})
-        office.label("carol", "two", {})
-        suggest(office.workspace, office.trace("one"), [finding(office.trace("one"), "1.3", 3, 5)])
-    async with stage(office.folder, workspace=office.workspace) as on:
-        for steps in SCREENS if labelled else ():
-            await check(on, keys, *steps)
-        text = await check(on, keys, "everywhere.adjudicate")
-        assert not labelled or f"{keys['adjudicate.side_1']} " in text
-        text = await check(on, keys, "everywhere.agreement")
-        assert f"[{keys['agreement.modes']} modes]" in text
-        for name, action in NAMED_ON_EMPTY.items():
-            text = await check(on, keys, f"everywhere.{name}")
-            assert labelled or f"{keys[action]} " in text

@@ -11,25 +11,19 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from mast_tui.configuration import configuration_path
-from mast_tui.judges.llm.run.estimate import RunEstimate
-from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.judges.runner import run_judge
-from mast_tui.labels import Evidence, Finding, Match, QuoteCounts
 from mast_tui.traces.library import samples_folder
-from mast_tui.traces.model import Trace
 from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
-from mast_tui.workspace import RunTrace, TraceRecord, Workspace, store_judgement
+from mast_tui.workspace import Workspace
 from tests.ui.office import Office
 from tests.ui.settle import settle
 from tests.ui.stage import (
     MAST,
-    SLUGS,
     Stage,
     call,
     finding,
@@ -125,7 +119,7 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
         (
             " ad-restart-loop · kestrel-70b · failed · 90 spans          alice · sugg. shown",
             "│▌  1  0:00 ▕▏       ▏ system  You are an SRE agent. Tools: a shell with ku…  │░",
-            "│ 4 wait for an answer: ] goes to the next",
+            "│ 2 wait for an answer: ] goes to the next",
         ),
     ),
     (
@@ -142,11 +136,11 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
         (["escape"], "26", ["backspace"]),
         ("1.3 ● 2.3 ● +1", "Remove 2.6 Reasoning-action mi… on #3? (1 of 3) · ⌫ = this one"),
     ),
-    ((["escape"], "uuu", "T"), ("╮·╭─ MAST ─", "│▌ 1.3 Step repetition", "◌1 ▇│")),
-    (("T", "]"), ("┌2.6 ◌", "╭─ Suggestion 1 of 4 ─", "╰─ a accept  x reject  e edit ─")),
+    ((["escape"], "uuu", "T"), ("╮·╭─ MAST ─", "│▌ 1.3 Step repetition", "◌1  │")),
+    (("T", "]"), ("┌1.3 ◌", "╭─ Suggestion 1 of 2 ─", "╰─ a accept  x reject  e edit ─")),
     (
         ("X",),
-        ("╭─ Answer many suggestions ─", "j  ( ) ×4 all by rules@3+all", "│   x  reject 1"),
+        ("╭─ Answer many suggestions ─", "j  ( ) ×2 all by rules@4+all", "│   x  reject 1"),
     ),
     ((["escape"], "ZZZ"), (" 80 % of the height for the text",)),
     (("Z", ":67", ["enter"], ["space"]), ("⋮                  ×1 the same again: shell",)),
@@ -159,7 +153,8 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
         ("╭─ Timeline · errors · 4 of 90 ─", " Shown: errors · 4 of 90"),
     ),
     ((["escape"], "l"), ("╭─ Label with ─", "1.1 Disobey task specification  The task states")),
-    ((["escape"], ":fin"), ("╭─ Go to ─", "D       Finish the trace: freeze your labels")),
+    (("vvv",), ("─ nothing matches ─",)),
+    ((["escape"], ":fin"), ("╭─ Go to ─", "D      Finish the trace: freeze your labels")),
 ]
 """Keys pressed one after the other, and texts that they bring on a narrow screen."""
 
@@ -293,80 +288,3 @@ def test_pages_of_agreement(snap_compare: Compare, office: Office) -> None:
     opened = app(office.folder, workspace=office.workspace)
     run = pressing(*([key] for key in ("K", "3", "down", *("j",) * 5, "enter", "j")))
     assert snap_compare(opened, terminal_size=WIDE, run_before=run)
-
-
-@pytest.fixture
-def judged_by_models(tmp_path: Path) -> Path:
-    """Two judges have looked at the sample; of one not all the words stand in it."""
-    remember_welcome()
-    trace = read_trace(SAMPLE)
-    mended = finding(trace, "3.2", 88, 90, why="It says that all is well and has not looked.")
-    key = trace.span(86).key
-    words = trace.text(86)[:30]
-    by_judge: dict[str, list[Finding]] = {
-        "judge:gpt-oss-120b@ab12cd34": [
-            replace(
-                mended,
-                decisive=True,
-                evidence=Evidence(
-                    key=key,
-                    quote=words,
-                    char_start=0,
-                    char_end=len(words),
-                    match=Match.REWORDED,
-                    named=(trace.span(87).key, trace.span(89).key),
-                    wording=f"[the agent] {words}",
-                ),
-            ),
-            replace(
-                finding(trace, "2.6", 40, 40), evidence=Evidence(key=None, quote="I will leave it")
-            ),
-            finding(trace, "1.3", 64, 70, why="The same restart again."),
-        ],
-        "judge:other@1": [finding(trace, "1.3", 60, 66), finding(trace, "1.5", 44, 90)],
-    }
-    place = tmp_path / "w.db"
-    with closing(Workspace.open(place)) as store:
-        store.add_taxonomy(MAST)
-        trace_id = store.register_trace(TraceRecord.from_trace(trace))
-        for judge, found in by_judge.items():
-            run = store.start_run(judge, MAST.ref)
-            store_judgement(
-                store,
-                judge=judge,
-                taxonomy=MAST.ref,
-                trace_id=trace_id,
-                looks_at=tuple(SLUGS.values()),
-                findings=found,
-                run_id=run,
-                trace=RunTrace(trace_id, len(found), quotes=QuoteCounts(spacing=1, not_found=1)),
-            )
-            store.finish_run(run)
-    return place
-
-
-def test_what_judges_found(snap_compare: Compare, judged_by_models: Path) -> None:
-    run = pressing("R", "vj=")
-    assert snap_compare(
-        app(SAMPLE, workspace=judged_by_models), terminal_size=NARROW, run_before=run
-    )
-
-
-def test_the_choice_of_a_judge(
-    snap_compare: Compare, judged_by_models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-for-this-test")
-    path = configuration_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        '[judge]\nmodel = "gpt-oss-120b"\nbase_url = "https://models.example/v1"\n'
-        '[judge.prices."gpt-oss-120b"]\ninput = 0.25\noutput = 2\n'
-    )
-    monkeypatch.setattr("mast_tui.ui.services.judging.estimate_run", estimated)
-    opened = app(SAMPLE, workspace=judged_by_models)
-    assert snap_compare(opened, terminal_size=NARROW, run_before=pressing("J", "m"))
-
-
-def estimated(setup: Setup, traces: Iterable[Trace], *_: object, **options: object) -> RunEstimate:
-    count = sum(1 for _ in traces)
-    return RunEstimate(count, windows=2, requests=2, tokens_in=31_000, tokens_out=900)

@@ -18,7 +18,7 @@ from mast_tui.ui.open_codes import BARS, OpenCodesScreen, saturation_line
 from tests.judges.llm.server import MODEL, ModelServer, answer
 from tests.ui.office import Office, last_message
 from tests.ui.stage import MAST, Stage, missing, stage
-from tests.ui.test_judging import configure
+from tests.ui.test_judging import configure_model
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ async def test_tags_and_a_model_group_codes(
         await on.until(lambda: not missing(on.text, "#restart · 1 place"))
         await on.press("/", *["backspace"] * 8, "enter")
         with ModelServer(lambda *_: answer(json.dumps(found))) as server:
-            configure(server.base_url)
+            configure_model(server.base_url)
             await on.press("J")
             await on.until(
                 lambda: not missing(on.text, "The texts of 2 notes are sent to", "It stops at")

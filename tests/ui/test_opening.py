@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from mast_tui.configuration import configuration_path
 from mast_tui.labels import AnnotatorKind, Severity
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.dialogs.opening import NameScreen, WelcomeScreen
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.services.open_workspace import Opening
 from mast_tui.workspace import Workspace
+from tests.cli.conftest import configure
 from tests.taxonomy.rewording import reworded
 from tests.ui.settle import settle
 from tests.ui.stage import CODES, MAST, SMALL, Message, Stage, key_event, stage, write_trace
@@ -123,29 +123,6 @@ async def test_keys_without_a_trace_do_nothing(tmp_path: Path) -> None:
     async with stage(path) as on:
         await on.press(*"u]13-13vwtm", "escape", "space", "backspace", "y", "n", "escape", "tab")
         assert not on.app._exit
-
-
-def configure(text: str) -> None:
-    """Write the user's configuration."""
-    configuration_path().parent.mkdir(parents=True, exist_ok=True)
-    configuration_path().write_text(text, "utf-8")
-
-
-async def test_set_keys_replace_the_defaults(small: Path) -> None:
-    configure(
-        '[keys]\n"annotate.finish" = "z"\n"annotate.range" = "V"\n'
-        '[keys.annotate]\ndown = ["s", "ctrl+n"]\n'
-    )
-    async with stage(small) as on:
-        await on.press("s", "ctrl+n", "j")
-        assert on.number == 3
-        assert "V range" in on.lines[-1]
-        await on.press("?", "pagedown", "pagedown")
-        assert any("z " in line and "Finish" in line for line in on.lines)
-        await on.press("escape", "D")
-        assert not on.session.finished
-        await on.press("z")
-        assert on.session.finished
 
 
 async def test_a_broken_configuration_is_reported(small: Path) -> None:

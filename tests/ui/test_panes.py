@@ -46,8 +46,9 @@ async def test_reading_in_the_whole_window(path: Path) -> None:
         assert f"lines 1–{height} of 120" in lower_border(on)
         await on.press("j", "j")
         assert f"lines 3–{height + 2} of 120" in lower_border(on)
-        await on.press("G")
+        await on.press("G", "j")
         assert "–120 of 120" in lower_border(on)
+        assert on.message == "The text ends here · ) next span"
         await on.press("z")
         for there, back in (("z", "z"), ("enter", "escape")):
             await on.press("g", "j", there, "j", "j", "j", back)

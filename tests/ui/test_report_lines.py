@@ -257,8 +257,9 @@ async def test_cells_with_own_sources_are_chosen() -> None:
 def test_details_of_a_row() -> None:
     notes = (Note("Nothing was left out.", "left_out"), Note("Look out.", "copied", warning=True))
     made = table(notes=notes, caption="Seed 0.")
+    kappa = Estimate(0.4, withheld="few_traces", needs=54)
     one = replace(
-        row(0, ac1=Estimate(None, undefined="no_variance"), kappa=Estimate(0.4, withheld="few")),
+        row(0, ac1=Estimate(None, undefined="no_variance"), kappa=kappa),
         detail=("Nobody said present.",),
     )
     words = row_text(made, one, notes=(Note("All of it.", "all"),)).splitlines()
@@ -269,7 +270,7 @@ def test_details_of_a_row() -> None:
         "Gwet's AC1",
         "share of failed traces",
     ]
-    assert words[1].endswith("0.40 no interval (few)")
+    assert words[1].endswith("0.40 no interval (few traces: it needs 54)")
     assert words[2].endswith("— undefined (no variance)")
     assert words[3].endswith("50% [25, 75], n 20")
     assert words[4:9] == [

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager, closing
-from pathlib import Path
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from mast_tui.exchange.apply import apply_incoming
-from mast_tui.exchange.importers.labelled_sets import read_agentrx
 from mast_tui.labels import Finding, QuoteCounts, VerdictValue
 from mast_tui.session import Session
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
 from mast_tui.ui.judge_runs.runs import RunScreen, RunsScreen
 from mast_tui.ui.widgets.virtual_lines import ColumnTable
 from mast_tui.workspace import Asked, RunSettings, RunTrace, TraceRecord, Workspace, store_judgement
-from tests.exchange.corpus import corpus
 from tests.ui.office import Office, last_message
 from tests.ui.stage import JUDGE, MAST, SLUGS, Stage, finding, missing, stage
 
@@ -133,35 +128,6 @@ async def test_imported_judgements_are_compared_with_gold(judged: Office) -> Non
         assert "other@1 · beside gold" in on.text
         await on.press("tab")
         assert "it says so" in on.text
-
-
-async def test_recorded_answers_are_compared_with_planted_errors(tmp_path: Path) -> None:
-    folder = corpus("agentrx-recorded")
-    files = sorted((folder / "runs" / "agentrx").glob("*/rep1/*.json"))
-    runs = [file for file in files if file.name == "trajectory_ir.json"]
-    answers = [file for file in files if file.name == "run1.json"]
-    with closing(Workspace.open(tmp_path / "w.db")) as store:
-        for name, paths in (("planted", [folder / "ground_truth"]), ("judge:gpt-5.5", answers)):
-            incoming = read_agentrx([*paths, *runs], name)
-            apply_incoming(incoming, store, source="agentrx")
-    truth = {}
-    for file in (folder / "ground_truth").glob("*.json"):
-        planted = json.loads(file.read_text("utf-8"))
-        truth[planted["run_task_id"]] = planted["critical_failure_step"]
-    results = [json.loads(file.read_text("utf-8"))["detailed_results"][0] for file in answers]
-    right = sum(
-        result["failures"][0]["step_number"] == truth[result["task_id"]] for result in results
-    )
-    async with stage(
-        *runs, workspace=tmp_path / "w.db", annotator="planted", taxonomy=incoming.taxonomies[0]
-    ) as on:
-        await on.press("R")
-        await on.press("c")
-        assert "gpt-5.5 · beside gold" in on.text
-        row = next(line for line in on.lines if "all modes" in line)
-        assert f"{right} of {len(runs)}" in row
-        await on.press("tab")
-        assert not missing(on.text, "judge: present: ", "planted: present: Fault injected")
 
 
 async def test_answers_of_a_model_are_shown(judged: Office) -> None:

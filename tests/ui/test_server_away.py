@@ -84,7 +84,7 @@ async def test_decisions_are_made_without_the_server(
                     await on.press("1")
                 assert "1 waiting for the server" in on.lines[0]
                 assert (
-                    "1.3 Step repetition: present at #3 to #8, as alice · 2 to go"
+                    "1.3 Step repetition: present at #3 to #8, as alice · 2 left"
                     in last_message(on)
                 )
                 await on.press("2", "0", "u")

@@ -183,7 +183,7 @@ async def test_labels_of_others_are_hidden(office: Office) -> None:
         assert given is not None
         assert given.inputs is not None
         assert len(given.inputs.traces) == 1
-        assert "1 trace excluded until you finish it" in on.text
+        assert "1 trace hidden until you finish it" in on.text
         await on.press("w", *"bob", "enter")
         assert "hidden from you" in on.text
         assert "Incorrect verification" not in on.text
@@ -217,22 +217,6 @@ async def test_blind_annotators_see_no_outcomes(tmp_path: Path) -> None:
         await on.press("S")
         await on.press("w", *"carol", "enter")
         assert "1 failed" in on.lines[0]
-
-
-async def test_shares_of_a_judge_are_corrected(office: Office) -> None:
-    office.label("alice", "three", {})
-    for name, codes in {"one": ["1.3"], "three": [], "four": ["1.3"], "five": []}.items():
-        trace = office.trace(name)
-        suggest(office.workspace, trace, [finding(trace, code, 3, 8) for code in codes])
-    async with stage(office.folder, workspace=office.workspace) as on:
-        await on.press("S")
-        await on.press("w", *"rules", "enter")
-        await on.press("j", "j")
-        assert "share of all labelled traces            50%" in screen(on).detail.text
-        assert "Corrected for the judge's errors: 50%" in screen(on).detail.text
-        assert "2 traces that only the judge has labelled" in screen(on).detail.text
-        await on.press("up", "up")
-        assert "Not corrected for the judge's errors" in screen(on).detail.text
 
 
 def test_the_signatures_screen(snap_compare: Compare, samples: Path) -> None:
@@ -370,7 +354,7 @@ def test_a_trace_opens_at_its_mode() -> None:
 def test_empty_signatures_say_why() -> None:
     assert "D finishes" in no_signatures_text(Signatures(SignatureChoice()), shown_key)
     hidden = no_signatures_text(Signatures(SignatureChoice(), hidden=("t1", "t2")), shown_key)
-    assert "o includes them (recorded)" in hidden
+    assert "o: see them as adjudicator" in hidden
     judge = no_signatures_text(
         Signatures(SignatureChoice(labels="judge:rules@1"), hidden=("t1",)), shown_key
     )

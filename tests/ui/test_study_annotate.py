@@ -58,7 +58,7 @@ async def test_unanswered_suggestions_are_asked_about(office: Office) -> None:
         await on.press("enter")
         assert not on.session.finished
         await on.press("x")
-        assert on.message.endswith("all suggestions answered · - 1 3 sets 1.3 absent")
+        assert on.message.endswith("all suggestions answered · keys - 1 3 set it absent")
         await on.press("D")
         assert on.session.finished
 

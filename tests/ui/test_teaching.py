@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from mast_tui.configuration import configuration_path, read_judge_configuration
+from mast_tui.configuration import read_judge_configuration
 from mast_tui.judges.llm.run.running import run_model_judge
 from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.judges.llm.teaching import default_judge, mistakes, versions
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
 from mast_tui.ui.judge_runs.teaching import TeachingScreen
 from mast_tui.workspace.registers.hold_out import TracePart, set_split, trace_part
+from tests.cli.conftest import configure
 from tests.ui.office import Office, last_message
 from tests.ui.stage import MAST, Stage, missing, stage
 from tests.ui.test_runs import counts
@@ -36,10 +37,8 @@ def practice_model(**errors: Any) -> Iterator[None]:
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
-        path = configuration_path()
-        path.parent.mkdir(parents=True, exist_ok=True)
         address = f"http://127.0.0.1:{server.server_port}/v1"
-        path.write_text(
+        configure(
             f'[judge]\nmodel = "practice"\nbase_url = "{address}"\nhints = false\n'
             "[judge.prices.practice]\ninput = 1.0\noutput = 2.0\n"
         )

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.configuration import configuration_path
 from mast_tui.traces.model import AnswerKey
 from mast_tui.ui.annotate.text_screen import TextScreen
 from mast_tui.ui.text.answer_page import TITLES, hidden_sentence, page_of
+from tests.cli.conftest import configure
 from tests.ui.stage import Stage, call, missing, result, shown_key, stage, write_trace
 
 TRUTH = "the pod was out of memory"
@@ -124,9 +124,7 @@ async def test_sums_of_time_tokens_and_prices(tmp_path: Path) -> None:
         assert not missing(shown(on), "1m00s    1,000,000             500", "no prices for m-1")
         await on.press("$")
         assert on.app.screen is on.annotate
-        config = configuration_path()
-        config.parent.mkdir(parents=True, exist_ok=True)
-        config.write_text('[judge.prices."m-1"]\ninput = 2.0\noutput = 10.0\n')
+        configure('[judge.prices."m-1"]\ninput = 2.0\noutput = 10.0\n')
         await on.press("$")
         assert "500     2" in shown(on)
         assert "no prices" not in shown(on)

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import ast
-import inspect
-from collections.abc import Callable
-from importlib import import_module
-from inspect import isfunction
 from pathlib import Path
-from pkgutil import walk_packages
 from typing import ClassVar
 
 import pytest
@@ -16,17 +11,14 @@ import textual
 from rich import cells
 from rich.segment import Segment
 from textual._cells import cell_len
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.content import Content
 from textual.css.stylesheet import Stylesheet as TextualStylesheet
 from textual.geometry import Region, Size
-from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.strip import Strip
-from textual.widget import Widget
 from textual.widgets import Static
 
-from mast_tui import ui
 from mast_tui.ui import textual_internals
 from mast_tui.ui.textual_internals import (
     RenderCache,
@@ -40,23 +32,6 @@ from mast_tui.ui.textual_internals import (
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from tests.ui.settle import settle
 from tests.ui.stage import AppWith
-
-
-@pytest.mark.parametrize(
-    ("method", "parameters"),
-    [
-        (MessagePump._close_messages_no_wait, ["self"]),
-        (App._handle_exception, ["self", "error"]),
-        (App._load_screen_css, ["self", "screen"]),
-        (TextualStylesheet._process_component_classes, ["self", "node"]),
-        (Widget._scroll_update, ["self", "virtual_size"]),
-        (Widget._set_dirty, ["self", "regions"]),
-    ],
-)
-def test_private_methods_have_their_parameters(
-    method: Callable[..., object], parameters: list[str]
-) -> None:
-    assert list(inspect.signature(method).parameters) == parameters
 
 
 class PlainApp(TextualApp):
@@ -192,24 +167,6 @@ def _names_set_by(node: ast.AST) -> list[str]:
     return []
 
 
-def test_no_other_module_overrides_private_methods() -> None:
-    found = []
-    for info in walk_packages(ui.__path__, f"{ui.__name__}."):
-        module = import_module(info.name)
-        for kind in vars(module).values():
-            if not isinstance(kind, type) or kind.__module__ != module.__name__:
-                continue
-            above = [one for one in kind.__mro__ if one.__module__.startswith("textual.")]
-            found += [
-                f"{info.name}: {kind.__name__}.{name}"
-                for name, value in vars(kind).items()
-                if name.startswith("_") and not name.startswith("__") and isfunction(value)
-                if any(name in vars(one) for one in above)
-                if module is not textual_internals
-            ]
-    assert found == []
-
-
 @pytest.mark.parametrize(
     ("text", "width"),
     [("कि", 2), ("កា", 2), ("မေ", 2), ("क्", 1), ("e\u0301", 1), ("한", 2), ("\u302e", 2)],
@@ -273,22 +230,6 @@ async def test_changed_lines_are_drawn_alone() -> None:
         widget.border_title = "Title"
         await pilot.pause()
         assert "Title" in kept_lines(widget)[0]
-
-
-async def test_styles_are_cached_until_they_change() -> None:
-    app = AppWith(Numbers())
-    async with app.run_test(size=(20, 10)) as pilot:
-        widget = app.query_one(Numbers)
-        await pilot.pause()
-        before = widget.rich_style
-        assert widget.rich_style is before
-        widget.refresh(Region(0, 1, 5, 1))
-        assert widget.rich_style is before
-        widget.styles.color = "blue"
-        await pilot.pause()
-        changed = widget.rich_style
-        assert changed.color is not None
-        assert changed.color.name == "#0000ff"
 
 
 async def test_another_theme_clears_the_cache() -> None:

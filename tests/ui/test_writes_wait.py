@@ -17,7 +17,6 @@ from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.ui.annotate import screen as annotate
 from mast_tui.ui.annotate.finish import MAX_DELAYS
-from mast_tui.ui.annotate.suggestions import SuggestionPanel
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.services import workspace as watch
 from mast_tui.ui.services.input_queue import InputQueue
@@ -330,30 +329,6 @@ async def test_a_label_is_written_before_it_is_drawn(
         assert "Timeline" not in steps.taken[: steps.taken.index("disk")]
         assert {"HintBar", "TaxonomyPanel", "Timeline"} <= set(steps.taken)
         assert on.labels == {("1.3", 2, 2)}
-
-
-async def test_an_answer_is_written_before_it_is_drawn(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place, trace = tmp_path / "w.db", read_trace(small)
-    suggest(place, trace, [finding(trace, "1.3", 3, 3), finding(trace, "1.1", 10, 10)])
-    async with stage(small, workspace=place) as on:
-        await on.press("]")
-        steps = Steps(monkeypatch)
-        filled: list[str] = []
-        show_text = SuggestionPanel.show_text
-
-        def shown(panel: SuggestionPanel, text: str, *rest: object, **how: str) -> None:
-            filled.append(text)
-            show_text(panel, text, *rest, **how)  # type: ignore[arg-type]
-
-        monkeypatch.setattr(SuggestionPanel, "show_text", shown)
-        on.annotate.action_accept()
-        await settle(on.pilot)
-        assert (steps.taken[0], len(filled)) == ("disk", len(on.annotate.suggestions.panels))
-        assert len(set(filled)) == 1
-        assert filled[0].startswith("1.1")
-        assert on.number == 10
 
 
 async def test_a_long_fold_is_recorded_as_one_run(tmp_path: Path) -> None:

@@ -92,6 +92,8 @@ def state(workspace: Workspace) -> dict[str, object]:
         "passes": workspace.passes(),
         "judgements": workspace.judgements(),
         "decisions": dict(workspace.all_decisions(MAST.ref)),
+        "study": workspace.study(MAST.ref),
+        "guidelines": workspace.guidelines(MAST.ref),
         "annotators": workspace.annotators(),
         "last labels": workspace.labels(),
         "last verdicts": workspace.verdicts(),

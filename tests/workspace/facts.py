@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Final
+
 from hypothesis import strategies as st
+from msgspec.structs import fields
 
 from mast_tui.gold.model import Decision, Guideline, Said
 from mast_tui.labels import (
@@ -19,29 +23,11 @@ from mast_tui.labels import (
 )
 from mast_tui.study import OpenModes, Study
 from mast_tui.workspace.events.types import (
-    Decided,
+    FACT_TYPES,
     Fact,
-    GuidelineSet,
-    Judged,
-    LabelAdded,
-    LabelChanged,
-    LabelRemoved,
-    LookAgainSet,
     PassFinished,
-    PassKindSet,
-    PassStarted,
-    PassUnfinished,
-    PassWithdrawn,
-    Revealed,
     ReviewGiven,
-    ReviewSet,
-    SightSet,
-    SpanNoteSet,
     SpanRange,
-    SpansRead,
-    StudySet,
-    SuggestionsSeen,
-    VerdictSet,
 )
 from tests.workspace.build import MAST, MODES, TRACE
 
@@ -101,7 +87,6 @@ def labels(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[
     )
 
 
-verdicts = st.none() | st.sampled_from([VerdictValue.ABSENT, VerdictValue.UNSURE])
 reviews = st.none() | st.builds(
     ReviewGiven, st.sampled_from(ReviewAnswer), st.none() | names, texts
 )
@@ -120,13 +105,6 @@ decisions = st.none() | st.builds(
     decided_at=times,
     judge_seen=st.booleans(),
     reason=texts,
-)
-finishes = st.builds(
-    PassFinished,
-    st.sampled_from(["leave", "absent"]),
-    st.none() | st.integers(0, 9),
-    st.none() | st.integers(0, 9),
-    st.none() | times,
 )
 shares = st.floats(0, 1)
 studies = st.none() | st.builds(
@@ -158,47 +136,46 @@ guidelines = st.none() | st.builds(
     trace_id=st.none() | st.just(TRACE),
     item=st.none() | names,
 )
-kinds = st.sampled_from(PassKind)
-copies = st.none() | st.just(1)
+counts = st.none() | st.integers(0, 9)
+BY_NAME: Final = {
+    "mode": modes,
+    "key": keys,
+    "keys": st.lists(keys, max_size=3).map(tuple),
+    "runs": st.lists(st.builds(SpanRange, keys, keys), max_size=2).map(tuple),
+    **dict.fromkeys(("id", "item", "suggestion"), names),
+    "run": st.none() | names,
+    "copy_of": st.none() | st.just(1),
+    **dict.fromkeys(("read", "spans"), counts),
+    "open_modes": st.sampled_from(["leave", "absent"]),
+    "at": st.none() | times,
+}
+BY_TYPE: Final[Mapping[Any, st.SearchStrategy[Any]]] = {
+    str: texts,
+    bool: st.booleans(),
+    bool | None: st.none() | st.booleans(),
+    tuple[str, ...]: st.lists(modes, max_size=3).map(tuple),
+    PassKind: st.sampled_from(PassKind),
+    VerdictValue | None: st.none() | st.sampled_from([VerdictValue.ABSENT, VerdictValue.UNSURE]),
+    ReviewGiven | None: reviews,
+    Decision | None: decisions,
+    Study | None: studies,
+    Guideline | None: guidelines,
+}
+"""What a field of a fact may hold, by its name and else by its type."""
 
 
 def facts(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[Fact]:
     """Return facts of any kind on a trace."""
-    mine = labels(annotator, pass_number)
-    return st.one_of(
-        st.builds(PassStarted, kinds, copies),
-        st.builds(PassStarted, kinds, withheld=st.booleans()),
-        st.builds(PassWithdrawn, kinds, copies),
-        st.builds(PassKindSet, kinds, kinds),
-        finishes,
-        st.builds(PassUnfinished, finishes),
-        st.builds(LabelAdded, mine),
-        st.builds(LabelRemoved, mine),
-        st.builds(LabelChanged, mine, mine),
-        st.builds(VerdictSet, modes, verdicts, verdicts),
-        st.builds(ReviewSet, names, reviews, reviews),
-        st.builds(SpanNoteSet, keys, texts, texts),
-        st.builds(
-            SpansRead,
-            st.lists(keys, max_size=3).map(tuple),
-            st.lists(st.builds(SpanRange, keys, keys), max_size=2).map(tuple),
-        ),
-        st.just(SuggestionsSeen()),
-        st.builds(Revealed, texts),
-        st.builds(SightSet, st.none() | st.booleans(), st.booleans()),
-        st.builds(Decided, names, decisions, decisions),
-        st.builds(StudySet, studies, studies),
-        st.builds(GuidelineSet, names, guidelines, guidelines),
-        st.builds(
-            LookAgainSet,
-            st.lists(modes, max_size=3).map(tuple),
-            st.lists(modes, max_size=3).map(tuple),
-        ),
-        st.builds(
-            Judged,
-            st.lists(modes, max_size=3).map(tuple),
-            st.lists(modes, max_size=3).map(tuple),
-            st.none() | names,
-            st.lists(modes, max_size=3).map(tuple),
-        ),
-    )
+    by_type = {**BY_TYPE, Label: labels(annotator, pass_number)}
+
+    def of_kind(kind: Any) -> st.SearchStrategy[Any]:
+        return st.builds(
+            kind,
+            **{
+                one.name: BY_NAME[one.name] if one.name in BY_NAME else by_type[one.type]
+                for one in fields(kind)
+            },
+        )
+
+    by_type[PassFinished] = of_kind(PassFinished)
+    return st.sampled_from([*FACT_TYPES.values()]).flatmap(of_kind)

@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 from msgspec.structs import replace
 
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_labels import read_csv_long
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.gold import Guideline
-from mast_tui.labels import PassKind, VerdictValue
 from mast_tui.study import Release, Study
 from mast_tui.workspace import Event, NewEvent, TraceRecord, Workspace
 from mast_tui.workspace.events.chain import LENGTH, digest, examined, first_break
 from mast_tui.workspace.events.codec import fact_to_values
 from mast_tui.workspace.events.model import event_from_dict, event_to_dict
 from mast_tui.workspace.events.types import (
-    Fact,
     GuidelineSet,
     LabelAdded,
     PassFinished,
-    PassStarted,
-    SpanNoteSet,
     SpansRead,
     StudySet,
-    VerdictSet,
 )
 from mast_tui.workspace.merging import merge
 from tests.workspace.build import (
@@ -43,7 +36,6 @@ from tests.workspace.build import (
     label,
     open_workspaces,
     started,
-    state,
     trace_of,
 )
 from tests.workspace.test_events import recorded
@@ -131,60 +123,6 @@ def test_same_import_on_two_machines_can_be_continued_on_either(tmp_path: Path) 
         merge(third, here)
         assert third.edited_histories() == ()
         assert merge(third, there).people == ()
-
-
-Step = tuple[int, str, str]
-steps = st.lists(
-    st.tuples(
-        st.integers(0, 2),
-        st.sampled_from(["label", "verdict", "note", "read", "finish"]),
-        st.sampled_from(MODES[:2]),
-    ),
-    max_size=5,
-)
-
-
-def add(workspace: Workspace, machine: int, done: list[Step]) -> None:
-    """Add events of one person on one machine, on its own traces and a shared one."""
-    for number, (where, kind, mode) in enumerate(done):
-        trace = "shared" if where == 0 else f"{machine}-{where}"
-        passes = workspace.passes(annotator="alice", trace_id=trace)
-        if any(one.finished for one in passes):
-            continue
-        unique = f"{machine}-{number}-{mode}"
-        facts: dict[str, Fact] = {
-            "label": LabelAdded(replace(label(workspace, mode, trace_id=trace), id=unique)),
-            "verdict": VerdictSet(unique, None, VerdictValue.ABSENT),
-            "note": SpanNoteSet(unique, "", "odd"),
-            "read": SpansRead((unique,)),
-            "finish": PassFinished() if where else SpansRead((unique,)),
-        }
-        begin = [] if passes else [PassStarted(PassKind.BLIND)]
-        workspace.append([event(fact, trace_id=trace) for fact in (*begin, facts[kind])])
-
-
-@given(steps, st.lists(steps, min_size=3, max_size=3), st.permutations(range(3)))
-@settings(max_examples=10, deadline=None)
-def test_merging_three_machines_of_one_person_in_any_order_gives_the_same(
-    common: list[Step], own: list[list[Step]], order: list[int]
-) -> None:
-    machines = [Workspace.open(":memory:") for _ in own]
-    machines[0].append([event(PassStarted(PassKind.BLIND), trace_id="shared")])
-    add(machines[0], 0, common)
-    for machine in machines[1:]:
-        merge(machine, machines[0])
-    for number, (machine, done) in enumerate(zip(machines, own, strict=True), start=1):
-        add(machine, number, done)
-    for one, other in itertools.permutations(order, 2):
-        merge(machines[one], machines[other])
-    assert len({text(machine) for machine in machines}) == 1
-    assert state(machines[0]) == state(machines[1]) == state(machines[2])
-    for machine in machines:
-        assert machine.edited_histories() == ()
-        before = state(machine)
-        machine.rebuild()
-        assert state(machine) == before
-        machine.close()
 
 
 @pytest.mark.parametrize("seconds", [1, 2])

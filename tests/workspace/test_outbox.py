@@ -24,7 +24,7 @@ from mast_tui.workspace.events.types import PassStarted, SpansRead
 from mast_tui.workspace.records import TeamRole
 from tests.postgres import PostgresServer
 from tests.workspace.build import MAST, MODES, TRACE, event, trace_of
-from tests.workspace.test_server import another_writer
+from tests.workspace.test_waiting import another_writer
 
 pytestmark = pytest.mark.slow
 

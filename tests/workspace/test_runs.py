@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec import structs
 
 from mast_tui.labels import QuoteCounts
-from mast_tui.workspace import Asked, Run, RunSettings, RunTrace, Usage, Workspace, schema
+from mast_tui.workspace import Asked, Run, RunSettings, RunTrace, Usage, Workspace
 from mast_tui.workspace.events import codec
 from tests.workspace.build import MAST
-from tests.workspace.facts import texts
-from tests.workspace.listening import Listening
 
 JUDGE = "judge:m-1@0123abcd"
 PARAMETERS = (("samples", "3"), ("temperature", "0"))
@@ -149,53 +144,6 @@ def test_imported_run_brings_its_usage_and_is_not_resumed(
     for run in (early, late, replace(late, usage=Usage(9, 9, 9))):
         other.add_run(run)
         assert only_run(other) == late
-
-
-def test_answers_and_sums_are_read_by_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    listening = Listening(monkeypatch)
-    path = tmp_path / "w.db"
-    with closing(Workspace.open(path)) as workspace:
-        run = workspace.start_run(JUDGE, MAST.ref)
-        with listening.during() as sent:
-            workspace.record_asked(asked(run))
-            assert [statement.split()[0] for statement in sent] == ["BEGIN", "INSERT", "COMMIT"]
-            workspace.find_answer("key")
-            workspace.usage(run)
-            workspace.unfinished_run(JUDGE, MAST.ref)
-            workspace.runs()
-            plans = [step for step, _ in listening.plans(path)]
-    on_answers = [step for step in plans if schema.asked.name in step.split()]
-    assert any("SEARCH asked USING INDEX asked_usable" in step for step in on_answers)
-    # All runs are summed up in the index alone, where no answer stands.
-    assert [s for s in on_answers if "SCAN" in s and "COVERING INDEX asked_of_run" not in s] == []
-    assert not any("TEMP B-TREE" in step for step in on_answers)
-
-
-some = st.dictionaries(texts, texts, max_size=3).map(lambda found: tuple(found.items()))
-prices = st.none() | st.floats(0, 1e6)
-forms = st.none() | st.sampled_from(["json_schema", "json_object", "text"])
-all_settings = st.builds(
-    RunSettings,
-    model=texts,
-    prompt=texts,
-    host=texts,
-    parameters=some,
-    examples=st.lists(texts, max_size=3).map(tuple),
-    price_in=prices,
-    price_out=prices,
-    form=forms,
-)
-counts = st.integers(0, 1 << 40)
-
-
-@given(all_settings, st.builds(Usage, counts, counts, counts))
-def test_settings_and_usage_survive_json(settings: RunSettings, usage: Usage) -> None:
-    values = json.loads(json.dumps(codec.settings_to_values(settings)))
-    assert codec.settings_from_values(values, settings.form) == settings
-    values = json.loads(json.dumps(codec.to_values(usage)))
-    assert codec.read(values, Usage, "usage") == usage
 
 
 def test_impossible_settings_and_usage_are_named() -> None:

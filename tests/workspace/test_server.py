@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from mast_tui.workspace.records import Asked
 from tests import waiting
 from tests.postgres import ASKED, PostgresServer, running_server
 from tests.workspace.build import MAST, MODES, event, label, started, state
-from tests.workspace.test_waiting import StepQueue
 
 pytestmark = pytest.mark.slow
 
@@ -167,20 +166,6 @@ def test_older_schema_is_updated_and_newer_one_refused(
         connection.execute("UPDATE workspace_version SET schema_version = schema_version - 1")
 
 
-def test_reading_connection_cannot_write_and_sees_one_state(workspace: Workspace) -> None:
-    count = text("SELECT count(*) FROM labels")
-    with workspace._database.reading() as connection:
-        assert connection.execute(count).scalar_one() == 1
-        add(workspace)
-        assert connection.execute(count).scalar_one() == 1
-        with (
-            pytest.raises(WorkspaceError, match="is read-only"),
-            workspace._database._readable_errors(),
-        ):
-            connection.execute(text("DELETE FROM labels"))
-    assert len(workspace.labels()) == 2
-
-
 def test_odd_texts_and_great_numbers_are_stored_unchanged(workspace: Workspace) -> None:
     target = Target("k0", "k0", FOREIGN, 1 << 40, (1 << 40) + 1)
     add(workspace, target=target, note=FOREIGN)
@@ -190,16 +175,6 @@ def test_odd_texts_and_great_numbers_are_stored_unchanged(workspace: Workspace) 
     with pytest.raises(WorkspaceError, match="half a character"):
         add(workspace, note="\ud800")
     assert len(workspace.labels()) == 2
-
-
-def test_changes_of_other_programs_are_noticed_once(workspace: Workspace, url: str) -> None:
-    workspace.changed_elsewhere()
-    add(workspace)
-    assert not workspace.changed_elsewhere()
-    with closing(Workspace.open(url)) as other:
-        add(other)
-    assert workspace.changed_elsewhere()
-    assert not workspace.changed_elsewhere()
 
 
 def test_people_at_one_place_see_each_other(
@@ -225,25 +200,6 @@ def test_people_at_one_place_see_each_other(
         hear(("carol",))
         monkeypatch.setattr(presence, "GONE_AFTER", 0.0)
         assert mine.company() == ()
-
-
-@contextmanager
-def another_writer(url: str) -> Iterator[None]:
-    with psycopg.connect(url) as connection:
-        connection.execute("SELECT public.take_turns(ARRAY['alice'])")
-        yield
-
-
-async def test_step_waits_for_another_program_while_the_loop_goes_on(
-    workspace: Workspace, url: str
-) -> None:
-    queue = StepQueue()
-    with another_writer(url):
-        queue.add(lambda: add(workspace))
-        await queue.until(lambda: "Waiting for the server" in queue.writes.report)
-    await queue.until_idle()
-    assert queue.errors == []
-    assert len(workspace.labels()) == 2
 
 
 def cut_connections(url: str) -> None:

@@ -25,15 +25,12 @@ from mast_tui.labels import AnnotatorKind, Finding, Label, PassKind, Target, Ver
 from mast_tui.session import Session, resolve_blind, working_person
 from mast_tui.session.open_codes import OpenCode, toggle_tag
 from mast_tui.study import Study
-from mast_tui.team import postgresql
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import (
     NewEvent,
     RunTrace,
     Workspace,
     WorkspaceError,
-    migration,
-    paths,
     schema,
     store_judgement,
 )
@@ -285,14 +282,7 @@ WRITES: Final = (
     "SELECT seen.set_setting(ROW('open_codes.tags:mast:' || %(me)s, '[]')::public.settings)",
     "SELECT public.take_turns(ARRAY[%(me)s])",
     "INSERT INTO seen.verdicts VALUES (%(me)s, 'run-1', 'mast@3', 1, 'a-mode', 'absent')",
-    "INSERT INTO seen.decisions VALUES (%(me)s, 'run-1', 'mast@3', 'item', '', '{}')",
     "UPDATE seen.labels SET note = 'x' WHERE annotator = 'bob' OR trace_id = 'run-2'",
-    "DELETE FROM seen.verdicts WHERE annotator = 'bob'",
-    "DELETE FROM seen.events",
-    "INSERT INTO seen.span_indices VALUES ('run-1', 'k0', 7, NULL)",
-    "DELETE FROM seen.span_indices",
-    "INSERT INTO public.span_indices VALUES ('run-1', 'k0', 7, NULL)",
-    "INSERT INTO public.annotators VALUES ('eve', 'human')",
     "INSERT INTO public.annotators VALUES ('bob', 'human')",
     "SELECT 1 FROM public.labels",
     "TRUNCATE public.labels",
@@ -526,39 +516,6 @@ def test_assisted_annotator_sees_judges_and_nobody_else(at_work: Team) -> None:
         assert {one.annotator for one in session.workspace.passes()} == {JUDGE, "omar"}
         assert not session.workspace.all_decisions(MAST.ref)
         assert [one.judge for one in session.workspace.runs()] == [JUDGE]
-
-
-def test_owner_updates_the_schema_and_visibility_stays(
-    team: Team, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    work(team, "bob")
-    new = schema.SCHEMA_VERSION + 1
-    step = ("ALTER TABLE labels ADD COLUMN later TEXT", "ALTER TABLE labels DROP COLUMN later")
-    monkeypatch.setitem(migration._STEPS, schema.SCHEMA_VERSION, step)
-    for module in (migration, postgresql, paths):
-        monkeypatch.setattr(module, "SCHEMA_VERSION", new)
-    with pytest.raises(
-        WorkspaceError, match="of an earlier version of mast-tui; the user who created it"
-    ):
-        Workspace.open(team.url("mira"))
-    Workspace.open(team.url("postgres")).close()
-    work(team, "mira")
-    with team.sql("mira") as mira:
-        assert "bob" not in asked(mira, "SELECT annotator FROM labels")
-
-
-def test_server_of_an_earlier_version_gets_span_indices(team: Team) -> None:
-    work(team, "bob")
-    with team.sql("postgres") as owner:
-        owner.execute("DROP TABLE public.span_indices CASCADE")
-        owner.execute("ALTER TABLE public.traces DROP COLUMN task_id, DROP COLUMN trial")
-        owner.execute("UPDATE workspace_version SET schema_version = 8")
-    Workspace.open(team.url("postgres")).close()
-    # Members with the trace keep the indices of the spans that they may know.
-    with team.session("bob") as session:
-        assert session.workspace.span_indices() == {TRACE: {"k0": SpanIndex(0)}}
-    with team.session("carol"), team.workspace("carol") as carol:
-        assert carol.span_indices() == {TRACE: {"k0": SpanIndex(0)}}
 
 
 def test_span_indices_do_not_tell_marks_of_others(team: Team) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 
+import psycopg
 import pytest
 from sqlalchemy import text
 
@@ -18,28 +19,46 @@ from mast_tui.workspace import Workspace, WorkspaceError
 from mast_tui.workspace.events.types import LabelAdded
 from mast_tui.writes import HeldKeys, Writes
 from tests import waiting
+from tests.postgres import PostgresServer
 from tests.workspace.build import event, label, started
 
 COUNT = text("SELECT count(*) FROM labels")
 
 
+ON_BOTH_DATABASES = pytest.mark.parametrize(
+    "place", ["file", pytest.param("server", marks=pytest.mark.slow)], indirect=True
+)
+
+
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "w.db"
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | str]:
+    """The path of a new file, or the address of an empty workspace on a server."""
+    if getattr(request, "param", "file") == "file":
+        yield tmp_path / "w.db"
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    name = server.take()
+    yield server.url(name)
+    server.give_back(name)
 
 
 @contextmanager
-def another_writer(path: Path) -> Iterator[None]:
+def another_writer(place: Path | str) -> Iterator[None]:
     """Let another program hold the right to write."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
+    if isinstance(place, str):
+        with psycopg.connect(place) as server:
+            server.execute("SELECT public.take_turns(ARRAY['alice'])")
+            yield
+        return
+    with closing(sqlite3.connect(place, isolation_level=None)) as file:
+        file.execute("BEGIN IMMEDIATE")
         yield
 
 
 @pytest.fixture
-def workspace(path: Path) -> Iterator[Workspace]:
-    """A file with one label."""
-    with closing(Workspace.open(path)) as workspace:
+def workspace(place: Path | str) -> Iterator[Workspace]:
+    """A workspace with one label."""
+    with closing(Workspace.open(place)) as workspace:
         started(workspace, label(workspace))
         yield workspace
 
@@ -48,21 +67,33 @@ def add(workspace: Workspace) -> None:
     workspace.append([event(LabelAdded(label(workspace)))])
 
 
-@pytest.mark.parametrize("name", ["w.db", ":memory:"])
-def test_reading_connection_cannot_write(tmp_path: Path, name: str) -> None:
-    place = name if name == ":memory:" else tmp_path / name
-    with closing(Workspace.open(place)) as workspace:
+def assert_read_only(workspace: Workspace) -> None:
+    with (
+        pytest.raises(WorkspaceError, match="is read-only"),
+        workspace._database.reading() as connection,
+    ):
+        connection.execute(text("DELETE FROM labels"))
+    assert len(workspace.labels()) == 1
+    workspace.set_setting("still", "writable")
+
+
+@ON_BOTH_DATABASES
+def test_reading_connection_cannot_write_and_sees_one_state(workspace: Workspace) -> None:
+    assert_read_only(workspace)
+    with workspace._database.reading() as connection:
+        assert connection.execute(COUNT).scalar_one() == 1
+        add(workspace)
+        assert connection.execute(COUNT).scalar_one() == 1
+    assert len(workspace.labels()) == 2
+
+
+def test_reading_connection_in_memory_cannot_write() -> None:
+    with closing(Workspace.open(":memory:")) as workspace:
         started(workspace, label(workspace))
-        with (
-            pytest.raises(WorkspaceError, match="is read-only"),
-            workspace._database.reading() as connection,
-        ):
-            connection.execute(text("DELETE FROM labels"))
-        assert len(workspace.labels()) == 1
-        workspace.set_setting("still", "writable")
+        assert_read_only(workspace)
 
 
-def test_reads_do_not_wait_for_writers_and_see_one_state(workspace: Workspace, path: Path) -> None:
+def test_reads_do_not_wait_for_writers(workspace: Workspace, place: Path) -> None:
     written = Event()
     finish = Event()
 
@@ -82,21 +113,19 @@ def test_reads_do_not_wait_for_writers_and_see_one_state(workspace: Workspace, p
         finish.set()
         thread.join()
     assert len(workspace.labels()) == 2
-    with another_writer(path):
+    with another_writer(place):
         assert len(workspace.labels()) == 2
-    with workspace._database.reading() as connection:
-        assert connection.execute(COUNT).scalar_one() == 2
-        add(workspace)
-        assert connection.execute(COUNT).scalar_one() == 2
-    assert len(workspace.labels()) == 3
 
 
-def test_changes_of_other_programs_are_noticed_once(workspace: Workspace, path: Path) -> None:
+@ON_BOTH_DATABASES
+def test_changes_of_other_programs_are_noticed_once(
+    workspace: Workspace, place: Path | str
+) -> None:
     workspace.changed_elsewhere()
-    workspace.set_setting("a", "b")
+    add(workspace)
     assert not workspace.changed_elsewhere()
-    with closing(Workspace.open(path)) as other:
-        other.set_setting("a", "c")
+    with closing(Workspace.open(place)) as other:
+        add(other)
     assert workspace.changed_elsewhere()
     assert not workspace.changed_elsewhere()
 
@@ -122,15 +151,16 @@ class StepQueue:
         await self.until(lambda: self.writes.idle)
 
 
+@ON_BOTH_DATABASES
 async def test_step_waits_for_another_program_while_the_loop_goes_on(
-    workspace: Workspace, path: Path
+    workspace: Workspace, place: Path | str
 ) -> None:
     queue = StepQueue()
-    with another_writer(path):
+    with another_writer(place):
         queue.add(lambda: add(workspace))
         await queue.until_reported()
-        report = "Waiting for another program that is writing · 1 change not saved"
-        assert queue.writes.report == report
+        holder = "the server" if isinstance(place, str) else "another program that is writing"
+        assert queue.writes.report == f"Waiting for {holder} · 1 change not saved"
         assert len(workspace.labels()) == 1
     await queue.until_idle()
     assert (queue.errors, queue.writes.report) == ([], "")
@@ -138,7 +168,7 @@ async def test_step_waits_for_another_program_while_the_loop_goes_on(
 
 
 async def test_error_after_a_wait_is_reported_and_rolls_back(
-    workspace: Workspace, path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = StepQueue()
 
@@ -147,7 +177,7 @@ async def test_error_after_a_wait_is_reported_and_rolls_back(
             add(workspace)
             raise LookupError("no")
 
-    with another_writer(path):
+    with another_writer(place):
         queue.add(step)
         await queue.until_reported()
     await queue.until_idle()
@@ -155,7 +185,7 @@ async def test_error_after_a_wait_is_reported_and_rolls_back(
     assert len(workspace.labels()) == 1
     # The next step waits no longer than its patience.
     monkeypatch.setattr(writes, "PATIENCE", 0.05)
-    with another_writer(path):
+    with another_writer(place):
         queue.add(lambda: workspace.set_setting("a", "b"))
         await queue.until_idle()
     assert isinstance(queue.errors[1], WorkspaceError)
@@ -163,9 +193,9 @@ async def test_error_after_a_wait_is_reported_and_rolls_back(
     assert workspace.get_setting("a") is None
 
 
-async def test_closing_ends_the_wait_of_a_step(workspace: Workspace, path: Path) -> None:
+async def test_closing_ends_the_wait_of_a_step(workspace: Workspace, place: Path) -> None:
     queue = StepQueue()
-    with another_writer(path):
+    with another_writer(place):
         queue.add(lambda: workspace.set_setting("a", "b"))
         await queue.until_reported()
         workspace.close()

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +17,7 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.columns import Row, TableColumn, table_lines
 from mast_tui.errors import PasswordNeeded
+from mast_tui.output_files import is_stdout
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 from mast_tui.taxonomy.model import differences
@@ -217,6 +219,11 @@ def print_json(document: object) -> None:
         ValueError: The document contains NaN or an infinity.
     """
     sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+
+def summary_of(output: Path) -> AbstractContextManager[object]:
+    """Return a context in which text for stdout goes to stderr if the output itself is stdout."""
+    return redirect_stdout(sys.stderr) if is_stdout(output) else nullcontext()
 
 
 def say(message: str) -> None:

@@ -28,6 +28,7 @@ import click
 from click.core import ParameterSource
 
 from mast_tui.cli.command_line import CommonOptions
+from mast_tui.output_files import is_stdout
 from mast_tui.traces.io.named_paths import file_or_record, paths_of
 from mast_tui.traces.io.remote import is_url, trace_path
 
@@ -163,6 +164,14 @@ def _first_typed(names: Sequence[str], typed: Sequence[str]) -> str:
     """Return the first of some options that was typed; empty if none was."""
     return next((name for name in names if name in typed), "")
 
+
+ONE_OUTPUT_ON_STDOUT: Final = OptionRule[Any](
+    "--json prints its document on stdout; give a file for --output",
+    options=("--output",),
+    excludes=("--json",),
+    when=lambda request: is_stdout(request.output),
+)
+"""The rule of commands that write a file and print a document about it."""
 
 _BLIND_OR_ASSISTED: Final = OptionRule[Any](
     "--blind and --assisted exclude each other; give one of them",

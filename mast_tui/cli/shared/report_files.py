@@ -138,7 +138,9 @@ RECORD_RULES: Final = (
     OptionRule[Any](
         "--output {request.output}: use an extension out of " + ", ".join(RECORD_FORMATS),
         options=("--output",),
-        when=lambda request: request.output.suffix.lower() not in RECORD_FORMATS,
+        when=lambda request: (
+            not is_stdout(request.output) and request.output.suffix.lower() not in RECORD_FORMATS
+        ),
     ),
     OptionRule[Any](
         "--records prints records; leave out {other}", options=("--records",), excludes=("--json",)
@@ -295,7 +297,8 @@ class ReportFiles:
             }
             lines.append(f"{file}: {descriptions[language]}")
         if self.records is not None:
-            outputs.add(self.records, records_content(figures, self.records.suffix))
+            extension = ".jsonl" if is_stdout(self.records) else self.records.suffix
+            outputs.add(self.records, records_content(figures, extension))
             lines.append(f"{self.records}: {counted(len(figures), 'record')}")
         outputs.commit()
         return lines

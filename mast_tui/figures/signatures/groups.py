@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import sqrt
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -355,9 +355,10 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
         (id, name, tuple(mode.slug for mode in inputs.modes if mode.category == id))
         for id, name in inputs.categories
     ]
-    figures += _category_figures(inputs, in_group, top_categories, group, "category")
+    sides = _sides_of(inputs, in_group)
+    figures += _category_figures(inputs, sides, top_categories, group, "category")
     for level, groups in inputs.levels.items():
-        figures += _category_figures(inputs, in_group, groups, group, f"level {level}")
+        figures += _category_figures(inputs, sides, groups, group, f"level {level}")
     figures += length_figures(inputs, context.onsets, in_group, group)
     stratum_scopes = [group.scope("stratified", code, code) for code in codes]
     figures += stratified_figures(inputs, in_group, stratum_scopes)
@@ -472,39 +473,62 @@ def _modes_per_trace(
         yield scope.number("traces_with_modes", count, condition=str(modes))
 
 
+class _Side(NamedTuple):
+    """The traces of a group with one outcome, or all of them.
+
+    Attributes:
+        verdicts: The verdict codes, traces × modes.
+        weights: The weight of each trace; None if the traces are not weighted.
+        trace_weights: The same, with 1 for each trace that is not weighted.
+        present_sum: The weighted number of present modes.
+    """
+
+    verdicts: NDArray[np.uint8]
+    weights: NDArray[np.float64] | None
+    trace_weights: NDArray[np.float64]
+    present_sum: float
+
+
+def _sides_of(inputs: SignatureInput, in_group: Flags) -> dict[str, _Side]:
+    """Return the traces of a group: all of them, the failed and the succeeded ones."""
+    masks = {
+        "all": in_group,
+        "failed": in_group & (inputs.outcome == FAILED),
+        "succeeded": in_group & (inputs.outcome == SUCCEEDED),
+    }
+    sides = {}
+    for name, mask in masks.items():
+        verdicts = inputs.verdicts[mask]
+        weights = inputs.weights_of(mask)
+        trace_weights = np.ones(len(verdicts)) if weights is None else weights
+        present_sum = float((trace_weights @ (verdicts == PRESENT)).sum())
+        sides[name] = _Side(verdicts, weights, trace_weights, present_sum)
+    return sides
+
+
 def _category_figures(
     inputs: SignatureInput,
-    in_group: Flags,
+    sides: Mapping[str, _Side],
     categories: Iterable[Group],
     group: GroupScope,
     name: str,
 ) -> Iterator[Figure]:
     """Yield the figures of each category of modes, over all traces and over each outcome."""
-    sides = {
-        "all": in_group,
-        "failed": in_group & (inputs.outcome == FAILED),
-        "succeeded": in_group & (inputs.outcome == SUCCEEDED),
-    }
     for category, _, slugs in categories:
         columns = [column for column, mode in enumerate(inputs.modes) if mode.slug in slugs]
         scope = group.scope(name, category)
-        for side, in_side in sides.items():
-            yield from _category_figures_of(inputs, in_side, columns, scope, side)
+        for side_name, side in sides.items():
+            yield from _category_figures_of(side, columns, scope, side_name)
 
 
 def _category_figures_of(
-    inputs: SignatureInput, in_side: Flags, columns: list[int], scope: FigureScope, side: str
+    side: _Side, columns: list[int], scope: FigureScope, side_name: str
 ) -> Iterator[Figure]:
     """Yield the count, share and rate of one category in the traces of one side."""
-    verdicts = inputs.verdicts[in_side]
-    weights = inputs.weights_of(in_side)
-    present = verdicts == PRESENT
-    trace_weights = np.ones(len(verdicts)) if weights is None else weights
-    present_sum = float((trace_weights @ present).sum())
-    in_category = present[:, columns]
-    shows_category = in_category.any(axis=1)
     # A trace without a present mode lacks the category only if it was judged on all its modes.
-    category_verdicts = verdicts[:, columns]
+    category_verdicts = side.verdicts[:, columns]
+    in_category = category_verdicts == PRESENT
+    shows_category = in_category.any(axis=1)
     is_judged = shows_category | judged_on_all_modes(category_verdicts)
     is_unresolved = category_verdicts == UNRESOLVED
     unresolved_only = judged_on_all_modes(
@@ -513,11 +537,13 @@ def _category_figures_of(
     category = np.select(
         [shows_category, is_judged, unresolved_only], [PRESENT, ABSENT, UNRESOLVED], OPEN
     )
-    share = float((trace_weights @ in_category).sum()) / present_sum if present_sum else None
-    yield scope.number("shown", int(in_category.sum()), condition=side)
-    yield scope.number("share", share, condition=side, reason="" if present_sum else "no_traces")
-    counts = Counts.from_verdicts(category.astype(np.uint8)[:, None], weights)
-    yield counts.rate(0, scope, side)
+    category_sum = float((side.trace_weights @ in_category).sum())
+    share = category_sum / side.present_sum if side.present_sum else None
+    yield scope.number("shown", int(in_category.sum()), condition=side_name)
+    reason = "" if side.present_sum else "no_traces"
+    yield scope.number("share", share, condition=side_name, reason=reason)
+    counts = Counts.from_verdicts(category.astype(np.uint8)[:, None], side.weights)
+    yield counts.rate(0, scope, side_name)
 
 
 # Modes against the length of runs: their share in runs of each length, and their hazard by step.

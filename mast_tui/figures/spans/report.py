@@ -73,8 +73,8 @@ class Figures:
         reasons: The reason for which each figure may be undefined.
         lowest: The least possible value of the figures.
         needed_traces: The number of traces that the interval of each figure needs.
-        overlapping_traces: The number of traces in which places of two annotators overlap, for each
-            figure; None if its interval does not depend on them.
+        overlapping_traces: The number of traces in which places of two annotators overlap, for
+            each figure; None if its interval does not depend on them.
     """
 
     features: Floats
@@ -145,9 +145,11 @@ def _withheld_reason(
     """Return why an interval is withheld, with the number that it needs; None if it is not."""
     if traces < needed_traces:
         return "few_traces", needed_traces
-    if overlapping_traces is not None and overlapping_traces < LEAST_OVERLAPPING:
-        return "few_places", LEAST_OVERLAPPING
-    return None
+    return (
+        ("few_places", LEAST_OVERLAPPING)
+        if overlapping_traces is not None and overlapping_traces < LEAST_OVERLAPPING
+        else None
+    )
 
 
 _LEAST_TRACES: Final = 20

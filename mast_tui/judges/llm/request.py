@@ -29,7 +29,15 @@ class TraceFails(AskError):
 
 
 class Unanswered(TraceFails):
-    """A server without a usable answer, which may be so for other traces too."""
+    """A server without a usable answer, which may be so for other traces too.
+
+    Attributes:
+        cause: The reason without the spans and the texts of the trace; equal for other traces.
+    """
+
+    def __init__(self, message: str, cause: str | None = None) -> None:
+        super().__init__(message)
+        self.cause = message if cause is None else cause
 
 
 class ContextOverflow(TraceFails):

@@ -8,12 +8,12 @@ from typing import Final
 
 from mast_tui.errors import MastError
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.rules import endings, invented, mismatch, repetition, reset
+from mast_tui.judges.rules import endings, invented, repetition
 from mast_tui.judges.rules.walk import Walk, walk
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Trace
 
-VERSION: Final = 3
+VERSION: Final = 4
 
 
 class UnknownRule(MastError):
@@ -57,12 +57,6 @@ RULES: Final = (
         default=True,
     ),
     Rule(
-        "similar-call",
-        repetition.MODE,
-        "nearly the same call, or answers that differ only in numbers",
-        repetition.find_similar,
-    ),
-    Rule(
         "repeated-message",
         repetition.MODE,
         "an agent repeats its own words",
@@ -74,7 +68,6 @@ RULES: Final = (
         "a limit ends the run while the agent still works",
         endings.find_limit,
     ),
-    Rule("reset", reset.MODE, "the conversation begins again in the middle", reset.find),
     Rule("invented-value", invented.MODE, "a call has a value that nobody gave", invented.find),
     Rule(
         "assumed-input",
@@ -87,9 +80,6 @@ RULES: Final = (
         invented.MODE,
         "the agent reports figures that it never looked up",
         invented.find_unsourced,
-    ),
-    Rule(
-        "mismatch", mismatch.MODE, "the call differs from what the agent announced", mismatch.find
     ),
     Rule(
         "early-end",
@@ -126,8 +116,12 @@ GUARD_RULES: Final = (
 
 DEFAULT: Final = tuple(rule for rule in RULES if rule.default)
 
-REMOVED: Final = frozenset({"after-done", "loop", "overlong", "unchecked"})
-"""The names of earlier rules. No finding on public runs could be shown to be right."""
+REMOVED: Final = frozenset(
+    {"after-done", "loop", "mismatch", "overlong", "reset", "similar-call", "unchecked"}
+)
+"""The names of earlier rules."""
+
+WHY_REMOVED: Final = "no finding on public runs could be shown to be right"
 
 
 def chosen_rules(names: str) -> tuple[Rule, ...]:
@@ -137,10 +131,17 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
         UnknownRule: No rule is named, or a named rule does not exist or was removed.
     """
     chosen_names = {name.strip() for name in names.split(",") if name.strip()}
-    unknown_names = chosen_names - {rule.name for rule in RULES} - {"all", "default"}
+    all_names = [rule.name for rule in RULES]
+    unknown_names = chosen_names.difference(all_names, ("all", "default"))
+    removed_names = unknown_names & REMOVED
     if unknown_names or not chosen_names:
-        problem = _name_problem(unknown_names)
-        raise UnknownRule(f"{problem}; there are default, all, and {_all_names()}")
+        problem = "no rule named"
+        if removed_names:
+            verb = "was" if len(removed_names) == 1 else "were"
+            problem = f"{_quoted(removed_names)} {verb} removed: {WHY_REMOVED}"
+        elif unknown_names:
+            problem = f"no rule {_quoted(unknown_names)}"
+        raise UnknownRule(f"{problem}; there are default, all, and {', '.join(all_names)}")
     if "all" in chosen_names:
         return RULES
     return tuple(
@@ -150,20 +151,8 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
     )
 
 
-def _all_names() -> str:
-    return ", ".join(rule.name for rule in RULES)
-
-
-def _name_problem(unknown_names: set[str]) -> str:
-    """Return the reason why names are no rules, for an error message."""
-    if not unknown_names:
-        return "no rule named"
-    removed_names = sorted(unknown_names & REMOVED)
-    if removed_names:
-        names = ", ".join(map(repr, removed_names))
-        verb = "was" if len(removed_names) == 1 else "were"
-        return f"{names} {verb} removed: no finding on public runs could be shown to be right"
-    return f"no rule {', '.join(map(repr, sorted(unknown_names)))}"
+def _quoted(names: set[str]) -> str:
+    return ", ".join(map(repr, sorted(names)))
 
 
 class RulesJudge:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.judges.rules import speech
 from mast_tui.judges.rules.effects import Effect, name_words
 from mast_tui.judges.rules.phrases import any_of
-from mast_tui.judges.rules.speech import WORKING_VERBS, announcements
 from mast_tui.judges.rules.steps import Quote, RuleStep
-from mast_tui.judges.rules.walk import Call, Walk, answer_of, is_output
+from mast_tui.judges.rules.walk import Call, Walk, answer_of
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Role, SpanKind
 
@@ -40,8 +39,6 @@ _LIMIT: Final = any_of(
 _POLICY: Final = any_of(
     r"polic(?:y|ies)|guidelines?|terms|(?:not )?(?:allowed|permitted|eligible|authori[sz]ed)"
     r"|non-?refundable|restrictions?|per our|rules?|human agent|transferred",
-    hint=r"polic|guideline|terms|allow|permit|eligible|authori|refundable|restriction|per\s+our|rule"
-    r"|human|transfer",
 )
 _PLAN_WORDS: Final = frozenset({"plan", "todo", "todos"})
 _STATE_FIELD: Final = re.compile(r"\"(?:status|state)\"\s*:\s*\"(\w+)\"")
@@ -100,7 +97,7 @@ def find_open_plan(walk: Walk) -> Iterator[Finding]:
     Agents often do not update their plan, but every step takes a call.
     """
     plans = [call for call in walk.calls if _PLAN_WORDS & set(name_words(call.tool))]
-    final = next((step for step in reversed(walk.steps) if step.is_message), None)
+    final = walk.last_message
     if not plans or final is None or final.index < plans[-1].index:
         return
     plan = plans[-1].step
@@ -164,16 +161,10 @@ def _unmet_goal_quote(final: RuleStep) -> tuple[Quote, str] | None:
     quote = speech.leaves_open(final)
     if quote is not None:
         return quote, "the run ends here, and the message itself says that the goal is not met."
-    planned_steps = [
-        announced
-        for announced in announcements(final)
-        if announced.verb in WORKING_VERBS and not announced.refused
-    ]
-    if final.is_message and planned_steps:
-        quote = planned_steps[-1].quote
-        # A plan earlier in the message may be carried out in its rest.
-        if quote.end >= final.length - _MESSAGE_END:
-            return quote, "a next step is announced, and the run ends without it."
+    quote = speech.announces_step(final)
+    # A plan earlier in the message may be carried out in its rest.
+    if final.is_message and quote is not None and quote.end >= final.length - _MESSAGE_END:
+        return quote, "a next step is announced, and the run ends without it."
     return None
 
 
@@ -217,74 +208,95 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
 }
 
 
+class _Claim(NamedTuple):
+    """A message that claims success, with the last change before it and the last check after that.
+
+    Attributes:
+        message: The message.
+        quote: The sentence with the claim.
+        change: The last change before the message.
+        check: The last check between both; None if nothing was checked.
+    """
+
+    message: RuleStep
+    quote: Quote
+    change: Call
+    check: Call | None
+
+
 def find_failed_check(walk: Walk) -> Iterator[Finding]:
     """Yield a finding on each claim of success that the last check contradicts.
 
-    Only a check after the last change counts.
+    Only a check after the last change counts, and only the first claim after that change.
     """
-    reported_changes: set[int] = set()
-    for claim, quote, change, check in _checked_claims(walk):
-        if change is None or change.index in reported_changes:
+    claimed_changes: set[int] = set()
+    for message, quote, change, check in _claims(walk):
+        if change.index in claimed_changes:
             continue
-        reported_changes.add(change.index)
-        contradiction = None if check is None else _contradicting_quote(change, check, claim)
+        claimed_changes.add(change.index)
+        contradiction = None if check is None else _contradicting_quote(change, check, message)
         if check is not None and contradiction is not None:
-            yield _contradiction_finding(walk, check, claim, quote, contradiction)
+            yield walk.finding(
+                INCORRECT_VERIFICATION,
+                (check.index, message.index),
+                contradiction,
+                f"{message.number} claims success (“{quote.text[:80]}”), but the last check, "
+                f"{check.step.number}, still shows the problem.",
+                0.7,
+            )
 
 
 def find_unchecked_claim(walk: Walk) -> Iterator[Finding]:
     """Yield a finding on the last claim of success if no check follows the last change."""
-    for claim, quote, change, check in list(_checked_claims(walk))[-1:]:
-        if change is not None and check is None:
+    for message, quote, change, check in list(_claims(walk))[-1:]:
+        if check is None:
             yield walk.finding(
                 INCORRECT_VERIFICATION,
-                (change.index, claim.index),
+                (change.index, message.index),
                 quote,
-                f"{claim.number} claims success, and nothing was checked after the last change, "
+                f"{message.number} claims success, and nothing was checked after the last change, "
                 f"{change.step.number}.",
                 0.6,
             )
 
 
-def _checked_claims(walk: Walk) -> Iterator[tuple[RuleStep, Quote, Call | None, Call | None]]:
-    """Yield each claim of success with its quote, the last change before it, and the last check.
+def _claims(walk: Walk) -> Iterator[_Claim]:
+    """Yield the messages that claim success and end a turn or call the work finished.
 
-    The check is the last one after the change; None if nothing was checked.
+    Before the first change there is nothing to verify. A message that also calls the problem
+    unsolved does not count.
     """
-    calls = iter(call for call in walk.calls if call.works and not _only_takes_notes(call))
-    call = next(calls, None)
+    turn_ends = _turn_ends(walk)
     change: Call | None = None
     check: Call | None = None
-    for claim, quote in _success_claims(walk):
-        while call is not None and call.index < claim.index:
-            if call.changed:
-                change = call
-                check = None
-            elif call.effect is Effect.READS and call.result is not None:
-                check = call
-            call = next(calls, None)
-        yield claim, quote, change, check
+    for step, call in walk.steps_with_calls():
+        if change is not None and step.is_statement and speech.leaves_open(step) is None:
+            quote = speech.claims_success(step)
+            is_final = step.index in turn_ends or speech.says_finished(step)
+            if quote is not None and is_final:
+                yield _Claim(step, quote, change, check)
+        if call is None or _only_takes_notes(call):
+            continue
+        if call.changed:
+            change = call
+            check = None
+        elif call.effect is Effect.READS and call.result is not None:
+            check = call
 
 
-def _success_claims(walk: Walk) -> Iterator[tuple[RuleStep, Quote]]:
-    """Return the messages that claim success and end a turn or call the work finished.
+def _turn_ends(walk: Walk) -> frozenset[int]:
+    """Return the indices of the last step, and of each step before a message of the user.
 
-    Only messages after the first change count, because before it there is nothing to verify. A
-    message that also calls the problem unsolved does not count.
+    Logs after a step do not count.
     """
-    ends_turn = True
-    claims: list[tuple[RuleStep, Quote]] = []
-    first_change = next((call.index for call in walk.calls if call.changed), len(walk.steps))
-    for step in reversed(walk.steps[first_change:]):
-        is_message = step.is_message and not is_output(step)
-        quote = speech.claims_success(step) if is_message else None
-        is_final = ends_turn or (quote is not None and speech.says_finished(step) is not None)
-        if quote is not None and is_final and speech.leaves_open(step) is None:
-            claims.append((step, quote))
-        # The loop goes backwards: the step before a message of the user ends a turn.
+    indices: set[int] = set()
+    next_role = Role.USER
+    for step in reversed(walk.steps):
+        if next_role is Role.USER:
+            indices.add(step.index)
         if step.span.kind is not SpanKind.LOG:
-            ends_turn = step.span.role is Role.USER
-    return reversed(claims)
+            next_role = step.span.role
+    return frozenset(indices)
 
 
 def _only_takes_notes(call: Call) -> bool:
@@ -299,37 +311,16 @@ def _contradicting_quote(change: Call, check: Call, claim: RuleStep) -> Quote | 
 
     A check with the same tool as the change counts only if both commands have a common name.
     """
+    changed_names = set(_OBJECT_NAME.findall(change.command))
+    is_other_object = changed_names.isdisjoint(_OBJECT_NAME.findall(check.command))
     result = check.result
-    if result is None or not _may_have_same_object(change, check):
+    if result is None or (change.tool == check.tool and is_other_object):
         return None
     for offset, piece in result.pieces():
         for match in _PROBLEM.finditer(piece):
             if not _NO_PROBLEM.search(match[0]):
                 return result.quote(offset + match.start(), offset + match.end())
     return _wrong_value(check.command, result, claim.own_text)
-
-
-def _may_have_same_object(change: Call, check: Call) -> bool:
-    """Check whether two calls are of different tools, or their commands have a common name."""
-    if change.tool != check.tool:
-        return True
-    return bool(
-        set(_OBJECT_NAME.findall(change.command)) & set(_OBJECT_NAME.findall(check.command))
-    )
-
-
-def _contradiction_finding(
-    walk: Walk, check: Call, claim: RuleStep, quote: Quote, contradiction: Quote
-) -> Finding:
-    """Return the finding of a claim that a check contradicts."""
-    return walk.finding(
-        INCORRECT_VERIFICATION,
-        (check.index, claim.index),
-        contradiction,
-        f"{claim.number} claims success (“{quote.text[:80]}”), but the last check, "
-        f"{check.step.number}, still shows the problem.",
-        0.7,
-    )
 
 
 def _wrong_value(command: str, result: RuleStep, claim: str) -> Quote | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -16,7 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mast_tui.errors import MastError
-from mast_tui.judges.rules import GUARD_RULES, Rule
+from mast_tui.judges.rules import GUARD_RULES, REMOVED, WHY_REMOVED, Rule
 from mast_tui.judges.rules.phrases import Saying, any_of
 from mast_tui.judges.rules.steps import is_one_sentence
 from mast_tui.judges.rules.walk import walk
@@ -88,6 +89,11 @@ class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
                 self.mode, forbidden, f"says what {self.name} forbids.", _CONFIDENCE, every=True
             )
             return Rule(self.name, self.mode, "phrases of an agent", find)
+        if self.condition in REMOVED:
+            raise InvalidGuards(
+                f"guard {self.name!r}: the rule {self.condition!r} was removed: {WHY_REMOVED}; "
+                "delete this guard, or make the file again with 'mast-tui guard build'"
+            )
         condition = _CONDITIONS.get(self.condition)
         if condition is None:
             raise InvalidGuards(
@@ -98,9 +104,7 @@ class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
             raise InvalidGuards(
                 f"guard {self.name!r}: {self.condition} is about {condition.mode}, not {self.mode}"
             )
-        return Rule(
-            self.name, self.mode, condition.sees, condition.find, False, condition.needs_end
-        )
+        return replace(condition, name=self.name, default=False)
 
 
 class GuardsFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -125,7 +129,10 @@ class GuardsFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         rules = [guard.rule for guard in self.guards if guard.on]
         for rule in rules:
             if rule.mode not in slugs:
-                raise InvalidGuards(f"guard {rule.name!r}: there is no mode {rule.mode!r}")
+                raise InvalidGuards(
+                    f"guard {rule.name!r}: no mode has the slug {rule.mode!r}; there are "
+                    f"{', '.join(sorted(slugs))}"
+                )
         if not rules:
             raise InvalidGuards("no guard is on; see the note of each guard")
         return tuple(rules)
@@ -201,10 +208,11 @@ def stop_reasons(rules: Sequence[Rule], trace: Trace, final_message: str) -> lis
         OSError: The source of the trace cannot be read.
     """
     trace_walk = walk(trace, final_message)
-    messages = (step.span.key for step in reversed(trace_walk.steps) if step.is_message)
-    last_message = next(messages, None)
+    last_message = trace_walk.last_message
+    if last_message is None:
+        return []
     findings = (finding for rule in rules for finding in rule.find(trace_walk))
-    return [finding.rationale for finding in findings if finding.last == last_message]
+    return [finding.rationale for finding in findings if finding.last == last_message.span.key]
 
 
 def _escape_phrase(phrase: str) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
 
 from mast_tui.judges.rules.phrases import Saying, any_of, last_sentence
-from mast_tui.judges.rules.steps import Quote, RuleStep, is_view
-from mast_tui.judges.rules.walk import Call, Walk, is_output
+from mast_tui.judges.rules.steps import Quote, RuleStep
+from mast_tui.judges.rules.walk import Call, Walk
 from mast_tui.labels import Finding
 from mast_tui.traces.model import SpanKind
 
@@ -53,14 +53,12 @@ _ASSUMED: Final = any_of(
     rf"simulat(?:e|ing) (?:the |some |a )?(?:\w+ ){{0,4}}{_INPUT}",
     rf"(?:hypothetical|placeholder|dummy|mock|fictional|made-up|simulated|fake) {_INPUT}",
     r"(?:some|with|use|using) (?:sample|example) (?:data|dataset|values?|numbers?)",
-    hint=r"assum|simulat|hypothetical|placeholder|dummy|mock|fictional|made-up|fake|sample|example",
 )
 _LOOKED_UP: Final = any_of(
     r"(?:here (?:is|are)|(?:the )?following (?:is|are|were))(?:[^.:\n]{0,60}) "
     r"(?:data|figures|prices?|values|numbers|records|statistics|populations?|sales)",
     r"(?:data|figures|prices?|values|numbers|records|statistics|populations?|sales)"
     r"(?:[^.:\n]{0,40}) (?:retrieved|obtained|sourced|gathered|collected|taken) (?:from|via)",
-    hint=r"here\s+(?:is|are)|following|retrieved|obtained|sourced|gathered|collected|taken",
 )
 _FIGURE: Final = re.compile(r"(?<![\w.,/#-])\d(?:[\d,]*\d){3,}(?:\.\d+)?(?![\w/-])")
 _YEAR: Final = re.compile(r"(?:1[5-9]|20)\d\d")
@@ -78,25 +76,27 @@ def find(walk: Walk) -> Iterator[Finding]:
 
     Messages and calls of the same agent do not count as a source.
     """
-    first_uses: dict[str, _ValueUse] = {}
+    first_uses: dict[str, tuple[Call, str, str]] = {}
     for call in walk.calls:
         if call.step.span.kind is SpanKind.TOOL_CALL:
             for name, value in _argument_values(call.step):
                 if _needs_source(name, value):
-                    first_uses.setdefault(_plain_form(value), _ValueUse(call, name, value))
-    agent_by_value = {plain_value: use.call.agent for plain_value, use in first_uses.items()}
+                    first_uses.setdefault(_plain_form(value), (call, name, value))
+    agent_by_value = {plain_value: call.agent for plain_value, (call, *_) in first_uses.items()}
     source_index = _first_occurrences(walk, agent_by_value)
-    for plain_value, use in first_uses.items():
-        if source_index.get(plain_value, use.call.index) >= use.call.index:
-            yield _value_finding(walk, use)
-
-
-class _ValueUse(NamedTuple):
-    """A value that a call passes: the call, the name of the argument, and the value."""
-
-    call: Call
-    name: str
-    value: str
+    for plain_value, (call, name, value) in first_uses.items():
+        if source_index.get(plain_value, call.index) < call.index:
+            continue
+        start = max(call.step.head.find(value), 0)
+        named_value = f"“{value}” as {name}" if name else f"“{value}”"
+        yield walk.finding(
+            MODE,
+            (call.index, call.index),
+            call.step.quote(start, start + len(value)),
+            f"{call.step.number} passes {named_value}; nobody has named that value before, and "
+            "nobody was asked for it.",
+            0.6,
+        )
 
 
 find_assumed: Final = Saying(
@@ -112,7 +112,7 @@ def find_unsourced(walk: Walk) -> Iterator[Finding]:
     """Yield a finding on each message with figures that it calls looked up but that are new."""
     messages: list[tuple[RuleStep, Quote, list[str]]] = []
     for step in walk.steps:
-        if not step.is_message or is_output(step) or is_view(step):
+        if not step.is_statement:
             continue
         quote = last_sentence(step, _LOOKED_UP, without=_HYPOTHESIS)
         if quote is not None:
@@ -139,15 +139,10 @@ def find_unsourced(walk: Walk) -> Iterator[Finding]:
 
 
 def _first_occurrences(walk: Walk, values: Mapping[str, str | None]) -> dict[str, int]:
-    """Return the index of the step in which each value occurs first.
+    """Return, for each value that occurs, the index of the step in which it occurs first.
 
-    Args:
-        walk: The run.
-        values: For each value in its plain form, the agent whose messages and calls do not count,
-            or None.
-
-    Returns:
-        The index by value, without values that do not occur.
+    ``values`` has, for each value in its plain form, the agent whose messages and calls do not
+    count, or None.
     """
     first_index: dict[str, int] = {}
     # All values are searched at once, so that each text is read once.
@@ -196,19 +191,3 @@ def _needs_source(name: str, value: str) -> bool:
 def _plain_form(text: str) -> str:
     """Return a text in lower case without punctuation and white space."""
     return re.sub(r"[^a-z0-9@]", "", text.lower())
-
-
-def _value_finding(walk: Walk, use: _ValueUse) -> Finding:
-    """Return the finding on a value in a call that no earlier step has."""
-    call, name, value = use
-    start = max(call.step.head.find(value), 0)
-    quote = call.step.quote(start, start + len(value))
-    named_value = f"“{value}” as {name}" if name else f"“{value}”"
-    return walk.finding(
-        MODE,
-        (call.index, call.index),
-        quote,
-        f"{call.step.number} passes {named_value}; nobody has named that value before, and nobody "
-        "was asked for it.",
-        0.6,
-    )

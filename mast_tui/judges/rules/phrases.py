@@ -6,52 +6,23 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mast_tui.judges.rules.steps import Quote, RuleStep, is_view
-from mast_tui.judges.rules.walk import Walk, is_output
+from mast_tui.judges.rules.steps import Quote, RuleStep
+from mast_tui.judges.rules.walk import Walk
 from mast_tui.labels import Finding
 
 
-@dataclass(frozen=True, slots=True)
-class Phrases:
-    """A pattern, with a cheap pattern that most texts without a match fail.
-
-    Attributes:
-        pattern: The pattern.
-        hint: The cheap pattern, which matches the lower case of each text with a match; or None.
-    """
-
-    pattern: re.Pattern[str]
-    hint: re.Pattern[str] | None
-
-    def search(self, text: str) -> re.Match[str] | None:
-        """Return the first match in a text, or None."""
-        if self.hint is not None and self.hint.search(text.lower()) is None:
-            return None
-        return self.pattern.search(text)
-
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield all matches in a text, in order."""
-        if self.hint is None or self.hint.search(text.lower()) is not None:
-            yield from self.pattern.finditer(text)
-
-
-def any_of(*phrases: str, hint: str | None = None) -> Phrases:
+def any_of(*phrases: str) -> re.Pattern[str]:
     """Make a pattern that matches any of the phrases as whole words, in any case.
 
-    Args:
-        phrases: Regular expressions, in which a space matches any white space and ``'`` either
-            apostrophe.
-        hint: A cheap expression that matches a part of every phrase in lower case.
+    The phrases are regular expressions, in which a space matches any white space and ``'`` either
+    apostrophe.
     """
     alternatives = "|".join(phrase.replace(" ", r"\s+").replace("'", "['’]") for phrase in phrases)
-    return Phrases(
-        re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)", re.IGNORECASE),
-        None if hint is None else re.compile(hint),
-    )
+    return re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)", re.IGNORECASE)
 
 
 def last_sentence(
-    step: RuleStep, phrases: Phrases, *, without: Phrases | None = None
+    step: RuleStep, phrases: re.Pattern[str], *, without: re.Pattern[str] | None = None
 ) -> Quote | None:
     """Return the last of an agent's own sentences with one of some phrases, or None.
 
@@ -80,17 +51,17 @@ class Saying:
     """
 
     mode: str
-    phrases: Phrases
+    phrases: re.Pattern[str]
     reason: str
     confidence: float
-    without: Phrases | None = None
+    without: re.Pattern[str] | None = None
     every: bool = False
 
     def __call__(self, walk: Walk) -> Iterator[Finding]:
         """Yield a finding on the first message of the run with a phrase, or every one."""
         for step in walk.steps:
             quote = last_sentence(step, self.phrases, without=self.without)
-            if quote is None or not step.is_message or is_output(step) or is_view(step):
+            if quote is None or not step.is_statement:
                 continue
             yield walk.finding(
                 self.mode,

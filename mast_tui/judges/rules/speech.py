@@ -6,7 +6,6 @@ differ.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.judges.rules.commands import word_set
@@ -36,8 +35,6 @@ _FINISHED: Final = any_of(
     r"nothing (?:else|more|further|left)(?:[^.!?\n]{0,30}) (?:needed|required|(?:to|be) do(?:ne)?)",
     rf"(?:this|that) (?:concludes|completes|closes) (?:the|my|our|this) (?:\w+ )?{_WORK}",
     r"(?-i:TERMINATE)",
-    hint=r"complete|done|finish|resolved|fixed|closed?|solved|mitigated|over|delivered|all\s+set"
-    r"|no\s+(?:further|more|other)|nothing|concludes|terminate",
 )
 _BARE_DONE: Final = any_of(
     rf"\A\W*(?:(?:{_WORK}|<INFO>|all) )?{_HOW}(?:done|finished|completed?|resolved|solved|fixed)"
@@ -55,8 +52,6 @@ _WORKS: Final = any_of(
     r"(?:all )?(?:tests|checks) (?:now )?pass(?:ed)?",
     rf"{_HAVE} (?:\w+ )?(?:verified|confirmed|validated|checked)",
     r"back to normal",
-    hint=r"health|restored|recovered|normal|running|work|operational|stable|valid|correct|verified"
-    r"|confirmed|place|cleared|success|green|complete|pass|succeeds|checked",
 )
 _QUALIFIED: Final = any_of(
     r"not|never|cannot|\w+n't|no longer sure|once|if|when|whether|until|unless|should|would|could"
@@ -81,7 +76,6 @@ _GIVES_UP: Final = any_of(
     r"out of (?:ideas|options)",
     r"leav(?:e|ing) (?:it|this) (?:here|as (?:it )?is|open)",
     r"stopping here",
-    hint=r"able\s+to|cannot|can['’]t|could|giv(?:e|ing)|stop|end|leav|out\s+of",
 )
 _OPEN: Final = any_of(
     r"(?:is|are|has|have) (?:still )?not (?:yet )?(?:been )?(?:resolved|fixed|recovered|completed?"
@@ -91,7 +85,6 @@ _OPEN: Final = any_of(
     r"(?:further|more|additional) (?:investigation|work|debugging|analysis|time) (?:is|are|will be"
     r"|would be|may be) (?:needed|required|necessary)",
     r"(?:hasn't|has not) (?:recovered|cleared|helped|changed|come back)",
-    hint=r"not|still|remain|further|more|additional|n['’]t",
 )
 
 _SOON: Final = (
@@ -101,8 +94,8 @@ _SOON: Final = (
 _ANNOUNCED: Final = any_of(
     r"(?:I'll|I will|(?:I'm|I am) going to|let me|let's|we'll|we will|next step is to|now I) "
     rf"{_SOON}"
-    r"(?P<verb>[a-z]+)(?P<about>[^;!?\n]*)",
-    rf"(?:I'm|I am) {_SOON}(?P<doing>[a-z]+ing)(?P<about2>[^;!?\n]*)",
+    r"(?P<verb>[a-z]+)[^;!?\n]*",
+    rf"(?:I'm|I am) {_SOON}(?P<doing>[a-z]+)ing[^;!?\n]*",
 )
 _CONDITION: Final = any_of(
     r"if|once|when|after|until|unless|before|then|would|could|might|later|finally|eventually"
@@ -110,23 +103,14 @@ _CONDITION: Final = any_of(
 )
 """Words that make an announcement one for later, or for a condition."""
 
-_REFUSED: Final = any_of(
-    r"(?:I|we|let's|I'll|we'll) (?:(?:will|must|should|shall) )?(?:not|won't|mustn't|shouldn't) "
-    r"(?P<verb>[a-z]+)(?P<about>[^.;!?\n]*)",
-)
-
-LOOKING: Final = word_set(
-    "check look inspect read examine list get query view fetch search count compare"
-    " verify describe tail review gather collect find investigate observe"
-)
-CHANGING: Final = word_set(
-    "restart delete patch apply scale roll rollback revert edit write fix update set remove"
+_WORKING_VERBS: Final = word_set(
+    "check look inspect read examine list get query view fetch search count compare verify describe"
+    " tail review gather collect find investigate observe"
+    " restart delete patch apply scale roll rollback revert edit write fix update set remove"
     " increase decrease raise lower disable enable flush purge drain cordon cancel refund"
     " exchange return book create send modify change stop kill deploy reset bump touch"
-    " mitigate adjust"
+    " mitigate adjust run call use execute invoke"
 )
-CALLING: Final = word_set("run call use execute invoke")
-WORKING_VERBS: Final = LOOKING | CHANGING | CALLING
 """Verbs of work. Others, such as 'wait', 'explain' or 'end', announce no step."""
 
 
@@ -144,15 +128,9 @@ def _finished_sentence(step: RuleStep) -> Quote | None:
     return None
 
 
-def says_finished(step: RuleStep) -> Quote | None:
-    """Return the sentence that calls the whole work finished.
-
-    Return None if there is none, or if the step plans more work.
-    """
-    quote = _finished_sentence(step)
-    if quote is None:
-        return None
-    return None if _PLANS_MORE.search(step.own_text) else quote
+def says_finished(step: RuleStep) -> bool:
+    """Check whether a step calls the whole work finished and plans no more work."""
+    return _finished_sentence(step) is not None and not _PLANS_MORE.search(step.own_text)
 
 
 def claims_success(step: RuleStep) -> Quote | None:
@@ -170,50 +148,17 @@ def leaves_open(step: RuleStep) -> Quote | None:
     return last_sentence(step, _OPEN)
 
 
-@dataclass(frozen=True, slots=True)
-class Announcement:
-    """A step that an agent announces.
+def announces_step(step: RuleStep) -> Quote | None:
+    """Return the last words that announce a next step of work.
 
-    Attributes:
-        quote: The words of the announcement.
-        verb: The verb, in lower case and without ``-ing``.
-        about: The rest of the sentence.
-        refused: True if the agent says that it will not take the step.
+    An announcement under a condition or for later does not count.
     """
-
-    quote: Quote
-    verb: str
-    about: str
-    refused: bool = False
-
-
-def announcements(step: RuleStep) -> list[Announcement]:
-    """Return what the agent says in a step that it will do or refuses to do.
-
-    An announcement under a condition or for later is left out.
-    """
-    all_announcements = []
+    quote = None
     for start, sentence in step.sentences:
         for match in _ANNOUNCED.finditer(sentence):
-            if _CONDITION.search(sentence[: match.start()]):
-                continue
-            verb = match["verb"] or _base_verb(match["doing"])
-            if verb.lower() not in ("not", "never", "know", "see"):
+            stem = match["doing"]
+            verbs = (match["verb"],) if stem is None else (stem, f"{stem}e", stem[:-1])
+            is_work = any(verb.lower() in _WORKING_VERBS for verb in verbs)
+            if is_work and not _CONDITION.search(sentence[: match.start()]):
                 quote = step.quote(start + match.start(), start + match.end())
-                about = match["about"] or match["about2"] or ""
-                all_announcements.append(Announcement(quote, verb.lower(), about))
-        for match in _REFUSED.finditer(sentence):
-            quote = step.quote(start + match.start(), start + match.end())
-            verb = match["verb"].lower()
-            refusal = Announcement(quote, verb, match["about"], refused=True)
-            all_announcements.append(refusal)
-    return all_announcements
-
-
-def _base_verb(ing_form: str) -> str:
-    """Return the verb of an ``-ing`` form, preferably a verb of work: ``running`` is ``run``."""
-    stem = ing_form[:-3].lower()
-    for verb in (stem, f"{stem}e", stem[:-1]):
-        if verb in WORKING_VERBS:
-            return verb
-    return stem
+    return quote

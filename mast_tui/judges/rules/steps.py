@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 from mast_tui.traces.model import Role, Span, SpanKind, Trace
 
@@ -36,21 +36,20 @@ VIEW_HEADER: Final = re.compile(
 )
 """The beginning of a browsing agent's message: the action, the page, and the position on it."""
 
+_OUTPUT_BEGINNING: Final = re.compile(
+    r"\s*(?:exitcode|exit code|execution (?:output|succeeded|failed)|<returncode>|output:|traceback"
+    r"|code (?:execution )?output|the (?:script|code) (?:ran|exited)|no output\b|there is no code)",
+    re.IGNORECASE,
+)
+
 # A comment in code, also where the code stands escaped in a JSON string.
 _COMMENT: Final = re.compile(r"(?:^|\n|\\n|\")[ \t]*#[ \t]*(?P<words>(?:[^\n\\\"]|\\[^n])+)")
 
 
-class Finder(Protocol):
-    """The interface of a compiled pattern."""
-
-    def finditer(self, text: str, /) -> Iterator[re.Match[str]]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Words of one span: its index and key, and the range of the words in its text."""
+    """Words of one span: its key, and the range of the words in its text."""
 
-    index: int
     key: str
     start: int
     end: int
@@ -98,6 +97,16 @@ class RuleStep:
         return self.span.role is Role.AGENT and self.span.kind is SpanKind.MESSAGE
 
     @property
+    def is_output(self) -> bool:
+        """True if the text begins as the output of code does."""
+        return _OUTPUT_BEGINNING.match(self.head) is not None
+
+    @property
+    def is_statement(self) -> bool:
+        """True for an agent's message that is neither output of code nor a view of a window."""
+        return self.is_message and not self.is_output and VIEW_HEADER.match(self.head) is None
+
+    @property
     def own_text(self) -> str:
         """The agent's own sentences, for comparison."""
         return " ".join(sentence for _, sentence in self.sentences)
@@ -128,10 +137,10 @@ class RuleStep:
                 quoted = piece[start - offset : min(end, start + QUOTED) - offset]
                 start += len(quoted) - len(quoted.lstrip())
                 quoted = quoted.strip()
-                return Quote(self.index, self.span.key, start, start + len(quoted), quoted)
-        return Quote(self.index, self.span.key, start, start, "")
+                return Quote(self.span.key, start, start + len(quoted), quoted)
+        return Quote(self.span.key, start, start, "")
 
-    def find_last(self, pattern: Finder) -> Quote | None:
+    def find_last(self, pattern: re.Pattern[str]) -> Quote | None:
         """Return the last match of a pattern that is not blank, or None."""
         for offset, piece in reversed(list(self.pieces())):
             matches = [match for match in pattern.finditer(piece) if match[0].strip()]
@@ -141,13 +150,12 @@ class RuleStep:
 
     def first_sentence(self) -> Quote | None:
         """Return the first own sentence that is not short, or else the first of all, or None."""
-        if not self.sentences:
+        long_sentences = [item for item in self.sentences if len(item[1]) >= _NOT_SHORT]
+        candidates = long_sentences or self.sentences
+        if not candidates:
             return None
-        first_start, first_sentence = self.sentences[0]
-        for start, sentence in self.sentences:
-            if len(sentence) >= _NOT_SHORT:
-                return self.quote(start, start + len(sentence))
-        return self.quote(first_start, first_start + len(first_sentence))
+        start, sentence = candidates[0]
+        return self.quote(start, start + len(sentence))
 
 
 def read_steps(trace: Trace, final_message: str = "") -> tuple[RuleStep, ...]:
@@ -190,11 +198,6 @@ def is_one_sentence(text: str) -> bool:
     return sum(bool(match[0].strip()) for match in _SENTENCE.finditer(text)) == 1
 
 
-def is_view(step: RuleStep) -> bool:
-    """Check whether a message is the view of a browsing agent's window."""
-    return VIEW_HEADER.match(step.head) is not None
-
-
 def _with_sentences(steps: Sequence[RuleStep]) -> tuple[RuleStep, ...]:
     """Return the steps with the agents' own sentences.
 
@@ -218,9 +221,7 @@ def _own_sentences(
 ) -> tuple[tuple[int, str], ...]:
     """Return the agent's own sentences in a message or in the comments of a call, with offsets.
 
-    Args:
-        step: A step.
-        owned_by_agents: For a line, True if it is an agent's own; a missing line is its own.
+    A line that is missing in ``owned_by_agents`` is the agent's own.
     """
     if step.is_speech:
         lines = [

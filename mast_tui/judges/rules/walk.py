@@ -76,6 +76,17 @@ class Walk:
     calls: tuple[Call, ...]
     text_of: Callable[[int], str]
 
+    @property
+    def last_message(self) -> RuleStep | None:
+        """The last message of an agent."""
+        return next((step for step in reversed(self.steps) if step.is_message), None)
+
+    def steps_with_calls(self) -> Iterator[tuple[RuleStep, Call | None]]:
+        """Yield each step with its call; None if it is no call."""
+        call_by_index = {call.index: call for call in self.calls}
+        for step in self.steps:
+            yield step, call_by_index.get(step.index)
+
     def finding(
         self,
         mode: str,
@@ -139,11 +150,6 @@ _CODE_BLOCK: Final = re.compile(
     r"```(?P<language>python|py|sh|bash|shell|console)[^\n]*\n(?P<code>.+?)(?:```|\Z)", re.DOTALL
 )
 _SHELL_LANGUAGES: Final = ("sh", "bash", "shell", "console")
-_OUTPUT_BEGINNING: Final = re.compile(
-    r"\s*(?:exitcode|exit code|execution (?:output|succeeded|failed)|<returncode>|output:|traceback"
-    r"|code (?:execution )?output|the (?:script|code) (?:ran|exited)|no output\b|there is no code)",
-    re.IGNORECASE,
-)
 
 
 def _find_calls(steps: Sequence[RuleStep]) -> Iterator[Call]:
@@ -180,12 +186,7 @@ def _runs_code(step: RuleStep, next_step: RuleStep) -> bool:
     """Check whether the step after a message with code is the output of the code."""
     if next_step.span.kind is SpanKind.TOOL_RESULT:
         return True
-    return next_step.span.agent != step.span.agent and is_output(next_step)
-
-
-def is_output(step: RuleStep) -> bool:
-    """Check whether a message is the output of code."""
-    return _OUTPUT_BEGINNING.match(step.head) is not None
+    return next_step.span.agent != step.span.agent and next_step.is_output
 
 
 def _make_call(step: RuleStep, result: RuleStep | None, tool: str, arguments: str) -> Call:

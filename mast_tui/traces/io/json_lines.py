@@ -20,6 +20,8 @@ _MOST_SPACE: Final = 16
 _CONTINUATIONS: Final = ("{", "[", ",", ":")
 
 _EVENT_FIELD: Final = re.compile(r"^(?:data: ?|(?:event|id|retry):.*|:.*)", re.MULTILINE)
+_TEXT_WITH_DOCUMENT: Final = re.compile(rb'\s*"(?:\s|\\[nrt])*[{\[]')
+_HEAD_BYTES: Final = 1024
 _BEGINNING: Final = re.compile(r"[\s\0\x1e\ufeff]*(?:[{\[]|(?:data|event|id|retry)?:)")
 _RECORD: Final = re.compile(r"[{\[]")
 _OBJECT: Final = re.compile(r'\{(?=\s*")')
@@ -145,6 +147,20 @@ def split_records(data: bytes) -> list[bytes]:
         record = text[begin:end].replace("\r", " ").replace("\n", " ")
         records.append(record.encode("utf-8", "replace"))
     return records
+
+
+def text_in_json(data: bytes) -> bytes | None:
+    """Return the document in a file that is one JSON text; None for any other file.
+
+    Programs write such a file if they convert a document that is a text already.
+    """
+    if _TEXT_WITH_DOCUMENT.match(as_utf8(data[:_HEAD_BYTES])) is None:
+        return None
+    try:
+        value = load_json(as_utf8(data).decode("utf-8", "replace"))
+    except InvalidJSON:
+        return None
+    return value.encode("utf-8", "replace") if isinstance(value, str) else None
 
 
 def _end_of_record(decoder: json.JSONDecoder, text: str, begin: int) -> int | None:

@@ -96,6 +96,11 @@ class Source:
             return file.readall() or b""
 
     @cached_property
+    def utf8(self) -> bytes:
+        """The whole content as UTF-8 without a byte order mark."""
+        return as_utf8(self.data)
+
+    @cached_property
     def _head_is_all(self) -> bool:
         """True if the head is the whole content; only one byte more is unpacked to know this."""
         if self.packing is None:

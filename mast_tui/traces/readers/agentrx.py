@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mast_tui.traces.index.document import More, StepList
+from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_number, as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
@@ -65,7 +66,7 @@ class AgentRxReader:
 
     def recognises(self, source: Source) -> bool:
         """Return whether the file is one run in either form."""
-        if not any(mark in source.head for mark in _MARKS):
+        if not any(mark in as_utf8(source.head) for mark in _MARKS):
             return False
         document = source.json
         return _has_substeps(document) or _is_telemetry(document)

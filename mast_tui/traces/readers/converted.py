@@ -35,6 +35,7 @@ from enum import Enum
 from typing import Final, TypeVar
 
 from mast_tui.traces.index.document import StepList, StepSpans
+from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import (
     as_number,
     as_text,
@@ -152,6 +153,12 @@ _FORMAT_MARK: Final = FORMAT.encode()
 Choice = TypeVar("Choice", bound=Enum)
 
 
+def _is_by_line(source: Source) -> bool:
+    """Return whether a line of the head begins as this program writes a trace."""
+    head = as_utf8(source.head)
+    return head.startswith(OPENING) or b"\n" + OPENING in head
+
+
 class ConvertedReader:
     """Reads the project's own format; ids and span keys remain those of the original file."""
 
@@ -160,9 +167,9 @@ class ConvertedReader:
 
     def recognises(self, source: Source) -> bool:
         """Return whether a record names the format, with any spaces and order in its JSON."""
-        if source.head.startswith(OPENING) or b"\n" + OPENING in source.head:
+        if _is_by_line(source):
             return True
-        if _FORMAT_MARK not in source.data:
+        if _FORMAT_MARK not in source.utf8:
             return False
         return any(
             fields_of(record.value).get("format") == FORMAT for record in records_in(source, [])
@@ -172,8 +179,7 @@ class ConvertedReader:
         """Return a trace for each record."""
         problems: list[Problem] = []
         traces: list[Trace] = []
-        is_by_line = source.head.startswith(OPENING) or b"\n" + OPENING in source.head
-        read_records = records_by_line if is_by_line else records_in
+        read_records = records_by_line if _is_by_line(source) else records_in
         records = list(read_records(source, problems))
         for record_index, record in enumerate(records):
             location = record.location

@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.io.decoding import decode
-from mast_tui.traces.io.json_lines import NUL_BYTES, TEXT_AFTER_DOCUMENT, split_records
+from mast_tui.traces.io.json_lines import (
+    NUL_BYTES,
+    TEXT_AFTER_DOCUMENT,
+    split_records,
+    text_in_json,
+)
 from mast_tui.traces.io.json_values import dump_line, python_literal, why_not_json
 from mast_tui.traces.io.packed import TooBig
 from mast_tui.traces.io.regular_files import NOT_REGULAR, is_regular
@@ -35,6 +40,9 @@ _MOST_SPLIT_BYTES: Final = 64 << 20
 
 _MOST_UNKNOWN_RECORDS: Final = 20
 """The number of unknown records after which the file is given up."""
+
+_FALLBACK_FORMAT: Final = "message-list"
+"""The format of a record that resembles a message, whatever program wrote the file."""
 
 _NEVER_TEXT: Final = frozenset({"table", "image", "recording", "database"})
 
@@ -69,7 +77,7 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
         report = _split_records_report(source) or report
     elif _is_followed_by_text(source):
         split_report = _split_records_report(source, report.format)
-        if split_report is not None and _span_count(split_report) > _span_count(report):
+        if split_report is not None and _span_count(split_report) >= _span_count(report):
             report = split_report
     nul_line = source.line_of_nul_bytes if report.traces else None
     if nul_line is not None:
@@ -202,6 +210,7 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
     """Return the report on a file whose JSON records are not separated as its format requires.
 
     They may also be in a list. They are read as JSON lines, or else each as a separate document.
+    The file may also be one JSON text, in which another document is written.
 
     Args:
         source: The file.
@@ -215,6 +224,10 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
             return None
         if is_no_json(source.head):
             return None
+        inner_document = text_in_json(source.data)
+        if inner_document is not None:
+            inner_source = RecordsSource(source, inner_document)
+            return _read_safely(inner_source, lambda: _read_records(inner_source))
         is_intact = not source.is_binary and source.json is not None and not source.damage
         records = _listed_records(source.json) if is_intact else split_records(source.data)
     except OSError:
@@ -224,7 +237,8 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
         return None
     lines = RecordsSource(source, b"".join(record + b"\n" for record in records))
     report = _read_safely(lines, lambda: _read_records(lines))
-    if report is not None and report.traces and format_name in (None, report.format):
+    replaceable_formats = (None, _FALLBACK_FORMAT, report and report.format)
+    if report is not None and report.traces and format_name in replaceable_formats:
         return report
     traces: list[Trace] = []
     problems: list[Problem] = []

@@ -157,24 +157,26 @@ EVERYWHERE: Final = (
     _everywhere(
         "agreement", "K", "agreement", "See the agreement per mode", "app.show('agreement')"
     ),
-    _everywhere("signatures", "S", "signatures", "See how runs fail", "app.show('signatures')"),
+    _everywhere(
+        "signatures", "S", "signatures", "See how runs fail (signatures)", "app.show('signatures')"
+    ),
     _everywhere("runs", "R", "judge runs", "See the runs of judges", "app.show('runs')"),
     _everywhere("study", "Y", "study", "Set up a study, or see its progress", "app.show('study')"),
     _everywhere(
         "open_codes",
         "+",
         "open codes",
-        "Group the notes and open labels of all traces, and make modes of them",
+        "Make modes of notes and of failures that no mode describes",
         "app.show('open_codes')",
     ),
-    _everywhere("back", "escape", "back", "Leave what is open, or go back"),
+    _everywhere("back", "escape", "back", "Leave what is open, or go back", hint=93),
     _everywhere("close", "q", "close", "Close what is open; in the library ask whether to quit"),
     _everywhere("help", "? f1", "help", "All keys of this screen", "app.keys_help", hint=90),
     _everywhere(
         "palette",
         ": ctrl+p",
         "go to",
-        "Find any action by name; or go to a span by number or key",
+        "Find an action by name, or a span by number or span key",
         "app.palette",
         while_editing=True,
     ),
@@ -196,7 +198,7 @@ EVERYWHERE: Final = (
         "mouse",
         "f6",
         "mouse",
-        "Leave the mouse to the terminal, to select and copy text with it, or take it back",
+        "Let the mouse select and copy text, as in a shell; again: undo this",
         "app.mouse",
     ),
     _everywhere(
@@ -229,7 +231,7 @@ LIBRARY: Final = (
         "contents",
         "F tab",
         "find text",
-        "Find text in all traces; while you type, switch between filter and search",
+        "Find text in all traces; while you type: the filter, and back",
         hint=25,
     ),
     _library("sort", "o", "sort", "Sort by the next column", hint=30),
@@ -237,7 +239,7 @@ LIBRARY: Final = (
         "queue",
         "f",
         "queue",
-        "Choose the traces to go through, such as those that you have not finished",
+        "Choose the queue of traces, such as those not finished",
         hint=35,
     ),
     _library(
@@ -266,7 +268,7 @@ ANNOTATE: Final = (
             f"digit_{d}",
             str(d),
             "label",
-            "Label the span under the cursor with the mode of two digits; again: remove it",
+            "Two digits label the span; the same two remove the label",
             f"digit('{d}')",
             hint=10 if d == 1 else 0,
         )
@@ -278,14 +280,14 @@ ANNOTATE: Final = (
         "extend_down",
         "shift+down",
         "range ↓",
-        "Extend the range by the next span, or begin one with it",
+        "Begin a range, or extend it to the next span",
         "extend(1)",
     ),
     _mark(
         "extend_up",
         "shift+up",
         "range ↑",
-        "Extend the range by the previous span, or begin one with it",
+        "Begin a range, or extend it to the previous span",
         "extend(-1)",
     ),
     _mark(
@@ -374,7 +376,7 @@ ANNOTATE: Final = (
         "search_regex",
         "ctrl+t",
         "regular expression",
-        "Switch between a regular expression and plain text; /…/ is a regular expression too",
+        "Search with a regular expression; again: with plain text",
     ),
     _find(
         "filter",
@@ -397,13 +399,13 @@ ANNOTATE: Final = (
         "look_here",
         "*",
         "look here",
-        "Next place where mast-tui exam expects the decisive step",
+        "Next place where the decisive step may be (mast-tui exam --keep)",
     ),
     _read(
         "fold",
         "space",
         "fold",
-        "Fold or unfold equal steps, steps of a sub-agent or under a step, or modes",
+        "Fold or unfold repeated steps, steps under a step, or a category",
         while_editing=True,
     ),
     _read(
@@ -437,7 +439,7 @@ ANNOTATE: Final = (
         "pane",
         "tab",
         "other pane",
-        "Go to the next pane; if the last line asks for a label, go to the next label",
+        "Go to the next pane, or label while the last line asks for one",
         hint=70,
     ),
     _move("drawer", "T", "taxonomy", "Show or hide the taxonomy on a narrow screen", hint=72),
@@ -446,7 +448,7 @@ ANNOTATE: Final = (
         "read",
         "z enter",
         "read",
-        "Show the text of the span in the whole window; again: its pictures, or return",
+        "Show the text in the whole window; again: its pictures, then back",
         hint=44,
     ),
     _move("next_span", ") ;", "next span", "Next span", "span(1)"),
@@ -455,7 +457,7 @@ ANNOTATE: Final = (
         "next_split",
         "Z",
         "more text",
-        "Make the text pane higher; after that, low again",
+        "Make the text pane higher; after the highest, low again",
     ),
     _read("split_up", "ctrl+up", "border up", "Move the border above the text up", "split(1)"),
     _read(
@@ -468,7 +470,7 @@ ANNOTATE: Final = (
         "follow",
         "f5 O",
         "read on",
-        "Read what was added to the trace's file; all of it if it was replaced or cut",
+        "Read what is new in the trace's file, or all if it was replaced",
     ),
     _annotate(
         "next_trace",
@@ -491,7 +493,7 @@ ANNOTATE: Final = (
         "finish",
         "D",
         "finish",
-        "Finish the trace: freeze your labels as a pass",
+        "Finish the trace: freeze your labels, so that they count",
         hint=28,
     ),
     _finish("reveal", "r", "reveal", "After finishing: show labels of others and what was hidden"),
@@ -516,7 +518,6 @@ ANNOTATE: Final = (
 _adjudicate = partial(action, Where.ADJUDICATE)
 
 ADJUDICATE: Final = (
-    *moves(Where.ADJUDICATE),
     *(
         _adjudicate(
             f"side_{d}",
@@ -533,7 +534,7 @@ ADJUDICATE: Final = (
         "nobody",
         "0",
         "absent",
-        "Decide absent, or drop all disputed places; in the pane of the sides, drop one place",
+        "Decide absent, or drop the disputed places",
         hint=30,
     ),
     _adjudicate("unsure", "_", "unsure", "Leave it as unsure", hint=35),
@@ -541,7 +542,7 @@ ADJUDICATE: Final = (
         "boundary",
         "e",
         "boundary",
-        "Move the boundary: move one end, press it again for the other end, then decide",
+        "Move where the range begins or ends; again: the other end",
         hint=40,
     ),
     _adjudicate(
@@ -551,8 +552,7 @@ ADJUDICATE: Final = (
         "enter",
         "enter",
         "evidence",
-        "Go to the evidence; in the pane of the sides, take a side beyond the ninth; while a "
-        "boundary is moved, decide for it",
+        "Go to the evidence, or decide for the boundary that you moved",
         hint=52,
     ),
     _adjudicate("next_conflict", "] .", "next conflict", "Next conflict", "conflict(1)", hint=50),
@@ -570,9 +570,14 @@ ADJUDICATE: Final = (
         "overrule",
         "x",
         "overrule",
-        "Overrule an agreed mode: absent if all said present, else present in the whole trace",
+        "Overrule an agreed mode: present becomes absent, or the reverse",
     ),
-    _adjudicate("confirm", "c", "confirm", "Confirm a decision after which a side has changed"),
+    _adjudicate(
+        "confirm",
+        "c",
+        "confirm",
+        "Keep a decision (!) although an answer is new or has changed",
+    ),
     _adjudicate("reason", "m", "reason", "Write the reason for a decision", hint=57),
     _adjudicate("names", "h", "names", "Hide the sides' names, or show them", hint=60),
     _adjudicate("judge", "J", "judge's verdict", "Show the judge's verdict, after the decision"),
@@ -581,12 +586,12 @@ ADJUDICATE: Final = (
     ),
     *scrolls(Where.ADJUDICATE, "the evidence", up="s"),
     _adjudicate("pane", "tab", "other pane", "Go to the other pane"),
+    *moves(Where.ADJUDICATE),
 )
 
 _agreement = partial(action, Where.AGREEMENT)
 
 AGREEMENT: Final = (
-    *moves(Where.AGREEMENT),
     _agreement(
         "open",
         "enter",
@@ -606,39 +611,48 @@ AGREEMENT: Final = (
         "left",
         "left h",
         "column left",
-        "Choose the cell to the left, if cells have traces",
+        "Choose the cell to the left",
         "across(-1)",
     ),
     _agreement(
         "right",
         "right l",
         "column right",
-        "Choose the cell to the right, if cells have traces",
+        "Choose the cell to the right",
         "across(1)",
     ),
     _agreement("next_judge", "] .", "next judge", "Another judge", "next_judge(1)"),
     _agreement("previous_judge", "[ ,", "previous judge", "The previous judge", "next_judge(-1)"),
     _agreement("against", "c", "against", "Compare the judge with gold, or with the next person"),
     _agreement(
-        "seen", "s", "judge was seen", "Include verdicts that were made with a judge on screen"
+        "seen",
+        "s",
+        "judge was seen",
+        "Count verdicts of people who saw the judge's suggestions, or not",
     ),
     _agreement("adjudicate", "a", "adjudicate", "Resolve the conflicts about the mode", hint=15),
-    _agreement("passes", "p", "first or last pass", "Count first or last passes", hint=20),
+    _agreement(
+        "passes",
+        "p",
+        "first or last pass",
+        "Count first or last passes of people who labelled again",
+        hint=20,
+    ),
     _agreement(
         "look",
         "o",
         "look as adjudicator",
-        "Include traces that you have not finished; this is recorded",
+        "See hidden traces as their adjudicator; this is recorded",
         hint=30,
     ),
     _agreement("anew", "f5 O", "count again", "Compute the figures again with the newest labels"),
     *scrolls(Where.AGREEMENT, "the detail of the row"),
+    *moves(Where.AGREEMENT),
 )
 
 _agreement_traces = partial(action, Where.AGREEMENT_TRACES)
 
 AGREEMENT_TRACES: Final = (
-    *moves(Where.AGREEMENT_TRACES),
     _agreement_traces("open", "enter", "open", "Open the trace where the sides differ", hint=5),
     _agreement_traces(
         "differing",
@@ -647,12 +661,12 @@ AGREEMENT_TRACES: Final = (
         "List only where the sides differ, or all",
         hint=10,
     ),
+    *moves(Where.AGREEMENT_TRACES),
 )
 
 _runs = partial(action, Where.RUNS)
 
 RUNS: Final = (
-    *moves(Where.RUNS),
     _runs(
         "open", "enter", "its traces", "See the traces of the run, those that failed first", hint=5
     ),
@@ -661,12 +675,12 @@ RUNS: Final = (
     _runs("compare", "=", "compare", "Compare the marked run with this one", hint=20),
     _runs("gold", "c", "with gold", "Compare the run with the gold", hint=25),
     *scrolls(Where.RUNS, "what is told of the run"),
+    *moves(Where.RUNS),
 )
 
 _run = partial(action, Where.RUN)
 
 RUN: Final = (
-    *moves(Where.RUN),
     _run("open", "enter", "open", "Open the trace at its next suggestion", hint=5),
     _run(
         "answers",
@@ -676,12 +690,12 @@ RUN: Final = (
         hint=10,
     ),
     *scrolls(Where.RUN, "what is told of the trace"),
+    *moves(Where.RUN),
 )
 
 _comparison = partial(action, Where.COMPARISON)
 
 COMPARISON: Final = (
-    *moves(Where.COMPARISON),
     _comparison(
         "open", "enter", "open", "See the traces of the mode, or open one at its evidence", hint=5
     ),
@@ -699,21 +713,21 @@ COMPARISON: Final = (
     _comparison(
         "default", "v", "make default", "Ask this judge from now on; undo goes back", hint=30
     ),
+    *moves(Where.COMPARISON),
 )
 
 _teaching = partial(action, Where.TEACHING)
 
 TEACHING: Final = (
-    *moves(Where.TEACHING),
     _teaching("choose", "space x", "choose", "Show this place to the judge, or not", hint=5),
     _teaching("run", "enter", "run", "Ask the new version", "open", hint=10),
     *scrolls(Where.TEACHING, "the change of the prompt"),
+    *moves(Where.TEACHING),
 )
 
 _signatures = partial(action, Where.SIGNATURES)
 
 SIGNATURES: Final = (
-    *moves(Where.SIGNATURES),
     _signatures(
         "open", "enter", "source traces", "List the source traces of the bar or cell", hint=5
     ),
@@ -768,24 +782,24 @@ SIGNATURES: Final = (
         "look",
         "o",
         "look as adjudicator",
-        "Include traces that you have not finished; this is recorded",
+        "See hidden traces as their adjudicator; this is recorded",
         hint=50,
     ),
     _signatures("anew", "f5 O", "count again", "Compute the figures again with the newest labels"),
     *scrolls(Where.SIGNATURES, "the detail of the row"),
+    *moves(Where.SIGNATURES),
 )
 
 _signature_traces = partial(action, Where.SIGNATURE_TRACES)
 
 SIGNATURE_TRACES: Final = (
-    *moves(Where.SIGNATURE_TRACES),
     _signature_traces("open", "enter", "open", "Open the trace at the mode", hint=5),
+    *moves(Where.SIGNATURE_TRACES),
 )
 
 _guidelines = partial(action, Where.GUIDELINES)
 
 GUIDELINES: Final = (
-    *moves(Where.GUIDELINES),
     _guidelines("open", "enter", "open case", "Go to the decided case under the cursor", hint=10),
     _guidelines("entry", "tab", "next entry", "Next guideline or case", hint=20),
     _guidelines("write", "m", "write", "Write a guideline for the mode", hint=30),
@@ -795,12 +809,12 @@ GUIDELINES: Final = (
     _guidelines(
         "previous_mode", "{ <", "previous mode", "The page of the previous mode", "mode(-1)"
     ),
+    *moves(Where.GUIDELINES),
 )
 
 _study = partial(action, Where.STUDY)
 
 STUDY: Final = (
-    *moves(Where.STUDY),
     _study("set_up", "e", "set up", "Set the study up, or change it", hint=10),
     _study("add", "a", "add traces", "Add traces of the library that it does not have", hint=20),
     _study("join", "n", "join", "Let a person join as an annotator"),
@@ -813,12 +827,12 @@ STUDY: Final = (
     ),
     _study("leave_study", "x", "leave", "Let the annotator under the cursor leave the study"),
     *scrolls(Where.STUDY, "the protocol"),
+    *moves(Where.STUDY),
 )
 
 _open_codes = partial(action, Where.OPEN_CODES)
 
 OPEN_CODES: Final = (
-    *moves(Where.OPEN_CODES),
     _open_codes(
         "open",
         "enter",
@@ -864,12 +878,12 @@ OPEN_CODES: Final = (
     _open_codes("next_group", "tab } >", "next group", "Go to the next group", "group(1)", hint=25),
     _open_codes("previous_group", "{ <", "previous group", "Go to the previous group", "group(-1)"),
     *scrolls(Where.OPEN_CODES, "the text"),
+    *moves(Where.OPEN_CODES),
 )
 
 _side_by_side = partial(action, Where.SIDE_BY_SIDE)
 
 SIDE_BY_SIDE: Final = (
-    *moves(Where.SIDE_BY_SIDE),
     _side_by_side("fork", "f", "where they part", "Go to the step at which the runs part", hint=10),
     _side_by_side(
         "next",
@@ -893,4 +907,5 @@ SIDE_BY_SIDE: Final = (
         "open_b", "o", "open B", "Open the run on the right at this step", "open('b')", hint=40
     ),
     *scrolls(Where.SIDE_BY_SIDE, "the difference"),
+    *moves(Where.SIDE_BY_SIDE),
 )

@@ -117,7 +117,7 @@ class ItemView:
         title: The mode, and the question or the state of the item.
         sides: The answers of the sides.
         target: The target to show first; None if there is none.
-        note: The decision, by whom, and its targets; empty for an open item.
+        note: The decision and its targets; empty for an open item.
     """
 
     title: str
@@ -296,9 +296,11 @@ class TraceItems:
             title += f" · {self._question_text(group)}"
             return ItemView(title, tuple(views), group.where)
         views = self._side_views(group, subject.decisions)
-        title += " · decided"
+        deciders = dict.fromkeys(one_line(d.decided_by) for d in subject.decisions)
+        decided = "decided" if subject.is_verdict else "places decided"
+        title += f" · {decided} by {', '.join(deciders)}"
         if self.has_changed(subject):
-            title += ", a side has changed"
+            title += ", still right?"
         reasons = dict.fromkeys(d.reason for d in subject.decisions if d.reason)
         views += [
             SideView(number=None, name="reason:", verdict="", note=reason) for reason in reasons
@@ -495,7 +497,7 @@ class TraceItems:
     def _outcome_in_row(self, dispute: Dispute) -> str:
         """Return the decision in the short form of the list: ``absent``, ``at #3, as ann``."""
         targets = targets_taken(dispute.decisions)
-        if len(dispute.decisions) == 1 or not targets:
+        if dispute.is_verdict or not targets:
             return outcome(dispute.decisions, self.names)
         return f"at {self._ranges_text(targets)}{source_text(dispute.decisions, self.names)}"
 
@@ -561,13 +563,12 @@ class TraceItems:
         return side.value.value if side.value is not None else "open"
 
     def _decision_text(self, decisions: Sequence[Decision]) -> str:
-        """Return the outcome, its span ranges, and who decided it."""
-        deciders = dict.fromkeys(one_line(decision.decided_by) for decision in decisions)
+        """Return the outcome and its span ranges."""
         parts = [outcome(decisions, self.names)]
         targets = targets_taken(decisions)
         if targets:
             parts.append(self._ranges_text(targets))
-        return " · ".join((*parts, f"decided by {', '.join(deciders)}"))
+        return " · ".join(parts)
 
 
 def is_by_one_side(verdict: GoldVerdict) -> bool:

@@ -326,7 +326,9 @@ class Queue:
         decided_count, changed_count = self.decided_counts()
         total = decided_count + open_count
         parts = [f"{decided_count} of {total} decided"] if total else []
-        if changed_count:
+        if changed_count and parts:
+            parts[0] += f" ({changed_count} to confirm)"
+        elif changed_count:
             parts.append(f"{changed_count} to confirm")
         if open_count:
             parts.append(f"{open_count} left in {counted(trace_count, 'trace')}")

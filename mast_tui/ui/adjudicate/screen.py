@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from asyncio import sleep
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 from typing import Final, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
+from textual.worker import Worker
 
 from mast_tui.adjudication import (
     Adjudication,
@@ -75,6 +78,10 @@ STUDY_QUESTION = (
 
 NOT_IN_QUESTION: Final = "This place is not in question: go to a place of a side, or to the queue"
 
+READING_WAIT: Final = 2.0
+"""Seconds for which a decision waits until its trace is read."""
+_READING_CHECK: Final = 0.02
+
 MOST_PLACES: Final = 3
 """The most places of a decision that one message names."""
 
@@ -131,6 +138,7 @@ class AdjudicateScreen(BaseScreen):
         self._redo_trace_ids: list[str] = []
         self._start_trace_id = trace
         self._visible_trace_id: str | None = None
+        self._reading: Worker[None] | None = None
         self._message_row: int | None = None
         """The row of the queue at which a lasting message stays visible."""
         self._presence_key: str | None = None
@@ -420,7 +428,7 @@ class AdjudicateScreen(BaseScreen):
             return
         self.evidence.show_trace(None)
         if loader is not None:
-            self._read_trace(loader, trace_id)
+            self._reading = self._read_trace(loader, trace_id)
 
     @work(thread=True, group="trace", exclusive=True)
     def _read_trace(self, loader: TraceLoader, trace_id: str) -> None:
@@ -625,8 +633,7 @@ class AdjudicateScreen(BaseScreen):
         loader = self.queue.contents.loader
         if adjudication is not None or opened is None or loader is None:
             return adjudication
-        if not loader.is_known(trace_id):
-            self.hints.say("The trace is still being read; press the key again in a moment")
+        if not await self._wait_for_reading(loader, trace_id):
             return None
         adjudication = await self._run_or_show_error(
             lambda: Adjudication(
@@ -640,6 +647,18 @@ class AdjudicateScreen(BaseScreen):
         if adjudication is not None:
             self._adjudications[trace_id] = adjudication
         return adjudication
+
+    async def _wait_for_reading(self, loader: TraceLoader, trace_id: str) -> bool:
+        """Wait until a trace is read; return False, with a hint, if that takes too long."""
+        ends = monotonic() + READING_WAIT
+        while not loader.is_known(trace_id):
+            if self._reading is not None and self._reading.is_finished:
+                return False  # The reading has failed, and its error is shown.
+            if monotonic() > ends:
+                self.hints.say("The trace is still being read; press the key again in a moment")
+                return False
+            await sleep(_READING_CHECK)
+        return True
 
     async def _current_work(self) -> tuple[Adjudication, ConflictGroup] | None:
         """Return the work on the trace under the cursor and the conflicts that a key decides.
@@ -1033,7 +1052,7 @@ class AdjudicateScreen(BaseScreen):
         """Return the numbers of open conflicts and of decisions to confirm."""
         open_count = self.queue.open_count()
         _, changed_count = self.queue.decided_counts()
-        parts = [f"{open_count} to go"] if open_count else []
+        parts = [f"{open_count} left"] if open_count else []
         if changed_count:
             parts.append(f"{changed_count} to confirm")
         return ", ".join(parts)
@@ -1300,8 +1319,8 @@ class AdjudicateScreen(BaseScreen):
         """Show the keys for the boundary."""
         key_of = self.mast.key_of
         self.hints.prompt(
-            f"boundary: move its end · {key_of('adjudicate.boundary')} the other end · "
-            f"{key_of('adjudicate.agreed')} begin here · {key_of('adjudicate.enter')} decides · "
+            f"move the end · {key_of('adjudicate.boundary')} the other end · "
+            f"{key_of('adjudicate.agreed')} begins here · {key_of('adjudicate.enter')} decides · "
             f"{key_of('everywhere.back')} leaves"
         )
 

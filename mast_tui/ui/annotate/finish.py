@@ -158,8 +158,8 @@ OpenModes = Literal["leave", "absent"]
 """Whether modes without a verdict stay so at the end of a pass, or become absent."""
 
 ANSWERS: Final = (
-    ("o", "finish, and leave these modes out of all figures"),
-    ("j", "I judged the whole trace: set these modes absent, and finish"),
+    ("o", "finish; I did not judge these modes: leave them out of figures"),
+    ("j", "finish; I judged the whole trace: set these modes absent"),
     ("g", "go to the first unread span"),
 )
 ANSWERS_BY_STUDY: Final[Mapping[OpenModes, tuple[tuple[str, str], ...]]] = {
@@ -295,7 +295,7 @@ class FinishScreen(KeyDialog[str]):
                 yield Static(f"{heading}:", classes="heading")
                 with Grid():
                     yield from self._rows_by_key.values()
-                hint = "A letter sets its mode absent, then unsure, then removes the verdict."
+                hint = "Press a letter for absent, again for unsure, again for no verdict."
                 yield Static(hint, classes="hint")
             with Vertical(classes="answers"):
                 for key, text in self._answers:

@@ -545,7 +545,9 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The definition of the mode under the cursor."""
         self.my_labels: MyLabels | None = None
         """The list of the annotator's labels, once it was opened."""
-        self.hints = HintBar(Where.ANNOTATE, left_out=ANSWERING | {"next_suggestion", "edit"})
+        self.hints = HintBar(
+            Where.ANNOTATE, left_out=ANSWERING | {"next_suggestion", "edit", "back"}
+        )
         """The last line."""
         self.state = AnnotateState(taxonomy, self.timeline, SpanText(self))
         """The state that the parts share."""
@@ -874,13 +876,16 @@ class AnnotateScreen(Screen[None], RenderCache):
     # Drawing: the title
 
     def show_title(self) -> None:
-        """Show the trace and the annotator in the first line."""
+        """Show the trace, with a tick if it is finished, and the annotator in the first line."""
         trace = self.trace
         if trace is None:
             return
         visible = self.session is not None and self.session.hidden_visible
         outcome = trace.meta.outcome if visible else Outcome.UNKNOWN
-        title_parts = trace_title(trace, outcome, trace.spans.waiting, self._trace_name(trace))
+        name = self._trace_name(trace)
+        if self.session is not None and self.session.finished:
+            name = f"✓ {name}"
+        title_parts = trace_title(trace, outcome, trace.spans.waiting, name)
         total_time = self.timeline.facts.total
         if total_time:
             title_parts.append(duration(total_time))
@@ -910,7 +915,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
         - unsent changes, if there are any
         - the annotator
-        - the condition (blind or not), with a tick if the trace is finished
+        - the condition (blind or not)
         - the progress in the queue, if there are several traces
 
         Until the workspace is open, return only what it waits for.
@@ -918,10 +923,11 @@ class AnnotateScreen(Screen[None], RenderCache):
         session = self.session
         if session is None or self.context.opened is None:
             return (self.context.workspace.waiting_words(),)
-        visibility = sight_words(blind=session.blind)
-        if session.finished:
-            visibility += " ✓"
-        parts = [*self.context.workspace.unsent_words(), one_line(session.annotator), visibility]
+        parts = [
+            *self.context.workspace.unsent_words(),
+            one_line(session.annotator),
+            sight_words(blind=session.blind),
+        ]
         if len(self.context.catalog.traces) > 1:
             parts.append(self.context.trace_queue.finished_words())
         return tuple(parts)
@@ -1083,7 +1089,9 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def _show_hints(self) -> None:
         """Show the hints of the keys that have something to act on."""
-        left_out = set() if self.suggestions.pending else {"next_suggestion"}
+        left_out = {"back"}
+        if not self.suggestions.pending:
+            left_out.add("next_suggestion")
         if self.suggestions.current() is None:
             left_out |= ANSWERING
         if not self._can_edit:
@@ -1271,9 +1279,14 @@ class AnnotateScreen(Screen[None], RenderCache):
         quote = self.state.selection.quote
         if quote is not None:
             self.marking.move_line(quote, delta)
-        else:
-            self.pane.move_by(delta)
-            self._follow_cursor()
+            return
+        offset = self.span_view.first_offset_on_screen
+        self.pane.move_by(delta)
+        self._follow_cursor()
+        if self.pane is self.span_view and self.span_view.first_offset_on_screen == offset:
+            edge, action = ("ends", "next_span") if delta > 0 else ("begins", "previous_span")
+            key = self.context.key_of(f"annotate.{action}")
+            self.hints.say(f"The text {edge} here · {key} {action.replace('_', ' ')}")
 
     def action_move_page(self, delta: int) -> None:
         """Move the cursor of the pane by ``delta`` screens."""

@@ -648,7 +648,7 @@ class Suggestions:
             mode = self._state.taxonomy.mode(suggestion.mode)
             digits = " ".join(self._state.taxonomy.keys_of(mode))
             absent = self._key_of("annotate.absent")
-            message += f" · {absent} {digits} sets {one_line(mode.code)} absent"
+            message += f" · keys {absent} {digits} set it absent"
         self._hints.say(message)
 
     def edit(self, when_marked: Callable[[], None]) -> None:

@@ -132,15 +132,15 @@ def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
         ),
         Field(
             "majority",
-            "majority",
-            "A majority decides the verdicts that no adjudicator has decided, or nobody does.",
+            "majority decides",
+            "Yes: the majority decides what no adjudicator has decided. No: that stays open.",
             ("no", "yes"),
         ),
         Field(
             "which",
-            "pass",
-            "If someone labelled a trace again: the pass for agreement and lists of labels. The "
-            "gold always uses the last.",
+            "which pass",
+            "If someone labelled a trace twice: the pass that agreement and lists of labels use. "
+            "The gold always uses the last.",
             ("first", "last"),
         ),
         Field(
@@ -254,7 +254,7 @@ def success_text(
     notes += [*left_out_lines(counts, request.format.name), *remarks]
     lines = ["Written:", *written_lines(str(request.output), counts)]
     for note in notes:
-        lines += ["", note]
+        lines += ["", f"{note.removesuffix('.')}."]
     return "\n".join(one_line(line, 2000) for line in lines)
 
 
@@ -370,7 +370,7 @@ def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts
         outputs.add(output, render_page(page) if is_page else render_page_markdown(page))
         lines = ["Written:", f"{output}: {counted(len(page.labels), 'label')}"]
         if pages.hidden:
-            lines += ["", hidden_traces_text(opened.annotator, len(pages.hidden))]
+            lines += ["", f"{hidden_traces_text(opened.annotator, len(pages.hidden))}."]
         return "\n".join(one_line(line, 2000) for line in lines)
 
     return ExportJob(output, lambda outputs: outputs.check(output), _add_files)
@@ -453,7 +453,7 @@ class ExportForm(Form):
             ending = EXPORT_FORMATS[self._format_name].companion
             if ending:
                 text += f" and, beside it, {companion_path(output, ending).name}"
-        return f"{one_line(text, 400)}. → completes the name."
+        return f"{one_line(text, 400)}. → completes a path as you type it."
 
     async def take(self, texts: Texts) -> None:
         """Start the export, or ask first if it replaces a file."""

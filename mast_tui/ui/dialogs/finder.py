@@ -203,7 +203,12 @@ class FinderDialog(TypingDialog):
 
     @on(Input.Changed)
     def _query_changed(self, event: Input.Changed) -> None:
-        self.query_one(ChoiceList).show(best_first(event.value, self._choices))
+        matches = best_first(event.value, self._choices)
+        self.query_one(ChoiceList).show(matches)
+        nothing = (
+            "Enter goes to the span of this number or key" if self._free else "nothing matches"
+        )
+        self.query_one(".finder").border_subtitle = None if matches else nothing
         self._preview_choice()
 
     def _preview_choice(self) -> None:

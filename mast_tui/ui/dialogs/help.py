@@ -59,7 +59,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                 (
                     ("bold number", "A span that you have not read yet; dim ones are read"),
                     ("▌  ┃", "The cursor; the range that is being marked"),
-                    ("▕ ▌   ▏", "The run from left to right, and when in it the step was"),
+                    ("▕ ▌   ▏", "When the step was; the run is from left to right"),
                     (f"1.3 {_MINE}", "Your label on this span: its mode"),
                     (f"1.3 {_WAITS}", "A suggestion of a judge that waits for an answer"),
                     (f"1.3 {_OTHER}", "A label of another person, or one in the file"),
@@ -68,15 +68,21 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                         f"{FIRST}  {BETWEEN}  {LAST}",
                         "A range of spans with such a mark begins, goes on, ends",
                     ),
-                    (f"{_MINE}2  +2", "Two such marks on one span; two more that do not fit"),
-                    ("repeated 3×", "Steps that occur three times; 3 calls at once. They fold"),
+                    (f"{_MINE}2  +2", "Two of your labels on one span; two marks without room"),
+                    (
+                        "repeated 3×",
+                        "From here, steps occur 3 times; '3 calls at once' are equal calls",
+                    ),
                     ("⋮", "Steps that are folded or filtered out"),
                 ),
             ),
             HelpSection(
                 "Signs in the strip beside it, which is the whole run",
                 (
-                    (f"{CURSOR}  {ON_SCREEN}", "The cursor; what the timeline shows"),
+                    (
+                        f"{CURSOR}  {ON_SCREEN}",
+                        "The cursor; what the timeline shows. Without room for them: colours",
+                    ),
                     (STRIP[CellContent.MATCH], "A match of the search"),
                     (f"{_MINE}  {_WAITS}", "A label; a suggestion"),
                     (STRIP[CellContent.ERROR], "A step failed"),
@@ -107,10 +113,16 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                     ("≠", "Open: one side says present, another absent or unsure"),
                     ("≈", "Open: all say present, but they marked different places"),
                     ("✓", "Decided"),
-                    ("!", "Decided, but a side has changed its answer: confirm or decide again"),
+                    (
+                        "!",
+                        "Decided, but an answer is new or has changed: confirm, or decide again",
+                    ),
                     ("=", "All sides agree, so it is in the gold without a decision"),
                     ("·", "Only one side has a verdict; it is in the gold, as single"),
-                    ("○", "A trace whose labels are hidden from you"),
+                    (
+                        "○",
+                        "Labels hidden: you have not finished the trace; the pane Sides says more",
+                    ),
                 ),
             ),
         ),
@@ -139,10 +151,15 @@ def adjudication_help(keymap: Keymap) -> tuple[str, ...]:
     names = key_of("adjudicate.names", keymap)
     export = key_of("everywhere.export", keymap)
     agreement = key_of("everywhere.agreement", keymap)
+    pane = key_of("adjudicate.pane", keymap)
+    drop = key_of("adjudicate.nobody", keymap)
+    take = key_of("adjudicate.enter", keymap)
     return (
         "Each row is a conflict: a mode on which people who finished the same trace differ. One "
         "key decides it and goes to the next; the title says how many are left.",
         "What all agree on goes to the gold without a decision.",
+        f"{pane} goes to the sides: there {drop} drops the place under the cursor, and {take} "
+        "takes a side that has no key.",
         f"If names are hidden, letters stand for them, in a random order on each trace; {names} "
         "shows the names.",
         f"When nothing is left, {export} exports the gold and {agreement} shows agreement.",
@@ -189,15 +206,16 @@ def model_judge_help(key: str) -> tuple[str, ...]:
     """
     return (
         f"{key} runs the rules judge, which needs no network. It also offers a language model of "
-        "any server with the OpenAI chat API if config.toml in the configuration folder names one:",
+        "any server with the OpenAI chat API that config.toml names (mast-tui config prints where "
+        "config.toml is):",
         "",
         "  [judge]",
         '  model = "gpt-oss-120b"',
         '  base_url = "http://localhost:8000/v1"',
         '  key_variable = "OPENAI_API_KEY"',
         "",
-        "The variable OPENAI_BASE_URL overrides base_url; without both it is OpenAI's server. The "
-        "key is in the environment variable, never in the file. Before anything is sent, "
+        "The variable OPENAI_BASE_URL overrides base_url; without both, OpenAI's own server is "
+        "used. The key is in the environment variable, never in the file. Before anything is sent, "
         f"{key} shows what goes where and what it may cost; {key} again, while the judge works, "
         "asks whether to cancel.",
     )

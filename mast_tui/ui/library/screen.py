@@ -115,7 +115,7 @@ class LibraryScreen(ListScreen):
         yield self._about_pane
         yield self._filter
         yield self.contents.line
-        yield HintBar(self.where)
+        yield HintBar(self.where, left_out=("back",))
 
     def on_mount(self) -> None:
         """List the traces that were found so far."""

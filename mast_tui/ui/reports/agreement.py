@@ -726,7 +726,7 @@ def seen_text(report: JudgeReport, key_of: KeyOf) -> str:
     against = one_line(against_words(report))
     if not report.table("judge_pooled").count("n"):
         return (
-            f"{key} includes the verdicts of {against}: all were given with suggestions on screen."
+            f"All verdicts of {against} were given with suggestions on screen: {key} includes them."
         )
     verdicts = counted(seen_count, "verdict")
     return f"Excluded: {verdicts} given with suggestions on screen; {key} includes them."

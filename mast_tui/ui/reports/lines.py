@@ -201,7 +201,10 @@ def _cell_text(cell: Cell, column: Column, pending: bool) -> str:
         if cell.undefined is not None:
             parts = [f"{NONE} undefined ({_reason_text(cell.undefined)})"]
     elif cell.withheld is not None:
-        parts.append(f"no interval ({_reason_text(cell.withheld)})")
+        reason = _reason_text(cell.withheld)
+        if cell.needs is not None and cell.withheld.startswith("few"):
+            reason += f": it needs {cell.needs}"
+        parts.append(f"no interval ({reason})")
     elif cell.ci is not None:
         parts.append(interval_text(cell, column.kind, pending=pending))
     elif pending and column.interval:

@@ -707,15 +707,15 @@ def stop_when(stopped: Stopped, orders: OrderOf) -> OrderOf:
 
 
 def hidden_traces_text(count: int, key: str) -> str:
-    """Return a hint that traces are hidden, with the key that includes them.
+    """Return a hint that traces are hidden, with the key that shows them.
 
     The hint does not say that the annotator has not finished the traces. A finished trace may be a
     retest later, and stays hidden until then.
 
     Args:
         count: The number of traces.
-        key: The key that includes them.
+        key: The key that shows them.
     """
     traces = counted(count, "trace")
     pronoun = "it" if count == 1 else "them"
-    return f"{traces} excluded until you finish {pronoun} · {key} includes {pronoun} (recorded)"
+    return f"{traces} hidden until you finish {pronoun} · {key}: see {pronoun} as adjudicator"

@@ -86,11 +86,11 @@ def page_paragraphs(
     paragraphs = [
         PageParagraph("heading", "Definition"),
         PageParagraph("text", definition_of(page.mode, taxonomy)),
-        PageParagraph("heading", "What we agreed"),
+        PageParagraph("heading", "Guidelines"),
     ]
     paragraphs += [_guideline_paragraph(guideline, name_of) for guideline in page.guidelines]
     if not page.guidelines:
-        paragraphs.append(PageParagraph("text", f"Nothing is written down yet.{how_to_write}"))
+        paragraphs.append(PageParagraph("text", f"None is written yet.{how_to_write}"))
     steps = [list(step_cases) for _, step_cases in groupby(page.cases, _step_key)]
     heading = f"Decided cases: {len(steps)}" if steps else "Decided cases"
     paragraphs.append(PageParagraph("heading", heading))
@@ -318,7 +318,7 @@ class GuidelinesScreen(OpensTraces):
 
     def on_mount(self) -> None:
         """Read the page as soon as the workspace is open."""
-        self.show_words("Reading what was agreed …")
+        self.show_words("Reading the guidelines …")
         self.show_title()
         self.mast.workspace.when_ready(self._read_page)
 
@@ -328,7 +328,7 @@ class GuidelinesScreen(OpensTraces):
         mode = taxonomy.mode(self.mode_slug)
         number = taxonomy.modes.index(mode) + 1
         position = f"{number} of {len(taxonomy.modes)}"
-        self.title_bar.show(("What we agreed", f"{mode.code} {mode.name}", position), self.who())
+        self.title_bar.show(("Guidelines", f"{mode.code} {mode.name}", position), self.who())
         self.main_list.border_title = plain_title(f"{mode.code} {mode.name}")
 
     def written_elsewhere(self) -> None:

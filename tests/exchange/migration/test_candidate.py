@@ -21,7 +21,6 @@ from mast_tui.exchange.migration.mapping import (
     with_mode,
 )
 from mast_tui.exchange.migration.migrate import migrate
-from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.labels import VerdictValue
 from mast_tui.session import Session
 from mast_tui.session.open_codes import open_coding
@@ -42,7 +41,7 @@ from tests.exchange.migration.codebooks import (
     SPLIT,
     TARGETS,
 )
-from tests.exchange.migration.test_migrate import STEPS, Step, tables, tables_of, work
+from tests.exchange.migration.test_migrate import tables
 from tests.session.build import put, span
 from tests.session.studies import Class
 from tests.workspace.build import MAST, MODES
@@ -67,10 +66,6 @@ def make_mode(workspace: Workspace, search: str) -> None:
     found = open_coding(workspace, MAST, None, None).matching(search).codes
     done = migrate(workspace, candidate_map(MAST, WITH_ASKS, ASKS, found), None)
     assert (done.lost, done.look_again, done.dropped) == ([], [], [])
-
-
-def undo(workspace: Workspace) -> tuple[str, ...]:
-    return undo_import(workspace, find_import(workspace, ""), None).built_on
 
 
 def places(workspace: Workspace, mode: str) -> set[tuple[str, str, str | None, str]]:
@@ -183,27 +178,6 @@ def test_the_same_mode_made_on_two_machines_merges(room: Class) -> None:
         before = tables(room.workspace)
         merge(other, room.workspace)
         assert tables(other) == before
-
-
-@settings(deadline=None, max_examples=5)
-@given(STEPS, st.lists(st.tuples(st.sampled_from(["alice", "bob"]), st.integers(0, 1)), max_size=4))
-def test_making_and_undoing_a_mode_restores_the_workspace(
-    steps: list[Step], open_codes: list[tuple[str, int]]
-) -> None:
-    room = Class(2)
-    with closing(room.workspace) as workspace:
-        work(room, steps)
-        code_open(room.open("t00"), "asks twice")
-        for who, place in open_codes:
-            room.open("t01", who).note_span(f"k{place}", "asks twice")
-        before = tables(workspace)
-        make_mode(workspace, "asks twice")
-        assert tables(workspace, MAST.ref) == tables_of(before, MAST.ref)
-        kept = tables(workspace)
-        workspace.rebuild()
-        assert tables(workspace) == kept
-        assert undo(workspace) == ()
-        assert tables(workspace) == before
 
 
 # Maps between versions

@@ -14,7 +14,6 @@ from mast_tui.exchange.importers.mast_human import read_mast_human
 from mast_tui.exchange.migration.mapping import ModeChange, codebook_map
 from mast_tui.exchange.migration.migrate import Migrated, migrate
 from mast_tui.figures.source.agreement import study_from_workspace
-from mast_tui.session.queues import QueueKind, queue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace
 from tests.figures.agreement.tables import agreement_document
@@ -104,28 +103,3 @@ def test_three_versions_are_in_one_workspace_without_loss(workspace: Workspace) 
         for name in (*PEOPLE, "mast-consensus")
     }
     assert all(said[name] == said["mast-consensus"] for name in PEOPLE)
-
-
-@needs_corpus
-def test_a_split_mode_is_open_only_where_it_was_seen(workspace: Workspace, tmp_path: Path) -> None:
-    # As if 18 modes had been cut so: who saw that nobody verified is to say which of two it was.
-    file = tmp_path / "parted.toml"
-    text = find_crosswalk(Path("early-mast-18-to-mast")).read_text("utf-8")
-    parted = '"lack_of_result_verification" = '
-    assert parted + '"3.2"' in text
-    file.write_text(text.replace(parted + '"3.2"', parted + '["3.2", "3.1"]'))
-    mapping = codebook_map(workspace.taxonomy("early-mast-18@1"), MAST, file)
-    done = migrate(workspace, mapping, None)
-    seen = {
-        (one.annotator, one.trace_id)
-        for one in workspace.labels(taxonomy="early-mast-18@1")
-        if one.mode == "lack_of_result_verification"
-    }
-    assert {(one.annotator, one.trace_id) for one in done.look_again} == seen
-    assert len(seen) == 6
-    assert done.lost == []
-    for name in PEOPLE:
-        waiting = queue(workspace, MAST, name, QueueKind.CHANGED)
-        assert [item.modes for item in waiting] == [
-            ("premature_termination", "no_or_incomplete_verification")
-        ] * 2

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec import structs
 from sqlalchemy import select
 
@@ -22,19 +20,13 @@ from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.figures.time_study import minutes_worked
 from mast_tui.gold.model import Decision, Guideline, Said
 from mast_tui.gold.overlaps import item_id
-from mast_tui.labels import Label, Target, VerdictValue
-from mast_tui.session import Session, SessionError
+from mast_tui.labels import Target, VerdictValue
+from mast_tui.session import Session
 from mast_tui.session.queues import QueueItem, QueueKind, queue
 from mast_tui.workspace import NewEvent, Workspace, schema
 from mast_tui.workspace.events.types import (
     Decided,
-    Fact,
     GuidelineSet,
-    LabelAdded,
-    LabelChanged,
-    LabelRemoved,
-    SightSet,
-    StudySet,
 )
 from mast_tui.workspace.merging import merge
 from tests.exchange.migration.codebooks import (
@@ -50,9 +42,8 @@ from tests.exchange.migration.codebooks import (
     SECOND,
     SPLIT,
 )
-from tests.session.build import finding, put, span
+from tests.session.build import put, span
 from tests.session.studies import Class
-from tests.workspace import facts as any_facts
 from tests.workspace.build import MAST, MODES
 
 pytestmark = pytest.mark.slow
@@ -73,17 +64,6 @@ def tables(workspace: Workspace, ref: str | None = None) -> dict[str, list[tuple
                 statement = statement.where(table.c.taxonomy == ref)
             found[table.name] = sorted(map(tuple, connection.execute(statement)), key=repr)
     return found
-
-
-def tables_of(
-    found: dict[str, list[tuple[Any, ...]]], ref: str
-) -> dict[str, list[tuple[Any, ...]]]:
-    """Keep the rows of one taxonomy and those without a taxonomy."""
-    with_one = {table.name for table in schema.STATE_TABLES if "taxonomy" in table.columns}
-    return {
-        name: [row for row in rows if name not in with_one or ref in row]
-        for name, rows in found.items()
-    }
 
 
 def undo(workspace: Workspace) -> tuple[str, ...]:
@@ -355,146 +335,3 @@ def test_nothing_to_carry_is_refused() -> None:
         workspace.add_taxonomy(MAST)
         with pytest.raises(ExchangeError, match="there are no labels under mast@3"):
             migrate(workspace, MAP, None)
-
-
-# Random histories
-
-Targets = dict[str, tuple[str, ...]]
-TOLD = st.fixed_dictionaries(
-    {
-        mode: st.sampled_from([(), (NAMED,), (INTO,), PARTS, (SAME, FIRST), (SAME,)])
-        for mode in MODES[:6]
-    }
-)
-
-
-def map_of(told: Targets) -> CodebookMap:
-    """Return a map in which these modes do not keep their slugs."""
-    return CodebookMap(MAST, NEXT, {mode: told.get(mode, (mode,)) for mode in MODES})
-
-
-def of_a_trace(fact: Fact) -> bool:
-    return not isinstance(fact, SightSet | StudySet | GuidelineSet)
-
-
-@st.composite
-def histories(draw: st.DrawFn) -> list[NewEvent]:
-    """Draw events of two annotators and a judge, in any order."""
-    events = []
-    for _ in range(draw(st.integers(1, 14))):
-        who = draw(st.sampled_from(["alice", "bob", "judge:m@1"]))
-        number = draw(st.sampled_from([1, 1, 2]))
-        trace_id = draw(st.sampled_from(["run-1", "run-2"]))
-        fact = draw(any_facts.facts(who, number).filter(of_a_trace))
-        events.append(NewEvent(who, trace_id, MAST.ref, number, _at(fact, trace_id)))
-    return events
-
-
-def _at(fact: Fact, trace_id: str) -> Fact:
-    match fact:
-        case LabelAdded(own):
-            return LabelAdded(_of(own, trace_id))
-        case LabelRemoved(own):
-            return LabelRemoved(_of(own, trace_id))
-        case LabelChanged(before, after):
-            return LabelChanged(_of(before, trace_id), _of(after, trace_id))
-        case _:
-            return fact
-
-
-def _of(own: Label, trace_id: str) -> Label:
-    # In one workspace an id is that of one label.
-    return structs.replace(own, trace_id=trace_id, id=f"{trace_id}:{own.pass_number}:{own.id}")
-
-
-def recorded(workspace: Workspace, events: list[NewEvent]) -> None:
-    workspace.add_taxonomy(MAST)
-    for one in events:
-        workspace.append([one])
-
-
-DOING = ("put", "put", "absent", "unsure", "note", "accept", "undo", "redo", "finish", "judge")
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(DOING),
-        st.sampled_from(["alice", "bob"]),
-        st.sampled_from(["t00", "t01"]),
-        st.sampled_from(MODES[:6]),
-        st.integers(0, 1),
-    ),
-    max_size=14,
-)
-Step = tuple[str, str, str, str, int]
-
-
-def work(room: Class, steps: list[Step]) -> None:
-    """Perform the steps that are possible."""
-    for step, who, trace_id, mode, place in steps:
-        if step == "judge":
-            room.judge(trace_id, findings=[finding(mode, place)])
-            continue
-        session = room.open(trace_id, who)
-        with suppress(SessionError):
-            match step:
-                case "put":
-                    session.toggle_label(mode, span(place), suggestions_on_screen=False)
-                case "accept" if session.pending:
-                    session.accept(session.pending[0].id)
-                case "absent":
-                    session.set_verdict(mode, ABSENT)
-                case "unsure":
-                    session.set_verdict(mode, UNSURE)
-                case "note":
-                    session.note_span(f"k{place}", mode)
-                case "undo":
-                    session.undo()
-                case "redo":
-                    session.redo()
-                case "finish":
-                    session.finish(open_modes="absent")
-
-
-@settings(deadline=None, max_examples=6)
-@given(STEPS, TOLD)
-def test_migrating_and_undoing_restores_the_workspace(steps: list[Step], told: Targets) -> None:
-    room = Class(2)
-    with closing(room.workspace) as workspace:
-        work(room, steps)
-        before = tables(workspace)
-        done = migrate(workspace, map_of(told), None)
-        assert done.lost == []
-        assert tables(workspace, MAST.ref) == tables_of(before, MAST.ref)
-        kept = tables(workspace)
-        workspace.rebuild()
-        assert tables(workspace) == kept
-        assert undo(workspace) == ()
-        assert tables(workspace) == before
-        assert workspace.edited_histories() == ()
-
-
-@settings(deadline=None, max_examples=5)
-@given(histories(), TOLD)
-def test_every_label_is_carried_or_listed(events: list[NewEvent], told: Targets) -> None:
-    with closing(Workspace.open(":memory:")) as workspace:
-        recorded(workspace, events)
-        old = workspace.labels(taxonomy=MAST.ref, pass_number=None)
-        done = migrate(workspace, map_of(told), None)
-        new = {
-            (one.annotator, one.trace_id, one.pass_number, one.mode, one.target)
-            for one in workspace.labels(taxonomy=NEXT.ref, pass_number=None)
-        }
-        for one in old:
-            targets = map_of(told).targets[one.mode]
-            if len(targets) == 1:
-                key = (one.annotator, one.trace_id, one.pass_number, targets[0], one.target)
-                assert key in new
-                assert one.id in done.carried
-            else:
-                # Here two people's labels may have one id.
-                assert done.carried.get(one.id) != one
-        sources = {
-            (one.annotator, one.trace_id, one.pass_number, target, one.target)
-            for one in old
-            for target in map_of(told).targets[one.mode]
-        }
-        assert new <= sources

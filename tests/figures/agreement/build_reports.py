@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -28,22 +28,29 @@ DEGENERATE: Final[Mapping[str, tuple[Mapping[str, str], set[str]]]] = {
 """The verdicts of each on both modes, a letter per trace, and the reasons why κ is undefined."""
 
 
-def study_of(said: Mapping[str, str]) -> StudyInput:
-    """Return a study with the same verdicts on every mode; ``·`` is an unfinished trace."""
+def study_by_modes(
+    modes: Iterable[tuple[str, str, str]], letters: Mapping[tuple[str, str], str]
+) -> StudyInput:
+    """Return a study of verdicts by annotator and mode; ``·`` is an unfinished trace."""
+    modes = tuple(modes)
     verdicts = {
-        (name, f"t{i}", slug): _VALUES[letter]
-        for name, letters in said.items()
-        for i, letter in enumerate(letters)
+        (name, f"t{number}", slug): _VALUES[letter]
+        for (name, slug), line in letters.items()
+        for number, letter in enumerate(line)
         if letter != "·"
-        for slug, _, _ in MODES
     }
     finished = {
-        name: frozenset(f"t{i}" for i, letter in enumerate(letters) if letter != "·")
-        for name, letters in said.items()
+        name: frozenset(trace for other, trace, _ in verdicts if other == name)
+        for name in dict.fromkeys(name for name, _ in letters)
     }
-    table = verdict_table(MODES, finished, verdicts)
-    both = (("c", "Both", ("m0", "m1")),)
-    return StudyInput("mast@3", MODES, tuple(said), "1", table, finished, categories=both)
+    table = verdict_table(modes, finished, verdicts)
+    return StudyInput("mast@3", modes, tuple(finished), "1", table, finished)
+
+
+def study_of(said: Mapping[str, str]) -> StudyInput:
+    """Return a study with the same verdicts on every mode, and a category of both modes."""
+    letters = {(name, slug): line for name, line in said.items() for slug, _, _ in MODES}
+    return replace(study_by_modes(MODES, letters), categories=(("c", "Both", ("m0", "m1")),))
 
 
 def whole(said: Mapping[str, str], table: tuple[int, int, int, int], rounds: int = 30) -> Agreement:

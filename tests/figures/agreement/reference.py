@@ -1,11 +1,12 @@
-"""Agreement coefficients by their definitions."""
+"""Agreement on present (1) and absent (0) by definition, and α by the library ``krippendorff``."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
+import krippendorff
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import (
     MISSING,
@@ -19,42 +20,33 @@ from mast_tui.figures.agreement.coefficients import (
 def raw_agreement(ratings: Ratings) -> Coefficient:
     """Return the mean share of agreeing pairs over units with two ratings or more."""
     reason = _no_pairs(ratings)
-    if reason:
-        return Coefficient(undefined=reason)
-    return Coefficient(_observed(_counts(ratings)))
+    return Coefficient(undefined=reason) if reason else Coefficient(_observed(_units(ratings)))
 
 
 def specific_agreement(ratings: Ratings, category: int) -> Coefficient:
-    """Return the share of agreeing pairs among those with a rating of the category.
+    """Return the share of agreeing ratings among all ratings of a category that have a partner.
 
     For two raters 2a / (2a + b + c); for more, the sums over all pairs of ratings of a unit
-    (Cicchetti and Feinstein 1990; Fleiss 1981). With category 1 for 'present' this is the
-    positive agreement, with 0 the negative.
+    (Cicchetti and Feinstein 1990; Fleiss 1981).
     """
     reason = _no_pairs(ratings)
     if reason:
         return Coefficient(undefined=reason)
-    given = ratings != MISSING
-    others = given.sum(axis=0) - 1
-    chosen = (ratings == category).sum(axis=0)
-    possible = int((chosen * others).sum())
+    chosen = [(unit.count(category), len(unit) - 1) for unit in _units(ratings)]
+    possible = sum(count * others for count, others in chosen)
     if possible == 0:
         return Coefficient(undefined="no_variance")
-    return Coefficient(int((chosen * (chosen - 1)).sum()) / possible)
+    return Coefficient(sum(count * (count - 1) for count, _ in chosen) / possible)
 
 
 def cohen_kappa(ratings: Ratings) -> Coefficient:
-    """Return Cohen's κ (1960) of two raters over the units that both rated, unweighted."""
+    """Return Cohen's κ (1960) of two raters over the units that both rated."""
     reason = _undefined(ratings)
     if reason:
         return Coefficient(undefined=reason)
-    first, second = ratings[:, (ratings != MISSING).all(axis=0)]
-    n = len(first)
-    agreed = int((first == second).sum())
-    by_chance = sum(
-        int((first == c).sum()) * int((second == c).sum()) for c in np.unique(first).tolist()
-    )
-    return Coefficient((n * agreed - by_chance) / (n * n - by_chance))
+    first, second = complete_units(ratings)
+    ours, theirs = first.mean(), second.mean()
+    return _over_chance(float((first == second).mean()), ours * theirs + (1 - ours) * (1 - theirs))
 
 
 def cohen_kappa_pairs(ratings: Ratings) -> Coefficient:
@@ -64,59 +56,38 @@ def cohen_kappa_pairs(ratings: Ratings) -> Coefficient:
 
 
 def fleiss_kappa(ratings: Ratings) -> Coefficient:
-    """Return Fleiss' κ (1971), with missing ratings as in Gwet (2014, chapter 2).
-
-    With nothing missing it is Fleiss' own, and with two raters Scott's π. A unit with a single
-    rating counts for the categories' shares only.
-    """
+    """Return Fleiss' κ (1971)."""
     reason = _undefined(ratings)
     if reason:
         return Coefficient(undefined=reason)
-    counts = _counts(ratings)
-    shares = _shares(counts)
-    by_chance = float((shares**2).sum())
-    return Coefficient((_observed(counts) - by_chance) / (1 - by_chance))
+    units = _units(ratings)
+    present = _present(units)
+    return _over_chance(_observed(units), present**2 + (1 - present) ** 2)
+
+
+def gwet_ac1(ratings: Ratings) -> Coefficient:
+    """Return Gwet's AC1 (2008; with missing ratings 2014, chapter 2)."""
+    reason = _undefined(ratings)
+    if reason:
+        return Coefficient(undefined=reason)
+    units = _units(ratings)
+    present = _present(units)
+    return _over_chance(_observed(units), 2 * present * (1 - present))
+
+
+def krippendorff_alpha(ratings: Ratings) -> Coefficient:
+    """Return Krippendorff's nominal α of any categories."""
+    reason = _undefined(ratings)
+    if reason:
+        return Coefficient(undefined=reason)
+    with_nan = np.where(ratings == MISSING, np.nan, ratings)
+    return Coefficient(float(krippendorff.alpha(with_nan, level_of_measurement="nominal")))
 
 
 def complete_units(ratings: Ratings) -> Ratings:
     """Return the units that every rater rated."""
     complete: Ratings = ratings[:, (ratings != MISSING).all(axis=0)]
     return complete
-
-
-def krippendorff_alpha(ratings: Ratings) -> Coefficient:
-    """Return Krippendorff's nominal α with missing ratings (Krippendorff 2011).
-
-    1 - D_o / D_e from the coincidences within units with two ratings or more.
-    """
-    reason = _undefined(ratings)
-    if reason:
-        return Coefficient(undefined=reason)
-    counts = _counts(ratings)
-    per_unit = counts.sum(axis=1)
-    counts, per_unit = counts[per_unit > 1], per_unit[per_unit > 1]
-    n = int(per_unit.sum())
-    per_category = counts.sum(axis=0)
-    matching = float(((counts * (counts - 1)).sum(axis=1) / (per_unit - 1)).sum())
-    disagreement = n - matching
-    expected = (n * n - int((per_category**2).sum())) / (n - 1)
-    return Coefficient(1 - disagreement / expected)
-
-
-def gwet_ac1(ratings: Ratings, categories: int | None = None) -> Coefficient:
-    """Return Gwet's AC1 (2008; with missing ratings 2014, chapter 2) of any number of raters.
-
-    ``categories`` is their number, by default that of those that occur. A unit with a single rating
-    counts for the categories' shares only.
-    """
-    reason = _undefined(ratings)
-    if reason:
-        return Coefficient(undefined=reason)
-    counts = _counts(ratings)
-    occurring = counts.shape[1]
-    shares = _shares(counts)
-    by_chance = float((shares * (1 - shares)).sum()) / ((categories or occurring) - 1)
-    return Coefficient((_observed(counts) - by_chance) / (1 - by_chance))
 
 
 def _no_pairs(ratings: Ratings) -> Undefined | None:
@@ -134,28 +105,30 @@ def _undefined(ratings: Ratings) -> Undefined | None:
     reason = _no_pairs(ratings)
     if reason:
         return reason
-    given = ratings != MISSING
-    shared = ratings[given & (given.sum(axis=0) > 1)]
-    return "no_variance" if (shared == shared[0]).all() else None
+    said = {rating for unit in _units(ratings) if len(unit) > 1 for rating in unit}
+    return "no_variance" if len(said) == 1 else None
 
 
-def _counts(ratings: Ratings) -> NDArray[np.int_]:
-    """Return the ratings of each rated unit × occurring category."""
-    categories = np.unique(ratings[ratings != MISSING])
-    counts: NDArray[np.int_] = (ratings[:, :, None] == categories).sum(axis=0)
-    rated: NDArray[np.int_] = counts[counts.sum(axis=1) > 0]
-    return rated
+def _units(ratings: Ratings) -> list[list[int]]:
+    """Return the ratings of each rated unit."""
+    units = [column[column != MISSING].tolist() for column in ratings.T]
+    return [unit for unit in units if unit]
 
 
-def _observed(counts: NDArray[np.int_]) -> float:
+def _observed(units: Sequence[Sequence[int]]) -> float:
     """Return the mean share of agreeing pairs over the units with two ratings or more."""
-    per_unit = counts.sum(axis=1)
-    counts, per_unit = counts[per_unit > 1], per_unit[per_unit > 1]
-    agreeing = (counts * (counts - 1)).sum(axis=1)
-    return float((agreeing / (per_unit * (per_unit - 1))).mean())
+    shares = [
+        np.mean([one == other for one, other in combinations(unit, 2)])
+        for unit in units
+        if len(unit) > 1
+    ]
+    return float(np.mean(shares))
 
 
-def _shares(counts: NDArray[np.int_]) -> NDArray[np.float64]:
-    """Return the mean over units of each category's share."""
-    shares: NDArray[np.float64] = (counts / counts.sum(axis=1, keepdims=True)).mean(axis=0)
-    return shares
+def _present(units: Sequence[Sequence[int]]) -> float:
+    """Return the mean over units of the share of present."""
+    return float(np.mean([np.mean(unit) for unit in units]))
+
+
+def _over_chance(observed: float, by_chance: float) -> Coefficient:
+    return Coefficient((observed - by_chance) / (1 - by_chance))

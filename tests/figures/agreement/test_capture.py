@@ -26,7 +26,6 @@ from mast_tui.figures.agreement.capture import (
 )
 from mast_tui.figures.agreement.counting import ABSENT, PRESENT, UNSURE
 from mast_tui.figures.record import FigureIndex, FigureScope, FigureTable
-from scripts.simulate_missed import simulate
 
 COUNTS = st.integers(0, 60)
 
@@ -187,17 +186,3 @@ def test_missed_failures_are_at_most_the_units_left(by: list[tuple[bool, ...]], 
     assert 0 <= value <= more
     if ends is not None:
         assert 0 <= ends[0] <= value <= ends[1] <= max(more, value)
-
-
-@pytest.mark.slow
-def test_simulated_intervals_hold_and_dependence_is_told() -> None:
-    """``scripts/simulate_missed.py`` has 2,000 studies of each; these are few, with fixed seed."""
-    skills: tuple[float, ...] = (0.8, 0.7, 0.6)
-    of_mode, _, of_all, _, _, dependent = simulate(
-        skills, 100, "independent", 40, np.random.default_rng(1)
-    )
-    assert of_mode >= 90
-    assert of_all >= 90
-    assert dependent <= 15
-    skills = (0.8, 0.7, 0.6, 0.5)
-    assert simulate(skills, 200, "hard", 5, np.random.default_rng(1))[-1] == 100

@@ -66,7 +66,7 @@ def one_by_one(units: VerdictArray) -> dict[str, Coefficient]:
         "cohen_kappa": (cohen_kappa if len(ratings) == 2 else cohen_kappa_pairs)(ratings),
         "fleiss_kappa": fleiss_kappa(complete_units(ratings)),
         "krippendorff_alpha": krippendorff_alpha(ratings),
-        "gwet_ac1": gwet_ac1(ratings, categories=2),
+        "gwet_ac1": gwet_ac1(ratings),
         "pabak": replace(raw, value=None if raw.value is None else 2 * raw.value - 1),
     }
 

@@ -157,25 +157,3 @@ def _drawn(
                 says = true if rng.random() < right - 0.2 * hard else not true
                 words[place][unit] = PRESENT if says else ABSENT
     return words
-
-
-@pytest.mark.slow
-def test_intervals_of_differences_contain_the_truth_at_their_level() -> None:
-    rng = np.random.default_rng(9)
-    truth = comparison(*judges(*_drawn(rng, 10_000, 0.9, 0.8)), rounds=0)
-    held: dict[str, list[bool]] = {}
-    for _ in range(120):
-        document = comparison(*judges(*_drawn(rng, 30, 0.9, 0.8)), rounds=1)
-        for scope, one, true in (
-            ("pooled", document["pooled"], truth["pooled"]),
-            ("mode", document["modes"]["1.3"], truth["modes"]["1.3"]),
-        ):
-            for name in ("true_positive_rate", "precision", "f1", "cohen_kappa"):
-                if one[name]["difference"].get("ci"):
-                    low, high = _apart(one, name)[1:]
-                    held.setdefault(f"{scope} {name}", []).append(
-                        low <= _apart(true, name)[0] <= high
-                    )
-    assert len(held) >= 7
-    for name, all_held in held.items():
-        assert sum(all_held) / len(all_held) >= 0.91, name

@@ -269,11 +269,12 @@ def test_equal_traces_give_no_interval() -> None:
 
 
 SPANS = 8
+NAMES = ("a", "b", "c")
 
 
 @st.composite
-def readings(draw: st.DrawFn, whole: bool = False) -> TraceReading:
-    """Draw a reading of a trace; if ``whole``, all spans are read and all modes answered."""
+def readings(draw: st.DrawFn) -> TraceReading:
+    """Draw a reading of a trace."""
 
     def place() -> LabelRange:
         first = draw(st.integers(0, SPANS - 1))
@@ -283,28 +284,28 @@ def readings(draw: st.DrawFn, whole: bool = False) -> TraceReading:
     unanswered = tuple(
         slug
         for slug, _, _ in MODES
-        if not whole and draw(st.integers(0, 5)) == 0 and all(mode != slug for mode, _ in marked)
+        if draw(st.integers(0, 5)) == 0 and all(mode != slug for mode, _ in marked)
     )
     ends = sorted(draw(st.sets(st.integers(0, SPANS), min_size=2, max_size=2)))
-    read = None if whole or draw(st.booleans()) else ((ends[0], ends[1]),)
+    read = None if draw(st.booleans()) else ((ends[0], ends[1]),)
     return reading(*marked, read=read, unanswered=unanswered)
 
 
 @st.composite
-def studies(draw: st.DrawFn, whole: bool = False, names: str = "abc") -> SpanInput:
+def studies(draw: st.DrawFn) -> SpanInput:
     """Draw the readings of several traces by two or three annotators each."""
     traces = [
         {
-            name: draw(readings(whole=whole))
-            for name in draw(st.sets(st.sampled_from(names), min_size=2, max_size=3))
+            name: draw(readings())
+            for name in draw(st.sets(st.sampled_from(NAMES), min_size=2, max_size=3))
         }
         for _ in range(draw(st.integers(1, 4)))
     ]
     span_input = study(*traces, spans=SPANS)
     return replace(
         span_input,
-        annotators=tuple(names),
-        finished={name: span_input.finished.get(name, 0) for name in names},
+        annotators=NAMES,
+        finished={name: span_input.finished.get(name, 0) for name in NAMES},
     )
 
 
@@ -352,17 +353,3 @@ def test_any_study_has_alpha_of_all_spans_and_falling_f1_without_nan(drawn: Span
     for figure in figures_in(document):
         assert figure["value"] is None or figure["value"] <= 1 + 1e-9
         assert (figure["value"] is None) == ("undefined" in figure)
-
-
-@given(studies(whole=True, names="ab"))
-def test_exact_f1_counts_shared_places(given_study: SpanInput) -> None:
-    shared = places = 0
-    for trace in given_study.traces:
-        ours, theirs = (
-            {(slug, place) for slug, ps in one.places.items() for place in ps}
-            for one in trace.readings.values()
-        )
-        shared += len(ours & theirs)
-        places += len(ours) + len(theirs)
-    exact = span_document(given_study, rounds=0)["all"]["finding_and_naming"]["exact"]
-    assert exact["value"] == (pytest.approx(2 * shared / places) if places else None)

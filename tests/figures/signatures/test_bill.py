@@ -5,14 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
-from mast_tui.figures.signatures.bill import Spent, spent_in
+from mast_tui.figures.signatures.bill import Spent
 from mast_tui.figures.signatures.model import SignatureInput
-from mast_tui.traces.library import read_file, read_fully
-from mast_tui.traces.model import Trace
 from tests.figures.signatures.build_input import document_of, input_of
-from tests.traces.checks import corpus_files, needs_corpus
 
 
 def spent(*tokens: int, minutes: float | None = 1.0) -> Spent:
@@ -74,58 +70,6 @@ def test_class_of_the_mode_decides_without_fatal_labels() -> None:
     assert by_class["input_tokens"]["by_mode"] == {"1.3": 12 * 8}
 
 
-def _corpus() -> list[Trace]:
-    """Read the traces of every sixth file of the corpus."""
-    traces: list[Trace] = []
-    for path in corpus_files(6):
-        traces += read_file(path, named=False).traces
-    for trace in traces:
-        read_fully(trace)
-    return traces
-
-
-@pytest.mark.slow
-@needs_corpus
-def test_bills_of_real_runs_add_up() -> None:
-    with_tokens = with_times = 0
-    for trace in _corpus():
-        spans = [trace.span(i) for i in range(len(trace))]
-        for at in {0, len(spans) // 2} if spans else ():
-            signatures = input_of(
-                "g - F 11", places=[(0, 0, at, True), (0, 1, at, True), (0, 1, 0, False)]
-            )
-            bill = _one(signatures, spent_in(trace))
-            counted = [span.tokens for span in spans if span.tokens is not None]
-            if counted:
-                with_tokens += 1
-                whole = sum((one.input or 0) + (one.output or 0) for one in counted)
-                after = sum(
-                    (span.tokens.input or 0) + (span.tokens.output or 0)
-                    for span in spans[at:]
-                    if span.tokens is not None
-                )
-                _adds_up(bill["tokens"], whole, after)
-            else:
-                assert bill["tokens"] is None
-            times = [t for span in spans for t in (span.start, span.end) if t is not None]
-            if times:
-                with_times += 1
-                _adds_up(bill["minutes"], (max(times) - min(times)) / 60)
-    assert with_tokens >= 10
-    assert with_times >= 10
-
-
 def _one(given: SignatureInput, used: Spent) -> Any:
     report = document_of(given, rounds=0, spent_of=lambda _trace: used)
     return (report["groups"]["g"]["bill"] or [])[0]
-
-
-def _adds_up(bill: Any, whole: float, after: float | None = None) -> None:
-    """Assert that the parts of a bill add up to the whole."""
-    assert bill is not None
-    assert bill["total"] == pytest.approx(whole, abs=1e-6)
-    parts = bill["without_fatal"] + bill["before_first_fatal"] + sum(bill["by_mode"].values())
-    assert parts == pytest.approx(whole, abs=1e-6)
-    assert bill["after"] == pytest.approx(sum(bill["by_mode"].values()), abs=1e-6)
-    if after is not None:
-        assert bill["after"] == after

@@ -98,12 +98,17 @@ class Model(ModelClient):
 
     says: Callable[[Request, int], Reply]
     asked: list[Request] = field(default_factory=list)
+    waiting: int = 0
+    most_waiting: int = 0
 
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
         self.asked.append(request)
+        self.waiting += 1
+        self.most_waiting = max(self.most_waiting, self.waiting)
         await asyncio.sleep(0)
+        self.waiting -= 1
         return self.says(request, int(answer_tokens))
 
 

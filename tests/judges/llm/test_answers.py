@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from mast_tui.judges.llm.answer.json_object import Malformed
@@ -301,19 +300,6 @@ def test_findings_are_read_in_other_shapes() -> None:
         assert [(place_of(found), quote_of(found)) for found in said.findings] == [
             ((11, 13), "the same call")
         ]
-
-
-NAMES = ["modes", "mode", "verdict", "findings", "first", "last", "quote", "rationale", "digest"]
-leaves = st.one_of(
-    *(st.none(), st.booleans(), st.integers(-5, 40), st.floats(), st.text(max_size=8)),
-    st.sampled_from(["1.3", "present", "absent", "unsure", "#12", "80%", "\ud800"]),
-)
-keys = st.text(max_size=5) | st.sampled_from([*NAMES, "confidence", "decisive", *CODES])
-values = st.recursive(
-    leaves,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=5),
-    max_leaves=20,
-)
 
 
 # The schema

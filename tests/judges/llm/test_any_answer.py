@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 from itertools import cycle, product
 from pathlib import Path
 from typing import Final
@@ -34,7 +33,6 @@ from mast_tui.judges.llm.request import (
     Unanswered,
     Window,
 )
-from mast_tui.judges.llm.run.batch_files import AnswerFiles, BatchFileError, outcome_of
 from mast_tui.judges.llm.run.grouping import read_groups
 from mast_tui.judges.llm.run.recording import RecordingError, replaying
 from mast_tui.judges.llm.run.setup import Setup
@@ -299,32 +297,6 @@ async def test_an_odd_value_in_a_recording_is_read_or_named(
                 assert isinstance(reply.text.strip(), str)
                 assert 0 <= reply.tokens_in + reply.tokens_out < 2 * MOST_TOKENS
     assert refused > len(RECORDED) * len(ODD) / 2
-
-
-LINES: Final = (
-    PLACE,
-    '{"custom_id": «», "response": {"status_code": 200, "body": {}}}',
-    '{"custom_id": "a", "response": «», "error": «»}',
-    '{"custom_id": "a", "response": {"status_code": «», "body": {"error": {"message": "no"}}}}',
-    '{"custom_id": "a", "response": {"status_code": 200, "body": «»}}',
-    '{"custom_id": "a", "error": {"code": «», "message": «»}}',
-)
-
-
-@pytest.mark.slow
-def test_an_odd_value_in_a_batch_line_is_read_or_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "answers.jsonl"
-    for line in with_odd(LINES):
-        path.write_text(line, "utf-8", "surrogatepass")
-        with ExitStack() as files:
-            try:
-                answers = AnswerFiles([path], files)
-            except BatchFileError:
-                continue
-            found = answers.find("a")
-            assert answers.count_strangers(["a"]) <= len(answers)
-        if found is not None:
-            assert outcome_of(found, "text", 1_000) is not None
 
 
 BATCHES: Final = (

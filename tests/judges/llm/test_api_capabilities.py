@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, RequestForm
+from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities
 from mast_tui.judges.llm.client.api_errors import (
     ErrorKind,
     api_error_of,
@@ -121,19 +121,6 @@ def test_the_newer_name_of_the_limit_is_used_where_it_is_known() -> None:
     ):
         forms = ApiCapabilities(Parameters("m"), host_of(address), lambda _: None)
         assert forms.request_form.limit == limit, address
-
-
-def test_a_form_that_another_task_changed_is_not_changed_twice() -> None:
-    remarks: list[str] = []
-    forms = ApiCapabilities(COLD, host_of(HERE), remarks.append)
-    first = forms.request_form
-    assert forms.change_form(first, "answer_format")
-    assert forms.change_form(first, "answer_format")
-    assert forms.request_form == RequestForm("json_object_schema", "max_tokens", True)
-    assert forms.change_form(first, "temperature")
-    assert forms.change_form(first, "temperature")
-    assert not forms.change_form(forms.request_form, "temperature")
-    assert len(remarks) == 2
 
 
 OVERFLOWS = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import re
 from collections.abc import Callable
 from typing import Any
@@ -288,22 +287,3 @@ async def test_a_cancelled_request_releases_its_reservation() -> None:
         async with asyncio.timeout(20):
             await chat.ask(tokens=700)
         assert chat.client.limiter.running_count == 0
-
-
-@pytest.mark.parametrize("seed", range(2))
-async def test_every_request_ends_in_an_answer_or_an_error_message(seed: int) -> None:
-    chance, budget = random.Random(seed), Budget()
-    actions = [*(make() for make in TRANSIENT.values()), answer("ok"), html(403), status(400)]
-
-    def script(_body: dict[str, object], n: int) -> Action:
-        return answer("ok") if n % 3 == 0 else chance.choice(actions)
-
-    async with asking(script, budget=budget) as chat, asyncio.timeout(60):
-        await chat.ask()
-        ends = await asyncio.gather(*(chat.ask() for _ in range(60)), return_exceptions=True)
-        assert chat.client.limiter.running_count == 0
-        assert chat.server.most_in_flight <= 16
-    assert all(type(end) in (Reply, Unanswered) for end in ends)
-    answers = sum(isinstance(end, Reply) for end in ends)
-    assert answers > 30
-    assert budget.tokens >= 150 * answers

@@ -6,11 +6,8 @@ import asyncio
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mast_tui.errors import MastError
-from mast_tui.judges.llm.answer.json_object import Malformed
 from mast_tui.judges.llm.request import Parameters
 from mast_tui.judges.llm.run.grouping import (
     Proposal,
@@ -73,23 +70,3 @@ def test_one_request_groups_notes_and_reports_its_cost() -> None:
 def test_a_note_is_in_one_group_without_a_tag_sign() -> None:
     found = read_groups(groups(("#who ", [1, 9, 0]), ("", [2]), ("again", [1, 3])), NOTES)
     assert found == {NOTES[0]: "who", NOTES[2]: "again"}
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-3, 5) | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from(["groups", "name", "notes", "x"]), inner, max_size=4)
-    ),
-    max_leaves=20,
-)
-
-
-@given(JSON)
-def test_any_json_is_groups_or_refused(value: object) -> None:
-    try:
-        found = read_groups(json.dumps({"groups": value}), NOTES)
-    except Malformed:
-        return
-    assert set(found) <= set(NOTES)
-    assert all(name.strip() and not name.startswith("#") for name in found.values())

@@ -29,7 +29,6 @@ from mast_tui.judges.llm.request import (
     TraceFails,
     Unanswered,
 )
-from mast_tui.judges.llm.run import judging
 from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.protocol import Judgement
 from mast_tui.labels import Match, QuoteCounts, VerdictValue
@@ -101,6 +100,7 @@ async def test_windows_are_summarised_then_judged_with_the_story() -> None:
     windows = result.windows
     assert windows == len(seen) > 2
     assert kinds == ["summary"] * windows + ["story"] + ["modes"] * windows
+    assert model.most_waiting == windows, "all windows are judged at a time"
     story = "".join(model.asked[windows].user)
     for number, request in enumerate(model.asked[:windows], 1):
         first, last = shown_by(request)
@@ -112,53 +112,6 @@ async def test_windows_are_summarised_then_judged_with_the_story() -> None:
     assert seen[-1].findings == result.judgement.findings
     assert set(seen[0].judged or ()) == {"step_repetition"}
     assert "premature_termination" in (result.judgement.judged or ())
-
-
-class Waves(ModelClient):
-    """A model that answers all waiting requests together, and counts the rounds."""
-
-    def __init__(self) -> None:
-        self.waves = 0
-        self.requests = 0
-        self._waiting: list[asyncio.Future[None]] = []
-
-    async def ask(
-        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
-    ) -> Reply:
-        self.requests += 1
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        if len(self._waiting) == 1:
-            self._wave = asyncio.create_task(self._answer_all())
-        await turn
-        if not is_about_modes(request):
-            return answer(request)
-        first, _ = shown_by(request)
-        return answer(request, m1_3=[finding(first, None)] if first == 1 else [])
-
-    async def _answer_all(self) -> None:
-        known = 0
-        while known < len(self._waiting):
-            known = len(self._waiting)
-            for _ in range(20):
-                await asyncio.sleep(0)
-        self.waves += 1
-        waiting = self._waiting
-        self._waiting = []
-        for turn in waiting:
-            turn.set_result(None)
-
-
-async def test_a_million_tokens_take_five_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    # All work is done on the event loop, so that every wave is complete.
-    monkeypatch.setattr(judging, "SMALL", 10**9)
-    trace = run_of(500, words=2_000)
-    model = Waves()
-    result = await judge(trace, model)
-    assert result.windows > 40
-    assert model.requests == 2 * result.windows + 2
-    # The first summary alone, the others, the story, the windows, the second look.
-    assert model.waves == 5
 
 
 async def test_too_long_windows_are_split() -> None:

@@ -32,18 +32,6 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_healthy_server_gets_all_requests() -> None:
-    with pytest.raises(ValueError, match="at least one"):
-        RateLimiter(0)
-    limiter, release = RateLimiter(16), asyncio.Event()
-    tasks = [asyncio.create_task(hold(limiter, release)) for _ in range(20)]
-    await settle()
-    assert limiter.running_count == 16
-    release.set()
-    await asyncio.gather(*tasks)
-    assert limiter.running_count == 0
-
-
 async def test_concurrent_refusals_halve_the_limit_once() -> None:
     limiter = RateLimiter(16)
     async with limiter.turn() as first, limiter.turn() as second:
@@ -140,23 +128,6 @@ def test_back_off_is_random_up_to_a_doubling_limit(tries: int, chance: float) ->
 
 
 # Allowances
-
-
-async def test_budgets_count_settled_and_release_unsettled_reservations() -> None:
-    budget = Budget(used=Usage(1, 1_000, 100))
-    reserved = await budget.reserve(500_000, 4_000)
-    budget.settle(reserved, 499_000, 900)
-    assert budget.used == Usage(2, 500_000, 1_000)
-    assert budget.tokens == 501_000
-    budget = Budget(Allowance(10_000))
-    for _ in range(5):
-        budget.release(await budget.reserve(9_900, 100))
-    assert budget.tokens == 0
-    first, second = await budget.reserve(1_000, 0), await budget.reserve(1_000, 0)
-    budget.settle(first, 1_000, 0)
-    budget.release(first)
-    budget.release(second)
-    assert budget.tokens == 1_000
 
 
 async def test_an_allowance_counts_earlier_spending_and_money() -> None:

@@ -7,7 +7,7 @@ import gc
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -300,12 +300,20 @@ def test_a_run_of_failures_stops_after_eight_requests(
     assert not many.workspace.labels()
 
 
-def test_repeated_failures_stop_a_run_also_later(many: Bench) -> None:
-    many.server.script = lambda body, n: (
-        right(body, n) if n < 4 else status(400, f"no such thing as {n}")
-    )
+@pytest.mark.parametrize(
+    "failure",
+    [
+        lambda n: status(400, f"no such thing as {n}"),
+        lambda n: reply(f"I see no {'good ' * n} reason."),
+    ],
+    ids=["numbers in the reason", "an answer in the reason"],
+)
+def test_repeated_failures_stop_a_run_also_later(
+    failure: Callable[[int], Action], many: Bench
+) -> None:
+    many.server.script = lambda body, n: right(body, n) if n < 4 else failure(n)
     summary = many.judge(concurrency=1)
-    assert len(many.chats) < 12, "but for those that were at hand already"
+    assert len(many.chats) < 13, "but for those that were at hand already"
     assert summary.traces[TraceStatus.JUDGED] == 4
     assert summary.traces[TraceStatus.FAILED] >= 3
     assert summary.stopped is not None

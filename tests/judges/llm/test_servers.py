@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from typing import Final
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from mast_tui.judges.llm.client.api_errors import (
     LONGEST_WAIT,
@@ -396,17 +394,6 @@ def test_a_wait_is_bounded_for_any_header_value(name: str) -> None:
     for value in (*DATES, *NUMBERS):
         wait = requested_wait({"retry-after": NOW, name: value})
         assert wait is None or 0.0 <= wait <= LONGEST_WAIT, value
-
-
-PIECES: Final = ("Mon,", "01", "Jan", "2034", FAR, f"-{FAR}", "00:00:00", "GMT", "+2359", "(", ":")
-texts = st.text(max_size=80) | st.lists(st.sampled_from(PIECES), max_size=8).map(" ".join)
-
-
-@given(texts, texts, texts)
-@example(NOW, "", DATES[0])
-def test_a_wait_is_bounded_for_any_text(wait: str, milliseconds: str, date: str) -> None:
-    said = requested_wait({"retry-after": wait, "retry-after-ms": milliseconds, "date": date})
-    assert said is None or 0.0 <= said <= LONGEST_WAIT
 
 
 WAITS: Final[list[tuple[dict[str, str], float | None]]] = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -99,39 +98,6 @@ def ollama(context: int) -> Script:
     """Cut a prompt that is too long, and count what is left."""
 
     return lambda body, _n: whole(body, min(tokens_of(body), context))
-
-
-def thinking(tokens: int) -> Script:
-    """Think for so many tokens before the answer."""
-
-    def script(body: dict[str, Any], _n: int) -> Action:
-        room = room_of(body)
-        if room < tokens:
-            return answer(None, tokens_in=tokens_of(body), tokens_out=room, finish="length")
-        return whole(body, tokens_out=tokens)
-
-    return script
-
-
-def wordy(tokens: int) -> Script:
-    """Write an answer of so many tokens, cut where there is less room."""
-
-    def script(body: dict[str, Any], _n: int) -> Action:
-        room = room_of(body)
-        text = said(body)
-        if room < tokens:
-            cut = text[:-9] + " word" * (room - len(text) // 4)
-            return answer(cut, tokens_in=tokens_of(body), tokens_out=room, finish="length")
-        return answer(text, tokens_in=tokens_of(body), tokens_out=tokens)
-
-    return script
-
-
-def useless_at_first(body: dict[str, Any], n: int) -> Action:
-    """Answer each question without JSON first."""
-    modes = {"modes": dict.fromkeys(("1", "1.3"), "absent")}
-    text = "Nothing of note." if len(body["messages"]) < 3 else json.dumps(modes)
-    return answer(text, tokens_in=tokens_of(body), tokens_out=WORDS_OUT)
 
 
 def counts_alike(count: int) -> Script:
@@ -253,26 +219,3 @@ def test_a_judgement_on_a_cut_request_is_withdrawn(small: Bench) -> None:
     assert small.estimate(runs).to_judge == 1
     again = small.judge(runs, other, concurrency=1)
     assert dict(+again.traces) == {TraceStatus.JUDGED: 1, TraceStatus.KNOWN: 1}
-
-
-# Thinking, and what it takes
-
-
-SERVERS: dict[str, Script] = {
-    "thinks for 9,000 tokens": thinking(9_000), "cut once each": wordy(6_000),
-    "useless at first": useless_at_first, "4,096 by llama.cpp": llama_cpp(4_096),
-    "8,192 by Ollama": ollama(8_192),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SERVERS)
-def test_estimates_are_near_after_one_trace(name: str, small: Bench) -> None:
-    first = small.write_long(1, words=301, name="first")
-    others = small.write_long(4, words=300, name="others")
-    small.server.script = SERVERS[name]
-    assert small.judge(first).traces[TraceStatus.JUDGED] == 1
-    expected = small.estimate(others)
-    summary = small.judge(others)
-    assert summary.traces[TraceStatus.JUDGED] == 4, (summary.stopped, summary.failed)
-    assert expected.tokens_out / 1.5 <= summary.usage.tokens_out <= expected.tokens_out * 1.5
-    assert expected.tokens_in / 1.5 <= summary.usage.tokens_in <= expected.tokens_in * 1.5

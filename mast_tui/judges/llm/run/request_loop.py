@@ -290,12 +290,16 @@ class RequestLoop(Generic[A]):
                     thinking = _is_only_thought(reply)
                     has_more_room = room.widen(thinking=thinking)
                     if not has_more_room or (was_cut and not thinking):
-                        raise Unanswered(_cut_message(subject, reply, room.tokens, thinking))
+                        raise Unanswered(
+                            _cut_message(subject, reply, room.tokens, thinking),
+                            cause=_cut_message("a trace", reply, room.tokens, thinking),
+                        )
                     was_cut = True
                 elif correction is not None:
                     raise Unanswered(
                         f"the answer about {subject} was unusable twice: "
-                        f"{problem}{_quoted_beginning(reply.text)}"
+                        f"{problem}{_quoted_beginning(reply.text)}",
+                        cause=problem,
                     )
                 else:
                     correction = Correction(reply.text, problem)

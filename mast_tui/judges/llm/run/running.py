@@ -523,7 +523,7 @@ class _Run:
             await self._writer.do(partial(self._run_record.note_failed, started.trace_id, reason))
             if isinstance(error, Unanswered) and is_first_failure:
                 # After the record, so that the failure that ends the run is reported too.
-                self._count_failure(reason)
+                self._count_failure(reason, error.cause)
             return progress(TraceStatus.FAILED, problem=reason)
         indices = finding_indices(loaded.trace, result.judgement.findings)
         count = await self._writer.do(partial(self._run_record.store, started, result, indices))
@@ -553,15 +553,19 @@ class _Run:
         await self._writer.do(partial(self._run_record.store, started, result, indices))
         self._summary.remarks[CHECKED_AGAIN] += 1
 
-    def _count_failure(self, reason: str) -> None:
-        """Count the traces that fail in a row for one reason; set ``_common_failure`` if too many.
+    def _count_failure(self, reason: str, cause: str) -> None:
+        """Count the traces that fail in a row for one cause; set ``_common_failure`` if too many.
 
-        Reasons that differ only in their numbers are the same.
+        Causes that differ only in their numbers are the same.
+
+        Args:
+            reason: The reason, as it is shown.
+            cause: The reason without the spans and the texts of the trace.
         """
         # With deferred answers, failures must not change the requests on other traces.
         if self._answers_deferred:
             return
-        failure = _NUMBERS.sub("0", reason)
+        failure = _NUMBERS.sub("0", cause)
         is_same = failure == self._last_failure
         self._failures_in_a_row = self._failures_in_a_row + 1 if is_same else 1
         self._last_failure = failure

@@ -36,9 +36,21 @@ from mast_tui.traces.result_status import status_of_code, status_of_message
 ASSISTANT: Final = "assistant"
 """The agent of a model's message that does not name one."""
 
-_ARGUMENT_FIELDS: Final = ("arguments", "args", "input", "action", "parameters")
+_ARGUMENT_FIELDS: Final = (
+    "arguments",
+    "args",
+    "input",
+    "action",
+    "parameters",
+    "server_tool_call",
+)
 _CALL_ID_FIELDS: Final = ("call_id", "id", "tool_call_id", "toolCallId")
 _RESULT_ID_FIELDS: Final = ("tool_call_id", "tool_use_id", "call_id", "toolCallId", "toolUseID")
+_TYPES_WITH_CALL_ID: Final = name_set("""
+    tool_call_response server_tool_call_response local_shell_call_output
+""")
+"""The types of results whose ``id`` is that of the call."""
+
 _TOOL_NAME_FIELDS: Final = ("name", "toolName", "tool_name")
 
 
@@ -149,7 +161,7 @@ def result_piece(
     text = output_text(content)
     call_id = call_id or identifier_in(result, *_RESULT_ID_FIELDS)
     call_id = call_id or identifier_in(fields_of(result.get("origin")), "id")  # in Haystack's parts
-    if call_id is None and result.get("type") in ("tool_call_response", "local_shell_call_output"):
+    if call_id is None and result.get("type") in _TYPES_WITH_CALL_ID:
         call_id = identifier_in(result, "id")
     tool_name = name or name_in(result, *_TOOL_NAME_FIELDS)
     return Piece(
@@ -299,7 +311,7 @@ def _speaker_of_role_name(role_name: str) -> Speaker:
 PartPieces = Callable[[Fields, str, Speaker], Sequence[Piece]]
 """A function that returns the pieces of a part, from the part, its pointer and its speaker."""
 
-_OUTPUT_FIELDS: Final = ("content", "output", "result", "response")
+_OUTPUT_FIELDS: Final = ("content", "output", "result", "response", "server_tool_call_response")
 _GOOGLE_CODE_TOOL: Final = "code_execution"
 _THOUGHT_TYPES: Final = name_set("""
     think thinking reasoning redacted_thinking redactedThinking text_reasoning
@@ -308,6 +320,7 @@ _THOUGHT_TYPES: Final = name_set("""
 _RESULT_FIELDS: Final = frozenset({"toolResult", "tool_result", "tool_call_result"})
 _RESULT_TYPES: Final = name_set("""
     tool_result tool-result tool_call_response server_tool_result tool_call_result function_result
+    server_tool_call_response
 """)
 _TYPES_AS_FIELDS: Final = frozenset({"tool_call", "tool_call_result", "reasoning"})
 """The types of Haystack's parts, which are objects with one field of that name."""

@@ -41,6 +41,7 @@ from mast_tui.traces.readers.chat.containers import (
 )
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import ASSISTANT, Piece, speaks_by_name
+from mast_tui.traces.readers.chat.turns import end_pieces, is_task_result, unfinished_messages
 from mast_tui.traces.readers.chat.values import message_text, start_of, usage_of
 from mast_tui.traces.readers.document_traces import (
     Record,
@@ -56,6 +57,7 @@ from mast_tui.traces.readers.json_fields import (
     items_of,
     kind_of,
     short_name,
+    text_in,
 )
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft, facts_of_record, task_of
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
@@ -188,9 +190,15 @@ def trace_of(
     steps = StepList()
     by_name = speaks_by_name([message for _key, message in conversation.messages])
     mapper = MessageMapper(steps, by_name=by_name, prefix=prefix)
+    unfinished = unfinished_messages(conversation.messages)
     for key, message in conversation.messages:
-        mapper.add(message, key)
+        mapper.add(unfinished.get(key, message), key)
+        if key in unfinished:
+            mapper.problems.append(Problem(prefix + key, "the message was cut off"))
     mapper.count_tokens(conversation.usage)
+    if is_task_result(conversation.record):
+        for piece in end_pieces(conversation.record):
+            mapper.add_piece(piece, "/stop_reason")
     if conversation.error is not None:
         error_piece = Piece(
             SpanKind.LOG, Role.LOG, "error", conversation.error, status=SpanStatus.ERROR
@@ -292,8 +300,9 @@ def _logged_runs(
 ) -> list[LoggedRun]:
     """Group the records of a log by run.
 
-    A record with an agent of AutoGen's core belongs to the run of the agents with the same key.
-    Any other request belongs to the run that has the longest beginning of its messages.
+    A record with an agent of AutoGen's core belongs to the run of the agents with the same key. A
+    request to OpenAI that continues a response belongs to the run of that response. Any other
+    request belongs to the run that has the longest beginning of its messages.
 
     Args:
         records_and_conversations: Records with their conversations; None for a tool's call.
@@ -304,10 +313,14 @@ def _logged_runs(
     runs: list[LoggedRun] = []
     run_by_history: dict[bytes, LoggedRun] = {}
     run_by_key: dict[str, LoggedRun] = {}
+    run_by_response: dict[str, LoggedRun] = {}
     for record, conversation in records_and_conversations:
         key = _agent_key(fields_of(record.value))
         history_hashes = [] if conversation is None else _history_hashes(conversation)
         run = run_by_key.get(key) if key is not None else None
+        response_id, previous_id = _response_ids(fields_of(record.value))
+        if run is None and previous_id is not None:
+            run = run_by_response.get(previous_id)
         if run is None:
             beginnings = reversed(history_hashes[:-1])
             known_beginnings = (
@@ -323,6 +336,8 @@ def _logged_runs(
             run_by_key[key] = run
         if history_hashes:
             run_by_history[history_hashes[-1]] = run
+        if response_id is not None:
+            run_by_response[response_id] = run
     return runs
 
 
@@ -337,6 +352,18 @@ def _agent_key(record: Fields) -> str | None:
     if agent is None or "/" not in agent:
         return None
     return agent.partition("/")[2]
+
+
+def _response_ids(record: Fields) -> tuple[str | None, str | None]:
+    """Return the id of the response in a record, and of the response that the request continues.
+
+    Each is None if the record does not state it.
+    """
+    records = [record, *(fields_of(record.get(name)) for name in ("request", "response", "body"))]
+    responses = (fields for fields in records if fields.get("object") == "response")
+    response_id = next((text_in(fields, "id") for fields in responses), None)
+    previous_ids = (text_in(fields, "previous_response_id") for fields in records)
+    return response_id, next(filter(None, previous_ids), None)
 
 
 def _history_hashes(conversation: Conversation) -> list[bytes]:

@@ -31,6 +31,7 @@ from mast_tui.traces.readers.chat.pieces import (
     content_pieces,
     has_result_parts,
     json_log_piece,
+    log_piece,
     result_piece,
     role_of,
     role_of_name,
@@ -132,6 +133,8 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
         pieces = _pydantic_pieces(message)
     elif _is_adk_event(message):
         pieces = _adk_pieces(message)
+    elif is_task_result(message):  # the end of a stream; it repeats the messages before
+        pieces = end_pieces(message)
     else:
         pieces = _chat_or_log_pieces(message, by_name)
     return Turn(tuple(pieces), start, tokens, model)
@@ -372,6 +375,9 @@ def _joined_output(output: object) -> object:
     return output
 
 
+_SPEECH_FIELDS: Final = names("""
+    output_transcription outputTranscription input_transcription inputTranscription
+""")
 _ADK_EVENT_FIELDS: Final = ("invocation_id", "invocationId", "actions", "partial", "timestamp")
 
 
@@ -405,6 +411,69 @@ def _is_adk_event(message: Fields) -> bool:
     return content is None and sum(field in message for field in _ADK_EVENT_FIELDS) > 1
 
 
+def unfinished_messages(
+    messages: Iterable[tuple[str, object]],
+) -> dict[str, Fields]:
+    """Return the messages of Google's ADK of which a cut-off run has only partial events.
+
+    A model's answer is written as partial events, and then as a whole.
+
+    Args:
+        messages: The messages of a run, each with its key.
+
+    Returns:
+        Each unfinished message as one event, under the key of its first partial event.
+    """
+    unfinished: dict[str, Fields] = {}
+    partial_events: dict[tuple[object, ...], list[tuple[str, Fields]]] = {}
+    for key, message in messages:
+        event = fields_of(message)
+        if "author" not in event or not _is_adk_event(event):
+            continue
+        answer = (
+            event.get("author"),
+            first_in(event, "invocation_id", "invocationId"),
+            event.get("branch"),
+        )
+        if event.get("partial") is True:
+            partial_events.setdefault(answer, []).append((key, event))
+            continue
+        is_result = fields_of(event.get("content")).get("role") == "user"
+        if _event_parts(event) and (not is_result or event.get("author") == "user"):
+            partial_events.pop(answer, None)
+    for events in partial_events.values():
+        parts = _joined_parts(event for _key, event in events)
+        first_key, _first_event = events[0]
+        _last_key, last_event = events[-1]
+        if parts:
+            whole_content = {**fields_of(last_event.get("content")), "parts": parts}
+            unfinished[first_key] = {**last_event, "partial": False, "content": whole_content}
+    return unfinished
+
+
+def _event_parts(event: Fields) -> Sequence[object]:
+    """Return the parts of an event, or the text of its speech as the only part."""
+    parts = items_of(fields_of(event.get("content")).get("parts"))
+    speech = fields_of(first_in(event, *_SPEECH_FIELDS))
+    return parts or ([{"text": speech["text"]}] if as_text(speech.get("text")) else [])
+
+
+def _joined_parts(events: Iterable[Fields]) -> list[Fields]:
+    """Return the parts of partial events, with texts that follow one another as one text."""
+    joined_parts: list[Fields] = []
+    for event in events:
+        for part in map(fields_of, _event_parts(event)):
+            last_part = joined_parts[-1] if joined_parts else {}
+            text = part.get("text")
+            last_text = last_part.get("text")
+            is_next_text = isinstance(text, str) and isinstance(last_text, str)
+            if is_next_text and part.get("thought") == last_part.get("thought"):
+                joined_parts[-1] = {**last_part, "text": f"{last_text}{text}"}
+            elif part and part not in joined_parts:
+                joined_parts.append(part)
+    return joined_parts
+
+
 def _adk_pieces(event: Fields) -> Sequence[Piece]:
     """Return the pieces of an ADK event; empty for a partial text, which a later event repeats."""
     if event.get("partial") is True:
@@ -412,7 +481,8 @@ def _adk_pieces(event: Fields) -> Sequence[Piece]:
     author = name_in(event, "author") or ASSISTANT
     content = fields_of(event.get("content"))
     speaker = Speaker(author, role_of_name(author))
-    pieces = list(content_pieces(content.get("parts"), speaker, "/content/parts"))
+    parts = content.get("parts") or _event_parts(event)
+    pieces = list(content_pieces(parts, speaker, "/content/parts"))
     error_parts = (
         first_in(event, "error_code", "errorCode"),
         first_in(event, "error_message", "errorMessage"),
@@ -580,6 +650,19 @@ def _is_autogen_message(message: Fields) -> bool:
     if not _AUTOGEN_TYPE_ENDING.search(kind) and "models_usage" not in message:
         return False
     return "content" in message or kind in ("CodeExecutionEvent", *_AUTOGEN_LOG_TYPES)
+
+
+def is_task_result(record: Fields) -> bool:
+    """Return whether a JSON object is the result of a task that AutoGen's agents worked on."""
+    return "stop_reason" in record and any(
+        _is_autogen_message(fields_of(message)) for message in items_of(record.get("messages"))
+    )
+
+
+def end_pieces(task_result: Fields) -> list[Piece]:
+    """Return the reason for which a task of AutoGen ended as a log; empty if it states none."""
+    reason = as_text(task_result.get("stop_reason"))
+    return [] if reason is None else [log_piece(reason, "stop_reason")]
 
 
 def _autogen_pieces(message: Fields) -> Iterator[Piece]:

@@ -34,12 +34,14 @@ from mast_tui.traces.preview import preview, task_of_text
 from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.codex.records import (
     CODEX,
+    HOSTED_CALLS,
     SILENT_TYPES,
     SPOKEN_EVENTS,
     CodexLines,
     RewordedLines,
     RolloutStep,
     call_id_and_name,
+    hosted_call_step,
     is_wrapped,
     may_be_object,
     output_of,
@@ -131,6 +133,8 @@ def _digest_of(record: Fields, kind: str, payload: Fields) -> Digest:
     payload_type = payload.get("type")
     if type(payload_type) is str:
         if kind == "response_item":
+            if payload_type in HOSTED_CALLS:
+                return _hosted_call_digest(record, payload)
             if payload_type.endswith("_call"):
                 return _call_digest(record, payload)
             if payload_type.endswith("_output"):
@@ -158,7 +162,7 @@ def _step_digest(record: Fields, step: RolloutStep) -> Digest:
     stamp = record.get("timestamp")
     if step.is_event and step.agent is None:
         text_hashes = hashes_of_text(step.kind, step.text, step.parts)
-        return "event", stamp, step.kind, step.role, step.text, text_hashes
+        return "event", stamp, step.kind, step.role, step.text, text_hashes, step.name
     if step.kind in _TEXT_KINDS and not (step.is_event or step.ends_turn):
         task = task_of_text(step.text) if step.role is Role.USER else None
         text_hashes = hashes_of_text(step.kind, step.text, step.parts)
@@ -180,6 +184,13 @@ def _spoken_digest(record: Fields, payload: Fields) -> Digest:
 def _call_digest(record: Fields, payload: Fields) -> Digest:
     """Return the digest of a call: its time, its id and its tool."""
     return ("call", unix_seconds(record.get("timestamp")), *call_id_and_name(payload))
+
+
+def _hosted_call_digest(record: Fields, payload: Fields) -> Digest:
+    """Return the digest of a call that the model's host ran, with the hashes of its event."""
+    step = hosted_call_step(payload)
+    text_hashes = hashes_of_text(step.kind, step.text, step.parts)
+    return "hosted call", *_call_digest(record, payload)[1:], text_hashes
 
 
 def _result_digest(record: Fields, payload: Fields) -> Digest:
@@ -222,6 +233,7 @@ class WaitingEvent(NamedTuple):
     role: Role
     text: str
     text_hashes: TextHashes
+    name: str | None
 
 
 class CodexParser(CodexLines):
@@ -390,11 +402,13 @@ class CodexParser(CodexLines):
         role: Role,
         text: str,
         text_hashes: TextHashes,
+        name: str | None = None,
     ) -> None:
         """Queue an event until an item repeats its text, unless an item with it has a span."""
         if not self._item_hashes.remove(text_hashes):
             position = (number, self._part)
-            self._waiting_events[position] = WaitingEvent(stamp, kind, role, text, text_hashes)
+            event = WaitingEvent(stamp, kind, role, text, text_hashes, name)
+            self._waiting_events[position] = event
             for text_hash in text_hashes:
                 self._positions_by_hash.setdefault(text_hash, []).append(position)
 
@@ -409,7 +423,7 @@ class CodexParser(CodexLines):
         self._positions_by_hash.clear()
         for (number, part), event in events_by_position.items():
             self._part = part
-            step = RolloutStep(event.kind, event.role, event.text)
+            step = RolloutStep(event.kind, event.role, event.text, name=event.name)
             self._add_step_span(number, unix_seconds(event.stamp), step, event.text_hashes)
             self._event_hashes.add(event.text_hashes)
         self._part = current_part
@@ -473,6 +487,19 @@ class CodexParser(CodexLines):
         """Add the waiting events, then the span of a call, which has its model call's tokens."""
         self._add_waiting_events()
         self._token_counts.add_span(self._add_call(number, time, call_id, name), time)
+
+    def _take_hosted_call(
+        self,
+        number: int,
+        time: float | None,
+        call_id: str | None,
+        name: str | None,
+        text_hashes: TextHashes,
+    ) -> None:
+        """Add the span of a call that the model's host ran, unless an event has its span."""
+        was_waiting = self._drop_waiting_events(text_hashes)
+        if was_waiting or self._record_item(text_hashes):
+            self._take_call(number, time, call_id, name)
 
     def _take_result(
         self,
@@ -626,6 +653,7 @@ class CodexParser(CodexLines):
 
 _METHOD_BY_DIGEST_NAME: Final[Mapping[str, Callable[..., None]]] = {
     "call": CodexParser._take_call,
+    "hosted call": CodexParser._take_hosted_call,
     "result": CodexParser._take_result,
     "event": CodexParser._take_event,
     "item": CodexParser._take_item,

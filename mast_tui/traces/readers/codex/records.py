@@ -305,8 +305,30 @@ def _collaboration_report(name: str, values: Fields) -> ToolReport:
     return ToolReport(name, {**prompt_field, **thread_field}, dump_text(states_field))
 
 
+def hosted_call_step(values: Fields) -> RolloutStep:
+    """Return the step of a call that the model's host ran."""
+    call_id = text_in(values, "call_id", "id")
+    action = fields_of(values.get("action"))
+    searched = text_in(values, "query") or text_in(action, "query", "url")
+    arguments = action or {
+        name: values[name] for name in ("query", "revised_prompt") if values.get(name)
+    }
+    name = HOSTED_CALLS[str(values.get("type"))]
+    step = RolloutStep(SpanKind.TOOL_CALL, Role.AGENT, dump_text(arguments), name=name)
+    step.parts = tuple(part for part in (searched, call_id) if part)
+    step.call_id = call_id
+    step.is_event = True
+    return step
+
+
 def _report_step(kind: str, values: Fields, call_id: str | None) -> RolloutStep | None:
     """Return a call with its output as a step; None for a type that reports on no call."""
+    if kind in _IMAGE_VIEWS:
+        path_field = {"path": values.get("path")}
+        step = RolloutStep(SpanKind.TOOL_CALL, Role.AGENT, dump_text(path_field), name="view_image")
+        step.call_id = call_id
+        step.only_without_call = True
+        return step
     report = report_of(kind, values)
     if report is None:
         return None
@@ -334,11 +356,11 @@ SILENT_TYPES: Final = name_set("""
     turn_context inter_agent_communication_metadata token_usage_record
 
     token_count session_configured turn_diff agent_message_delta agent_reasoning_delta
-    agent_reasoning_section_break context_compacted web_search_begin web_search_end
-    exec_command_begin exec_command_output_delta image_generation_begin image_generation_end
-    patch_apply_begin mcp_tool_call_begin view_image_tool_call
+    agent_reasoning_section_break context_compacted web_search_begin
+    exec_command_begin exec_command_output_delta image_generation_begin
+    patch_apply_begin mcp_tool_call_begin
 
-    ContextCompaction HookPrompt ImageGeneration ImageView WebSearch
+    ContextCompaction HookPrompt
 
     additional_tools compaction compaction_summary compaction_trigger configuration_update
     context_compaction ghost_snapshot
@@ -355,6 +377,21 @@ SPOKEN_EVENTS: Final[Mapping[str, tuple[SpanKind, Role, str]]] = {
     "agent_reasoning_raw_content": (SpanKind.REASONING, Role.AGENT, "text"),
 }
 """The events that response items repeat, with the fields that hold their texts."""
+
+HOSTED_CALLS: Final[Mapping[str, str]] = {
+    "web_search_call": "web_search",
+    "web_search_end": "web_search",
+    "WebSearch": "web_search",
+    "image_generation_call": "image_generation",
+    "image_generation_end": "image_generation",
+    "ImageGeneration": "image_generation",
+}
+"""The tool of a response item, event or turn item about a call that the model's host runs.
+
+Items of some builds have no ``call_id``, so the arguments tell which event an item repeats.
+"""
+
+_IMAGE_VIEWS: Final = ("view_image_tool_call", "ImageView")
 
 _TURN_BOUNDARIES: Final = name_set("task_started task_complete turn_started turn_complete")
 _ERROR_EVENTS: Final = frozenset({"turn_aborted", "error", "stream_error"})
@@ -429,6 +466,8 @@ def _event_step(payload: Fields) -> RolloutStep | None:
         step = _log_step(text, kind, status)
         step.ends_turn = True
         return step
+    if kind in HOSTED_CALLS:
+        return hosted_call_step(payload)
     if kind == "sub_agent_activity":
         return _sub_agent_step(payload, as_text(payload.get("event_id")))
     if kind == "collab_agent_spawn_end":
@@ -513,6 +552,8 @@ def _turn_item_step(item: Fields) -> RolloutStep | None:
             return _text_event_step(SpanKind.MESSAGE, Role.AGENT, item.get("text"))
         case "SubAgentActivity":
             return _sub_agent_step(item, item_id)
+        case _ if kind in HOSTED_CALLS:
+            return hosted_call_step(item)
     return _report_step(kind, item, item_id) or _log_step(dump_text(item), kind)
 
 

@@ -23,6 +23,14 @@ from mast_tui.traces.readers.exports.chats import (
     SEMANTIC_KERNEL,
 )
 from mast_tui.traces.readers.exports.engine import ExportReader
+from mast_tui.traces.readers.exports.threads import (
+    GROK_EXPORT,
+    LETTA,
+    LLAMA_INDEX,
+    LLAMA_INDEX_EVENTS,
+    LM_STUDIO,
+    ZED,
+)
 from mast_tui.traces.readers.exports.vscode import VSCODE_CHAT
 
 FORMATS = tuple(
@@ -43,6 +51,12 @@ FORMATS = tuple(
         SEMANTIC_KERNEL,
         OPENAI_ASSISTANTS,
         VSCODE_CHAT,
+        LM_STUDIO,
+        ZED,
+        LETTA,
+        LLAMA_INDEX,
+        LLAMA_INDEX_EVENTS,
+        GROK_EXPORT,
     )
 )
 """A reader for each format, in the order in which they are tried."""

@@ -62,7 +62,7 @@ def branch_to(leaf: str, parents: Mapping[str, str | None]) -> list[str]:
     return list(reversed(branch))
 
 
-def _branch_problems(count: int) -> list[str]:
+def branch_problems(count: int) -> list[str]:
     """Return a problem with the number of messages of other branches; none if that is 0."""
     if not count:
         return []
@@ -101,7 +101,7 @@ def _mapped_runs(
         nodes = {node_id: fields_of(node) for node_id, node in mapping.items()}
         node_messages = (fields_of(node.get("message")) for node in nodes.values())
         if any(message.keys() >= set(message_fields) for message in node_messages):
-            yield _run_of_branch(
+            yield run_of_branch(
                 conversation,
                 pointer,
                 messages={
@@ -115,7 +115,7 @@ def _mapped_runs(
             )
 
 
-def _run_of_branch(
+def run_of_branch(
     conversation: Fields,
     pointer: str,
     *,
@@ -142,7 +142,7 @@ def _run_of_branch(
         pointer=pointer,
         native_id=text_in(conversation, "conversation_id", "uuid", "id"),
         meta=meta,
-        problems=_branch_problems(len(messages.keys() - set(branch))),
+        problems=branch_problems(len(messages.keys() - set(branch))),
     )
 
 
@@ -289,7 +289,7 @@ def _open_webui_runs(document: object) -> Iterable[ExportedRun]:
         messages = fields_of(history.get("messages"))
         nodes = {node_id: fields_of(node) for node_id, node in messages.items()}
         if any({"role", "parentId"} <= node.keys() for node in nodes.values()):
-            yield _run_of_branch(
+            yield run_of_branch(
                 record,
                 pointer,
                 messages={
@@ -353,7 +353,7 @@ def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
         else:
             parents[message_id] = parent_id if parent_id in known_ids else None
         previous_id = message_id
-    return _run_of_branch(
+    return run_of_branch(
         conversation,
         pointer,
         messages={
@@ -466,7 +466,7 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
         for node_pointer, message_id in id_by_pointer.items()
         if message_id not in branch
     )
-    problems = _branch_problems(len(id_by_pointer) - len(branch) - omitted_without_id)
+    problems = branch_problems(len(id_by_pointer) - len(branch) - omitted_without_id)
     if omitted_without_id:
         problems.append(f"{counted(omitted_without_id, 'message')} without `messageId` left out")
     options = fields_of(conversation.get("options"))

@@ -71,7 +71,7 @@ class ExportReader:
 
     def recognises(self, source: Source) -> bool:
         """Return whether the file has the marks of the format and holds a run of it."""
-        if not all(mark in source.data for mark in self._format.marks):
+        if not all(mark in source.utf8 for mark in self._format.marks):
             return False
         first_lines = source.json_lines
         runs = self._format.runs(list(first_lines) if first_lines else source.json)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -33,6 +34,7 @@ _APPEND: Final = 2
 """Kinds of records in a log of changes. The others set a value, or delete it."""
 
 _LONGEST_PATH: Final = 20
+_REPEATED_PROMPT: Final = re.compile(r"<userRequest>.*?</userRequest>", re.DOTALL)
 
 
 def _vscode_runs(document: object) -> Iterable[ExportedRun]:
@@ -95,13 +97,17 @@ def _request_messages(request: Fields, pointer: str, unknown_kinds: dict[str, No
     }
     prompt = request.get("message")
     text = as_text(prompt) or text_in(fields_of(prompt), "text")
-    if context := _text_of(metadata.get("renderedGlobalContext")):
-        context_pointer = f"{pointer}/result/metadata/renderedGlobalContext"
-        yield context_pointer, {**facts, "role": "system", "content": context}
+    for name in ("renderedGlobalContext", "renderedUserMessage"):
+        # The second repeats the prompt, which follows.
+        context = _REPEATED_PROMPT.sub("", _text_of(metadata.get(name))).strip()
+        if context and context != text:
+            context_pointer = f"{pointer}/result/metadata/{name}"
+            yield context_pointer, {**facts, "role": "system", "content": context}
     yield f"{pointer}/message", {**facts, "role": "user", "content": text}
     rounds = list(map(fields_of, items_of(metadata.get("toolCallRounds"))))
     results = fields_of(metadata.get("toolCallResults"))
-    answers = list(_round_messages(rounds, results, pointer, facts))
+    failed_ids = _failed_call_ids(rounds, items_of(request.get("response")))
+    answers = list(_round_messages(rounds, results, failed_ids, pointer, facts))
     if answers:
         facts["timestamp"] = answers[-1][1]["timestamp"]
     answers += _part_messages(request, rounds, pointer, facts, unknown_kinds)
@@ -115,8 +121,36 @@ def _request_messages(request: Fields, pointer: str, unknown_kinds: dict[str, No
         yield f"{pointer}/result", {**message, "content": error or "[canceled]"}
 
 
+def _failed_call_ids(rounds: Iterable[Fields], parts: Iterable[object]) -> set[str]:
+    """Return the ids of the calls in the rounds that failed, as the parts of the response state.
+
+    Parts have other ids than calls, so the calls of a tool are assigned to its parts in order.
+    """
+    failures_by_tool: dict[str, list[bool]] = {}
+    for part in map(fields_of, parts):
+        if part.get("kind") == "toolInvocationSerialized":
+            has_failed = fields_of(part.get("resultDetails")).get("isError") is True
+            failures_by_tool.setdefault(text_in(part, "toolId") or "", []).append(has_failed)
+    ids_by_tool: dict[str, list[str]] = {}
+    for model_round in rounds:
+        for call in map(fields_of, items_of(model_round.get("toolCalls"))):
+            ids = ids_by_tool.setdefault(text_in(call, "name") or "", [])
+            ids.append(text_in(call, "id") or "")
+    return {
+        call_id
+        for tool, ids in ids_by_tool.items()
+        if len(failures_by_tool.get(tool, ())) == len(ids)
+        for call_id, has_failed in zip(ids, failures_by_tool[tool], strict=True)
+        if has_failed
+    }
+
+
 def _round_messages(
-    rounds: Iterable[Fields], results: Fields, pointer: str, facts: Fields
+    rounds: Iterable[Fields],
+    results: Fields,
+    failed_ids: Container[str],
+    pointer: str,
+    facts: Fields,
 ) -> Messages:
     """Yield the answer of each round, and the results of its calls."""
     for number, model_round in enumerate(rounds):
@@ -135,7 +169,8 @@ def _round_messages(
             if call_id in results:
                 text = _text_of(fields_of(results[call_id]).get("content"))
                 result = {**facts, "role": "tool", "tool_call_id": call_id, "content": text}
-                yield f"{pointer}/result/metadata/toolCallResults/{call_id}", result
+                failed = {"is_error": True} if call_id in failed_ids else {}
+                yield f"{pointer}/result/metadata/toolCallResults/{call_id}", {**result, **failed}
 
 
 def _thought_of(model_round: Fields) -> str:

@@ -648,10 +648,12 @@ def _event_answers(span: OtelSpan) -> list[Message]:
     for event in _all_events(span):
         if event.name == _DETAILS_EVENT:
             messages += answer_messages(value_under(event.attributes, "gen_ai.output.messages"))
-        elif event.name == "gen_ai.content.completion":
-            messages += answer_messages(value_under(event.attributes, "gen_ai.completion"))
-        elif event.name == "gen_ai.choice":
-            messages.append(_message_of_choice(event.attributes))
+        elif event.name in ("gen_ai.content.completion", "gen_ai.choice"):
+            completion = value_under(event.attributes, "gen_ai.completion")
+            if completion is not None:
+                messages += answer_messages(completion)
+            elif event.name == "gen_ai.choice":
+                messages.append(_message_of_choice(event.attributes))
     return messages
 
 

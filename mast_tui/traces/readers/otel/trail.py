@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar, Final
 
+from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
@@ -34,7 +35,7 @@ class TrailReader:
 
     def recognises(self, source: Source) -> bool:
         """Return whether the file, or one of its first lines, is a trace with nested spans."""
-        if not any(mark in source.head for mark in _MARKS):
+        if not any(mark in as_utf8(source.head) for mark in _MARKS):
             return False
         records = (record.value for record in islice(records_in(source, []), _COMPARED_ITEMS))
         return any(map(_is_span_tree, source.json_lines or records))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
+from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
@@ -121,9 +122,9 @@ def vendor_of(source: Source) -> Vendor | None:
             if any(_is_of_vendor(vendor, value) for value in first_values):
                 return vendor
         return None
-    if source.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
+    if as_utf8(source.head).lstrip()[:1] not in (b"{", b"["):
         return None
-    vendors = [vendor for vendor in VENDORS if _has_marks(vendor, source.data)]
+    vendors = [vendor for vendor in VENDORS if _has_marks(vendor, source.utf8)]
     if not vendors:  # So the whole document is parsed only for a file with the marks of a vendor.
         return None
     document = source.json
@@ -181,7 +182,11 @@ def _traces_and_records(
     """
     if isinstance(value, list):
         for item_index, item in enumerate(value):
-            yield f"{location}/{item_index}", item
+            item_location = f"{location}/{item_index}"
+            if isinstance(item, Mapping):
+                yield from _traces_and_records(vendor, item, item_location)
+            else:
+                yield item_location, item
         return
     fields = fields_of(value)
     list_names = [name for name in vendor.containers if isinstance(fields.get(name), list)]

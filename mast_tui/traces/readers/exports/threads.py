@@ -1,0 +1,664 @@
+"""Conversations that apps and agent servers save: LM Studio, Zed, Letta, LlamaIndex, Grok's web."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from mast_tui.traces.io.json_values import as_number, as_text, dump_text
+from mast_tui.traces.model import TraceMeta
+from mast_tui.traces.readers.chat.values import message_text
+from mast_tui.traces.readers.exports.chats import branch_problems, run_of_branch
+from mast_tui.traces.readers.exports.engine import (
+    ExportedRun,
+    ExportFormat,
+    join_distinct_texts,
+    objects_in,
+    step_lists,
+)
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_at,
+    fields_of,
+    first_in,
+    identifier_in,
+    items_of,
+    json_in,
+    kind_of,
+    mostly,
+    text_in,
+)
+
+Messages = Iterator[tuple[str, object]]
+
+_SYSTEM_PROMPT_KEY: Final = "llm.prediction.systemPrompt"
+
+
+def _lm_studio_runs(document: object) -> Iterable[ExportedRun]:
+    """Return the conversation in a file of LM Studio, with the selected version of each message."""
+    for pointer, conversation in objects_in(document):
+        values = items_of(conversation.get("messages"))
+        if not mostly(lambda value: isinstance(fields_of(value).get("versions"), list), values):
+            continue
+        messages = list(_lm_studio_prompt(conversation))
+        other_count = 0
+        for number, value in enumerate(values):
+            versions = items_of(fields_of(value).get("versions"))
+            selected = fields_of(value).get("currentlySelected")
+            index = selected if isinstance(selected, int) and 0 <= selected < len(versions) else 0
+            if versions:
+                version_pointer = f"/messages/{number}/versions/{index}"
+                messages += _lm_studio_messages(fields_of(versions[index]), version_pointer)
+                other_count += len(versions) - 1
+        yield ExportedRun(
+            value=conversation,
+            messages=messages,
+            pointer=pointer,
+            meta=TraceMeta(
+                system="LM Studio",
+                model=text_in(fields_of(conversation.get("lastUsedModel")), "identifier"),
+            ),
+            problems=branch_problems(other_count),
+        )
+
+
+def _lm_studio_prompt(conversation: Fields) -> Messages:
+    """Yield the system prompt, if the conversation has one."""
+    settings = items_of(fields_of(conversation.get("perChatPredictionConfig")).get("fields"))
+    prompts = [
+        text_in(setting, "value")
+        for setting in map(fields_of, settings)
+        if setting.get("key") == _SYSTEM_PROMPT_KEY
+    ]
+    prompt = text_in(conversation, "systemPrompt") or next(iter(prompts), None)
+    if prompt:
+        yield "/systemPrompt", {"role": "system", "content": prompt}
+
+
+def _lm_studio_messages(version: Fields, pointer: str) -> Messages:
+    """Yield a message without steps, or the message of each step."""
+    role = text_in(version, "role") or "assistant"
+    if not isinstance(version.get("steps"), list):
+        yield pointer, {"role": role, "content": _lm_studio_blocks(version)}
+        return
+    model = text_in(fields_of(version.get("senderInfo")), "senderName")
+    ids_by_number: dict[str | None, str | None] = {}
+    for number, step in enumerate(map(fields_of, items_of(version.get("steps")))):
+        step_pointer = f"{pointer}/steps/{number}"
+        if kind_of(step) == "contentBlock":
+            yield from _lm_studio_step(step, step_pointer, model, ids_by_number)
+        elif kind_of(step) != "genInfo":
+            yield step_pointer, step
+
+
+def _lm_studio_step(
+    step: Fields, pointer: str, model: str | None, ids_by_number: dict[str | None, str | None]
+) -> Messages:
+    """Yield the text, the thought or the calls of a step, then the results in it.
+
+    A call has an id of the model and a number. A result may have only the number.
+    """
+    parts = [fields_of(part) for part in items_of(step.get("content"))]
+    calls = []
+    for part in parts:
+        if kind_of(part) == "toolCallRequest":
+            number = identifier_in(part, "callId")
+            ids_by_number[number] = identifier_in(part, "toolCallRequestId") or number
+            arguments = first_in(part, "parameters", "arguments")
+            name = part.get("name")
+            calls.append({"id": ids_by_number[number], "name": name, "arguments": arguments})
+    blocks = _lm_studio_blocks(step)
+    stats = fields_at(step, "genInfo", "stats")
+    message: dict[str, object] = {
+        "role": text_in(step, "roleOverride") or "assistant",
+        "model": model,
+        "usage": {
+            "prompt_tokens": stats.get("promptTokensCount"),
+            "completion_tokens": stats.get("predictedTokensCount"),
+        },
+    }
+    if fields_of(step.get("style")).get("type") == "thinking":
+        yield pointer, {**message, "reasoning_content": message_text(blocks)}
+    elif blocks or calls:
+        yield pointer, {**message, "content": blocks, "tool_calls": calls}
+    for index, part in enumerate(parts):
+        if kind_of(part) == "toolCallResult":
+            number = identifier_in(part, "callId")
+            call_id = identifier_in(part, "toolCallRequestId") or ids_by_number.get(number, number)
+            content = json_in(part.get("content"))
+            yield (
+                f"{pointer}/content/{index}",
+                {
+                    "role": "tool",
+                    "tool_call_id": call_id,
+                    "name": part.get("name"),
+                    "content": content if isinstance(content, list) else part.get("content"),
+                },
+            )
+
+
+def _lm_studio_blocks(record: Fields) -> list[object]:
+    """Return the texts and the names of files in a content; other parts are left as they are."""
+    blocks: list[object] = []
+    for part in items_of(record.get("content")):
+        fields = fields_of(part)
+        if kind_of(fields) == "file":
+            blocks.append({"type": "text", "text": f"[file {text_in(fields, 'fileIdentifier')}]"})
+        elif kind_of(fields) not in ("toolCallRequest", "toolCallResult"):
+            blocks.append(part)
+    return blocks
+
+
+LM_STUDIO: Final = ExportFormat(
+    name="lm-studio", marks=(b'"versions"', b'"currentlySelected"'), runs=_lm_studio_runs
+)
+
+
+_ZED_RESUME: Final = "Resume"
+"""A mark in place of a message: the user let the agent continue."""
+
+
+def _zed_runs(document: object) -> Iterable[ExportedRun]:
+    """Return the thread in a file of Zed's agent panel, of any version."""
+    for pointer, thread in objects_in(document):
+        values = items_of(thread.get("messages"))
+        if mostly(_is_zed_message, values):
+            yield ExportedRun(
+                value=thread,
+                messages=list(_zed_thread_messages(thread, values)),
+                pointer=pointer,
+                meta=TraceMeta(
+                    system="Zed", model=text_in(fields_of(thread.get("model")), "model")
+                ),
+            )
+
+
+def _is_zed_message(value: object) -> bool:
+    fields = fields_of(value)
+    is_tagged = len(fields) == 1 and any(
+        isinstance(fields_of(fields.get(tag)).get("content"), list) for tag in ("User", "Agent")
+    )
+    is_older = "role" in fields and isinstance(fields.get("segments"), list)
+    return value == _ZED_RESUME or is_tagged or is_older
+
+
+def _zed_thread_messages(thread: Fields, values: Sequence[object]) -> Messages:
+    """Yield the messages of a thread; the last answer to a prompt has the tokens of its request."""
+    answer_by_prompt: dict[str, dict[str, object]] = {}
+    prompt_id = ""
+    messages: list[tuple[str, object]] = []
+    for number, value in enumerate(values):
+        prompt_id = text_in(fields_of(fields_of(value).get("User")), "id") or prompt_id
+        for pointer, message in _zed_messages(value, f"/messages/{number}"):
+            messages.append((pointer, message))
+            if message["role"] == "assistant":
+                answer_by_prompt[prompt_id] = message
+    for prompt_id, usage in fields_of(thread.get("request_token_usage")).items():
+        if prompt_id in answer_by_prompt:
+            answer_by_prompt[prompt_id]["usage"] = usage
+    return iter(messages)
+
+
+def _zed_messages(value: object, pointer: str) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield a message and the results of its calls; nothing for a mark."""
+    tagged = fields_of(value)
+    fields = fields_of(first_in(tagged, "User", "Agent")) or tagged
+    is_user = "User" in tagged or tagged.get("role") == "user"
+    parts = first_in(fields, "content", "segments")
+    blocks = [block for part in items_of(parts) for block in _zed_blocks(part, is_user)]
+    if context := text_in(fields, "context"):
+        blocks.append({"type": "text", "text": context})
+    blocks += [
+        {"type": "tool_use", **fields_of(call)} for call in items_of(fields.get("tool_uses"))
+    ]
+    role = "user" if is_user else text_in(fields, "role") or "assistant"
+    if blocks:
+        yield pointer, {"role": role, "content": blocks}
+    results = fields.get("tool_results")
+    named_results = fields_of(results).items() or enumerate(items_of(results))
+    for name, result in named_results:
+        record = fields_of(result)
+        contents = record.get("content")
+        texts = contents if isinstance(contents, list) else [contents]
+        yield (
+            f"{pointer}/tool_results/{name}",
+            {
+                "role": "tool",
+                "tool_call_id": record.get("tool_use_id"),
+                "name": record.get("tool_name"),
+                "content": "\n".join(map(_zed_text, texts)),
+                "is_error": record.get("is_error"),
+            },
+        )
+
+
+def _zed_text(content: object) -> str:
+    """Return the text of a result's content, or ``[image]``."""
+    fields = {name.lower(): value for name, value in fields_of(content).items()}
+    if "image" in fields or "source" in fields:
+        return "[image]"
+    return as_text(content) or text_in(fields, "text") or dump_text(content)
+
+
+def _zed_blocks(part: object, is_user: bool) -> Iterator[Fields]:
+    """Yield the block of a part in Anthropic's form; one of an unknown type is left as it is."""
+    fields = fields_of(part)
+    mention = fields_of(fields.get("Mention"))
+    thought = fields_of(fields.get("Thinking"))
+    if text := text_in(fields, "Text") or text_in(mention, "content"):
+        yield {"type": "text", "text": text}
+    elif mention:
+        yield {"type": "text", "text": f"[mention {dump_text(mention.get('uri'))}]"}
+    elif "Image" in fields:
+        yield {"type": "text", "text": "[image]"}
+    elif thought:
+        yield {"type": "thinking", "thinking": thought.get("text")}
+    elif "RedactedThinking" in fields or kind_of(fields) == "RedactedThinking":
+        yield {"type": "redacted_thinking"}
+    elif "ToolUse" in fields:
+        yield {"type": "tool_use", **fields_of(fields["ToolUse"])}
+    elif kind_of(fields) == "thinking" and is_user:
+        yield {"type": "text", "text": fields.get("text")}
+    elif kind_of(fields) == "thinking":
+        yield {"type": "thinking", "thinking": fields.get("text")}
+    elif fields and "Text" not in fields:
+        yield fields
+
+
+ZED: Final = ExportFormat(name="zed", marks=(b'"messages"', b'"updated_at"'), runs=_zed_runs)
+
+
+_LETTA_LISTS: Final = ("messages",)
+
+
+def _letta_runs(document: object) -> Iterable[ExportedRun]:
+    """Return the agents of an agent file, or the runs in lists of messages of Letta's server."""
+    file = fields_of(document)
+    if "agents" in file and "blocks" in file:
+        for number, agent in enumerate(map(fields_of, items_of(file["agents"]))):
+            values = items_of(agent.get("messages"))
+            messages = [
+                message
+                for message_number, value in enumerate(values)
+                for message in _letta_stored_messages(value, f"/messages/{message_number}")
+            ]
+            if messages:
+                config = fields_of(agent.get("llm_config"))
+                yield ExportedRun(
+                    value=agent,
+                    messages=messages,
+                    pointer=f"/agents/{number}",
+                    meta=TraceMeta(system="Letta", model=text_in(config, "model")),
+                )
+        return
+    for run in step_lists(document, _LETTA_LISTS, _is_letta_message):
+        steps = [
+            (f"{run.steps_pointer}/{number}", fields_of(step))
+            for number, step in enumerate(run.steps)
+        ]
+        times = [text for _pointer, step in steps if (text := text_in(step, "date"))]
+        if times and times[0] > times[-1]:  # The server can list the newest message first.
+            steps.reverse()
+        yield ExportedRun(
+            value=run.run,
+            messages=[(pointer, _letta_message(step)) for pointer, step in steps],
+            pointer=run.run_pointer,
+            meta=TraceMeta(system="Letta"),
+        )
+
+
+def _is_letta_message(value: object) -> bool:
+    return (text_in(fields_of(value), "message_type") or "").endswith("_message")
+
+
+def _letta_stored_messages(value: object, pointer: str) -> Messages:
+    """Yield a message of an agent file: the results in it, or the message itself."""
+    message = fields_of(value)
+    facts = {"model": message.get("model"), "timestamp": message.get("created_at")}
+    returns = [fields_of(result) for result in items_of(message.get("tool_returns"))]
+    if message.get("role") == "tool" and returns:
+        for number, result in enumerate(returns):
+            texts = [result.get("func_response")]
+            texts += [*items_of(result.get("stdout")), *items_of(result.get("stderr"))]
+            yield (
+                f"{pointer}/tool_returns/{number}",
+                {
+                    **facts,
+                    "role": "tool",
+                    "name": message.get("name"),
+                    "tool_call_id": first_in(result, "tool_call_id") or message.get("tool_call_id"),
+                    "content": join_distinct_texts(texts) or message.get("content"),
+                    "is_error": result.get("status") == "error",
+                },
+            )
+        return
+    if message.get("role") == "approval":
+        decision = {
+            name: message[name]
+            for name in ("approve", "denial_reason", "approvals")
+            if message.get(name) not in (None, [])
+        }
+        if decision:
+            yield f"{pointer}/approve", decision
+        if not message.get("tool_calls"):
+            return
+        message = {**message, "role": "assistant"}
+    yield pointer, message if message else value
+
+
+def _letta_message(message: Fields) -> Fields:
+    """Return a message of Letta's server in chat form; one of an unknown type is left as it is."""
+    chat: dict[str, object] = {"timestamp": message.get("date")}
+    match text_in(message, "message_type"):
+        case "system_message":
+            return {**chat, "role": "system", "content": message.get("content")}
+        case "user_message":
+            return {**chat, "role": "user", "content": message.get("content")}
+        case "assistant_message":
+            return {**chat, "role": "assistant", "content": message.get("content")}
+        case "reasoning_message":
+            thought = message.get("reasoning")
+            return {**chat, "role": "assistant", "reasoning_content": thought}
+        case "hidden_reasoning_message":
+            thought = text_in(message, "hidden_reasoning") or "[hidden reasoning]"
+            return {**chat, "role": "assistant", "reasoning_content": thought}
+        case "tool_call_message" | "approval_request_message":
+            calls = items_of(message.get("tool_calls")) or [message.get("tool_call")]
+            return {**chat, "role": "assistant", "tool_calls": list(calls)}
+        case "tool_return_message":
+            return {
+                **chat,
+                "role": "tool",
+                "name": message.get("name"),
+                "tool_call_id": message.get("tool_call_id"),
+                "content": message.get("tool_return"),
+                "is_error": message.get("status") == "error",
+            }
+    return message
+
+
+LETTA: Final = ExportFormat(name="letta", marks=(b'"message',), runs=_letta_runs)
+
+
+def _llama_index_store_runs(document: object) -> Iterable[ExportedRun]:
+    """Return the chats in a chat store of LlamaIndex, or in a list of its messages."""
+    store = fields_of(document).get("store")
+    is_store = isinstance(store, Mapping)
+    chats = fields_of(store) if is_store else {"": document}
+    is_message = _is_stored_message if is_store else _is_llama_index_message
+    for name, values in chats.items():
+        pointer = f"/store/{name}" if name else ""
+        if mostly(is_message, items_of(values)):
+            yield ExportedRun(
+                value=values,
+                messages=[
+                    (f"/{number}", _llama_index_message(value))
+                    for number, value in enumerate(items_of(values))
+                ],
+                pointer=pointer,
+                native_id=name or None,
+                meta=TraceMeta(system="LlamaIndex"),
+            )
+
+
+def _is_llama_index_message(value: object) -> bool:
+    """Return whether a value is a message of LlamaIndex that is no chat message of other kits."""
+    fields = fields_of(value)
+    return {"role", "additional_kwargs", "blocks"} <= fields.keys() and "content" not in fields
+
+
+def _is_stored_message(value: object) -> bool:
+    return {"role", "additional_kwargs"} <= fields_of(value).keys()
+
+
+def _llama_index_message(value: object) -> object:
+    """Return a message in chat form; a value that is no object, unchanged."""
+    if not isinstance(value, Mapping):
+        return value
+    extras = fields_of(value.get("additional_kwargs"))
+    message: dict[str, object] = {
+        "role": value.get("role"),
+        "content": value.get("content"),
+        "tool_calls": extras.get("tool_calls"),
+        "tool_call_id": extras.get("tool_call_id"),
+        "name": extras.get("name"),
+    }
+    thoughts = []
+    blocks: list[object] = []
+    calls: list[object] = []
+    for block in map(fields_of, items_of(value.get("blocks"))):
+        match block.get("block_type"):
+            case "text":
+                blocks.append({"type": "text", "text": block.get("text")})
+            case "thinking":
+                thoughts.append(text_in(block, "content") or "")
+            case "tool_call":
+                call_id = identifier_in(block, "tool_call_id")
+                call = {"name": block.get("tool_name"), "arguments": block.get("tool_kwargs")}
+                calls.append({"id": call_id, **call})
+            case str(kind):
+                text = text_in(block, "title", "text") or f"[{kind}]"
+                blocks.append({"type": "text", "text": text})
+    if blocks:
+        message["content"] = blocks
+    if calls and not message["tool_calls"]:
+        message["tool_calls"] = calls
+    return {**message, "reasoning_content": "\n".join(thoughts)} if thoughts else message
+
+
+LLAMA_INDEX: Final = ExportFormat(
+    name="llama-index", marks=(b'"additional_kwargs"',), runs=_llama_index_store_runs
+)
+
+
+def _llama_index_event_runs(document: object) -> Iterable[ExportedRun]:
+    """Return the run in a log of the events of a workflow."""
+    entries = items_of(document)
+    if mostly(_is_llama_index_event, entries):
+        log = _EventLog()
+        messages = [
+            message
+            for number, entry in enumerate(entries)
+            for message in log.messages(entry, f"/{number}")
+        ]
+        cut_off_messages = list(log.unfinished_messages())
+        yield ExportedRun(
+            document,
+            [*messages, *cut_off_messages],
+            meta=TraceMeta(system="LlamaIndex"),
+            problems=["the last message was cut off"] if cut_off_messages else (),
+        )
+
+
+def _is_llama_index_event(value: object) -> bool:
+    fields = fields_of(value)
+    return "value" in fields and isinstance(fields.get("qualified_name"), str)
+
+
+class _EventLog:
+    """The messages in the events of a workflow, each once.
+
+    The input of an agent repeats the history, the event of a call the agent's output.
+    """
+
+    def __init__(self) -> None:
+        self._shown: set[tuple[object, object]] = set()
+        self._stream: tuple[str, Fields] | None = None
+
+    def messages(self, entry: object, pointer: str) -> Messages:
+        """Yield the messages of an event; an event of an unknown type as it is.
+
+        Args:
+            entry: The event.
+            pointer: Its JSON pointer.
+        """
+        event = fields_of(entry)
+        value = fields_of(event.get("value"))
+        value = fields_of(value.get("_data")) or value
+        kind = (text_in(event, "qualified_name") or "").rpartition(".")[2]
+        match kind:
+            case "AgentStream":
+                self._stream = (pointer, value)
+            case "AgentInput" | "AgentSetup":
+                yield from self._input_messages(value, pointer)
+            case "AgentOutput":
+                yield pointer, self._output_message(value)
+            case "ToolCall":
+                call = _tool_selection(value)
+                if self._is_new("call", call["id"]):
+                    yield pointer, {"role": "assistant", "tool_calls": [call]}
+            case "ToolCallResult":
+                yield pointer, _result_message(value)
+            case "StartEvent" | "AgentWorkflowStartEvent":
+                text = text_in(value, "user_msg", "input", "query") or dump_text(value)
+                if value and self._is_new("text", text):
+                    yield pointer, {"role": "user", "content": text}
+            case "StopEvent" | "AgentWorkflowStopEvent":
+                result = value.get("result")
+                response = fields_of(_llama_index_message(fields_of(result).get("response")))
+                text = message_text(response.get("content")) or dump_text(result)
+                if result is not None and self._is_new("text", text):
+                    yield pointer, {"role": "assistant", "content": text}
+            case _:
+                yield pointer, entry
+
+    def _input_messages(self, value: Fields, pointer: str) -> Messages:
+        """Yield the new messages of the user and the system in the input of an agent."""
+        for number, message in enumerate(items_of(value.get("input"))):
+            chat = fields_of(_llama_index_message(message))
+            is_asked = chat.get("role") in ("user", "system")
+            if is_asked and self._is_new("text", message_text(chat.get("content"))):
+                yield f"{pointer}/value/input/{number}", chat
+
+    def _output_message(self, value: Fields) -> Fields:
+        """Return the answer of an agent with its calls."""
+        self._stream = None
+        chat = fields_of(_llama_index_message(value.get("response")))
+        self._is_new("text", message_text(chat.get("content")))
+        calls = [_tool_selection(call) for call in items_of(value.get("tool_calls"))]
+        for call in calls:
+            self._is_new("call", call["id"])
+        agent = text_in(value, "current_agent_name")
+        tool_calls = calls or chat.get("tool_calls")
+        return {**chat, "role": "assistant", "name": agent, "tool_calls": tool_calls}
+
+    def unfinished_messages(self) -> Messages:
+        """Yield the answer that was streamed last, if the run was cut off before it was whole."""
+        if self._stream is not None:
+            pointer, value = self._stream
+            agent = text_in(value, "current_agent_name")
+            yield pointer, {"role": "assistant", "name": agent, "content": value.get("response")}
+
+    def _is_new(self, kind: str, value: object) -> bool:
+        """Return whether a text or the id of a call is new, and record it."""
+        is_new = (kind, value) not in self._shown
+        self._shown.add((kind, value))
+        return is_new
+
+
+def _result_message(value: Fields) -> Fields:
+    """Return the result of a call."""
+    output = fields_of(value.get("tool_output"))
+    content = fields_of(_llama_index_message(output)).get("content")
+    return {
+        "role": "tool",
+        "tool_call_id": value.get("tool_id"),
+        "name": value.get("tool_name"),
+        "content": content or dump_text(output.get("raw_output")),
+        "is_error": output.get("is_error"),
+    }
+
+
+def _tool_selection(call: object) -> dict[str, object]:
+    fields = fields_of(call)
+    return {
+        "id": identifier_in(fields, "tool_id"),
+        "name": fields.get("tool_name"),
+        "arguments": fields.get("tool_kwargs"),
+    }
+
+
+LLAMA_INDEX_EVENTS: Final = ExportFormat(
+    name="llama-index-events", marks=(b'"qualified_name"', b'"value"'), runs=_llama_index_event_runs
+)
+
+
+def _grok_runs(document: object) -> Iterable[ExportedRun]:
+    """Return the conversations of an export of Grok, each along the branch of its last response."""
+    for pointer, record in objects_in(document):
+        values = [fields_of(item).get("response") for item in items_of(record.get("responses"))]
+        if not any({"sender", "message"} <= fields_of(value).keys() for value in values):
+            continue
+        conversation = fields_of(record.get("conversation"))
+        responses = {
+            identifier_in(response, "_id", "response_id") or f"#{number}": (number, response)
+            for number, response in enumerate(map(fields_of, values))
+            if response
+        }
+        yield run_of_branch(
+            {**record, **conversation},
+            pointer,
+            messages={
+                response_id: list(_grok_messages(response, f"/responses/{number}/response"))
+                for response_id, (number, response) in responses.items()
+            },
+            parents=_grok_parents(responses),
+            leaf=text_in(conversation, "leaf_response_id"),
+            meta=TraceMeta(system="Grok"),
+        )
+
+
+def _grok_parents(responses: Mapping[str, tuple[int, Fields]]) -> dict[str, str | None]:
+    """Return the parent of each response: the one that it names, else the one before it."""
+    parents: dict[str, str | None] = {}
+    previous_id: str | None = None
+    for response_id, (_number, response) in responses.items():
+        parent_id = identifier_in(response, "parent_response_id")
+        if parent_id is None:
+            parents[response_id] = previous_id
+        else:
+            parents[response_id] = parent_id if parent_id in responses else None
+        previous_id = response_id
+    return parents
+
+
+def _grok_messages(response: Fields, pointer: str) -> Messages:
+    """Yield a response with its thoughts and the names of its files, and its error."""
+    is_user = text_in(response, "sender") == "human"
+    thoughts: list[object] = [response.get("thinking_trace")]
+    for name, field in (("agent_thinking_traces", "thinking_trace"), ("steps", "text")):
+        for value in map(fields_of, items_of(response.get(name))):
+            text = value.get(field)
+            thoughts += items_of(text) or [text]
+    files = (f"[file {file}]" for file in items_of(response.get("file_attachments")))
+    text = "\n".join(filter(None, (text_in(response, "message"), *files)))
+    thought = join_distinct_texts(thoughts)
+    error = as_text(response.get("error"))
+    if text or thought or error is None:
+        yield (
+            pointer,
+            {
+                "role": "user" if is_user else "assistant",
+                "content": text,
+                "reasoning_content": thought,
+                "model": response.get("model"),
+                "timestamp": _grok_time(response.get("create_time")),
+            },
+        )
+    if error is not None:
+        yield f"{pointer}/error", {"role": "system", "name": "error", "content": error}
+
+
+def _grok_time(value: object) -> object:
+    """Return a time in Unix seconds, from the form in which MongoDB exports it, or unchanged."""
+    date = fields_of(value).get("$date", value)
+    milliseconds = as_text(fields_of(date).get("$numberLong"))
+    if milliseconds is not None and milliseconds.isdecimal():
+        return int(milliseconds) / 1000
+    number = as_number(date)
+    return date if number is None or date is value else number / 1000
+
+
+GROK_EXPORT: Final = ExportFormat(
+    name="grok-export", marks=(b'"conversation"', b'"responses"', b'"sender"'), runs=_grok_runs
+)
