@@ -23,14 +23,6 @@ groups = st.lists(
 )
 
 
-def test_trend_of_three_versions_is_that_computed_by_hand() -> None:
-    # 1, 3, 6 of 10: p = 1/3, T = 3 + 12 - (10 + 20)/3 = 5, variance = 2/9 · (50 - 30) = 40/9.
-    trend_test = cochran_armitage([1, 3, 6], [10, 10, 10])
-    assert trend_test is not None
-    assert trend_test.z == pytest.approx(5 / sqrt(40 / 9))
-    assert trend_test.method == "exact"
-
-
 @given(groups, st.lists(st.integers(1, 200), min_size=6, max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_trend_statistic_is_that_of_statsmodels(
