@@ -145,7 +145,8 @@ def one_line(value: object) -> str | None:
 def name_in(value: Fields, *fields: str) -> str | None:
     """Return the first nonblank text among the values of some fields as a short name, else None."""
     for field in fields:
-        if text := as_text(value.get(field)):
+        text = value.get(field)
+        if text is not None and as_text(text):
             return short_name(text) or None
     return None
 

@@ -62,7 +62,10 @@ from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
 
 PLAIN_FIELDS = frozenset({"role", "content"})
-"""The fields of a plain message. A message without others has no time, tokens or model."""
+"""The fields of a plain message."""
+
+_FIELDS_WITHOUT_FACTS: Final = PLAIN_FIELDS | {"name", "tool_call_id", "tool_calls"}
+"""A message with no other fields has no time, tokens or model."""
 
 _SESSION_FIELDS: Final = frozenset({"sessionId", "session_id", "uuid"})
 
@@ -105,7 +108,7 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
     start = None
     tokens = None
     model = None
-    if not message.keys() <= PLAIN_FIELDS:
+    if not message.keys() <= _FIELDS_WITHOUT_FACTS:
         start = start_of(message)
         tokens = usage_of(message)
         model = model_of(message)

@@ -41,8 +41,8 @@ _THOUGHT_COUNT_FIELDS: Final = ("thoughts_token_count", "thoughtsTokenCount")
 def start_of(message: Fields) -> float | None:
     """Return the time at which a message was written, in Unix seconds; None if it has no time."""
     for field in _TIME_FIELDS:
-        time = unix_seconds(message.get(field))
-        if time is not None:
+        value = message.get(field)
+        if value is not None and (time := unix_seconds(value)) is not None:
             return time
     return None
 
@@ -53,7 +53,8 @@ def model_of(message: Fields) -> str | None:
         message,
         *(fields_of(message.get(field)) for field in (*_METADATA_FIELDS, "usage")),
     ):
-        if name := name_in(fields, *_MODEL_FIELDS):
+        # Most messages have none of these objects.
+        if fields and (name := name_in(fields, *_MODEL_FIELDS)):
             return name
     return None
 
@@ -65,7 +66,7 @@ def usage_of(message: Fields) -> Tokens | None:
     to the output.
     """
     for fields in (message, *(fields_of(message.get(field)) for field in _METADATA_FIELDS)):
-        for field in _USAGE_FIELDS:
+        for field in _USAGE_FIELDS if fields else ():
             usage = fields.get(field)
             if usage is not None and isinstance(usage, Mapping):
                 return _tokens_of_usage(usage)

@@ -646,7 +646,10 @@ def _content_blocks(items: Sequence[object]) -> Iterator[object]:
 
 
 SEMANTIC_KERNEL: Final = ExportFormat(
-    name="semantic-kernel", marks=(b'ole"', b"ontent"), runs=_semantic_kernel_runs
+    name="semantic-kernel",
+    marks=(b'ole"', b"ontent"),
+    runs=_semantic_kernel_runs,
+    any_marks=(b'"$type"', b'"content_type"', b'"Label"', b'"label"'),
 )
 
 

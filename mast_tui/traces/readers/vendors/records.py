@@ -118,8 +118,12 @@ def vendor_of(source: Source) -> Vendor | None:
     """Return the vendor that wrote the first records of a file; None for any other file."""
     first_values = source.json_lines
     if first_values:
+        # The marks are compared first, since they cost a hundredth of the comparison of records.
+        data = as_utf8(source.head) if b"\n" in source.head else source.utf8
         for vendor in VENDORS:
-            if any(_is_of_vendor(vendor, value) for value in first_values):
+            if _has_marks(vendor, data) and any(
+                _is_of_vendor(vendor, value) for value in first_values
+            ):
                 return vendor
         return None
     if as_utf8(source.head).lstrip()[:1] not in (b"{", b"["):
