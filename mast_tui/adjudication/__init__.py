@@ -8,12 +8,12 @@ from mast_tui.adjudication.conflicts import (
     conflict_groups,
     current_answers,
     decided_words,
+    dispute_id,
     disputes,
     first_place,
     has_changed,
     merged_sides,
     resolves_conflict,
-    row_id,
     targets_taken,
 )
 from mast_tui.adjudication.guidelines import (
@@ -33,8 +33,8 @@ from mast_tui.adjudication.queue import (
     take_on_as_study_says,
     trace_disagreement,
 )
-from mast_tui.adjudication.sides import TraceWords, letters, words_by_trace
-from mast_tui.adjudication.trace import Adjudication, JudgeWord
+from mast_tui.adjudication.sides import TraceSides, letters, read_trace_sides
+from mast_tui.adjudication.trace import Adjudication, JudgeAnswer
 from mast_tui.adjudication.trace_files import (
     OrderOf,
     SpanOrders,
@@ -53,18 +53,19 @@ __all__ = [
     "Dispute",
     "GuidelineBook",
     "GuidelineCase",
-    "JudgeWord",
+    "JudgeAnswer",
     "ModePage",
     "OrderOf",
     "QueueEntry",
     "SpanOrders",
-    "TraceWords",
+    "TraceSides",
     "agreed_conflict",
     "conflict_groups",
     "conflicts_by_trace",
     "current_answers",
     "decided_words",
     "disagreement",
+    "dispute_id",
     "disputes",
     "first_place",
     "guidelines_document",
@@ -74,13 +75,12 @@ __all__ = [
     "merged_sides",
     "mode_page",
     "queue",
+    "read_trace_sides",
     "resolves_conflict",
-    "row_id",
     "scores_from_files",
     "take_on",
     "take_on_as_study_says",
     "targets_taken",
     "trace_disagreement",
     "traces_from_files",
-    "words_by_trace",
 ]

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from mast_tui.gold import Conflict, ConflictKind, Decision, Order, Said, no_order, words_on
+from mast_tui.gold import Conflict, ConflictKind, Decision, Order, SideAnswer, answers_on, no_order
 from mast_tui.gold.overlaps import in_reading_order, items_of_mode, overlap
 from mast_tui.gold.resolve import comparable_places, comparable_verdicts
 from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
@@ -79,7 +79,7 @@ def targets_taken(decisions: Iterable[Decision]) -> list[Target]:
 
 
 def resolves_conflict(decision: Decision) -> bool:
-    """Check whether the sides differed when it was decided.
+    """Check whether the sides differed when the decision was made.
 
     Otherwise the decision changes an agreed answer.
     """
@@ -90,7 +90,7 @@ def resolves_conflict(decision: Decision) -> bool:
 
 def current_answers(
     decision: Decision, sides: Sequence[TraceWork], order: Order = no_order
-) -> tuple[Said, ...]:
+) -> tuple[SideAnswer, ...]:
     """Return the current answers of the sides on the mode or place of a decision.
 
     For a mode these are all sides with a verdict. For a place these are the sides in the decision,
@@ -102,7 +102,7 @@ def current_answers(
         order: Returns the index of a span by its key, None if it is not known.
     """
     if decision.is_verdict:
-        return words_on(decision.mode, sides)
+        return answers_on(decision.mode, sides)
     labels = [label for side in sides for label in side.labels_of(decision.mode)]
     items = items_of_mode(labels, order)
     answer_targets = [target for answer in decision.said for target in answer.targets]
@@ -116,7 +116,7 @@ def current_answers(
         *(label.annotator for label in marking_labels),
     ]
     return tuple(
-        Said(
+        SideAnswer(
             name,
             VerdictValue.PRESENT,
             tuple(
@@ -239,7 +239,7 @@ class ConflictGroup:
         return self.mode if self.kind is ConflictKind.VERDICT else places_id(self.mode)
 
     @property
-    def said(self) -> tuple[Said, ...]:
+    def said(self) -> tuple[SideAnswer, ...]:
         """Every side with its verdict, or with all places of the group that it marked."""
         return merged_sides(self.conflicts)
 
@@ -297,7 +297,7 @@ class ConflictGroup:
         """Return the same choice for every conflict."""
         return tuple((conflict, choice) for conflict in self.conflicts)
 
-    def take_place(self, target: Target, order: Order = no_order) -> Choices:
+    def take_own_place(self, target: Target, order: Order = no_order) -> Choices:
         """Return the choices of the adjudicator's own place instead of all marked places.
 
         Args:
@@ -385,9 +385,11 @@ class Dispute:
             sides: The current work of the sides.
             order: The index of a span by its key.
         """
-        return not self.is_open and bool(self.changed(sides, order))
+        return not self.is_open and bool(self.outdated_decisions(sides, order))
 
-    def changed(self, sides: Sequence[TraceWork], order: Order = no_order) -> tuple[Decision, ...]:
+    def outdated_decisions(
+        self, sides: Sequence[TraceWork], order: Order = no_order
+    ) -> tuple[Decision, ...]:
         """Return the decisions after which a side has changed its answer.
 
         Args:
@@ -406,7 +408,7 @@ class Dispute:
             sides: The current work of the sides.
             order: The index of a span by its key.
         """
-        reopened = self.changed(sides, order) if self.is_open else self.decisions
+        reopened = self.outdated_decisions(sides, order) if self.is_open else self.decisions
         reopened_conflicts = [_as_conflict(decision, sides, order) for decision in reopened]
         conflicts = (*self.conflicts, *reopened_conflicts)
         in_order = in_reading_order(
@@ -427,16 +429,16 @@ def disputes(conflicts: Iterable[Conflict], decisions: Iterable[Decision]) -> tu
         is_verdict = group.kind is ConflictKind.VERDICT
         disputes_by_id[group.id] = Dispute(group.id, group.mode, is_verdict, group.conflicts)
     for decision in decisions:
-        row = row_id(decision)
-        dispute = disputes_by_id.get(row, Dispute(row, decision.mode, decision.is_verdict))
-        disputes_by_id[row] = replace(dispute, decisions=(*dispute.decisions, decision))
+        id = dispute_id(decision)
+        dispute = disputes_by_id.get(id, Dispute(id, decision.mode, decision.is_verdict))
+        disputes_by_id[id] = replace(dispute, decisions=(*dispute.decisions, decision))
     return tuple(disputes_by_id.values())
 
 
-def row_id(decision: Decision) -> str:
-    """Return the id of the row of a decision.
+def dispute_id(decision: Decision) -> str:
+    """Return the id of the dispute to which a decision belongs.
 
-    A decision on a place about which the sides did not differ has a row of its own.
+    A decision on a place about which the sides did not differ is a dispute of its own.
     """
     if decision.is_verdict or not resolves_conflict(decision):
         return decision.item
@@ -444,10 +446,10 @@ def row_id(decision: Decision) -> str:
 
 
 def _with_side(conflict: Conflict, annotator: str) -> Conflict:
-    """Return a conflict over a place in which this annotator is a side, without a mark if new."""
+    """Return a conflict over a place, with the annotator as a side that did not mark the place."""
     if any(answer.annotator == annotator for answer in conflict.said):
         return conflict
-    answer = Said(annotator, VerdictValue.PRESENT)
+    answer = SideAnswer(annotator, VerdictValue.PRESENT)
     return replace(conflict, said=(*conflict.said, answer))
 
 
@@ -474,7 +476,7 @@ def agreed_conflict(mode: str, sides: Sequence[TraceWork]) -> Conflict:
         mode: The slug of the mode.
         sides: The current work of the sides.
     """
-    answers = words_on(mode, sides)
+    answers = answers_on(mode, sides)
     labels = tuple(label for side in sides for label in side.labels_of(mode))
     first_target = next((target for answer in answers for target in answer.targets), None)
     return Conflict(mode, ConflictKind.VERDICT, mode, answers, labels, first_target)
@@ -486,9 +488,9 @@ def first_place(decision: Decision) -> Target | None:
     return next(iter((*decision.targets, *targets)), None)
 
 
-def merged_sides(parts: Iterable[Conflict | Decision]) -> tuple[Said, ...]:
+def merged_sides(parts: Iterable[Conflict | Decision]) -> tuple[SideAnswer, ...]:
     """Return one answer for each annotator in several conflicts or decisions, with all places."""
-    sides: dict[str, Said] = {}
+    sides: dict[str, SideAnswer] = {}
     for part in parts:
         for answer in part.said:
             earlier = sides.get(answer.annotator, answer)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.adjudication.sides import TraceWords, words_by_trace
+from mast_tui.adjudication.sides import TraceSides, read_trace_sides
 from mast_tui.adjudication.trace_files import OrderOf, SpanOrders, TraceOf, traces_from_files
 from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.judge.input import judge_input_from_workspace
@@ -41,11 +41,11 @@ def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> Gold
     def gold_by_trace(trace_ids: Collection[str]) -> Mapping[str, GoldTrace]:
         """Return the gold of the traces that have answers, by trace id."""
         if len(trace_ids) <= _ONE_BY_ONE:
-            sides_by_trace: dict[str, TraceWords] = {}
+            sides_by_trace: dict[str, TraceSides] = {}
             for trace_id in trace_ids:
-                sides_by_trace |= words_by_trace(workspace, taxonomy, trace_id=trace_id)
+                sides_by_trace |= read_trace_sides(workspace, taxonomy, trace_id=trace_id)
         else:
-            sides_by_trace = words_by_trace(workspace, taxonomy)
+            sides_by_trace = read_trace_sides(workspace, taxonomy)
         return {
             trace_id: sides_by_trace[trace_id].gold(taxonomy, order_of(trace_id))
             for trace_id in trace_ids
@@ -74,7 +74,7 @@ def corrected_prevalence(
     """
     if signature_input.label_source_kind != "judge":
         return ()
-    sides_by_trace = words_by_trace(workspace, taxonomy)
+    sides_by_trace = read_trace_sides(workspace, taxonomy)
     if not any(traces is None or trace in traces for trace in sides_by_trace):
         return ()
     # All gold counts, as it is no secret which traces were labelled.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mast_tui.adjudication.conflicts import ConflictGroup, conflict_groups, disputes
-from mast_tui.adjudication.sides import TraceWords, words_by_trace
+from mast_tui.adjudication.sides import TraceSides, read_trace_sides
 from mast_tui.adjudication.trace_files import OrderOf
 from mast_tui.gold import Conflict, ConflictKind, GoldTrace, no_orders
 from mast_tui.labels import Pass, PassKind
@@ -39,14 +39,14 @@ class Access(StrEnum):
 class QueueEntry:
     """One trace that two or more annotators have finished.
 
-    ``words`` holds the answers and decisions, ``gold`` the gold that follows. Both are None unless
-    ``access`` is open.
+    ``trace_sides`` has the answers and decisions, ``gold`` the gold that follows. Both are None
+    unless ``access`` is open.
     """
 
     trace_id: str
     sides: tuple[str, ...]
     access: Access
-    words: TraceWords | None = None
+    trace_sides: TraceSides | None = None
     gold: GoldTrace | None = None
 
 
@@ -74,7 +74,7 @@ def queue(
     accesses = accesses_of(workspace, taxonomy, adjudicator)
     ranked_entries: list[tuple[float, int, QueueEntry]] = []
     hidden = []
-    for trace_id, trace_sides in words_by_trace(workspace, taxonomy).items():
+    for trace_id, trace_sides in read_trace_sides(workspace, taxonomy).items():
         if len(trace_sides.sides) < 2:
             continue
         names = tuple(side.annotator for side in trace_sides.sides)
@@ -110,14 +110,16 @@ def accesses_of(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str) -> d
     retests = retests_of(workspace.study(taxonomy.ref), adjudicator, passes_by_trace)
     return {
         trace_id: _access_from_passes(
-            passes, begun=trace_id in retests.begun, retest=trace_id in retests.protected
+            passes,
+            retest_begun=trace_id in retests.begun,
+            retest_planned=trace_id in retests.protected,
         )
         for trace_id, passes in passes_by_trace.items()
     }
 
 
 def access_to(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_id: str) -> Access:
-    """Return the access to one trace, as ``accesses_of`` without a look at all other traces.
+    """Return the access to one trace, as ``accesses_of`` does, but from its own passes alone.
 
     Args:
         workspace: The workspace.
@@ -128,23 +130,27 @@ def access_to(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_
     passes = workspace.passes(trace_id=trace_id, annotator=adjudicator, taxonomy=taxonomy.ref)
     study = workspace.study(taxonomy.ref)
     if study is not None and study.retests:
+        # The traces to label again follow from all passes of the adjudicator.
         return accesses_of(workspace, taxonomy, adjudicator).get(trace_id, Access.HIDDEN)
-    return _access_from_passes(passes, begun=retest_open(passes), retest=False)
+    # A retest that a former study has begun still has to be finished.
+    return _access_from_passes(passes, retest_begun=retest_open(passes), retest_planned=False)
 
 
-def _access_from_passes(passes: Iterable[Pass], *, begun: bool, retest: bool) -> Access:
+def _access_from_passes(
+    passes: Iterable[Pass], *, retest_begun: bool, retest_planned: bool
+) -> Access:
     """Return the access that follows from an adjudicator's passes on a trace.
 
-    ``begun`` is True if their retest of the trace is in progress, ``retest`` if it is planned.
+    ``retest_begun`` is True if their retest of the trace is in progress.
     """
-    if begun:
+    if retest_begun:
         return Access.UNFINISHED
     passes = tuple(passes)
     if any(trace_pass.kind is PassKind.ADJUDICATION for trace_pass in passes):
         return Access.OPEN
     if not any(trace_pass.finished for trace_pass in passes):
         return Access.UNFINISHED if passes else Access.HIDDEN
-    return Access.AGAIN if retest else Access.OPEN
+    return Access.AGAIN if retest_planned else Access.OPEN
 
 
 def take_on(
@@ -204,7 +210,7 @@ def take_on_as_study_says(
     study = workspace.study(taxonomy.ref)
     if study is None or adjudicator not in study.adjudicators or adjudicator in study.annotators:
         return ()
-    sides_by_trace = words_by_trace(workspace, taxonomy)
+    sides_by_trace = read_trace_sides(workspace, taxonomy)
     ready = [
         trace_id
         for trace_id in study.traces
@@ -220,7 +226,7 @@ def conflicts_by_trace(
     annotators: Collection[str] | None = None,
     order_of: OrderOf = no_orders,
 ) -> dict[str, tuple[ConflictGroup, ...]]:
-    """Return the open conflicts on each trace that two or more have finished, by trace id.
+    """Return the open conflicts on each trace that several annotators have finished, by trace id.
 
     All disputed places of a mode are one group, as they are decided in one step. Nothing is
     recorded as shown, so callers must not show the answers to annotators; screens use ``queue``.
@@ -231,7 +237,7 @@ def conflicts_by_trace(
         annotators: The names of the sides, None for all people.
         order_of: Returns the order of a trace's spans by the trace's id.
     """
-    sides_by_trace = words_by_trace(workspace, taxonomy, annotators=annotators)
+    sides_by_trace = read_trace_sides(workspace, taxonomy, annotators=annotators)
     return {
         trace_id: conflict_groups(trace_sides.gold(taxonomy, order_of(trace_id)).conflicts)
         for trace_id, trace_sides in sides_by_trace.items()

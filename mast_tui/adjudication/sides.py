@@ -16,7 +16,7 @@ from mast_tui.workspace.store import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class TraceWords:
+class TraceSides:
     """The sides of one trace with their passes, and the decisions.
 
     ``boundaries`` is whether the study makes overlapping places with different ends a conflict.
@@ -52,7 +52,7 @@ class TraceWords:
             boundaries=self.boundaries,
         )
 
-    def unordered(self, taxonomy: Taxonomy, order: Order) -> tuple[Label, ...]:
+    def labels_of_unknown_order(self, taxonomy: Taxonomy, order: Order) -> tuple[Label, ...]:
         """Return the labels whose overlap with others is unknown, as the spans' order is unknown.
 
         Args:
@@ -63,13 +63,13 @@ class TraceWords:
         return unordered_labels(self.sides, self.decisions, modes, order)
 
 
-def words_by_trace(
+def read_trace_sides(
     workspace: Workspace,
     taxonomy: Taxonomy,
     *,
     annotators: Collection[str] | None = None,
     trace_id: str | None = None,
-) -> dict[str, TraceWords]:
+) -> dict[str, TraceSides]:
     """Return the sides of each trace that an annotator finished or adjudicated, by trace id.
 
     Each side is an annotator's last finished pass. Without ``annotators`` the sides are all people
@@ -123,7 +123,7 @@ def words_by_trace(
     decisions = workspace.all_decisions(ref, trace_id=trace_id)
     study = workspace.study(ref)
     return {
-        trace: TraceWords(
+        trace: TraceSides(
             trace,
             tuple(sides.get(trace, ())),
             passes_by_trace.get(trace, {}),

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from mast_tui.adjudication.conflicts import NOBODY, Choice, current_answers, history_of
 from mast_tui.adjudication.queue import Access, access_to, next_pass_number
-from mast_tui.adjudication.sides import TraceWords, words_by_trace
+from mast_tui.adjudication.sides import TraceSides, read_trace_sides
 from mast_tui.errors import AdjudicationError
-from mast_tui.gold import Conflict, Decision, Order, Said, no_order, words_on
+from mast_tui.gold import Conflict, Decision, Order, SideAnswer, answers_on, no_order
 from mast_tui.gold.overlaps import item_id
-from mast_tui.gold.resolve import words_at
+from mast_tui.gold.resolve import answers_at
 from mast_tui.labels import (
     WHOLE_TRACE,
     AnnotatorKind,
@@ -33,7 +33,7 @@ from mast_tui.workspace.store import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeWord:
+class JudgeAnswer:
     """The answer of a judge or an agent on a mode: its verdict and its labels.
 
     The verdict is None if it looked for the mode and left it open.
@@ -51,7 +51,7 @@ _JUDGE_PREFIX = "judge:"
 class Adjudication:
     """The sides of one trace, its open conflicts, and the decisions on it.
 
-    ``words`` holds the answers of the sides and the decisions. ``gold`` is the gold that follows,
+    ``trace_sides`` holds the sides and the decisions. ``gold`` is the gold that follows,
     with the open conflicts. Every decision is one transaction, on disk when the method returns.
     Methods raise ``AdjudicationError`` or ``WorkspaceError`` for users; then nothing has changed.
     """
@@ -113,13 +113,13 @@ class Adjudication:
     @property
     def decisions(self) -> tuple[Decision, ...]:
         """The decisions in force, oldest first."""
-        return self.words.decisions
+        return self.trace_sides.decisions
 
     def refresh(self) -> None:
         """Read the answers and decisions again, as others may work in the same workspace."""
-        sides_by_trace = words_by_trace(self.workspace, self.taxonomy, trace_id=self.trace_id)
-        self.words = sides_by_trace.get(self.trace_id, TraceWords(self.trace_id))
-        self.gold = self.words.gold(self.taxonomy, self._order)
+        sides_by_trace = read_trace_sides(self.workspace, self.taxonomy, trace_id=self.trace_id)
+        self.trace_sides = sides_by_trace.get(self.trace_id, TraceSides(self.trace_id))
+        self.gold = self.trace_sides.gold(self.taxonomy, self._order)
 
     def decide(self, conflict: Conflict, choice: Choice, *, reason: str = "") -> Decision:
         """Decide one conflict as it was on screen; see ``decide_together``.
@@ -154,7 +154,7 @@ class Adjudication:
         self._append_decisions(decisions)
         return decisions
 
-    def another_mode(self, conflicts: Sequence[Conflict], mode: str) -> tuple[Decision, ...]:
+    def decide_another_mode(self, conflicts: Sequence[Conflict], mode: str) -> tuple[Decision, ...]:
         """Decide that the places of conflicts show another mode.
 
         The conflicts are decided as absent. The other mode becomes present at the place of each
@@ -219,7 +219,7 @@ class Adjudication:
         """Return the same decision, made by this adjudicator now on the current answers."""
         return replace(
             decision,
-            said=current_answers(decision, self.words.sides, self._order),
+            said=current_answers(decision, self.trace_sides.sides, self._order),
             decided_by=self.adjudicator,
             decided_at=time,
             judge_seen=decision.judge_seen or self._sees_judge(decision.mode),
@@ -255,7 +255,7 @@ class Adjudication:
         """Check whether the judge's answer on a mode was shown to this adjudicator."""
         return mode in self._judge_shown
 
-    def judge_words(self, mode: str) -> tuple[JudgeWord, ...]:
+    def judge_answers(self, mode: str) -> tuple[JudgeAnswer, ...]:
         """Return the answers of judges and agents on a mode, and record that they were shown.
 
         While the mode has an open conflict there are none, unless the study shows judges first.
@@ -279,7 +279,7 @@ class Adjudication:
             if verdict.mode == mode and verdict.annotator in judges
         }
         answers = tuple(
-            JudgeWord(
+            JudgeAnswer(
                 name, values.get(name), tuple(label for label in labels if label.annotator == name)
             )
             for name in sorted(judges | {label.annotator for label in labels})
@@ -290,20 +290,20 @@ class Adjudication:
             self._judge_shown |= {mode}
         return answers
 
-    def _agent_answers(self, mode: str) -> tuple[JudgeWord, ...]:
+    def _agent_answers(self, mode: str) -> tuple[JudgeAnswer, ...]:
         """Return the verdict and labels on a mode of each agent that has finished the trace."""
         agents = {
             info.name for info in self.workspace.annotators() if info.kind is AnnotatorKind.AGENT
         }
         if not agents:
             return ()
-        words = words_by_trace(
+        sides_by_trace = read_trace_sides(
             self.workspace, self.taxonomy, annotators=agents, trace_id=self.trace_id
         )
-        sides = words[self.trace_id].sides if self.trace_id in words else ()
+        trace_sides = sides_by_trace.get(self.trace_id, TraceSides(self.trace_id))
         return tuple(
-            JudgeWord(side.annotator, value, side.labels_of(mode))
-            for side in sides
+            JudgeAnswer(side.annotator, value, side.labels_of(mode))
+            for side in trace_sides.sides
             if (value := side.verdict(mode)) is not None
         )
 
@@ -314,7 +314,7 @@ class Adjudication:
         mode: str,
         item: str,
         choice: Choice,
-        answers: tuple[Said, ...],
+        answers: tuple[SideAnswer, ...],
         *,
         time: str,
         reason: str = "",
@@ -345,14 +345,14 @@ class Adjudication:
         Otherwise there is a decision for each place.
         """
         self._check_mode(mode)
-        sides = self.words.sides
+        sides = self.trace_sides.sides
         in_question = any(conflict.id == mode for conflict in self.gold.conflicts)
         if self.gold.verdict(mode).value is not VerdictValue.PRESENT and not in_question:
             choice = Choice(VerdictValue.PRESENT, places)
-            return [self._new_decision(mode, mode, choice, words_on(mode, sides), time=time)]
+            return [self._new_decision(mode, mode, choice, answers_on(mode, sides), time=time)]
         decisions = []
         for target in places:
-            answers = words_at(mode, target, sides, self._order)
+            answers = answers_at(mode, target, sides, self._order)
             marked_by = tuple(answer.annotator for answer in answers)
             choice = Choice(VerdictValue.PRESENT, (target,), marked_by)
             decisions.append(

@@ -147,7 +147,7 @@ def visible_coding(viewer: Viewer, workspace: Workspace, taxonomy: Taxonomy) -> 
         workspace: The workspace.
         taxonomy: The taxonomy.
     """
-    reader = viewer.name if viewer.limited else None
+    reader = viewer.name if viewer.sees_finished_only else None
     return open_coding(workspace, taxonomy, reader, viewer.traces)
 
 
@@ -163,7 +163,7 @@ def _group_by(
     Grouping by words deletes the stored groups of a model. Before a model is asked, what is sent
     and its cost are reported.
     """
-    scope = (taxonomy.ref, viewer.name if viewer.limited else None, viewer.traces)
+    scope = (taxonomy.ref, viewer.name if viewer.sees_finished_only else None, viewer.traces)
     if by == "words":
         keep_groups(workspace, *scope, model=None, groups={})
         return

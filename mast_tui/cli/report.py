@@ -478,7 +478,7 @@ def visibility_of_labels(viewer: Viewer, labels: str) -> VisibleWork | None:
         viewer: The viewer.
         labels: ``gold`` or a name.
     """
-    if viewer.name is None or not viewer.limited:
+    if viewer.name is None or not viewer.sees_finished_only:
         return None
     return visible_work(
         viewer.workspace,

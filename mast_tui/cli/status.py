@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mast_tui.adjudication import SpanOrders, conflict_groups, words_by_trace
+from mast_tui.adjudication import SpanOrders, conflict_groups, read_trace_sides
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
@@ -49,7 +49,7 @@ def status_command(request: StatusRequest) -> None:
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     conflicts, unordered = _open_conflicts(viewer, taxonomy)
     study = workspace.study(taxonomy.ref)
-    annotator = viewer.name if viewer.limited else request.common.annotator
+    annotator = viewer.name if viewer.sees_finished_only else request.common.annotator
     study_json = (
         None if study is None else _study_json(workspace, taxonomy, study, annotator, conflicts)
     )
@@ -105,7 +105,7 @@ def _open_conflicts(
     workspace = viewer.workspace
     visible_labels = {
         trace_id: labels
-        for trace_id, labels in words_by_trace(workspace, taxonomy).items()
+        for trace_id, labels in read_trace_sides(workspace, taxonomy).items()
         if viewer.may_see_others(trace_id)
     }
     viewer.reveal(visible_labels)
@@ -116,7 +116,7 @@ def _open_conflicts(
         if len(labels.sides) > 1:
             open_conflicts = labels.gold(taxonomy, orders(trace_id)).conflicts
             conflicts += ((trace_id, group) for group in conflict_groups(open_conflicts))
-        unordered_count += len(labels.unordered(taxonomy, orders(trace_id)))
+        unordered_count += len(labels.labels_of_unknown_order(taxonomy, orders(trace_id)))
     return conflicts, unordered_count
 
 

@@ -503,7 +503,7 @@ def export_command(request: StudyExportRequest) -> None:
     """
     workspace, taxonomy, study = open_study(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
-    annotator = viewer.name if viewer.limited else request.common.annotator
+    annotator = viewer.name if viewer.sees_finished_only else request.common.annotator
     # Without an annotator, the rows of all are written.
     text = assignments_csv(study, annotator if annotator in study.annotators else None)
     outputs = outputs_beside(workspace, force=request.force)

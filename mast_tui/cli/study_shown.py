@@ -58,12 +58,12 @@ def show_command(request: StudyShowRequest) -> None:
     """
     workspace, taxonomy, study = open_study(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
-    annotator = viewer.name if viewer.limited else request.common.annotator
+    annotator = viewer.name if viewer.sees_finished_only else request.common.annotator
     rows = progress_rows(workspace, taxonomy, study, annotator)
     document = plan_document(workspace, study)
     # An annotator would learn how often others call a mode present.
-    limited = viewer.limited or annotator in study.annotators
-    traces_needed = {} if limited else traces_to_label(workspace, taxonomy, study)
+    is_annotator = viewer.sees_finished_only or annotator in study.annotators
+    traces_needed = {} if is_annotator else traces_to_label(workspace, taxonomy, study)
     if request.as_json:
         print_json({**document, "progress": rows, "more_traces": traces_needed})
         return

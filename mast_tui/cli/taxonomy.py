@@ -52,7 +52,7 @@ from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.labels import Label, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.session import QueueKind, login_person, queue, visibility_json
-from mast_tui.taxonomy.changes import Differs, ModeCandidate, TaxonomyChanges, changes
+from mast_tui.taxonomy.changes import FieldChange, ModeCandidate, TaxonomyChanges, changes
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Workspace
@@ -407,7 +407,7 @@ def _find_taxonomy(name: str, workspace: Workspace | None) -> Taxonomy:
 def _visibility_test(viewer: Viewer) -> Callable[[str, str], bool]:
     """Return a function that says whether the viewer may see an annotator's labels on a trace."""
     return lambda annotator, trace_id: (
-        not viewer.limited or annotator == viewer.name or viewer.may_see_others(trace_id)
+        not viewer.sees_finished_only or annotator == viewer.name or viewer.may_see_others(trace_id)
     )
 
 
@@ -615,7 +615,7 @@ def _changes_json(changes: TaxonomyChanges) -> dict[str, Any]:
     }
 
 
-def _differences_json(changes: Sequence[Differs]) -> list[dict[str, str]]:
+def _differences_json(changes: Sequence[FieldChange]) -> list[dict[str, str]]:
     return [{"mode": change.mode, "from": change.old, "to": change.new} for change in changes]
 
 
@@ -813,7 +813,7 @@ def _count_look_again(workspace: Workspace, taxonomy: Taxonomy, viewer: Viewer) 
     """Count the visible traces that annotators must look at again, as a mode was split."""
     names = [annotator.name for annotator in workspace.annotators() if annotator.kind.is_person]
     return sum(
-        not viewer.limited or name == viewer.name or viewer.may_see_others(item.trace_id)
+        not viewer.sees_finished_only or name == viewer.name or viewer.may_see_others(item.trace_id)
         for name in names
         for item in queue(workspace, taxonomy, name, QueueKind.CHANGED)
     )

@@ -180,6 +180,7 @@ class _Applier:
         self._free_numbers: Mapping[WorkKey, int] = {}
         self.left_out = set(left_out)
         """The indices of works that have a problem."""
+        # The numbers of events.
         self.new = self.known = self.differing = 0
         self.people = dict[str, PersonChanges]()
         self.late = list[RowProblem]()
@@ -310,11 +311,11 @@ class _Applier:
             drafts.append(
                 (work, work_key, last_pass, dict(_facts_to_record(work, work_key, labels)))
             )
-        event_ids = [event_id for *_, facts in drafts for event_id in facts]
+        event_ids = [event_id for _, _, _, facts in drafts for event_id in facts]
         new_ids, known_facts = self._ids_and_known_facts(event_ids)
         planned_works = []
         for work, work_key, last_pass, facts in drafts:
-            # Without new ids, no event of the works was imported before.
+            # There are no new ids if these annotators have no events here; then all ids stay.
             if new_ids:
                 facts = {new_ids[event_id]: fact for event_id, fact in facts.items()}
             planned_works.append(self._plan_work(work, work_key, last_pass, facts, known_facts))
@@ -368,7 +369,7 @@ class _Applier:
         current_pass = None
         if last_pass is not None and new_facts:
             current_pass = _CurrentPass.of(self._workspace, work_key, last_pass)
-            self.differing += sum(map(current_pass.differs, new_facts.values()))
+            self.differing += sum(map(current_pass.has_other_details, new_facts.values()))
             new_facts = current_pass.missing_facts(new_facts)
         self.known += len(facts) - len(new_facts)
         if current_pass is not None and new_facts:
@@ -428,8 +429,8 @@ class _CurrentPass:
     def missing_facts(self, facts_by_id: Mapping[str, Fact]) -> dict[str, Fact]:
         """Return the facts that the pass does not hold, by event id.
 
-        Return none if only the start is missing, so that an export adds nothing to its own
-        workspace.
+        Return none if only the start of the pass is missing, so that an export adds nothing to its
+        own workspace.
         """
         missing = {
             event_id: fact for event_id, fact in facts_by_id.items() if not self._is_recorded(fact)
@@ -437,8 +438,8 @@ class _CurrentPass:
         has_content = any(not isinstance(fact, PassStarted) for fact in missing.values())
         return missing if has_content else {}
 
-    def differs(self, fact: Fact) -> bool:
-        """Check whether the pass has the label of this fact, with other details."""
+    def has_other_details(self, fact: Fact) -> bool:
+        """Check whether the pass has the label of this fact, but with other details."""
         if not isinstance(fact, LabelAdded):
             return False
         own_label = self.labels.get((fact.label.mode, fact.label.target))
@@ -454,12 +455,14 @@ class _CurrentPass:
             case VerdictSet(mode, _, value):
                 return self.values.get(mode) is value
             case Judged(looks_at, absent):
+                judged_values = {
+                    mode: VerdictValue.ABSENT if mode in absent else VerdictValue.UNSURE
+                    for mode in looks_at
+                }
                 labelled_modes = {mode for mode, _ in self.labels}
                 return self.last_pass.finished and all(
-                    mode in labelled_modes
-                    or self.values.get(mode)
-                    is (VerdictValue.ABSENT if mode in absent else VerdictValue.UNSURE)
-                    for mode in looks_at
+                    mode in labelled_modes or self.values.get(mode) is value
+                    for mode, value in judged_values.items()
                 )
             case SpanNoteSet(key, _, text):
                 return self.notes.get(key) == text
@@ -528,10 +531,12 @@ def _with_events(changes: PersonChanges, events: Sequence[Event]) -> PersonChang
 
 
 def _differs_from(fact: Fact, recorded: Fact) -> bool:
-    """Check whether a label differs from the recorded one, apart from its origin."""
+    """Check whether a label differs from the recorded one."""
     if isinstance(fact, LabelAdded) and isinstance(recorded, LabelAdded):
+        # Earlier versions recorded origins that do not fit the author.
         origin = label_origin(recorded.label.annotator, recorded.label.origin)
         recorded_label = structs.replace(recorded.label, origin=origin)
+        # The label may have been imported into a pass that has another number here.
         return structs.replace(fact.label, pass_number=recorded_label.pass_number) != recorded_label
     return False
 

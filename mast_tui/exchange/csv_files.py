@@ -132,7 +132,7 @@ def stream_rows(
     allowed: Iterable[str],
     needed: Iterable[str],
 ) -> Iterator[CsvRow]:
-    """Yield the rows of several files, whose headings are all checked before the first row.
+    """Yield the rows of several files; the headings of all are checked before the first row.
 
     Args:
         files: The files.
@@ -141,7 +141,7 @@ def stream_rows(
         needed: The columns that a file must have.
 
     Raises:
-        ExchangeError: A file is no such table.
+        ExchangeError: A file is no CSV table with these columns.
     """
     tables: list[Iterator[CsvRow | RowProblem]] = []
     for file in files:
@@ -160,7 +160,7 @@ def read_rows(path: Path, *, allowed: Iterable[str], needed: Iterable[str]) -> l
         needed: The columns that the file must have.
 
     Raises:
-        ExchangeError: The file is no such table, or one of its rows is broken.
+        ExchangeError: The file is no CSV table with these columns, or one of its rows is broken.
     """
     problems: list[RowProblem] = []
     rows = list(stream_rows([path], problems, allowed=allowed, needed=needed))

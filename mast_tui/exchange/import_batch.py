@@ -275,7 +275,7 @@ class Gathered:
         self.drafts[draft.key] = draft
         self.traces.setdefault(draft.trace_id, TraceRecord(draft.trace_id))
 
-    def wrong(self, file: Path, location: str, reason: object) -> None:
+    def add_problem(self, file: Path, location: str, reason: object) -> None:
         """Add a problem for a row that could not be read.
 
         Args:

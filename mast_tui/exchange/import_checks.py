@@ -225,8 +225,8 @@ class _CheckedWork:
         labels: dict[str, Label] = {}
         for label in work.labels.values():
             try:
-                moved = _with_target(label, _checked_target(label.target, trace))
-                if labels.setdefault(moved.id, moved) != moved:
+                checked_label = _with_target(label, _checked_target(label.target, trace))
+                if labels.setdefault(checked_label.id, checked_label) != checked_label:
                     raise ValueError(
                         f"the same label of {label.mode} appears twice with different details"
                     )
@@ -282,9 +282,9 @@ def _checked_key(name: str, trace: Trace | None) -> str:
         ValueError: The trace has no such span, or a number is given without the trace. Without
             the trace, any key is accepted.
     """
-    number = _NUMBER.match(name)
+    number_match = _NUMBER.match(name)
     if trace is None:
-        if number is not None:
+        if number_match is not None:
             raise ValueError(
                 f"span {name!r} is a number, and the trace's file is not available; give the "
                 f"span's key ({_LIST_KEYS}), or open the trace once and import again"
@@ -292,8 +292,8 @@ def _checked_key(name: str, trace: Trace | None) -> str:
         return name
     if trace.index_of(name) is not None:
         return name
-    if number is not None and int(number[1]) <= len(trace):
-        return trace.span(int(number[1]) - 1).key
+    if number_match is not None and int(number_match[1]) <= len(trace):
+        return trace.span(int(number_match[1]) - 1).key
     if not len(trace):
         raise ValueError(f"span {name!r} is not in the trace, which has no spans")
     raise ValueError(

@@ -403,7 +403,7 @@ def _add_record(value: dict[str, Any], content: JsonlContent, *, is_first: bool)
 def merge_content(
     content: JsonlContent, workspace: Workspace, *, replacing: Collection[str] = ()
 ) -> MergeReport:
-    """Add the contents of a file that a workspace lacks to it, in one transaction.
+    """Add the contents of a file to a workspace, in one transaction.
 
     Events are recognised by their ids, so merging twice changes nothing.
 

@@ -403,7 +403,7 @@ def _whole_number(value: Mapping[str, object], name: str) -> int:
 
 
 @dataclass(slots=True)
-class WrittenWork(TraceWork):
+class ExportedWork(TraceWork):
     """One annotator's work as our export wrote it.
 
     Attributes:
@@ -424,13 +424,13 @@ class Task:
     trace_id: str
     taxonomy: Taxonomy
     spans: tuple[TextSpan, ...]
-    written: Mapping[str, WrittenWork]
+    exported_work: Mapping[str, ExportedWork]
 
     def mode(self, name: str) -> Mode:
-        """Return the mode with this name in Label Studio.
+        """Return the mode with this name in Label Studio, or with the code at its beginning.
 
         Raises:
-            ValueError: No mode has the name, or the name or code at its beginning.
+            ValueError: The taxonomy has no such mode.
         """
         for mode in self.taxonomy.all_modes:
             if label_name(mode) == name:
@@ -472,12 +472,13 @@ def read_task(
     meta = None if document.meta is None else document.meta.mast_tui
     task_taxonomy = taxonomy_named(None if meta is None else meta.taxonomy, taxonomy, find_taxonomy)
     spans = tuple(TextSpan(span.key, span.author, span.text) for span in document.data.spans)
-    written_work = {}
+    exported_work = {}
     if meta is not None:
-        written_work = {
-            number: _written_work(work, trace_id, task_taxonomy) for number, work in meta.by.items()
+        exported_work = {
+            number: _exported_work(work, trace_id, task_taxonomy)
+            for number, work in meta.by.items()
         }
-    return Task(file, location, trace_id, task_taxonomy, spans, written_work)
+    return Task(file, location, trace_id, task_taxonomy, spans, exported_work)
 
 
 class _SpanDocument(Struct, kw_only=True):
@@ -541,7 +542,7 @@ class _ResultValue(Struct):
     choices: tuple[str, ...] = ()
 
 
-def _written_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) -> WrittenWork:
+def _exported_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) -> ExportedWork:
     """Return the annotator's work that an earlier export wrote into a Label Studio task.
 
     Raises:
@@ -554,7 +555,7 @@ def _written_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) ->
         "taxonomy": taxonomy.ref,
         "pass_number": 1,
     }
-    work = WrittenWork(
+    work = ExportedWork(
         name,
         trace_id,
         taxonomy.ref,
@@ -632,7 +633,7 @@ def read_label_studio(
             try:
                 task = read_task(file, location, value, taxonomy, find_taxonomy)
             except ValueError as error:
-                batch.wrong(file, location, error)
+                batch.add_problem(file, location, error)
                 continue
             batch.traces.setdefault(task.trace_id, TraceRecord(task.trace_id))
             batch.taxonomies[task.taxonomy.ref] = task.taxonomy
@@ -697,49 +698,55 @@ def _read_annotation(
     if annotation.get("was_cancelled") is True:
         batch.skipped += 1
         return
-    written = _written_before(task, annotation)
+    exported_work = _original_work(task, annotation)
     try:
-        name = written.annotator if written is not None else _author_name(annotation, author)
-        kind = written.author_kind if written is not None else AnnotatorKind.IMPORTED
+        name = (
+            exported_work.annotator
+            if exported_work is not None
+            else _author_name(annotation, author)
+        )
+        kind = exported_work.author_kind if exported_work is not None else AnnotatorKind.IMPORTED
         draft = ImportedWork(name, task.trace_id, task.taxonomy.ref, kind, file=task.file)
-        _add_results(draft, task, written, annotation, location, batch.problems)
+        _add_results(draft, task, exported_work, annotation, location, batch.problems)
     except ValueError as error:
-        batch.wrong(task.file, location, error)
+        batch.add_problem(task.file, location, error)
         return
-    if written is None:
+    if exported_work is None:
         draft.finished_at = _labelled_at(annotation)
-    elif draft.labels == written.labels and draft.verdicts == written.verdicts:
-        draft.finished_at = written.finished_at
-        draft.notes = dict(written.notes)
+    elif draft.labels == exported_work.labels and draft.verdicts == exported_work.verdicts:
+        draft.finished_at = exported_work.finished_at
+        draft.notes = dict(exported_work.notes)
         if has_work(name, task.trace_id, task.taxonomy.ref):
             batch.here_already += 1
             return
     else:
-        draft = _changed_work(draft, written, annotation)
+        draft = _changed_work(draft, exported_work, annotation)
         batch.changed.append(draft.annotator)
     if draft.key in batch.drafts:
-        batch.wrong(
+        batch.add_problem(
             task.file, location, f"{draft.annotator} has labelled this trace twice in Label Studio"
         )
         return
     batch.keep(draft)
 
 
-def _changed_work(draft: ImportedWork, written: WrittenWork, annotation: Document) -> ImportedWork:
+def _changed_work(
+    draft: ImportedWork, exported_work: ExportedWork, annotation: Document
+) -> ImportedWork:
     """Return the work of an annotation that was changed in Label Studio, under a name of its own.
 
     Notes on spans are left out.
     """
     return replace(
-        _work_under_name(draft, written.annotator + CHANGED_THERE),
+        _work_under_name(draft, exported_work.annotator + CHANGED_THERE),
         author_kind=AnnotatorKind.IMPORTED,
-        finished_at=_labelled_at(annotation) or written.finished_at or "",
+        finished_at=_labelled_at(annotation) or exported_work.finished_at or "",
         notes={},
         places={},
     )
 
 
-def _written_before(task: Task, annotation: Document) -> WrittenWork | None:
+def _original_work(task: Task, annotation: Document) -> ExportedWork | None:
     """Return the exported work that an annotation was made from.
 
     Return None if the annotation was begun in Label Studio. A prediction is recognised by its
@@ -747,14 +754,16 @@ def _written_before(task: Task, annotation: Document) -> WrittenWork | None:
     """
     if "model_version" in annotation:
         model = annotation["model_version"]
-        return next((work for work in task.written.values() if work.annotator == model), None)
+        return next((work for work in task.exported_work.values() if work.annotator == model), None)
     numbers = [str(annotation.get("import_id")), str(annotation.get("id"))]
     results = annotation.get("result")
     for result in results if isinstance(results, list) else ():
         meta = result.get("meta") if isinstance(result, Mapping) else None
         if isinstance(meta, Mapping):
             numbers.append(str(meta.get(META)))
-    return next((task.written[number] for number in numbers if number in task.written), None)
+    return next(
+        (task.exported_work[number] for number in numbers if number in task.exported_work), None
+    )
 
 
 def _author_name(annotation: Document, author: str | None) -> str:
@@ -792,7 +801,7 @@ def _labelled_at(annotation: Document) -> str:
 def _add_results(
     draft: ImportedWork,
     task: Task,
-    written: WrittenWork | None,
+    exported_work: ExportedWork | None,
     annotation: Document,
     location: str,
     problems: list[RowProblem],
@@ -804,13 +813,17 @@ def _add_results(
     for number, result in enumerate(results, start=1):
         result_location = f"{location}, result {number}"
         try:
-            _add_result(draft, task, written, result, result_location)
+            _add_result(draft, task, exported_work, result, result_location)
         except ValueError as error:
             problems.append(RowProblem(task.file, result_location, str(error)))
 
 
 def _add_result(
-    draft: ImportedWork, task: Task, written: WrittenWork | None, result: object, location: str
+    draft: ImportedWork,
+    task: Task,
+    exported_work: ExportedWork | None,
+    result: object,
+    location: str,
 ) -> None:
     """Add the labels or verdicts of a result to a draft.
 
@@ -825,7 +838,7 @@ def _add_result(
     if control == MODES:
         for name in value.paragraphlabels:
             draft.add_label(
-                _label_of_region(draft, task, written, result, task.mode(name)), location
+                _label_of_region(draft, task, exported_work, result, task.mode(name)), location
             )
         return
     for name in value.choices:
@@ -833,17 +846,23 @@ def _add_result(
         if control != WHOLE:
             draft.add_verdict(mode.slug, VerdictValue(control))
             continue
-        placeless = written.placeless if written else ()
+        placeless = exported_work.placeless if exported_work else ()
         exported_labels = [label for label in placeless if label.mode == mode.slug]
         for label in exported_labels or [draft.label(mode.slug)]:
             draft.add_label(label)
 
 
 def _label_of_region(
-    draft: ImportedWork, task: Task, written: WrittenWork | None, result: Document, mode: Mode
+    draft: ImportedWork,
+    task: Task,
+    exported_work: ExportedWork | None,
+    result: Document,
+    mode: Mode,
 ) -> Label:
     """Return the label of a region: the exported label with its changes, or a new label."""
-    exported_label = None if written is None else written.regions.get(str(result.get("id")))
+    exported_label = (
+        None if exported_work is None else exported_work.regions.get(str(result.get("id")))
+    )
     value = result["value"]
     note = _region_note(result)
     if exported_label is None:

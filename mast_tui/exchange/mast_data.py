@@ -160,7 +160,7 @@ def read_mast_data(
                 earlier = batch.traces.get(trace_id)
                 batch.traces[trace_id] = trace if earlier is None else joined(earlier, trace)
             except ValueError as error:
-                batch.wrong(file, f"record {index + 1}", error)
+                batch.add_problem(file, f"record {index + 1}", error)
                 continue
             batch.keep(draft)
             batch.taxonomies[record_taxonomy.ref] = record_taxonomy

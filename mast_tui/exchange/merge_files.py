@@ -108,6 +108,7 @@ def merge_files(
         if interrupted_import is None
         else workspace.noted_events(interrupted_import)
     )
+    # The trial leaves out what an interrupted import has written, so it counts these as new.
     merged = MergeResult(new=-len(earlier_ids), known=len(earlier_ids))
     with workspace.trial(without=earlier_ids) as trial:
         for file, content in contents.items():
@@ -161,9 +162,9 @@ class _FileWriter:
         asked_by: str | None,
     ) -> None:
         self._file = file
-        self._comparable_content = content
+        self._content = content
         self._workspace = workspace
-        self._record_replacement = record
+        self._record = record
         self._replacing = replacing
         self._in_force: InForce = {}
         self._asked_by = asked_by
@@ -174,7 +175,7 @@ class _FileWriter:
         The trial run compared all annotators of the file with the entries in force before it. The
         same entries are used here, although the events of earlier annotators change them.
         """
-        foreign = register_content(self._comparable_content, self._workspace)
+        foreign = register_content(self._content, self._workspace)
         self._in_force = self._workspace.entries_in_force()
         for name, events in groupby(foreign.events, key=lambda event: event.annotator):
             own_events = tuple(events)
@@ -188,15 +189,15 @@ class _FileWriter:
 
     def _append_growth(self, growth: ForeignGrowth) -> None:
         """Append the events of an annotator whose history only continues, in batches."""
-        # Events with one number stay in one batch: the rest is then later than the recorded ones.
-        steps = [tuple(events) for _, events in groupby(growth.fresh, key=lambda event: event.seq)]
-        for batch in batched(steps, len, EVENTS_AT_ONCE):
-            events = [event for step in batch for event in step]
+        # Events with one counter stay in one batch, so that a batch ends before all later events.
+        events_by_counter = [
+            tuple(events) for _, events in groupby(growth.new_events, key=lambda event: event.seq)
+        ]
+        for batch in batched(events_by_counter, len, EVENTS_AT_ONCE):
+            events = [event for same_counter in batch for event in same_counter]
             with self._workspace.transaction(whole=True):
                 growth = self._workspace.grow(growth, events)
-                self._workspace.note_imported(
-                    self._record_replacement, [event.id for event in events]
-                )
+                self._workspace.note_imported(self._record, [event.id for event in events])
             let_others_write()
 
     def _merge_history(self, foreign: Foreign) -> None:
@@ -206,9 +207,7 @@ class _FileWriter:
             report = self._workspace.merge_events(
                 foreign, replacing=self._replacing, in_force=self._in_force
             )
-            self._workspace.note_imported(
-                self._record_replacement, [event.id for event in growth.fresh]
-            )
+            self._workspace.note_imported(self._record, [event.id for event in growth.new_events])
             for changes in report.people:
                 if changes.replaced:
                     _record_replacement(self._workspace, changes, self._file, self._asked_by)
@@ -224,7 +223,7 @@ def _merge_into_trial(
 ) -> None:
     """Merge a file into a trial copy of the workspace; add its counts and notes to ``merged``."""
     events = content.foreign.events
-    set_ups = new_set_ups(workspace, events)
+    set_ups = new_study_events(workspace, events)
     earlier_studies = studies_under(workspace, set_ups)
     facts = _Facts.of(workspace)
     report = merge_content(content, workspace, replacing=replacing)
@@ -237,11 +236,11 @@ def _merge_into_trial(
     merged.notes += branches_in_words(report.people)
     merged.notes += conflicts_in_words(workspace, report.conflicts)
     merged.notes += studies_in_words(workspace, set_ups, earlier_studies)
-    merged.notes += facts.changes_in_words(file, _Facts.of(workspace))
-    altered = count_different(workspace, events, report.altered)
-    if altered:
+    merged.notes += facts.change_sentences(file, _Facts.of(workspace))
+    altered_count = count_different(workspace, events, report.altered)
+    if altered_count:
         merged.notes.append(
-            f"{file}: {counted(altered, 'event is', 'events are')} already here with other "
+            f"{file}: {counted(altered_count, 'event is', 'events are')} already here with other "
             "content; the content here stays"
         )
 
@@ -269,17 +268,17 @@ class _Facts:
             },
         )
 
-    def changes_in_words(self, file: Path, now: _Facts) -> Iterator[str]:
+    def change_sentences(self, file: Path, after: _Facts) -> Iterator[str]:
         """Yield a sentence on the taxonomies and one on the traces that a file changes, if any.
 
         Args:
             file: The file.
-            now: The facts after the merge; this object holds those before it.
+            after: The facts after the merge; this object holds those before it.
         """
         changed_refs = [
             ref
             for ref, content_hash in self.content_hashes.items()
-            if now.content_hashes.get(ref) != content_hash
+            if after.content_hashes.get(ref) != content_hash
         ]
         if changed_refs:
             yield (
@@ -287,7 +286,7 @@ class _Facts:
                 "used from now on; the earlier ones are kept"
             )
         changed_count = sum(
-            now.outcomes.get(trace_id) != outcome for trace_id, outcome in self.outcomes.items()
+            after.outcomes.get(trace_id) != outcome for trace_id, outcome in self.outcomes.items()
         )
         if changed_count:
             has = counted(changed_count, "trace has", "traces have")
@@ -365,7 +364,9 @@ def conflicts_in_words(workspace: Workspace, conflicts: Sequence[EventConflict])
         yield f"and {len(conflicts) - len(first_conflicts)} more such steps"
 
 
-def count_different(workspace: Workspace, theirs: Iterable[Event], altered: Sequence[str]) -> int:
+def count_different(
+    workspace: Workspace, file_events: Iterable[Event], altered_ids: Collection[str]
+) -> int:
     """Return the number of events in the workspace that have other content in the file.
 
     Times do not count: a file that was imported on two machines makes the same events at
@@ -373,18 +374,18 @@ def count_different(workspace: Workspace, theirs: Iterable[Event], altered: Sequ
 
     Args:
         workspace: The workspace.
-        theirs: The events of the file.
-        altered: The ids of events that differ.
+        file_events: The events of the file.
+        altered_ids: The ids of events that differ.
     """
-    if not altered:
+    if not altered_ids:
         return 0
-    altered_ids = set(altered)
-    their_events = {event.id: event for event in theirs if event.id in altered_ids}
+    altered_id_set = set(altered_ids)
+    altered_by_id = {event.id: event for event in file_events if event.id in altered_id_set}
     return sum(
-        _comparable_content(event) != _comparable_content(their_events[event.id])
-        for name in sorted({event.annotator for event in their_events.values()})
+        _comparable_content(event) != _comparable_content(altered_by_id[event.id])
+        for name in sorted({event.annotator for event in altered_by_id.values()})
         for event in workspace.events(annotator=name)
-        if event.id in their_events
+        if event.id in altered_by_id
     )
 
 
@@ -426,20 +427,20 @@ StudiesByRef = dict[str, Study | None]
 """The studies by the reference of their taxonomy, None for a taxonomy without a study."""
 
 
-def new_set_ups(workspace: Workspace, theirs: Iterable[Event]) -> tuple[Event, ...]:
+def new_study_events(workspace: Workspace, file_events: Iterable[Event]) -> tuple[Event, ...]:
     """Return the events that set up or change a study and that the workspace lacks.
 
     Args:
         workspace: The workspace.
-        theirs: The events of the file.
+        file_events: The events of the file.
     """
-    set_ups = [event for event in theirs if isinstance(event.fact, StudySet)]
-    existing = {
+    study_events = [event for event in file_events if isinstance(event.fact, StudySet)]
+    stored_ids = {
         event.id
-        for name in dict.fromkeys(event.annotator for event in set_ups)
+        for name in dict.fromkeys(event.annotator for event in study_events)
         for event in workspace.events(annotator=name)
     }
-    return tuple(event for event in set_ups if event.id not in existing)
+    return tuple(event for event in study_events if event.id not in stored_ids)
 
 
 def studies_under(workspace: Workspace, events: Sequence[Event]) -> StudiesByRef:
@@ -462,7 +463,7 @@ def studies_in_words(
 
     Args:
         workspace: The workspace after the merge.
-        events: The set-ups that are new, as ``new_set_ups`` returns them.
+        events: The set-ups that are new, as ``new_study_events`` returns them.
         earlier: The studies before the merge.
     """
     for ref, study in earlier.items():

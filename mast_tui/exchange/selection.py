@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from mast_tui.adjudication import SpanOrders, words_by_trace
+from mast_tui.adjudication import SpanOrders, read_trace_sides
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import UnorderedSpans
 from mast_tui.exchange.exporters.gold_document import GoldWithSides
@@ -298,6 +298,7 @@ def _chosen_readings(passes: Iterable[Pass], which: Which) -> dict[tuple[str, st
         key = (trace_pass.annotator, trace_pass.trace_id)
         if not trace_pass.kind.is_reading or (which == "first" and key in chosen):
             continue
+        # A second look follows a first reading, even one that this workspace does not have.
         if which == "last" or trace_pass.kind is not PassKind.SECOND_LOOK:
             chosen[key] = trace_pass
     return chosen
@@ -368,7 +369,9 @@ def gold_entries(
     notes = _span_notes(workspace, taxonomy)
     minutes = minutes_worked(workspace, taxonomy)
     entries = []
-    for trace_id, trace_sides in words_by_trace(workspace, taxonomy, annotators=annotators).items():
+    for trace_id, trace_sides in read_trace_sides(
+        workspace, taxonomy, annotators=annotators
+    ).items():
         keys = {name: (name, trace_id, side.number) for name, side in trace_sides.passes.items()}
         entries.append(
             GoldWithSides(
@@ -380,7 +383,7 @@ def gold_entries(
                 passes=trace_sides.passes,
                 order=orders(trace_id),
                 minutes={name: minutes[key] for name, key in keys.items() if key in minutes},
-                unordered=len(trace_sides.unordered(taxonomy, orders(trace_id))),
+                unordered=len(trace_sides.labels_of_unknown_order(taxonomy, orders(trace_id))),
             )
         )
     if not settled_only:

@@ -145,28 +145,28 @@ def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | Non
         for batch in batched(works, lambda work_with_size: work_with_size[1], EVENTS_AT_ONCE)
     ]
     undoing = _ImportUndo(workspace, record)
-    built_on: list[str] = []
+    later_work: list[str] = []
     for batch in batches:
         undoing.read(batch)
-        built_on += [reason for work in batch for reason in undoing.built_on(work)]
-    if built_on:
-        return Undone(record, 0, tuple(built_on))
+        later_work += [text for work in batch for text in undoing.later_work_on(work)]
+    if later_work:
+        return Undone(record, 0, tuple(later_work))
     workspace.begin_undo(record)
-    events = 0
+    event_count = 0
     for batch in batches:
         with workspace.transaction():
             # Others may have written since the check.
             undoing.read(batch)
             for work in batch:
-                for reason in undoing.built_on(work):
+                for later_change in undoing.later_work_on(work):
                     raise ExchangeError(
-                        f"{reason}meanwhile; the rest of the import stays. Undo that change, "
+                        f"{later_change}meanwhile; the rest of the import stays. Undo that change, "
                         "then run the command again"
                     )
-            events += undoing.take_back(batch)
+            event_count += undoing.take_back(batch)
         let_others_write()
     workspace.finish_undo(record, undone_by)
-    return Undone(record, events)
+    return Undone(record, event_count)
 
 
 class _ImportUndo:
@@ -210,15 +210,15 @@ class _ImportUndo:
         self._reviews = defaultdict[str, list[str]](list)
         for review in self._workspace.reviews(pass_number=None):
             self._reviews[review.suggestion].append(review.annotator)
-        self._decided = defaultdict[tuple[str, str], list[tuple[str, tuple[str, ...]]]](list)
+        self._deciders = defaultdict[tuple[str, str], list[tuple[str, tuple[str, ...]]]](list)
         for taxonomy in self._workspace.used_taxonomies():
             for trace_id, decisions in self._workspace.all_decisions(taxonomy).items():
-                self._decided[trace_id, taxonomy] += [
+                self._deciders[trace_id, taxonomy] += [
                     (decision.decided_by, tuple(answer.annotator for answer in decision.said))
                     for decision in decisions
                 ]
 
-    def built_on(self, work: _Work) -> Iterator[str]:
+    def later_work_on(self, work: _Work) -> Iterator[str]:
         """Yield descriptions of later work that builds on imported events, and blocks the undo.
 
         Args:
@@ -248,7 +248,7 @@ class _ImportUndo:
             return
         deciders = {
             adjudicator
-            for adjudicator, sides in self._decided[trace_id, taxonomy]
+            for adjudicator, sides in self._deciders[trace_id, taxonomy]
             if annotator in sides
         }
         for name in sorted(deciders):

@@ -10,10 +10,10 @@ from mast_tui.gold.model import (
     GoldVerdict,
     Guideline,
     Resolution,
-    Said,
+    SideAnswer,
 )
 from mast_tui.gold.overlaps import Order, no_order, no_orders
-from mast_tui.gold.resolve import gold_of_trace, words_on
+from mast_tui.gold.resolve import answers_on, gold_of_trace
 
 __all__ = [
     "Conflict",
@@ -26,9 +26,9 @@ __all__ = [
     "Guideline",
     "Order",
     "Resolution",
-    "Said",
+    "SideAnswer",
+    "answers_on",
     "gold_of_trace",
     "no_order",
     "no_orders",
-    "words_on",
 ]

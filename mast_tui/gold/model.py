@@ -34,7 +34,7 @@ class ConflictKind(StrEnum):
     PLACE = "place"
 
 
-class Said(Struct, frozen=True, omit_defaults=True):
+class SideAnswer(Struct, frozen=True, omit_defaults=True):
     """One side's answer on a mode or an item: a verdict, and the places that it marked."""
 
     annotator: str
@@ -60,7 +60,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     value: VerdictValue
     targets: tuple[Target, ...]
     sides: tuple[str, ...]
-    said: tuple[Said, ...]
+    said: tuple[SideAnswer, ...]
     decided_by: str
     decided_at: str
     judge_seen: bool = False
@@ -102,7 +102,7 @@ class Conflict:
     id: str
     kind: ConflictKind
     mode: str
-    said: tuple[Said, ...]
+    said: tuple[SideAnswer, ...]
     labels: tuple[Label, ...]
     where: Target | None
 

@@ -40,7 +40,7 @@ from mast_tui.gold.model import (
     GoldTrace,
     GoldVerdict,
     Resolution,
-    Said,
+    SideAnswer,
 )
 from mast_tui.gold.overlaps import (
     Item,
@@ -90,7 +90,7 @@ def gold_of_trace(
     )
 
 
-def words_on(mode: str, sides: Sequence[TraceWork]) -> tuple[Said, ...]:
+def answers_on(mode: str, sides: Sequence[TraceWork]) -> tuple[SideAnswer, ...]:
     """Return the answer of every side with a verdict on a mode.
 
     Args:
@@ -98,15 +98,15 @@ def words_on(mode: str, sides: Sequence[TraceWork]) -> tuple[Said, ...]:
         sides: The work of the annotators who finished the trace.
     """
     return tuple(
-        Said(side.annotator, value, _targets_of_labels(_labels_of_mode(mode, [side])))
+        SideAnswer(side.annotator, value, _targets_of_labels(_labels_of_mode(mode, [side])))
         for side in sides
         if (value := side.verdict(mode)) is not None
     )
 
 
-def words_at(
+def answers_at(
     mode: str, target: Target, sides: Sequence[TraceWork], order: Order = no_order
-) -> tuple[Said, ...]:
+) -> tuple[SideAnswer, ...]:
     """Return the sides with labels in those items of a mode that a target overlaps.
 
     Args:
@@ -123,7 +123,7 @@ def words_at(
     ]
     names = dict.fromkeys(label.annotator for label in overlapping_labels)
     return tuple(
-        Said(
+        SideAnswer(
             name,
             VerdictValue.PRESENT,
             _targets_of_labels(label for label in overlapping_labels if label.annotator == name),
@@ -161,7 +161,7 @@ def _gold_of_mode(
     if verdict.value is VerdictValue.PRESENT:
         labels, place_conflicts = _labels_and_conflicts(mode, sides, decisions, rules)
         return GoldTrace((verdict,), labels, place_conflicts)
-    answers = words_on(mode, sides)
+    answers = answers_on(mode, sides)
     if verdict.source is not Resolution.UNRESOLVED or not answers:
         return GoldTrace((verdict,), (), ())
     items = items_of_mode(_labels_of_mode(mode, sides), rules.order)
@@ -180,7 +180,7 @@ def _gold_verdict(
     mode: str, sides: Sequence[TraceWork], decided: Decision | None, rules: _Rules
 ) -> GoldVerdict:
     """Return the verdict of the gold on a mode; ``decided`` is an adjudicator's decision on it."""
-    answers = words_on(mode, sides)
+    answers = answers_on(mode, sides)
     values = [answer.value for answer in answers if answer.value is not None]
     value_by_side = {side.annotator: side.verdict(mode) for side in sides}
     judge_seen = any(
@@ -243,6 +243,7 @@ def _labels_and_conflicts(
             agreeing = [label for label in item.labels if label.annotator in chosen_sides]
             labels.append(_gold_label(mode, item.target, agreeing, sides, verdict_decision))
             continue
+        # A side that named no place at all is not asked about a place.
         asked_sides = set(item.annotators) if item.target.is_whole else placing_sides
         source = _place_source(item, asked_sides, rules)
         if source is Resolution.UNRESOLVED:
@@ -330,7 +331,7 @@ def _labels_of_decision(
             [label for label in agreeing if overlap(label.target, target, order)],
             sides,
             decision,
-            changed,
+            changed=changed,
         )
         for target in decision.targets
     ]
@@ -370,9 +371,9 @@ def _accepted_labels(item: Item, source: Resolution, sides: Sequence[TraceWork])
 
 
 def _place_conflict(item: Item, sides: Sequence[TraceWork], asked_sides: set[str]) -> Conflict:
-    """Return the conflict over an item, with the marks of all sides who could mark it."""
+    """Return the conflict over an item, with the places of each asked side, also of none."""
     answers = tuple(
-        Said(
+        SideAnswer(
             side.annotator,
             VerdictValue.PRESENT,
             _targets_of_labels(label for label in item.labels if label.annotator == side.annotator),
@@ -388,11 +389,12 @@ def _gold_label(
     target: Target,
     labels: Sequence[Label],
     sides: Sequence[TraceWork],
-    origin: Resolution | Decision,
+    source: Resolution | Decision,
+    *,
     changed: bool = False,
 ) -> GoldLabel:
-    """Return a label of the gold at a target, with the facts of the labels behind it."""
-    decision = origin if isinstance(origin, Decision) else None
+    """Return a label of the gold at a target, with the facts of the annotators' labels there."""
+    decision = source if isinstance(source, Decision) else None
     names = tuple(dict.fromkeys(label.annotator for label in labels))
     severity_by_annotator = {
         label.annotator: label.severity for label in labels if label.severity is not None
@@ -406,7 +408,7 @@ def _gold_label(
     return GoldLabel(
         mode,
         target,
-        Resolution.ADJUDICATED if isinstance(origin, Decision) else origin,
+        Resolution.ADJUDICATED if isinstance(source, Decision) else source,
         labels=tuple(label.id for label in labels),
         annotators=names,
         notes=tuple((label.annotator, label.note) for label in labels if label.note),
@@ -443,12 +445,12 @@ def _targets_of_labels(labels: Iterable[Label]) -> tuple[Target, ...]:
 
 
 def comparable_verdicts(
-    answers: Iterable[Said],
+    answers: Iterable[SideAnswer],
 ) -> set[tuple[str, VerdictValue | None, frozenset[Target]]]:
     """Return comparable values of the answers on a mode."""
     return {(s.annotator, s.value, frozenset(s.targets)) for s in answers}
 
 
-def comparable_places(answers: Iterable[Said]) -> set[tuple[str, frozenset[Target]]]:
+def comparable_places(answers: Iterable[SideAnswer]) -> set[tuple[str, frozenset[Target]]]:
     """Return comparable values of the answers on a place."""
     return {(s.annotator, frozenset(s.targets)) for s in answers if s.targets}

@@ -273,12 +273,12 @@ class ChangeMessages:
         self,
         taxonomy: Taxonomy,
         trace: Trace,
-        suggestion: Callable[[str], Suggestion | None],
+        find_suggestion: Callable[[str], Suggestion | None],
     ) -> None:
         self._modes = {mode.slug: f"{mode.code} {mode.name}" for mode in taxonomy.all_modes}
         self._codes = {mode.slug: mode.code for mode in taxonomy.all_modes}
         self._trace = trace
-        self._suggestion = suggestion
+        self._find_suggestion = find_suggestion
 
     def mode(self, slug: str) -> str:
         """Return the code and name of a mode, such as ``1.3 Step repetition``."""
@@ -425,7 +425,7 @@ class ChangeMessages:
         """Describe the same answer to several suggestions; the cursor moves to the first one."""
         suggestions = [
             suggestion
-            for suggestion in map(self._suggestion, suggestion_ids)
+            for suggestion in map(self._find_suggestion, suggestion_ids)
             if suggestion is not None
         ]
         modes = list(dict.fromkeys(suggestion.mode for suggestion in suggestions))
@@ -453,7 +453,7 @@ class ChangeMessages:
 
         The message names no mode if the suggestion is hidden or unknown.
         """
-        suggestion = self._suggestion(suggestion_id)
+        suggestion = self._find_suggestion(suggestion_id)
         if suggestion is None:
             return Change(f"suggestion {answer}")
         mode = suggestion.mode if label is None else label.mode

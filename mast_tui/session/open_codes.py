@@ -172,7 +172,7 @@ def open_coding(
     workspace: Workspace,
     taxonomy: Taxonomy,
     reader: str | None,
-    visible: Collection[str] | None,
+    visible_traces: Collection[str] | None,
 ) -> OpenCoding:
     """Return the open codes that an annotator may see, with their saturation.
 
@@ -181,7 +181,7 @@ def open_coding(
         taxonomy: The taxonomy of the labels and notes.
         reader: The annotator who asks, or None. Their own codes are included, except on traces that
             they must label again.
-        visible: The traces on which the reader may see others' codes; None for all.
+        visible_traces: The traces on which the reader may see others' codes; None for all.
     """
     ref = taxonomy.ref
     retests = frozenset[str]()
@@ -194,7 +194,7 @@ def open_coding(
             return False
         if annotator == reader:
             return trace_id not in retests
-        return visible is None or trace_id in visible
+        return visible_traces is None or trace_id in visible_traces
 
     readings = [
         reading
@@ -240,7 +240,7 @@ def open_coding(
     added_tags = _added_tags(workspace, taxonomy.id, may_see)
     codes = [replace(code, added_tags=added_tags.get(code.identity, ())) for code in codes]
     codes.sort(key=lambda code: trace_order.get(code.trace_id, len(trace_order)))
-    model, proposed = proposed_groups(workspace, ref, reader, visible)
+    model, proposed = proposed_groups(workspace, ref, reader, visible_traces)
     groups = grouped(codes, proposed)
     modes_by_trace: dict[str, set[str]] = defaultdict(set)
     for label in labels:
@@ -255,15 +255,17 @@ def open_coding(
     )
 
 
-def _groups_setting(taxonomy: str, reader: str | None, visible: Collection[str] | None) -> str:
+def _groups_setting(
+    taxonomy: str, reader: str | None, visible_traces: Collection[str] | None
+) -> str:
     """Return the name of the setting that stores the proposed groups for a reader."""
     # A group's name may show any text that the model has read, so readers who may not see all of
     # them have groups of their own.
-    return f"open_codes.groups:{taxonomy}:{'' if visible is None else reader or ''}"
+    return f"open_codes.groups:{taxonomy}:{'' if visible_traces is None else reader or ''}"
 
 
 def proposed_groups(
-    workspace: Workspace, taxonomy: str, reader: str | None, visible: Collection[str] | None
+    workspace: Workspace, taxonomy: str, reader: str | None, visible_traces: Collection[str] | None
 ) -> tuple[str | None, Mapping[str, str]]:
     """Read the groups that a model has proposed for the codes that an annotator may see.
 
@@ -271,12 +273,12 @@ def proposed_groups(
         workspace: The workspace.
         taxonomy: The ref of the taxonomy.
         reader: The annotator who asks, or None.
-        visible: The traces on which they may see the codes of other annotators; None for all.
+        visible_traces: The traces on which they may see others' codes; None for all.
 
     Returns:
         The name of the model, None if no model proposed groups; and the group's name by text.
     """
-    stored = workspace.get_setting(_groups_setting(taxonomy, reader, visible))
+    stored = workspace.get_setting(_groups_setting(taxonomy, reader, visible_traces))
     proposal = json.loads(stored) if stored else {"model": None, "groups": {}}
     return proposal["model"], proposal["groups"]
 
@@ -285,7 +287,7 @@ def keep_groups(
     workspace: Workspace,
     taxonomy: str,
     reader: str | None,
-    visible: Collection[str] | None,
+    visible_traces: Collection[str] | None,
     model: str | None,
     groups: Mapping[str, str],
 ) -> None:
@@ -295,12 +297,12 @@ def keep_groups(
         workspace: The workspace.
         taxonomy: The ref of the taxonomy.
         reader: The annotator who asked, or None.
-        visible: The traces on which they may see the codes of other annotators; None for all.
+        visible_traces: The traces on which they may see others' codes; None for all.
         model: The name of the model; None to group by words again.
         groups: The name of the group of each text.
     """
     proposal = json.dumps({"model": model, "groups": dict(groups)}, ensure_ascii=False)
-    workspace.set_setting(_groups_setting(taxonomy, reader, visible), proposal)
+    workspace.set_setting(_groups_setting(taxonomy, reader, visible_traces), proposal)
 
 
 def toggle_tag(

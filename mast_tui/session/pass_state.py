@@ -28,50 +28,52 @@ from mast_tui.workspace.events.types import (
     inverse,
 )
 
-SHORT_RUN: Final = 16
-"""A run of up to this many spans is written key by key."""
+SHORT_RANGE: Final = 16
+"""A range of up to this many spans is written key by key."""
 
 
 class ReadSpans(Set[str]):
-    """The keys of the spans that were read: single keys, and long runs by their two ends.
+    """The keys of the spans that were read: single keys, and long ranges by their two ends.
 
     People read single spans by the thousand, but a fold of equal steps may stand for a million
     spans, so memory grows with the reading and not with the trace. A key that the trace does not
-    have (yet) is kept too. ``len`` and iteration go through the runs.
+    have (yet) is kept too. ``len`` and iteration go through the ranges.
     """
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._keys: set[str] = set()
-        self._runs: dict[tuple[str, str], range | None] = {}
-        """The indices of each run of spans, by its first and last key; None if not loaded."""
+        self._ranges: dict[tuple[str, str], range | None] = {}
+        """The indices of each range of spans, by its first and last key; None if not loaded."""
 
     def take(self, read: SpansRead) -> None:
         """Add the spans of an event."""
         self._keys.update(read.keys)
-        for run in read.runs:
-            self._runs.setdefault((run.first, run.last), None)
+        for key_range in read.ranges:
+            self._ranges.setdefault((key_range.first, key_range.last), None)
 
     def __contains__(self, key: object) -> bool:
         if key in self._keys:
             return True
-        if not self._runs or not isinstance(key, str):
+        if not self._ranges or not isinstance(key, str):
             return False
         index = self._trace.index_of(key)
-        return index is not None and any(index in run for run in self._loaded_runs())
+        return index is not None and any(index in indices for indices in self._loaded_ranges())
 
-    def has_run(self, first: int, end: int) -> bool:
-        """Return whether a run that was read has the spans from ``first`` up to ``end``.
+    def has_range(self, first: int, end: int) -> bool:
+        """Return whether a range that was read has the spans from ``first`` up to ``end``.
 
         Args:
             first: The index of the first span.
             end: The index after the last span.
         """
-        return any(run.start <= first and end <= run.stop for run in self._loaded_runs())
+        return any(
+            indices.start <= first and end <= indices.stop for indices in self._loaded_ranges()
+        )
 
     def __iter__(self) -> Iterator[str]:
         yield from self._keys
-        for indices in _merged_ranges(self._loaded_runs()):
+        for indices in _merged_ranges(self._loaded_ranges()):
             for index in indices:
                 key = self._trace.span(index).key
                 if key not in self._keys:
@@ -87,7 +89,7 @@ class ReadSpans(Set[str]):
         """
         key_indices = (self._trace.index_of(key) for key in self._keys)
         single_spans = [range(index, index + 1) for index in key_indices if index is not None]
-        return _merged_ranges([*single_spans, *self._loaded_runs()])
+        return _merged_ranges([*single_spans, *self._loaded_ranges()])
 
     def unread(self) -> tuple[range, ...]:
         """Return the ranges of the loaded trace that were not read."""
@@ -101,17 +103,17 @@ class ReadSpans(Set[str]):
             unread_ranges.append(range(end, len(self._trace)))
         return tuple(unread_ranges)
 
-    def _loaded_runs(self) -> list[range]:
-        """Return the index ranges of the runs whose ends are loaded; store new ranges."""
-        for (first, last), indices in self._runs.items():
+    def _loaded_ranges(self) -> list[range]:
+        """Return the indices of the ranges whose ends are loaded; store those that are new."""
+        for (first, last), indices in self._ranges.items():
             if indices is None:
                 first_index = self._trace.index_of(first)
                 last_index = self._trace.index_of(last)
                 if first_index is not None and last_index is not None:
-                    self._runs[first, last] = range(
+                    self._ranges[first, last] = range(
                         min(first_index, last_index), max(first_index, last_index) + 1
                     )
-        return [run for run in self._runs.values() if run is not None]
+        return [indices for indices in self._ranges.values() if indices is not None]
 
 
 def _merged_ranges(ranges: list[range]) -> list[range]:
@@ -401,9 +403,11 @@ class Passes:
         action = self._done[-1]
         if action.pass_number != current.number:
             return None
+        # The number after this pass is used if it was adjudicated.
+        was_adjudicated = current.number + 1 < self.next_number
         if self.frozen and (
             current.finished_at is None
-            or current.number + 1 < self.next_number
+            or was_adjudicated
             or not isinstance(action.facts[-1], PassFinished)
         ):
             return None

@@ -85,7 +85,7 @@ def queue(
     work = _AnnotatorWork(workspace, taxonomy, annotator)
     match kind:
         case QueueKind.MINE:
-            return work.mine()
+            return work.unfinished()
         case QueueKind.RETESTS:
             return work.items([*sorted(work.retests.begun), *work.retests.due])
         case QueueKind.SAMPLE:
@@ -93,15 +93,15 @@ def queue(
                 seed = 0 if work.study is None else work.study.seed
             return work.items(random_sample(work.traces(), seed, n))
         case QueueKind.UNSURE:
-            return work.unsure()
+            return work.unsure_traces()
         case QueueKind.CHANGED:
-            return work.changed()
+            return work.changed_traces()
         case QueueKind.WORTH:
-            return work.worth()
+            return work.traces_worth_labelling()
         case QueueKind.DISAGREEMENTS:
-            return work.differing(Kind.HUMAN)
+            return work.disagreements(Kind.HUMAN)
         case QueueKind.JUDGE:
-            return work.differing(Kind.JUDGE)
+            return work.disagreements(Kind.JUDGE)
 
 
 class _AnnotatorWork:
@@ -152,7 +152,7 @@ class _AnnotatorWork:
             for trace_id in ids
         )
 
-    def mine(self) -> tuple[QueueItem, ...]:
+    def unfinished(self) -> tuple[QueueItem, ...]:
         """Return the unfinished traces, with retests before the first trace that is not begun.
 
         The result is empty for a person outside the study.
@@ -171,7 +171,7 @@ class _AnnotatorWork:
         )
         return (*unfinished[:first_untouched], *retests, *unfinished[first_untouched:])
 
-    def worth(self) -> tuple[QueueItem, ...]:
+    def traces_worth_labelling(self) -> tuple[QueueItem, ...]:
         """Return the unfinished traces of batches drawn by the value of labels.
 
         Their order does not follow the value, since the chances hold for random parts of a batch.
@@ -182,9 +182,9 @@ class _AnnotatorWork:
         for draw in self.study.draws:
             if draw.chances:
                 drawn_traces.update(self.study.batches[draw.lot])
-        return tuple(item for item in self.mine() if item.trace_id in drawn_traces)
+        return tuple(item for item in self.unfinished() if item.trace_id in drawn_traces)
 
-    def unsure(self) -> tuple[QueueItem, ...]:
+    def unsure_traces(self) -> tuple[QueueItem, ...]:
         """Return the traces with a verdict unsure in the annotator's last reading."""
         modes: dict[str, list[str]] = defaultdict(list)
         retests = self.retests.current
@@ -193,7 +193,7 @@ class _AnnotatorWork:
                 modes[verdict.trace_id].append(verdict.mode)
         return self.items(self._in_own_order(modes), modes)
 
-    def changed(self) -> tuple[QueueItem, ...]:
+    def changed_traces(self) -> tuple[QueueItem, ...]:
         """Return the traces with modes that a change of the codebook left open."""
         verdicts = self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy)
         judged_modes = {(verdict.trace_id, verdict.mode) for verdict in verdicts}
@@ -205,7 +205,7 @@ class _AnnotatorWork:
                     modes[trace_id].append(mode)
         return self.items(self._in_own_order(modes), modes)
 
-    def differing(self, kind: Kind) -> tuple[QueueItem, ...]:
+    def disagreements(self, kind: Kind) -> tuple[QueueItem, ...]:
         """Return the finished traces on which a person or a judge differs, most modes first.
 
         Record in the workspace that others' labels on these traces are revealed.

@@ -250,6 +250,8 @@ class SuggestionList:
     def in_order(self, spans: int) -> tuple[Suggestion, ...]:
         """Return all suggestions by the position of their evidence.
 
+        They are sorted again only if a growing trace may have loaded the span of one.
+
         Args:
             spans: The number of spans of the trace.
         """
@@ -345,7 +347,7 @@ class ReadModel:
         absent_or_unsure = {} if current is None else current.verdicts
         self.verdicts = MappingProxyType(absent_or_unsure | present)
 
-    def lacks(self, *, people: bool) -> bool:
+    def must_read(self, *, people: bool) -> bool:
         """Return whether others' labels must be read before they are shown.
 
         Args:

@@ -26,7 +26,7 @@ from mast_tui.labels import (
 )
 from mast_tui.redaction.filled_masks import with_whole_masks
 from mast_tui.session.changes import Change, ChangeMessages, PendingChange
-from mast_tui.session.pass_state import SHORT_RUN, Action, Passes
+from mast_tui.session.pass_state import SHORT_RANGE, Action, Passes
 from mast_tui.session.read_model import OthersWork, ReadModel, Suggestion
 from mast_tui.session.visibility import StudyConditions, conditions_for
 from mast_tui.taxonomy.model import Taxonomy
@@ -195,7 +195,7 @@ class Session:
     def _visible_others(self) -> ReadModel:
         """Return the visible state; read others' labels from the workspace if they are missing."""
         state = self._visible_state()
-        if state.lacks(people=self.others_shown):
+        if state.must_read(people=self.others_shown):
             state.take_others(state.read_others(), people=self.others_shown)
         return state
 
@@ -642,22 +642,22 @@ class Session:
 
     # Reading and seeing
 
-    def mark_read(self, keys: Iterable[str], runs: Iterable[range] = ()) -> None:
+    def mark_read(self, keys: Iterable[str], ranges: Iterable[range] = ()) -> None:
         """Record that spans were read, unless that is recorded or the pass is finished.
 
         Args:
             keys: The keys of single spans.
-            runs: Ranges of span indices, of any length.
+            ranges: Ranges of span indices, of any length.
         """
         single_keys = list(keys)
-        long_runs = []
-        for run in runs:
-            if len(run) > SHORT_RUN:
-                long_runs.append(run)
+        long_ranges = []
+        for indices in ranges:
+            if len(indices) > SHORT_RANGE:
+                long_ranges.append(indices)
             else:
-                single_keys += [self.trace.span(index).key for index in run]
+                single_keys += [self.trace.span(index).key for index in indices]
         single_keys = list(dict.fromkeys(single_keys))
-        self._retry_after_reload(lambda: self._mark_read(single_keys, long_runs))
+        self._retry_after_reload(lambda: self._mark_read(single_keys, long_ranges))
 
     def _retry_after_reload(self, record: Callable[[], None]) -> None:
         """Call ``record``; after a change in another window reload, and call it again."""
@@ -667,16 +667,16 @@ class Session:
             self.reload()
             record()
 
-    def _mark_read(self, keys: Sequence[str], runs: Sequence[range]) -> None:
+    def _mark_read(self, keys: Sequence[str], ranges: Sequence[range]) -> None:
         """Write the spans that were not read before, unless the pass is frozen."""
         read_spans = self._passes.read
         index_of = self.trace.index_of
         span = self.trace.span
         new_keys = tuple(key for key in keys if key not in read_spans and index_of(key) is not None)
         new_ranges = tuple(
-            SpanRange(span(run.start).key, span(run.stop - 1).key)
-            for run in runs
-            if not read_spans.has_run(run.start, run.stop)
+            SpanRange(span(indices.start).key, span(indices.stop - 1).key)
+            for indices in ranges
+            if not read_spans.has_range(indices.start, indices.stop)
         )
         if (new_keys or new_ranges) and not self._passes.frozen:
             change = self._begin_change()
@@ -861,7 +861,7 @@ class Session:
     def needs_others(self) -> bool:
         """True if others' labels may be shown and were not read yet."""
         is_visible = self.suggestions_visible or self.others_shown
-        return is_visible and self._read_model.lacks(people=self.others_shown)
+        return is_visible and self._read_model.must_read(people=self.others_shown)
 
     def refresh_suggestions(self) -> None:
         """Read others' labels again, after a judge's run or an import."""

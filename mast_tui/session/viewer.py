@@ -112,7 +112,8 @@ class Viewer:
         taxonomy: The taxonomy, as ``id@version``.
         name: The person's name; None if it is unknown.
         blind: True if the person works blind.
-        limited: True if the person labels here; only then is anything hidden.
+        sees_finished_only: True if the person labels here, and so sees others' labels only on
+            traces that they have finished.
         named: Another name that the command line gives, if any.
     """
 
@@ -120,13 +121,13 @@ class Viewer:
     taxonomy: str
     name: str | None = None
     blind: bool = False
-    limited: bool = False
+    sees_finished_only: bool = False
     named: str | None = None
 
     @cached_property
     def traces(self) -> frozenset[str] | None:
         """The traces on which this person may see others' labels; None for all."""
-        if self.name is None or not self.limited:
+        if self.name is None or not self.sees_finished_only:
             return None
         return visible_traces_for_agreement(self.workspace, self.name, self.taxonomy)
 
@@ -168,7 +169,7 @@ class Viewer:
 
     def _visibility_test(self, *, judges: bool) -> Callable[[str], bool]:
         """Return a function from a trace id to True if judges' work, or the outcome, is visible."""
-        if self.name is None or not self.limited:
+        if self.name is None or not self.sees_finished_only:
             return lambda _trace_id: not self.blind
         view = library_view(self.workspace, self.name, self.taxonomy, blind=self.blind)
 
@@ -183,7 +184,7 @@ class Viewer:
     @property
     def judges_hidden(self) -> bool:
         """True if counts of judges' findings must be hidden: they reveal withheld suggestions."""
-        if self.blind or self.name is None or not self.limited:
+        if self.blind or self.name is None or not self.sees_finished_only:
             return self.blind
         view = library_view(self.workspace, self.name, self.taxonomy, blind=False)
         return any(entry.withheld for entry in view.values())
@@ -210,13 +211,13 @@ class Viewer:
 def visibility_json(viewer: Viewer, hidden: Sized) -> dict[str, dict[str, Any]]:
     """Return the field ``sight`` of a document: the viewer, and the number of hidden traces.
 
-    The result is empty if nothing is limited.
+    The result is empty for a viewer from whom nothing is hidden.
 
     Args:
         viewer: The viewer.
         hidden: The traces that are left out.
     """
-    if viewer.name is None or not viewer.limited:
+    if viewer.name is None or not viewer.sees_finished_only:
         return {}
     return {
         "sight": {
@@ -258,9 +259,9 @@ def viewer_of(
     """Return the viewer for a command; if the person leaves blind work, record that.
 
     The person of this login takes precedence over the name on the command line, so that nothing is
-    shown or recorded under another's name. In the viewer, ``limited`` is True for a person who
-    labels: someone who has begun a trace, is an annotator of the study, has chosen blind or
-    assisted work, or is new. ``named`` is the name on the command line if it is not that of the
+    shown or recorded under another's name. In the viewer, ``sees_finished_only`` is True for a
+    person who labels: someone who has begun a trace, is an annotator of the study, has chosen blind
+    or assisted work, or is new. ``named`` is the name on the command line if it is not that of the
     login.
 
     Args:
@@ -311,7 +312,7 @@ def viewer_for_name(
         taxonomy,
         name,
         blind=blind or (is_blind and not ends_blind),
-        limited=blind or is_labelling,
+        sees_finished_only=blind or is_labelling,
     )
 
 

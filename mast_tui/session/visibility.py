@@ -385,20 +385,21 @@ def record_reveal(
         source: The revealed labels: ``others`` or ``judge``.
 
     Raises:
-        SessionError: The annotator has neither finished nor adjudicated one of them.
+        SessionError: The annotator has not finished a trace, and does not adjudicate it.
     """
     passes_by_trace = by_trace(workspace.passes(annotator=annotator, taxonomy=taxonomy))
     events = []
     for trace_id in dict.fromkeys(trace_ids):
         passes = passes_by_trace.get(trace_id, [])
+        # Also true for every adjudicated trace, so below only finished passes matter.
         if _has_revealed(passes):
             continue
-        finished = [work for work in passes if work.finished]
-        if not finished:
+        finished_passes = [own_pass for own_pass in passes if own_pass.finished]
+        if not finished_passes:
             raise SessionError(
                 f"{annotator} has not finished {trace_id}, so others' labels are hidden"
             )
-        pass_number = finished[-1].number
+        pass_number = finished_passes[-1].number
         events.append(NewEvent(annotator, trace_id, taxonomy, pass_number, Revealed(source)))
     if events:
         workspace.append(events)
@@ -448,6 +449,8 @@ def resolve_blind(
         is_blind = planned
     else:
         return bool(recorded)
-    if recorded is not is_blind and (recorded is not None or blind or assisted or is_blind):
+    # Assisted work is the default, so a study that asks for it records nothing.
+    is_default = not is_blind and recorded is None and not assisted
+    if recorded is not is_blind and not is_default:
         workspace.append([NewEvent(annotator, None, None, None, SightSet(recorded, is_blind))])
     return is_blind

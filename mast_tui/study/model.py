@@ -334,6 +334,7 @@ def changes_to_figures(old: Study, after: Study) -> tuple[str, ...]:
         after: The study afterwards.
     """
     changes = []
+    # A study without traces has annotators too, who get those of the first batch.
     batch_numbers = range(len(old.batches)) or range(1)
     if any(set(old.members(number)) != set(after.members(number)) for number in batch_numbers):
         changes.append("the annotators")

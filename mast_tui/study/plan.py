@@ -24,13 +24,13 @@ from mast_tui.study.model import Study
 _COPY_SUFFIX: Final = re.compile(r"(?:~\d+)+\Z")
 
 
-def drawn(seed: int, *texts: str) -> int:
+def random_number(seed: int, *texts: str) -> int:
     """Return a pseudo-random number from 0 to 2^64 − 1 that follows from a seed and texts."""
     text = "\0".join((str(seed), *texts)).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
 
 
-def stem(trace_id: str) -> str:
+def original_id(trace_id: str) -> str:
     """Return the id of a trace for draws: without a suffix ``~2``, which a merge may add."""
     return _COPY_SUFFIX.sub("", trace_id)
 
@@ -59,7 +59,7 @@ def random_sample(ids: Iterable[str], seed: int, n: int) -> tuple[str, ...]:
     return tuple(
         sorted(
             dict.fromkeys(ids),
-            key=lambda trace_id: (drawn(seed, "sample", stem(trace_id)), trace_id),
+            key=lambda trace_id: (random_number(seed, "sample", original_id(trace_id)), trace_id),
         )[:n]
     )
 
@@ -87,12 +87,13 @@ def stratified_sample(
         trace_id
         for name in sorted(strata)
         for trace_id in sorted(
-            strata[name], key=lambda x: (drawn(seed, f"lot {batch_number}", stem(x)), x)
+            strata[name],
+            key=lambda x: (random_number(seed, f"lot {batch_number}", original_id(x)), x),
         )
     ]
     if n >= len(frame):
         return tuple(sorted(frame))
-    start = drawn(seed, f"start {batch_number}") % len(frame)
+    start = random_number(seed, f"start {batch_number}") % len(frame)
     indices = [(start + step * len(frame)) // n for step in range(n)]
     return tuple(sorted(frame[index] for index in indices))
 
@@ -117,9 +118,13 @@ def weighted_sample(
     """
     chances = _inclusion_chances(sizes, min(n, len(sizes)))
     frame = sorted(
-        sizes, key=lambda trace_id: (drawn(seed, f"lot {batch_number}", stem(trace_id)), trace_id)
+        sizes,
+        key=lambda trace_id: (
+            random_number(seed, f"lot {batch_number}", original_id(trace_id)),
+            trace_id,
+        ),
     )
-    start = drawn(seed, f"start {batch_number}") / 2**64
+    start = random_number(seed, f"start {batch_number}") / 2**64
     ends = [0.0, *accumulate(chances[trace_id] for trace_id in frame)]
     # The chances add up to n except for rounding, which must not leave out a trace.
     ends[-1] = float(round(ends[-1]))
@@ -293,7 +298,7 @@ def _plan_of_study(study: Study) -> _Plan:
         for name in queues:
             own_ids = [trace_id for trace_id in batch if name in dealing.annotators[trace_id]]
             add_to_queue(name, own_ids)
-    passed_on_ids = dealing.pass_on()
+    passed_on_ids = dealing.deal_released_traces()
     for name in queues:
         add_to_queue(name, passed_on_ids[name])
 
@@ -323,8 +328,10 @@ def _overlap_of_batch(study: Study, batch: Sequence[str], earlier_count: int) ->
     if study.per_trace == 1:
         return frozenset()
     count = _share_of_batch(study.overlap, len(batch), earlier_count)
+    # A trace has the same number in every workspace, so the order is random, but everywhere equal.
     indices = sorted(
-        range(len(batch)), key=lambda i: (drawn(study.seed, "overlap", stem(batch[i])), i)
+        range(len(batch)),
+        key=lambda i: (random_number(study.seed, "overlap", original_id(batch[i])), i),
     )
     return frozenset(batch[index] for index in indices[:count])
 
@@ -387,11 +394,11 @@ class _Dealing:
         fixed = self._fixed_annotators.get(trace_id)
         return trace_id in several if fixed is None else len(fixed) > 1
 
-    def pass_on(self) -> Mapping[str, list[str]]:
-        """Deal the traces that were given back to others, and return these traces by new annotator.
+    def deal_released_traces(self) -> Mapping[str, list[str]]:
+        """Deal traces that annotators gave back to others; return these traces by new annotator.
 
-        Each goes to the annotator with the fewest traces in all. If every annotator has had a
-        trace, it loses one annotator.
+        Each goes to the annotator with the fewest traces for their weight. If every annotator has
+        already had a trace, no one replaces the annotator who gave it back.
         """
         received: dict[str, list[str]] = defaultdict(list)
         earlier_annotators: dict[str, set[str]] = defaultdict(set)
@@ -423,8 +430,8 @@ class _Dealing:
 
     def _draws_of_annotators(self, trace_id: str, people: Iterable[str]) -> dict[str, int]:
         """Return a pseudo-random number for each person, which decides between equal ones."""
-        root = stem(trace_id)
-        return {name: drawn(self._study.seed, "deal", root, name) for name in people}
+        root = original_id(trace_id)
+        return {name: random_number(self._study.seed, "deal", root, name) for name in people}
 
     def _chosen_annotators(
         self,
@@ -464,7 +471,7 @@ class _Dealing:
 def _order_of_annotator(study: Study, name: str, ids: Sequence[str]) -> list[str]:
     """Return ids in the random order in which an annotator gets them; the study's seed sets it."""
     draws = [
-        (drawn(study.seed, "order", name, stem(trace_id)), index)
+        (random_number(study.seed, "order", name, original_id(trace_id)), index)
         for index, trace_id in enumerate(ids)
     ]
     return [ids[index] for _, index in sorted(draws)]
@@ -492,7 +499,10 @@ def _spread_sample(
     return [
         min(
             pool[start:end],
-            key=lambda trace_id: (drawn(study.seed, purpose, name, stem(trace_id)), trace_id),
+            key=lambda trace_id: (
+                random_number(study.seed, purpose, name, original_id(trace_id)),
+                trace_id,
+            ),
         )
         for start, end in pairwise(borders)
     ]

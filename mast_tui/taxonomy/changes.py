@@ -28,7 +28,7 @@ _TEXT_FIELDS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Differs:
+class FieldChange:
     """A field of a mode that has changed: its name, code or category."""
 
     mode: str
@@ -66,9 +66,9 @@ class TaxonomyChanges:
 
     same: bool
     wording: Mapping[str, tuple[str, ...]]
-    names: tuple[Differs, ...]
-    codes: tuple[Differs, ...]
-    moved: tuple[Differs, ...]
+    names: tuple[FieldChange, ...]
+    codes: tuple[FieldChange, ...]
+    moved: tuple[FieldChange, ...]
     categories: tuple[str, ...]
     reordered: bool
     added: tuple[str, ...]
@@ -114,11 +114,11 @@ def changes(old: Taxonomy, new: Taxonomy) -> TaxonomyChanges:
         renamed=_renamed_candidates(pairs),
         split=tuple(
             ModeCandidate((slug,), counterparts, likeness)
-            for slug, counterparts, likeness in _group_several(pairs)
+            for slug, counterparts, likeness in _divided_modes(pairs)
         ),
         merged=tuple(
             ModeCandidate(counterparts, (slug,), likeness)
-            for slug, counterparts, likeness in _group_several(reverse_pairs)
+            for slug, counterparts, likeness in _divided_modes(reverse_pairs)
         ),
     )
 
@@ -127,11 +127,11 @@ def _changed_text_fields(old: Mode, new: Mode) -> tuple[str, ...]:
     return tuple(name for name in _TEXT_FIELDS if getattr(old, name) != getattr(new, name))
 
 
-def _field_changes(modes: Sequence[tuple[Mode, Mode]], field: str) -> tuple[Differs, ...]:
+def _field_changes(modes: Sequence[tuple[Mode, Mode]], field: str) -> tuple[FieldChange, ...]:
     """Return the changes of a field in pairs of an old mode and the new mode with its slug."""
     all_values = [(old.slug, getattr(old, field), getattr(new, field)) for old, new in modes]
     return tuple(
-        Differs(slug, old_value, new_value)
+        FieldChange(slug, old_value, new_value)
         for slug, old_value, new_value in all_values
         if old_value != new_value
     )
@@ -188,8 +188,11 @@ def _renamed_candidates(pairs: _LikenessByPair) -> tuple[ModeCandidate, ...]:
     )
 
 
-def _group_several(pairs: _LikenessByPair) -> tuple[tuple[str, tuple[str, ...], float], ...]:
-    """Return each first mode with several counterparts, with these and their lowest similarity."""
+def _divided_modes(pairs: _LikenessByPair) -> tuple[tuple[str, tuple[str, ...], float], ...]:
+    """Return the slug of each mode on the left that has several counterparts on the right.
+
+    Each is followed by its counterparts and the lowest similarity to one of them.
+    """
     counterparts_by_slug: dict[str, list[str]] = {}
     for slug, counterpart in pairs:
         counterparts_by_slug.setdefault(slug, []).append(counterpart)

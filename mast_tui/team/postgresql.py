@@ -149,6 +149,7 @@ def _compile_do_nothing(
 def _compile_do_update(
     clause: sqlite.dml.OnConflictDoUpdate, compiler: SQLCompiler, **options: Any
 ) -> str:
+    """Compile SQLite's upsert that replaces a row for PostgreSQL."""
     translated = postgresql.dml.OnConflictDoUpdate(
         index_elements=clause.inferred_target_elements, set_=clause.update_values_to_set
     )
@@ -262,7 +263,7 @@ class PostgresServer(Database):
     def away(self) -> bool:
         """True for screens and cached readers while the server is away or changes are queued."""
         outbox = self._outbox
-        if outbox is None or not outbox.known.ready or not (self._away or outbox.waiting):
+        if outbox is None or not outbox.read_ahead.ready or not (self._away or outbox.waiting):
             return False
         at_screen = write_status() is not None or _blocks_event_loop()
         return at_screen or get_ident() in self.cached_readers
@@ -287,7 +288,7 @@ class PostgresServer(Database):
                 if not self.away:
                     raise
         assert self._outbox is not None
-        return self._outbox.known.reading()
+        return self._outbox.read_ahead.reading()
 
     def _reading_connection(self) -> Connection:
         """Return a connection in a transaction.
@@ -397,7 +398,7 @@ class PostgresServer(Database):
 
     # The whole workspace
 
-    def check_there(self) -> None:
+    def check_exists(self) -> None:
         """Mark the current write as one on a server, so that its wait is explained."""
         status = write_status()
         if status is not None:
@@ -418,6 +419,7 @@ class PostgresServer(Database):
                 except psycopg.Error:
                     self._writer.invalidate()
                     self._connect_again()
+            # Notifications may have been missed while the server was away.
             self._was_notified = self._was_notified or self._away
             self._away = False
         finally:
@@ -428,9 +430,10 @@ class PostgresServer(Database):
 
     def _exchange_notifications(self) -> None:
         """Send pending notifications, and receive those of others."""
+        # Without a notification of its own, any statement fetches those of others.
         statement = _NOTIFY if self._must_notify else "SELECT 1"
         driver = driver_of(self._writer)
-        presence = self._presence.to_say()
+        presence = self._presence.due_message()
         with self._answer_within(driver, self._answer_seconds):
             if presence is not None:
                 driver.execute("SELECT pg_notify(%s, %s)", [_PRESENCE_CHANNEL, presence])
@@ -458,7 +461,7 @@ class PostgresServer(Database):
 
     def copy_to(self, target: Path) -> None:
         """Copy the whole workspace into a new SQLite file."""
-        self.check_sees_all()
+        self.check_nothing_hidden()
         with (
             new_file(target) as draft,
             closing(SqliteFile(draft, create=True)) as copy,
@@ -721,7 +724,7 @@ class PostgresServer(Database):
         with self.reading() as connection:
             return rights.members(connection)
 
-    def check_team_is_theirs(self) -> None:
+    def check_may_change_team(self) -> None:
         if self.member is not None:
             raise WorkspaceError(
                 f"{self.name}: only the user who created the workspace can change the team"

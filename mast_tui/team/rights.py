@@ -386,7 +386,8 @@ def _put_function(table: Table, register: _Register) -> str:
         for column in table.columns
         if not column.primary_key
     )
-    number_statement = "new_row.id := coalesce(new_row.id, nextval('public.asked_id_seq'));"
+    # Only the server knows the next id of a model's answer.
+    id_statement = "new_row.id := coalesce(new_row.id, nextval('public.asked_id_seq'));"
     return f"""
 CREATE FUNCTION seen.put_{table.name}(new_row public.{table.name}) RETURNS void
 LANGUAGE plpgsql {_AS_OWNER} AS $$
@@ -395,7 +396,7 @@ BEGIN
   IF ({register.condition}) IS NOT TRUE THEN
     RAISE 'you can write only in your own name, %', session_user USING ERRCODE = 'MAST1';
   END IF;
-  {number_statement if table is schema.asked else ""}
+  {id_statement if table is schema.asked else ""}
   INSERT INTO public.{table.name} VALUES (new_row.*)
     ON CONFLICT ({keys}) DO {f"UPDATE SET {assignments}" if assignments else "NOTHING"};
 END $$;"""

@@ -99,7 +99,8 @@ def _is_unlimited_lead(opened: OpenWorkspace) -> bool:
     ref = opened.taxonomy.ref
     if workspace.study_leads().get(ref) != annotator:
         return False
-    return not viewer_for_name(workspace, ref, annotator, blind=False, ends_blind=False).limited
+    viewer = viewer_for_name(workspace, ref, annotator, blind=False, ends_blind=False)
+    return not viewer.sees_finished_only
 
 
 def _visible_to(opened: OpenWorkspace) -> frozenset[str] | None:

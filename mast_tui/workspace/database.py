@@ -156,7 +156,7 @@ class Database(ABC):
                 with part:
                     yield self._writer
                 return
-            self.check_there()
+            self.check_exists()
             with self._taking_turn():
                 self._check_open()
                 self._begin_transaction(annotators)
@@ -305,7 +305,7 @@ class Database(ABC):
     # The whole of it
 
     @abstractmethod
-    def check_there(self) -> None:
+    def check_exists(self) -> None:
         """Raise ``WorkspaceGone`` if the open files are no longer at their paths."""
 
     @abstractmethod
@@ -338,8 +338,8 @@ class Database(ABC):
     def move_to(self, target: Path) -> None:
         """Copy everything to ``target``, and continue there; see ``copy_to``."""
 
-    def check_sees_all(self) -> None:
-        """Raise ``WorkspaceError`` if a server hides a part of the tables."""
+    def check_nothing_hidden(self) -> None:
+        """Raise ``WorkspaceError`` if a server hides other people's work from this member."""
         if self.member is not None and not self.member.sees_all:
             raise WorkspaceError(
                 f"{self.name}: the server shows annotators only their own work, but this needs "
@@ -352,7 +352,7 @@ class Database(ABC):
         """Return the members by name; raises ``WorkspaceError`` for a file."""
         raise self._no_team()
 
-    def check_team_is_theirs(self) -> None:
+    def check_may_change_team(self) -> None:
         """Raise ``WorkspaceError`` unless the connected user may change the team."""
         raise self._no_team()
 
@@ -452,6 +452,9 @@ def call_function(
 ) -> None:
     """Call a function of a team's server for each of these rows of a table.
 
+    While the connection holds calls back, this only adds a call to them: each statement on a server
+    costs a round trip.
+
     Args:
         connection: An open transaction.
         function: The name of the function in the schema ``seen``.
@@ -460,15 +463,15 @@ def call_function(
     """
     if not rows:
         return
-    held: HeldCalls = connection.get_execution_options()["held"]
+    held_calls: HeldCalls = connection.get_execution_options()["held"]
     if len(rows) == 1:
         call = ServerCall(_call_of_row(function, table), rows[0])
     else:
         call = ServerCall(_call_of_rows(function, table), tuple(map(list, zip(*rows, strict=True))))
-    if held.calls is None:
+    if held_calls.calls is None:
         connection.exec_driver_sql(f"SELECT {call.expression}", call.values)
     else:
-        held.calls.append(call)
+        held_calls.calls.append(call)
 
 
 @lru_cache
@@ -537,7 +540,7 @@ class Insertion:
     """
 
     def __init__(
-        self, table: Table, *, varying: Collection[str] = (), where_known: str = ""
+        self, table: Table, *, varying: Collection[str] = (), on_conflict: str = ""
     ) -> None:
         """Prepare insertions into a table.
 
@@ -546,7 +549,7 @@ class Insertion:
             varying: The columns in which consecutive rows differ: at least two. Values of the
                 other columns are sent once for all rows that share them. With no columns here, each
                 row is sent with all of its values.
-            where_known: The ``ON CONFLICT`` clause for rows whose key is in the table already.
+            on_conflict: The ``ON CONFLICT`` clause for rows whose key is in the table already.
         """
         self._table = table.name
         self._server_types = [_server_type(column) for column in table.columns]
@@ -555,7 +558,7 @@ class Insertion:
         self._shared_indices = [
             index for index, name in enumerate(self._names) if name not in varying
         ]
-        self._where_known = where_known
+        self._on_conflict = on_conflict
 
     def write(self, connection: Connection, rows: Sequence[Values]) -> None:
         """Insert rows in their order.
@@ -643,7 +646,7 @@ class Insertion:
         the statement changes. The transaction is rolled back then anyhow.
         """
         names = ", ".join(f'"{name}"' for name in self._names)
-        return f"INSERT{on_failure} INTO {self._table} ({names}) {rows} {self._where_known}"
+        return f"INSERT{on_failure} INTO {self._table} ({names}) {rows} {self._on_conflict}"
 
 
 @lru_cache
@@ -663,7 +666,7 @@ def upsert(table: Table, varying: Collection[str] = ()) -> Insertion:
     on_conflict = (
         f"ON CONFLICT ({keys}) DO {f'UPDATE SET {assignments}' if assignments else 'NOTHING'}"
     )
-    return Insertion(table, varying=varying, where_known=on_conflict)
+    return Insertion(table, varying=varying, on_conflict=on_conflict)
 
 
 def put_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -90,7 +90,7 @@ def store_judgement(
     stored = StoredJudgement(workspace, judge, taxonomy, trace_id, indices or {})
     with workspace.transaction():
         if partial:
-            count = stored.add(labels)
+            count = stored.add_suggestions(labels)
         else:
             labels = {i: label for i, label in labels.items() if label.mode in looks_at}
             count = stored.replace(labels, tuple(looks_at), frozenset(unsure), run_id)
@@ -119,8 +119,11 @@ class StoredJudgement:
         self._taxonomy = taxonomy
         self._trace_id = trace_id
 
-    def add(self, labels: Mapping[str, Label]) -> int:
-        """Add suggestions of a partial judgement; return 0 if there is a whole judgement."""
+    def add_suggestions(self, labels: Mapping[str, Label]) -> int:
+        """Add suggestions of a partial judgement, and return their number.
+
+        Nothing is added, and 0 returned, if the workspace has a whole judgement.
+        """
         if self._stored_judgements():
             return 0
         stored_labels = self._stored_labels()
@@ -187,19 +190,16 @@ class StoredJudgement:
             trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
         )
 
-    def _has_verdicts(self, verdict: Judged) -> bool:
+    def _has_verdicts(self, judgement: Judged) -> bool:
         """Return whether the stored judgement has the same verdicts on modes without labels."""
-        if all(judgement.looks_at != verdict.looks_at for judgement in self._stored_judgements()):
+        if all(stored.looks_at != judgement.looks_at for stored in self._stored_judgements()):
             return False
+        # All other modes without labels are absent.
         verdicts = self._workspace.verdicts(
             trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
         )
-        unsure = {
-            stored_verdict.mode
-            for stored_verdict in verdicts
-            if stored_verdict.value is VerdictValue.UNSURE
-        }
-        return unsure == set(verdict.unsure)
+        unsure = {verdict.mode for verdict in verdicts if verdict.value is VerdictValue.UNSURE}
+        return unsure == set(judgement.unsure)
 
     def _append_facts(self, stored_labels: Mapping[str, Label], facts: Sequence[Fact]) -> None:
         """Append facts to the judge's pass, which begins if the judge has no labels yet."""
@@ -247,6 +247,7 @@ def _labels_of_findings(
             created_at=time,
             evidence=finding.evidence,
             decisive=finding.decisive,
+            # A judge gives a remedy only for the decisive step of a run.
             severity=Severity.FATAL if finding.remedy else None,
             remedy=finding.remedy,
         )

@@ -179,7 +179,7 @@ class Outbox:
         self._traces: dict[str, TraceRecord] = {}
         self.last_seq = last_seq
         """The counter of the annotator's last event that is known here."""
-        self.known = ReadAhead(annotator)
+        self.read_ahead = ReadAhead(annotator)
         """The copy on which the annotator works meanwhile."""
         if self._path.exists():
             with self._open_file() as file:
@@ -223,16 +223,16 @@ class Outbox:
         """Add events that were written to the copy, and continue counting after them."""
         own_events = [event for event in events if event.annotator == self.annotator]
         self.last_seq = max(self.last_seq, *(event.seq for event in own_events), 0)
-        self.known.note_seen(own_events)
+        self.read_ahead.note_seen(own_events)
 
     @property
     def traces(self) -> Mapping[str, TraceRecord]:
         """The traces that the server does not know yet, by their ids in this outbox."""
         return dict(self._traces)
 
-    def meet(self, record: TraceRecord) -> str:
+    def register_trace(self, record: TraceRecord) -> str:
         """Store a new trace, and return its id until the server knows it."""
-        with self.known.writing() as connection:
+        with self.read_ahead.writing() as connection:
             trace_id = trace_register.register(connection, record)
         with self._lock, self._open_file() as file:
             row = trace_register.to_row(record, record.trace_id, None)
@@ -328,19 +328,19 @@ class Outbox:
             self._waiting.append(WaitingChange(number, known_seq, follows, events))
             self.note_seen(events)
 
-    def sent(self, change: WaitingChange) -> None:
+    def remove_sent(self, change: WaitingChange) -> None:
         """Remove a change that the server has stored."""
         with self._lock, self._open_file() as file:
             file.execute("DELETE FROM changes WHERE number = ?", (change.number,))
             file.commit()
             self._waiting.remove(change)
 
-    def refused(self, change: WaitingChange) -> None:
+    def move_refused(self, change: WaitingChange) -> None:
         """Move a change that the server cannot accept to a file that people can read."""
         lines = "".join(json.dumps(event_to_dict(event)) + "\n" for event in change.events)
         with self._readable_errors(), fdopen(open_private(self.refused_path), "a") as file:
             file.write(lines)
-        self.sent(change)
+        self.remove_sent(change)
 
     @contextmanager
     def _open_file(self) -> Iterator[sqlite3.Connection]:

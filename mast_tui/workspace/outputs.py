@@ -78,13 +78,13 @@ def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
 
     It may be called after the workspace was closed.
     """
-    labels = database_files(workspace.path) if workspace.path is not None else ()
+    workspace_files = database_files(workspace.path) if workspace.path is not None else ()
     stored = workspace.read_columns("traces", ("path",), list, not_null="path")
     traces = frozenset(_real_path(workspace.resolve_trace_path(path)) for (path,) in stored)
 
     def reason(target: Path) -> str | None:
         real = _real_path(target)
-        if real in labels:
+        if real in workspace_files:
             return "this file contains the labels"
         if real.exists() and (real in traces or _is_part_of_trace(real, traces)):
             return "this is a trace, and traces are never written to"

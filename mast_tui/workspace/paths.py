@@ -111,6 +111,7 @@ def _split_chained_path(text: str) -> tuple[str, str, str]:
 
 def _relative_path(folder: Path, file: Path) -> Path:
     """Return a path relative to a folder; the path itself if it is outside the folder."""
+    # The second attempt is for symbolic links.
     for base, target in ((folder, file), (folder.resolve(), file.resolve())):
         if target.is_relative_to(base):
             return target.relative_to(base)

@@ -40,7 +40,7 @@ class Presence:
             self._location = location
             self._sent_at = 0.0
 
-    def to_say(self) -> str | None:
+    def due_message(self) -> str | None:
         """Return the message to the others that is due, or None."""
         if self._sent_at is None or monotonic() - self._sent_at < SAY_EVERY:
             return None

@@ -133,6 +133,7 @@ def _in_pass(
         statement = statement.outerjoin_from(table, last_passes, and_(*same_work))
         last = last_passes.c.last
     if which == "last":
+        # A work without any such pass keeps all its rows.
         last = func.coalesce(last, table.c.pass_number)
     return statement.where(table.c.pass_number == last)
 
@@ -249,7 +250,7 @@ def finished_traces(connection: Connection, annotator: str, taxonomy: str) -> fr
 def reads(
     connection: Connection, annotator: str, trace_id: str, taxonomy: str, pass_number: int
 ) -> SpansRead:
-    """Return the spans read up to and in a pass, each key and each run once.
+    """Return the spans that an annotator has read in a pass and in earlier ones, without repeats.
 
     A retest begins with nothing read, and its readings count for no other pass.
 
@@ -263,22 +264,22 @@ def reads(
     table = schema.events
     passes = schema.passes
     work: OfWork = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
-    kind = passes.c.kind == PassKind.RETEST.value
-    retest_numbers = select(passes.c.number).where(*_filter_conditions(passes, work), kind)
+    is_retest = passes.c.kind == PassKind.RETEST.value
+    retest_numbers = select(passes.c.number).where(*_filter_conditions(passes, work), is_retest)
     retests = connection.execute(retest_numbers).scalars().all()
-    in_pass = table.c.pass_number == pass_number
-    up_to_pass = (table.c.pass_number <= pass_number) & table.c.pass_number.not_in(retests)
+    only_this_pass = table.c.pass_number == pass_number
+    up_to_this_pass = (table.c.pass_number <= pass_number) & table.c.pass_number.not_in(retests)
     statement = select(table).where(
         *_filter_conditions(table, work),
         table.c.kind == KIND_OF[SpansRead],
-        in_pass if pass_number in retests else up_to_pass,
+        only_this_pass if pass_number in retests else up_to_this_pass,
     )
     rows = connection.execute(statement).mappings()
     facts = [event.fact for event in readable_events(rows)]
     readings = [fact for fact in facts if isinstance(fact, SpansRead)]
     return SpansRead(
         tuple(sorted({key for fact in readings for key in fact.keys})),
-        tuple(sorted({run for fact in readings for run in fact.runs})),
+        tuple(sorted({span_range for fact in readings for span_range in fact.ranges})),
     )
 
 
@@ -331,6 +332,7 @@ def decisions(
     )
     by_trace = defaultdict[str, dict[str, Decision]](dict)
     for trace, item, document in connection.execute(statement):
+        # Removed first, so that the item moves to the end.
         by_trace[trace].pop(item, None)
         by_trace[trace][item] = decision_from_values(json.loads(document))
     return {trace: tuple(by_item.values()) for trace, by_item in by_trace.items()}
@@ -360,6 +362,7 @@ def study_leads(connection: Connection) -> dict[str, str]:
     statement = select(table.c.taxonomy, table.c.annotator).order_by(
         table.c.set_at, table.c.annotator
     )
+    # Of several rows for a taxonomy, the last one stays.
     return dict(connection.execute(statement).all())
 
 
@@ -597,36 +600,37 @@ def packed_verdicts(
     """
     labels = schema.labels
     verdicts = schema.verdicts
-    codes = {value.value: verdict_code for value, verdict_code in CODES.items()}
+    code_by_value = {value.value: code for value, code in CODES.items()}
     whole_trace_count = func.sum(case((labels.c.first_key.is_(None), 1), else_=0))
     packed = list[PackedVerdicts]()
     for start in range(0, len(slugs), MODES_AT_ONCE):
         batch_slugs = slugs[start : start + MODES_AT_ONCE]
+        # A factor shifts the code of a verdict to the bits of its mode.
         factors = {slug: 1 << (BITS * index) for index, slug in enumerate(batch_slugs)}
         present = {slug: factor * CODES[VerdictValue.PRESENT] for slug, factor in factors.items()}
         # Several labels of one mode are one bit pattern, and patterns of two modes share no bit.
         present_bits = func.sum(distinct(case(present, value=labels.c.mode, else_=_NONE)))
-        verdict_code = case(codes, value=verdicts.c.value, else_=OPEN)
+        verdict_code = case(code_by_value, value=verdicts.c.value, else_=OPEN)
         verdict_bits = func.sum(case(factors, value=verdicts.c.mode, else_=_NONE) * verdict_code)
         filters = taxonomy, annotator
-        rows = (
-            *_sums_by_pass(
-                connection,
-                labels,
-                filters,
-                "trace_id taxonomy annotator",
-                present_bits,
-                whole_trace_count,
-            ),
-            *_sums_by_pass(
-                connection,
-                verdicts,
-                filters,
-                "annotator trace_id taxonomy",
-                verdict_bits,
-                literal(0),
-            ),
+        # Each table is read in the order of one of its indexes.
+        label_rows = _sums_by_pass(
+            connection,
+            labels,
+            filters,
+            order="trace_id taxonomy annotator",
+            bits=present_bits,
+            label_count=whole_trace_count,
         )
+        verdict_rows = _sums_by_pass(
+            connection,
+            verdicts,
+            filters,
+            order="annotator trace_id taxonomy",
+            bits=verdict_bits,
+            label_count=literal(0),
+        )
+        rows = (*label_rows, *verdict_rows)
         packed.append(PackedVerdicts(start, rows))
     return tuple(packed)
 
@@ -635,16 +639,18 @@ def _sums_by_pass(
     connection: Connection,
     table: Table,
     filters: tuple[str, str | None],
+    *,
     order: str,
-    *values: ColumnElement[int],
+    bits: ColumnElement[int],
+    label_count: ColumnElement[int],
 ) -> Iterator[tuple[str, str, int, int, int]]:
-    """Yield one row for each pass, with these sums.
+    """Yield one row for each pass, with these sums, for ``PackedVerdicts``.
 
-    ``filters`` are the taxonomy and the annotator, None for all. ``order`` names the columns of a
-    key of the table, so that the database need not sort.
+    ``filters`` are the taxonomy and the annotator, None for all. ``order`` names the columns of an
+    index of the table, so that the database need not sort.
     """
     columns = table.c
-    statement = select(columns.annotator, columns.trace_id, columns.pass_number, *values)
+    statement = select(columns.annotator, columns.trace_id, columns.pass_number, bits, label_count)
     # A range instead of an equality, as SQLite would sort for an equality.
     for column, value in zip((columns.taxonomy, columns.annotator), filters, strict=True):
         if value is not None:

@@ -57,6 +57,7 @@ class SqliteFile(Database):
         self._data_version = 0
         self._has_log = False
         self._file_identities: tuple[_Identity | None, _Identity | None] = (None, None)
+        """The open database and its write-ahead log."""
         if path is not None and not is_workspace(path):
             if not create:
                 raise WorkspaceError(f"{path}: there is no workspace here")
@@ -167,7 +168,7 @@ class SqliteFile(Database):
 
     # The file
 
-    def check_there(self) -> None:
+    def check_exists(self) -> None:
         self._check_same_files()
 
     def _check_same_files(self) -> None:
@@ -237,7 +238,8 @@ class SqliteFile(Database):
             copy = sqlite3.connect(draft)
             try:
                 self._writer_driver.backup(copy)
-                _name_traces_from(copy, self.traces_folder, traces_folder(target))
+                _adapt_trace_paths(copy, self.traces_folder, traces_folder(target))
+                # The copy takes over the mode of this file, in which it would need a log beside it.
                 copy.execute("PRAGMA journal_mode=DELETE")
             finally:
                 copy.close()
@@ -482,7 +484,7 @@ def new_file(target: Path) -> Iterator[Path]:
             draft.with_name(draft.name + suffix).unlink(missing_ok=True)
 
 
-def _name_traces_from(
+def _adapt_trace_paths(
     copy: sqlite3.Connection, old_folder: Path | None, new_folder: Path | None
 ) -> None:
     """Adapt the relative paths of traces in a copy to the folder of the copy."""

@@ -183,9 +183,9 @@ class Workspace:
 
     # The whole workspace
 
-    def check_there(self) -> None:
+    def check_exists(self) -> None:
         """Raise ``WorkspaceGone`` if the open file is no longer at its path."""
-        self._database.check_there()
+        self._database.check_exists()
 
     def changed_elsewhere(self) -> bool:
         """Check whether another program has written since the last call; see ``Database``."""
@@ -215,7 +215,7 @@ class Workspace:
 
     def check_rows(self) -> CheckResult:
         """Return what a check of all rows finds; raises ``WorkspaceError`` for an annotator."""
-        self._database.check_sees_all()
+        self._database.check_nothing_hidden()
         return check_rows(self._database)
 
     damaged_events = reading(damaged_events)
@@ -230,7 +230,7 @@ class Workspace:
     def copy_into(self, other: Workspace) -> None:
         """Copy everything into an empty workspace; raises ``WorkspaceError`` and copies nothing if
         it fails."""
-        self._database.check_sees_all()
+        self._database.check_nothing_hidden()
         with (
             self._database.reading() as source,
             other._database.writing(whole=True) as target,
@@ -284,7 +284,7 @@ class Workspace:
         Raises:
             WorkspaceError: The name is invalid or looks like another one, or the server refuses.
         """
-        self._database.check_team_is_theirs()
+        self._database.check_may_change_team()
         if not self.taxonomies():
             self.add_taxonomy(load_mast())
         if role is not TeamRole.JUDGE:
@@ -303,7 +303,7 @@ class Workspace:
         Raises:
             WorkspaceError: The team has no such member, or the server refuses.
         """
-        self._database.check_team_is_theirs()
+        self._database.check_may_change_team()
         return self._database.remove_member(name)
 
     def shows_who_is_connected(self) -> bool:
@@ -350,7 +350,7 @@ class Workspace:
     add_revisions = writing(taxonomy_register.add_revisions)
     revisions = reading(taxonomy_register.revisions)
     revisions_read = reading(taxonomy_register.revisions_read)
-    as_worded = reading(taxonomy_register.in_force)
+    as_worded = reading(taxonomy_register.with_latest_texts)
     with_places = reading(taxonomy_register.with_places)
     taxonomies = reading(taxonomy_register.taxonomies)
 
@@ -398,7 +398,11 @@ class Workspace:
         ):
             return known_record.trace_id
         if self.outbox is not None and self._database.away:
-            return self.outbox.meet(record) if known_record is None else known_record.trace_id
+            return (
+                self.outbox.register_trace(record)
+                if known_record is None
+                else known_record.trace_id
+            )
         with self._database.writing() as connection:
             return trace_register.register(connection, record)
 
@@ -504,7 +508,7 @@ class Workspace:
         outbox = self.outbox
         if outbox is not None and not outbox.waiting:
             with self._database.reading() as connection:
-                outbox.known.read(connection, everybody=everybody)
+                outbox.read_ahead.read(connection, everybody=everybody)
 
     def decided_meanwhile(self, sent: Sequence[WaitingChange]) -> tuple[Event, ...]:
         """Return the decisions of others since the first of these changes, on the same items.
@@ -542,7 +546,7 @@ class Workspace:
         """
         outbox = self.outbox
         caller = get_ident()
-        if outbox is not None and outbox.known.everybody:
+        if outbox is not None and outbox.read_ahead.everybody:
             self._database.cached_readers.add(caller)
         try:
             yield
@@ -627,7 +631,7 @@ class Workspace:
 
     def edited_histories(self) -> tuple[Event, ...]:
         """Return the first edited event of each person whose events another program changed."""
-        self._database.check_sees_all()
+        self._database.check_nothing_hidden()
         names = [info.name for info in self.annotators()]
         with self._database.reading() as connection:
             return edited_histories(connection, names)

@@ -7,7 +7,7 @@ from itertools import count
 
 from mast_tui.adjudication import Adjudication, has_changed
 from mast_tui.adjudication.conflicts import Choice
-from mast_tui.gold import Conflict, ConflictKind, Decision, words_on
+from mast_tui.gold import Conflict, ConflictKind, Decision, answers_on
 from mast_tui.labels import (
     WHOLE_TRACE,
     AnnotatorKind,
@@ -50,7 +50,7 @@ TAXONOMY = Taxonomy(
 
 def overrule(work: Adjudication, mode: str, choice: Choice) -> Decision:
     """Decide the verdict of a mode, agreed or not."""
-    said = words_on(mode, work.words.sides)
+    said = answers_on(mode, work.trace_sides.sides)
     return work.decide(Conflict(mode, ConflictKind.VERDICT, mode, said, (), None), choice)
 
 
@@ -58,14 +58,14 @@ def taken_over(
     work: Adjudication, mode: str, target: Target = WHOLE_TRACE, *, instead_of: str = THIRD
 ) -> Decision:
     """Give a place to a mode, as if it had been marked for another that all call absent."""
-    said = words_on(instead_of, work.words.sides)
+    said = answers_on(instead_of, work.trace_sides.sides)
     marked = Conflict(instead_of, ConflictKind.VERDICT, instead_of, said, (), target)
-    return work.another_mode([marked], mode)[1]
+    return work.decide_another_mode([marked], mode)[1]
 
 
 def changed_since(work: Adjudication, decision: Decision) -> bool:
     """Return whether a side has changed since the decision."""
-    return has_changed(decision, work.words.sides, order)
+    return has_changed(decision, work.trace_sides.sides, order)
 
 
 class Office:

@@ -125,7 +125,7 @@ def test_import_does_not_change_a_decision(office: Office, tmp_path: Path) -> No
     incoming = read_csv_long([path], taxonomy=TAXONOMY, find_taxonomy=lambda _: TAXONOMY)
     assert apply_incoming(incoming, office.workspace, source="labels.csv").written
     work.refresh()
-    assert [side.annotator for side in work.words.sides] == ["ann", "bob", "dan"]
+    assert [side.annotator for side in work.trace_sides.sides] == ["ann", "bob", "dan"]
     assert work.decisions == (decision,)
     assert work.gold.verdict(MODE).value is PRESENT
     assert changed_since(work, decision)

@@ -134,7 +134,7 @@ def test_group_can_be_decided_for_a_side_all_none_or_another_place(office: Offic
     assert places(work) == [at(3), at(9), at(12), at(40, 42)]
     work.decide_together(group.take_same(NOBODY))
     assert places(work) == [at(3)]
-    work.decide_together(group.take_place(at(8, 13), order))
+    work.decide_together(group.take_own_place(at(8, 13), order))
     (label,) = (label for label in work.gold.labels if label.target == at(8, 13))
     assert label.annotators == ("ann", "bob")
 
@@ -155,7 +155,7 @@ def test_deciding_one_place_leaves_the_others_open(office: Office) -> None:
 def test_group_is_undone_and_redone_in_one_step(office: Office) -> None:
     work = adjudication(office)
     before = work.gold
-    work.another_mode(group_of(work).conflicts, THIRD)
+    work.decide_another_mode(group_of(work).conflicts, THIRD)
     moved = [(THIRD, at(9)), (THIRD, at(12)), (THIRD, at(40, 42))]
     assert [(x.mode, x.target) for x in work.gold.labels] == [(MODE, at(3)), *moved]
     assert len(work.undo()) == 4
@@ -183,7 +183,7 @@ def test_single_decisions_are_kept_or_replaced_by_one_on_the_group(office: Offic
     assert kept in work.decisions
     row = dispute_of(work)
     assert (row.is_open, row.resolves_conflict, len(row.decisions)) == (False, True, 3)
-    again = row.in_question(work.words.sides, order)
+    again = row.in_question(work.trace_sides.sides, order)
     assert said(again) == {"ann": (at(12), at(40, 42)), "bob": (at(9),)}
     work.decide_together(again.take_side("bob"))
     assert places(work) == [at(3), at(9)]
@@ -191,7 +191,7 @@ def test_single_decisions_are_kept_or_replaced_by_one_on_the_group(office: Offic
     taken_over(work, MODE, at(60))
     rows = disputes(work.gold.conflicts, [d for d in work.decisions if d.mode == MODE])
     assert [row.resolves_conflict for row in rows] == [True, False]
-    again = rows[0].in_question(work.words.sides, order)
+    again = rows[0].in_question(work.trace_sides.sides, order)
     work.decide_together(again.take_same(NOBODY))
     assert places(work) == [at(3), at(60)]
 
@@ -201,16 +201,16 @@ def test_second_look_changes_the_dispute_until_it_is_confirmed(office: Office) -
     work.decide_together(group_of(work).take_side("ann"))
     office.finish("ann", at(3), number=2, kind=PassKind.SECOND_LOOK)
     work.refresh()
-    changed = dispute_of(work).changed(work.words.sides, order)
-    assert dispute_of(work).has_changed(work.words.sides, order)
+    changed = dispute_of(work).outdated_decisions(work.trace_sides.sides, order)
+    assert dispute_of(work).has_changed(work.trace_sides.sides, order)
     assert [one.item for one in changed] == [f"{MODE}@k12", f"{MODE}@k40..k42"]
     work.confirm(*(one.item for one in changed))
     assert not any(
-        one.has_changed(work.words.sides, order)
+        one.has_changed(work.trace_sides.sides, order)
         for one in disputes(work.gold.conflicts, work.decisions)
     )
     work.undo()
-    assert dispute_of(work).has_changed(work.words.sides, order)
+    assert dispute_of(work).has_changed(work.trace_sides.sides, order)
 
 
 def test_new_place_reopens_the_dispute_and_keeps_decisions(office: Office) -> None:
@@ -220,8 +220,8 @@ def test_new_place_reopens_the_dispute_and_keeps_decisions(office: Office) -> No
     office.finish("ann", *marks, number=2, kind=PassKind.SECOND_LOOK)
     work.refresh()
     row = dispute_of(work)
-    assert (row.is_open, row.has_changed(work.words.sides, order)) == (True, False)
-    assert said(row.in_question(work.words.sides, order)) == {"ann": (at(70),), "bob": ()}
+    assert (row.is_open, row.has_changed(work.trace_sides.sides, order)) == (True, False)
+    assert said(row.in_question(work.trace_sides.sides, order)) == {"ann": (at(70),), "bob": ()}
 
 
 def test_joined_places_and_later_sides_can_be_taken() -> None:
@@ -230,7 +230,7 @@ def test_joined_places_and_later_sides_can_be_taken() -> None:
     work.decide_together(group_of(work).take_all(order) or ())
     office.finish("bob", at(9, 12), number=2, kind=PassKind.SECOND_LOOK)
     work.refresh()
-    again = dispute_of(work).in_question(work.words.sides, order)
+    again = dispute_of(work).in_question(work.trace_sides.sides, order)
     work.decide_together(again.take_side("bob"))
     assert places(work) == [at(9, 12)]
     office = office_of(ann=(at(12),), bob=(at(9),))
@@ -238,7 +238,7 @@ def test_joined_places_and_later_sides_can_be_taken() -> None:
     work.decide_together(group_of(work).take_side("ann"))
     office.finish("cat", at(9))
     work.refresh()
-    again = dispute_of(work).in_question(work.words.sides, order)
+    again = dispute_of(work).in_question(work.trace_sides.sides, order)
     work.decide_together(again.take_side("cat"))
     assert places(work) == [at(9)]
 
@@ -259,7 +259,7 @@ def test_trace_without_an_order_has_one_group() -> None:
     office = office_of(ann=(at(3, 5),), bob=(at(4, 8),))
     work = Adjudication(office.workspace, TAXONOMY, "t1", "ann", order=no_order)
     assert said(group_of(work)) == {"ann": (at(3, 5),), "bob": (at(4, 8),)}
-    work.decide_together(group_of(work).take_place(at(3, 8)))
+    work.decide_together(group_of(work).take_own_place(at(3, 8)))
     assert places(work) == [at(3, 8)]
     first, second = adjudication(office_of(ann=(at(12),), bob=(at(9),))).gold.conflicts
     work = adjudication(office_of(ann=(at(12),), bob=(at(9),)))

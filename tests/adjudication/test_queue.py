@@ -69,9 +69,9 @@ def test_decided_traces_come_last_after_changed_ones(
     other.decide(other.gold.conflicts[0], NOBODY)
     entries = entries_of(office, "ann")
     assert list(entries) == ["t2", "t1", "t3", "t4"]
-    words = entries["t1"].words
-    assert words is not None
-    assert (words.decisions, left(entries["t1"])) == ((decision,), [])
+    trace_sides = entries["t1"].trace_sides
+    assert trace_sides is not None
+    assert (trace_sides.decisions, left(entries["t1"])) == ((decision,), [])
     office.finish("ann", value=ABSENT, trace="t4", number=2, kind=PassKind.SECOND_LOOK)
     assert list(entries_of(office, "ann")) == ["t2", "t4", "t1", "t3"]
 
@@ -81,7 +81,7 @@ def test_unfinished_trace_hides_its_sides(office: Office, started: bool, access:
     if started:
         office.start("cat", "t1")
     entry = entries_of(office, "cat")["t1"]
-    assert (entry.access, entry.words, entry.gold) == (access, None, None)
+    assert (entry.access, entry.trace_sides, entry.gold) == (access, None, None)
 
 
 def test_shown_traces_are_recorded_as_revealed_once(office: Office) -> None:

@@ -15,11 +15,11 @@ from mast_tui.adjudication import (
     disagreement,
     letters,
     queue,
+    read_trace_sides,
     resolves_conflict,
     take_on,
     take_on_as_study_says,
     trace_disagreement,
-    words_by_trace,
 )
 from mast_tui.adjudication.conflicts import NOBODY, take_all, take_side
 from mast_tui.gold import Conflict, Resolution, gold_of_trace
@@ -114,7 +114,7 @@ def test_boundaries_are_conflicts_if_the_study_says_so(office: Office) -> None:
     def places() -> list[int]:
         (entry,) = queue(office.workspace, TAXONOMY, "ann", order_of=lambda _: order)
         work = adjudication(office)
-        words = words_by_trace(office.workspace, TAXONOMY)["t1"].gold(TAXONOMY, order)
+        words = read_trace_sides(office.workspace, TAXONOMY)["t1"].gold(TAXONOMY, order)
         left = conflicts_by_trace(office.workspace, TAXONOMY, order_of=lambda _: order)
         assert entry.gold is not None
         conflicts = (entry.gold.conflicts, work.gold.conflicts, words.conflicts, left["t1"])
@@ -126,7 +126,7 @@ def test_boundaries_are_conflicts_if_the_study_says_so(office: Office) -> None:
     work = adjudication(office)
     conflict = only(work)
     work.decide(conflict, take_side(conflict, "bob"))
-    (mark,) = words_by_trace(office.workspace, TAXONOMY)["t1"].gold(TAXONOMY, order).labels
+    (mark,) = read_trace_sides(office.workspace, TAXONOMY)["t1"].gold(TAXONOMY, order).labels
     assert (mark.target, mark.annotators) == (at(4, 8), ("bob",))
     assert mark.source is Resolution.ADJUDICATED
     work.undo()
@@ -140,10 +140,10 @@ def test_judge_is_shown_first_only_if_the_study_says_so(first: bool) -> None:
     office.judge(MODE, OTHER, findings=[Finding(MODE, "k3", "k3", "twice", 0.8)])
     office.study(study(judge_first=first))
     work = adjudication(office)
-    assert [word.judge for word in work.judge_words(MODE)] == ([JUDGE] if first else [])
+    assert [word.judge for word in work.judge_answers(MODE)] == ([JUDGE] if first else [])
     assert work.judge_shown(MODE) is first
     assert work.decide(only(work), NOBODY).judge_seen is first
-    (word,) = work.judge_words(MODE)
+    (word,) = work.judge_answers(MODE)
     assert (word.value, [label.mode for label in word.labels]) == (PRESENT, [MODE])
 
 
@@ -153,10 +153,10 @@ def test_judge_without_findings_has_a_verdict() -> None:
     work = adjudication(office)
     conflict = only(work)
     assert not work.decide(conflict, NOBODY).judge_seen
-    (word,) = work.judge_words(MODE)
+    (word,) = work.judge_answers(MODE)
     assert (word.value, word.labels) == (ABSENT, ())
     assert work.decide(conflict, NOBODY).judge_seen
-    assert work.judge_words(OTHER) == ()
+    assert work.judge_answers(OTHER) == ()
     assert not work.judge_shown(OTHER)
 
 

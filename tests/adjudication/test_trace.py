@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mast_tui.adjudication import AdjudicationError, take_on, words_by_trace
+from mast_tui.adjudication import AdjudicationError, read_trace_sides, take_on
 from mast_tui.adjudication.conflicts import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
 from mast_tui.gold import Resolution
 from mast_tui.labels import AnnotatorKind, Finding, PassKind
@@ -43,7 +43,7 @@ def test_decision_is_recorded_for_everyone(office: Office) -> None:
     kinds = [p.kind for p in office.workspace.passes(annotator="ann", trace_id="t1")]
     assert kinds == [PassKind.BLIND, PassKind.ADJUDICATION]
     # An adjudication is no reading of the trace, so the sides are the same.
-    assert set(work.words.passes) == {"ann", "bob"}
+    assert set(work.trace_sides.passes) == {"ann", "bob"}
     assert again.undo() == (), "decisions of others are not undone"
     assert adjudication(office).decisions == (decision,)
 
@@ -117,31 +117,31 @@ def test_majority_and_boundaries_are_options() -> None:
     office.finish("cat", value=ABSENT)
     work = adjudication(office)
     assert only(work).id == MODE
-    assert work.words.gold(TAXONOMY, order, majority=True).conflicts == ()
+    assert work.trace_sides.gold(TAXONOMY, order, majority=True).conflicts == ()
     office.study(Study(TAXONOMY.ref, ("ann", "bob", "cat"), boundaries=True))
     work.refresh()
-    assert len(work.words.gold(TAXONOMY, order, majority=True).conflicts) == 1
+    assert len(work.trace_sides.gold(TAXONOMY, order, majority=True).conflicts) == 1
 
 
 def test_another_mode_takes_the_place_over(office: Office) -> None:
     work = adjudication(office)
-    work.another_mode([only(work)], THIRD)
+    work.decide_another_mode([only(work)], THIRD)
     assert work.gold.verdict(MODE).value is ABSENT
     assert work.gold.verdict(THIRD).value is PRESENT
     assert [(x.mode, x.target) for x in work.gold.labels] == [(THIRD, at(3, 5))]
     assert set(work.undo()) == {MODE, THIRD}
     assert work.decisions == ()
     with pytest.raises(AdjudicationError, match="in conflict"):
-        work.another_mode([only(work)], MODE)
+        work.decide_another_mode([only(work)], MODE)
     with pytest.raises(AdjudicationError, match="no mode"):
-        work.another_mode([only(work)], "not_in_here")
+        work.decide_another_mode([only(work)], "not_in_here")
     assert work.decisions == ()
     # A mode that is open itself stays open.
     office = Office()
     office.finish("ann", at(3), others={THIRD: UNSURE_VALUE})
     office.finish("bob", value=ABSENT)
     work = adjudication(office)
-    work.another_mode([work.gold.conflicts[0]], THIRD)
+    work.decide_another_mode([work.gold.conflicts[0]], THIRD)
     left = only(work)
     assert left.id == THIRD
     work.decide(left, Choice(PRESENT))
@@ -207,8 +207,8 @@ def judged(office: Office) -> Office:
 
 
 def test_judge_is_a_side_only_if_it_is_named(judged: Office) -> None:
-    assert {side.annotator for side in adjudication(judged).words.sides} == {"ann", "bob"}
-    named = words_by_trace(judged.workspace, TAXONOMY, annotators=["ann", JUDGE])["t1"]
+    assert {side.annotator for side in adjudication(judged).trace_sides.sides} == {"ann", "bob"}
+    named = read_trace_sides(judged.workspace, TAXONOMY, annotators=["ann", JUDGE])["t1"]
     assert {side.annotator for side in named.sides} == {"ann", JUDGE}
     assert named.gold(TAXONOMY, order).verdict(MODE).judge_seen
 
@@ -216,9 +216,9 @@ def test_judge_is_a_side_only_if_it_is_named(judged: Office) -> None:
 def test_judge_is_hidden_until_a_decision_and_seen_in_the_next(judged: Office) -> None:
     work = adjudication(judged)
     conflict = only(work)
-    assert work.judge_words(MODE) == ()
+    assert work.judge_answers(MODE) == ()
     work.decide(conflict, NOBODY)
-    (word,) = work.judge_words(MODE)
+    (word,) = work.judge_answers(MODE)
     assert [label.annotator for label in word.labels] == [JUDGE]
     assert not work.gold.verdict(MODE).judge_seen
     work.undo()

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from mast_tui.adjudication import Adjudication, words_by_trace
+from mast_tui.adjudication import Adjudication, read_trace_sides
 from mast_tui.adjudication.conflicts import take_side
 from mast_tui.adjudication.queue import take_on
 from mast_tui.errors import MastError, WorkspaceError
@@ -68,9 +68,9 @@ def test_names_of_agents_and_people_are_told_apart() -> None:
 
 
 def test_an_agent_is_no_side_of_gold_and_no_member_of_a_study(workspace: Workspace) -> None:
-    for words in words_by_trace(workspace, MAST).values():
-        assert [side.annotator for side in words.sides] == ["alice", "bob"]
-        gold = words.gold(MAST)
+    for trace_sides in read_trace_sides(workspace, MAST).values():
+        assert [side.annotator for side in trace_sides.sides] == ["alice", "bob"]
+        gold = trace_sides.gold(MAST)
         assert gold.verdict(MODES[5]).value is VerdictValue.ABSENT
         assert not [label for label in gold.labels if label.mode == MODES[5]]
     assert workspace.outside_study(MAST.ref) == frozenset()
@@ -86,13 +86,13 @@ def test_adjudicators_see_agents_like_judges(workspace: Workspace) -> None:
     work = Adjudication(workspace, MAST, "t0", "carol")
     conflicts = {conflict.mode: conflict for conflict in work.gold.conflicts}
     assert MODES[2] in conflicts
-    assert work.judge_words(MODES[2]) == ()
+    assert work.judge_answers(MODES[2]) == ()
     work.decide(conflicts[MODES[2]], take_side(conflicts[MODES[2]], "alice"))
-    (word,) = work.judge_words(MODES[2])
+    (word,) = work.judge_answers(MODES[2])
     assert (word.judge, word.value) == (AGENT, VerdictValue.ABSENT)
     (shown,) = judge_views([word], lambda key: int(key[1:]))
     assert (shown.name, shown.remark, shown.verdict) == (AGENT, "agent", "absent")
-    (agreed,) = work.judge_words(MODES[5])
+    (agreed,) = work.judge_answers(MODES[5])
     assert agreed.value is VerdictValue.PRESENT
     assert work.judge_shown(MODES[5])
 

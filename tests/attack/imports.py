@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from mast_tui.adjudication import words_by_trace
-from mast_tui.adjudication.sides import TraceWords
+from mast_tui.adjudication import read_trace_sides
+from mast_tui.adjudication.sides import TraceSides
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.exchange.registry import EXPORT_FORMATS, IMPORT_FORMATS
@@ -222,7 +222,7 @@ class Known:
     """A workspace before an import: its tables, the words on each trace, and what is in force."""
 
     state: State
-    words: Mapping[str, TraceWords]
+    words: Mapping[str, TraceSides]
     in_force: InForce
 
     @classmethod
@@ -230,7 +230,9 @@ class Known:
         """Read the workspace of a file."""
         found = state(path)
         with closing(Workspace.open(path, create=False)) as workspace:
-            return cls(found, words_by_trace(workspace, load_mast()), workspace.entries_in_force())
+            return cls(
+                found, read_trace_sides(workspace, load_mast()), workspace.entries_in_force()
+            )
 
 
 def guarded(found: State) -> set[tuple[object, ...]]:
@@ -296,7 +298,7 @@ def overruled(before: Known, path: Path) -> set[tuple[object, ...]]:
     return gone
 
 
-def _adjudicated(words: TraceWords) -> set[tuple[object, ...]]:
+def _adjudicated(words: TraceSides) -> set[tuple[object, ...]]:
     gold = words.gold(load_mast())
     return {
         (words.trace_id, one.mode, one.value, one.decided_by, one.decided_at)

@@ -13,7 +13,7 @@ import pytest
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.exchange.registry import EXPORT_FORMATS
-from mast_tui.gold import Decision, Guideline, Said
+from mast_tui.gold import Decision, Guideline, SideAnswer
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import VerdictValue
 from mast_tui.study import Study
@@ -56,7 +56,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             assert run(split_command([*command, "--workspace", str(path)])) == 0
     mode = MAST.modes[0].slug
-    sides = tuple(Said(name, VerdictValue.ABSENT, ()) for name in (ABEL, BRUNO))
+    sides = tuple(SideAnswer(name, VerdictValue.ABSENT, ()) for name in (ABEL, BRUNO))
     decision = Decision(
         mode, mode, VerdictValue.ABSENT, (), (ABEL,), sides, DORA, AT, reason="clear enough"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.exchange.page.rendering import render_index_markdown
-from mast_tui.gold import Decision, Said
+from mast_tui.gold import Decision, SideAnswer
 from mast_tui.labels import AnnotatorKind, VerdictValue
 from mast_tui.session import resolve_blind
 from mast_tui.taxonomy.loader import load_mast
@@ -106,7 +106,7 @@ def trace(tmp_path: Path, cli: Cli) -> Path:
     cli.ok("judge", path, "--judge", "rules", "--rules", "all", "--quiet")
     cli.ok("import", "labels.csv", "--format", "csv-long", "--allow-new")
     mode = MAST.modes[0].slug
-    side = Said("mira", VerdictValue.PRESENT, ())
+    side = SideAnswer("mira", VerdictValue.PRESENT, ())
     decision = Decision(
         mode,
         mode,

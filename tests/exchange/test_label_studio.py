@@ -104,13 +104,13 @@ def test_tasks_round_trip(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, at_hand: bool
 ) -> None:
     spans = data.draw(traces())
-    written = [data.draw(works(spans)), data.draw(works(spans, JUDGE))]
-    tasks = tasks_of(*written, spans=spans if at_hand else None)
+    exported = [data.draw(works(spans)), data.draw(works(spans, JUDGE))]
+    tasks = tasks_of(*exported, spans=spans if at_hand else None)
     incoming = read(tmp_path_factory.mktemp("ls"), back_from_label_studio(tasks))
     assert incoming.problems == ()
     assert incoming.taxonomies == (MAST,)
     found = {one.annotator: one for one in incoming.work}
-    for one in written:
+    for one in exported:
         came = found[one.annotator]
         assert came.author_kind is KINDS[one.annotator]
         assert came.labels == one.labels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from mast_tui.gold import Conflict, Decision, Resolution, Said
+from mast_tui.gold import Conflict, Decision, Resolution, SideAnswer
 from mast_tui.gold.overlaps import item_id
 from mast_tui.labels import Target, TraceWork
 from tests.gold.build import ABSENT, MODE, PRESENT, UNSURE, at, decide, gold, places, side
@@ -21,7 +21,7 @@ def only_conflict(sides: list[TraceWork]) -> Conflict:
     return conflict
 
 
-def added(place: Target, item: str = "", said: tuple[Said, ...] = ()) -> Decision:
+def added(place: Target, item: str = "", said: tuple[SideAnswer, ...] = ()) -> Decision:
     """Return a decision for a place that nobody marked."""
     return Decision(MODE, item or item_id(MODE, place), PRESENT, (place,), (), said, "judy", "now")
 
@@ -63,7 +63,7 @@ def test_only_the_decided_item_is_settled() -> None:
 
 def test_adjudicator_may_add_what_nobody_marked() -> None:
     absent = [side("ann", value=ABSENT), side("bob", value=ABSENT)]
-    said = (Said("ann", ABSENT), Said("bob", ABSENT))
+    said = (SideAnswer("ann", ABSENT), SideAnswer("bob", ABSENT))
     result = gold(absent, added(at(7), MODE, said))
     assert result.verdict(MODE).source is ADJUDICATED
     assert not result.verdict(MODE).changed

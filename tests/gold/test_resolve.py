@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.gold import ConflictKind, Decision, Resolution, Said, gold_of_trace, no_order
+from mast_tui.gold import ConflictKind, Decision, Resolution, SideAnswer, gold_of_trace, no_order
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Severity, Target, TraceWork, VerdictValue
 from tests.gold.build import (
     ABSENT,
@@ -64,7 +64,7 @@ def test_different_verdicts_are_a_conflict(other: VerdictValue) -> None:
     assert result.labels == ()
     (conflict,) = result.conflicts
     assert (conflict.kind, conflict.mode) == (ConflictKind.VERDICT, MODE)
-    assert conflict.said == (Said("ann", PRESENT, (at(3),)), Said("bob", other))
+    assert conflict.said == (SideAnswer("ann", PRESENT, (at(3),)), SideAnswer("bob", other))
     assert conflict.where == at(3)
 
 
@@ -202,8 +202,8 @@ def test_place_of_one_of_two_annotators_is_a_conflict() -> None:
     assert places(result) == [(at(3), UNANIMOUS, False)]
     first, second = result.conflicts
     assert first.kind is second.kind is ConflictKind.PLACE
-    assert first.said == (Said("ann", PRESENT, (at(20),)), Said("bob", PRESENT))
-    assert second.said == (Said("ann", PRESENT), Said("bob", PRESENT, (at(40),)))
+    assert first.said == (SideAnswer("ann", PRESENT, (at(20),)), SideAnswer("bob", PRESENT))
+    assert second.said == (SideAnswer("ann", PRESENT), SideAnswer("bob", PRESENT, (at(40),)))
 
 
 def test_majority_takes_and_drops_places() -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.session.pass_state import SHORT_RUN, ReadSpans
+from mast_tui.session.pass_state import SHORT_RANGE, ReadSpans
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.types import SpanRange, SpansRead
 from tests.session.build import Desk
@@ -51,13 +51,13 @@ def test_unknown_spans_count_once_known() -> None:
 def test_long_runs_are_written_by_their_ends() -> None:
     desk = Desk(Workspace.open(":memory:"), trace_of(*AFTER))
     session = desk.open()
-    session.mark_read(["k2"], [range(2), range(5, 6 + SHORT_RUN)])
+    session.mark_read(["k2"], [range(2), range(5, 6 + SHORT_RANGE)])
     written = desk.workspace.reads("alice", TRACE, MAST.ref, 1)
-    assert written == SpansRead(("k0", "k1", "k2"), (SpanRange("k5", f"k{5 + SHORT_RUN}"),))
+    assert written == SpansRead(("k0", "k1", "k2"), (SpanRange("k5", f"k{5 + SHORT_RANGE}"),))
     before = len(list(desk.workspace.events()))
-    session.mark_read(["k7"], [range(6, 6 + SHORT_RUN)])
+    session.mark_read(["k7"], [range(6, 6 + SHORT_RANGE)])
     assert len(list(desk.workspace.events())) == before
     again = desk.open()
     assert set(again.read) == set(session.read)
-    assert again.unread() == (range(3, 5), range(6 + SHORT_RUN, SPANS))
+    assert again.unread() == (range(3, 5), range(6 + SHORT_RANGE, SPANS))
     desk.workspace.close()

@@ -39,7 +39,7 @@ def test_each_trace_is_drawn_equally_often(sizes: list[int], data: st.DataObject
     of = sum(sizes)
     n = data.draw(st.integers(1, of))
     drawn: Counter[str] = Counter()
-    with patch.object(plan, "drawn") as number:
+    with patch.object(plan, "random_number") as number:
         for start in range(of):
             number.side_effect = lambda _seed, what, *_words, start=start: (
                 start if what.startswith("start") else 0
@@ -85,7 +85,9 @@ def every_weighted_sample(
         if high - low > 1e-9:
             start = int((low + high) / 2 * 2**64)
             with patch.object(
-                plan, "drawn", side_effect=lambda _, what, *__, at=start: at * ("start" in what)
+                plan,
+                "random_number",
+                side_effect=lambda _, what, *__, at=start: at * ("start" in what),
             ):
                 yield high - low, weighted_sample(sizes, n, 0, batch_number=1)
 
@@ -106,7 +108,7 @@ def test_weights_reproduce_known_prevalences(
     expected = whole = 0.0
     for start in range(of):
         with patch.object(
-            plan, "drawn", side_effect=lambda _, what, *__, at=start: at * ("start" in what)
+            plan, "random_number", side_effect=lambda _, what, *__, at=start: at * ("start" in what)
         ):
             one = stratified_sample({"": tuple(sizes)}, first, 0)
         left = {trace: size for trace, size in sizes.items() if trace not in one}

@@ -345,5 +345,5 @@ async def test_a_long_fold_is_recorded_as_one_run(tmp_path: Path) -> None:
         await settle(on.pilot)
         assert on.session.unread() == ()
         written = on.session.workspace.reads("alice", on.session.trace_id, on.app.taxonomy.ref, 1)
-        assert len(written.runs) == 1
+        assert len(written.ranges) == 1
         assert len(written.keys) < repeats

@@ -8,7 +8,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 from msgspec.structs import fields
 
-from mast_tui.gold.model import Decision, Guideline, Said
+from mast_tui.gold.model import Decision, Guideline, SideAnswer
 from mast_tui.labels import (
     Evidence,
     Label,
@@ -91,7 +91,10 @@ reviews = st.none() | st.builds(
     ReviewGiven, st.sampled_from(ReviewAnswer), st.none() | names, texts
 )
 said = st.builds(
-    Said, names, st.none() | st.sampled_from(VerdictValue), st.lists(targets, max_size=2).map(tuple)
+    SideAnswer,
+    names,
+    st.none() | st.sampled_from(VerdictValue),
+    st.lists(targets, max_size=2).map(tuple),
 )
 decisions = st.none() | st.builds(
     Decision,

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from mast_tui.gold.model import Decision, Guideline, Said
+from mast_tui.gold.model import Decision, Guideline, SideAnswer
 from mast_tui.labels import (
     Evidence,
     Match,
@@ -171,7 +171,7 @@ def test_server_derives_the_state_of_adjudicators_judges_and_leads(
     database = postgres.new_database()
     decided = Decision(
         *(MODES[0], MODES[0], VerdictValue.PRESENT, (Target("k0", "k0", ODD),), ("mira",)),
-        *((Said("mira", None, (Target("k1", "k2"),)),), "carol", "2026-01-02T03:04:05Z"),
+        *((SideAnswer("mira", None, (Target("k1", "k2"),)),), "carol", "2026-01-02T03:04:05Z"),
         reason=ODD,
     )
     page = Guideline("page", MODES[0], ODD, "carol", "2026-01-02T03:04:05Z", TRACE, MODES[0])

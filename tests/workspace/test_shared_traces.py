@@ -81,7 +81,7 @@ def test_traces_in_object_storage_are_labelled_and_adjudicated_from_three_machin
             assert traces_from_files(workspace)(trace_id) is None
             take_on(workspace, MAST, "carol", [trace_id])
             work = Adjudication(workspace, MAST, trace_id, "carol")
-            (label,) = [x for side in work.words.sides for x in side.labels.values()]
+            (label,) = [x for side in work.trace_sides.sides for x in side.labels.values()]
             assert (label.annotator, label.target.quote) == ("mira", "Done")
             (conflict,) = work.gold.conflicts
             work.decide(conflict, NOBODY)

@@ -145,7 +145,8 @@ class _NativeTraceFinder:
                 return NativeTrace("langsmith", identity.trace_id, spans.id_of, file.projects)
             case "inspect" if trace.record is not None and trace.record in file.samples:
                 sample = file.samples[trace.record]
-                return NativeTrace("inspect", identity.trace_id, str, sample=sample)
+                # Inspect scores whole samples, so a span keeps its key.
+                return NativeTrace("inspect", identity.trace_id, span=str, sample=sample)
         return None
 
     def _otel_trace(self, trace_id: str, identity: TraceIdentity) -> NativeTrace | None:
@@ -192,6 +193,7 @@ def _ids_in_file(source: Source) -> _NativeIds | None:
     if source.is_binary:
         return None
     if (vendor := vendor_of(source)) is not None:
+        # The reader gives the location as the id of a span without one.
         spans = [
             span for records in traces_in(source, vendor, []) for span in records.by_id.values()
         ]

@@ -148,7 +148,7 @@ class _TrailReader(LabelledRuns):
         """
         errors = record.get("errors")
         if not isinstance(errors, list):
-            self.wrong(file, location, "'errors' is not a list")
+            self.add_problem(file, location, "'errors' is not a list")
             return
         native = as_text(record.get("trace_id")) or file.stem
         native = otel_spans.trace_id(native) or native
@@ -159,7 +159,7 @@ class _TrailReader(LabelledRuns):
                 self._add_error(draft, trace, error)
             except ValueError as problem:
                 where = f"error {number}" if location == "file" else f"{location}, error {number}"
-                self.wrong(file, where, problem)
+                self.add_problem(file, where, problem)
 
     def _trace_of_run(self, file: Path, native: str) -> Trace | None:
         """Return the trace of a run from the first candidate file that holds it; None without one.
@@ -341,7 +341,7 @@ def _read_who_and_when_file(name: str, taxonomy: Taxonomy, file: Path) -> Incomi
                 mismatch = _add_record_label(draft, trace, record)
             except ValueError as error:
                 location = "file" if trace.record is None else f"record {trace.record}"
-                batch.wrong(file, location, error)
+                batch.add_problem(file, location, error)
                 continue
             if mismatch:
                 batch.notes.append(f"{file}: {mismatch}")
@@ -568,19 +568,19 @@ class _AgentRxReader(LabelledRuns):
         failures = record.get("failures")
         root = record.get("root_cause")
         if not isinstance(failures, list):
-            self.wrong(file, f"record {number}", "'failures' is not a list")
+            self.add_problem(file, f"record {number}", "'failures' is not a list")
             return
         try:
             trace = self._trace_of_trajectory(trajectory_id)
         except ValueError as error:
-            self.wrong(file, f"record {number}", error)
+            self.add_problem(file, f"record {number}", error)
             return
         draft = self.work(file, trajectory_id, trace, replaces=True)
         for index, failure in enumerate(failures):
             try:
                 self._add_label(draft, trace, failure, root)
             except ValueError as error:
-                self.wrong(file, f"record {number}, failure {index}", error)
+                self.add_problem(file, f"record {number}, failure {index}", error)
 
     def _trace_of_trajectory(self, trajectory_id: str) -> Trace | None:
         """Return the trace of a trajectory or of a run of τ-bench, None if there is none."""

@@ -182,15 +182,15 @@ def _other_records_in_folders(label_files: Sequence[Path]) -> Iterator[_Record]:
 class _Reader(Gathered):
     """The reader of records, with the labels that were read so far."""
 
-    def __init__(self, texts: Sequence[_Record], problems: list[RowProblem]) -> None:
+    def __init__(self, trace_records: Sequence[_Record], problems: list[RowProblem]) -> None:
         super().__init__(problems=problems)
-        self._texts = texts
-        self._traces_by_place = _traces_by_record(texts)
+        self._trace_records = trace_records
+        self._trace_by_record = _traces_by_record(trace_records)
 
     def people(self, record: _Record) -> None:
         """Add the labels of each person in one label record."""
         try:
-            trace = self._traces_by_place.get(self._trace_record_key(record))
+            trace = self._trace_by_record.get(self._trace_record_key(record))
             headings = record.table("hf_annotations")
             scheme = record.text("hf_label_scheme") or record.text("iaa_round") or "mast-human"
             taxonomy = taxonomy_of(scheme, headings)
@@ -222,17 +222,17 @@ class _Reader(Gathered):
         Args:
             annotator: The name under which the consensus is imported.
         """
-        if not self._texts:
+        if not self._trace_records:
             return
         mast = load_mast()
         try:
-            printed = [_printed_failures(record) for record in self._texts]
+            printed = [_printed_failures(record) for record in self._trace_records]
             binding = mast_binding(mast, printed)
         except ValueError as error:
-            self.problems.append(self._texts[0].problem(error))
+            self.problems.append(self._trace_records[0].problem(error))
             return
-        for record in self._texts:
-            trace = self._traces_by_place.get((record.file, record.number))
+        for record in self._trace_records:
+            trace = self._trace_by_record.get((record.file, record.number))
             try:
                 if trace is None:
                     raise ValueError("no trace was recognised in 'trace_text'")
@@ -261,23 +261,24 @@ class _Reader(Gathered):
         native = record.text("trace_id")
         if native is None:
             raise ValueError("no 'trace_id' in the record")
-        if not self._texts:
+        if not self._trace_records:
             return None
-        for text in self._texts:
-            if str(text.fields.get("index", text.number)) != native.removeprefix("hf_"):
+        for trace_record in self._trace_records:
+            number = trace_record.fields.get("index", trace_record.number)
+            if str(number) != native.removeprefix("hf_"):
                 continue
             for label_field, trace_field in (("iaa_round", "round"), ("mas_name", "mas_name")):
                 value = record.fields.get(label_field)
-                trace_value = text.fields.get(trace_field)
+                trace_value = trace_record.fields.get(trace_field)
                 if value != trace_value:
                     raise ValueError(
                         f"{native}: {label_field} is {value!r}, but the trace of this "
                         f"number has {trace_value!r}"
                     )
             instance = record.text("instance_id")
-            if instance and instance not in str(text.fields["trace_text"]):
+            if instance and instance not in str(trace_record.fields["trace_text"]):
                 raise ValueError(f"{native}: instance {instance!r} is not in the trace's text")
-            return text.file, text.number
+            return trace_record.file, trace_record.number
         raise ValueError(f"{native}: no trace record has this number")
 
     def _add_answers(

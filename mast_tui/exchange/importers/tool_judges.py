@@ -194,7 +194,7 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
         try:
             _add_adamast_document(file, document, batch)
         except ValueError as error:
-            batch.wrong(file, "file", error)
+            batch.add_problem(file, "file", error)
     for file in dict.fromkeys(file for file, _, _, _ in batch.diagnoses):
         file_diagnoses = [diagnosis for diagnosis in batch.diagnoses if diagnosis[0] == file]
         try:
@@ -202,7 +202,7 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
                 file, file_diagnoses, batch
             )
         except ValueError as error:
-            batch.wrong(file, "codes", error)
+            batch.add_problem(file, "codes", error)
             continue
         batch.taxonomies[taxonomy.ref] = taxonomy
         batch.notes.append(f"{file.name}: codes from {taxonomy.ref} ({explanation})")
@@ -218,7 +218,7 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
                 if draft.key in batch.drafts:
                     raise ValueError(f"trace {draft.trace_id!r} appears twice; keep one diagnosis")
             except ValueError as error:
-                batch.wrong(file, location, error)
+                batch.add_problem(file, location, error)
                 continue
             batch.keep(draft)
     without_code = sum(not (draft.labels or draft.verdicts) for draft in batch.drafts.values())
@@ -242,7 +242,7 @@ def _add_adamast_document(file: Path, document: object, batch: _AdamastBatch) ->
             batch.diagnoses.append((file, location, header, record))
         else:
             reason = "has neither 'failure_modes' nor 'code'; this is not an AdaMAST diagnosis"
-            batch.wrong(file, location, reason)
+            batch.add_problem(file, location, reason)
 
 
 def _adamast_taxonomy_of_file(
@@ -304,9 +304,9 @@ def _adamast_judge_name(head: Record, record: Record) -> str:
 
 
 def _diagnosis_work(
-    name: str, file: Path, record: Record, taxonomy: Taxonomy, is_complete: bool
+    name: str, file: Path, record: Record, taxonomy: Taxonomy, taxonomy_is_complete: bool
 ) -> ImportedWork:
-    """Return the work of a diagnosis.
+    """Return the work of a judge that a diagnosis records.
 
     Modes that it does not name become absent only if the taxonomy is complete and the judge picks
     all codes.
@@ -330,7 +330,7 @@ def _diagnosis_work(
         if mode is None:
             raise ValueError(f"code {value['code']!r} is not in {taxonomy.ref}")
         draft.add_label(_adamast_label_of_mode(draft, mode.slug, value))
-    if is_complete and picks_all and (modes or record.get("none_apply") is True):
+    if taxonomy_is_complete and picks_all and (modes or record.get("none_apply") is True):
         labelled_modes = {label.mode for label in draft.labels.values()}
         for mode in taxonomy.modes:
             if mode.slug not in labelled_modes:
@@ -409,7 +409,7 @@ def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incom
                 if draft.key in batch.drafts:
                     raise ValueError(f"trace {trace_id!r} appears twice; keep one answer")
             except ValueError as error:
-                batch.wrong(file, location, error)
+                batch.add_problem(file, location, error)
                 continue
             unmentioned_count += unmentioned
             batch.keep(draft)
@@ -555,7 +555,7 @@ def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming
     for file, record in answers:
         trajectory = trajectories.get(str(record["trace_id"]))
         if trajectory is None:
-            batch.wrong(
+            batch.add_problem(
                 file,
                 f"trace {record['trace_id']}",
                 "the analyzed file is not named; give the one that 'mast-tui convert --to "
@@ -574,7 +574,7 @@ def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming
                         issue.get("confidence"),
                     )
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                batch.wrong(file, f"issue {number}", f"not a Pisama issue: {error}")
+                batch.add_problem(file, f"issue {number}", f"not a Pisama issue: {error}")
     return batch.done()
 
 
@@ -620,7 +620,7 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
                     fatal=is_decisive,
                 )
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                batch.wrong(file, f"finding {number}", f"not an AgentDebugX finding: {error}")
+                batch.add_problem(file, f"finding {number}", f"not an AgentDebugX finding: {error}")
         if decisive_event is not None and not has_decisive_finding:
             try:
                 batch.add(
@@ -632,7 +632,7 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
                     fatal=True,
                 )
             except ValueError as error:
-                batch.wrong(file, "root cause", str(error))
+                batch.add_problem(file, "root cause", str(error))
     return batch.done()
 
 
@@ -694,6 +694,7 @@ class _Trajectory:
         for step in record.get("steps", ()):
             spans = step.get("extra", {}).get("spans") or [""]
             calls = step.get("tool_calls") or []
+            # The first span is the step's message, the last ones are its calls.
             call_keys = spans[len(spans) - len(calls) :] if calls else []
             for child, key in enumerate([spans[0], *call_keys]):
                 parts = [trace, [record["trajectory_id"]], [agent["name"]], step["step_id"], child]

@@ -70,19 +70,19 @@ class CodebookMap:
         """The new slugs that no old mode becomes, so that no one has looked for them."""
         return tuple(slug for slug, sources in self.sources.items() if not sources)
 
-    def one(self, slug: str) -> str | None:
+    def single_target(self, slug: str) -> str | None:
         """Return the new slug of an old slug; None if that is split, dropped or unknown."""
         slugs = self._new_slugs(slug)
         return slugs[0] if len(slugs) == 1 else None
 
-    def of_label(self, label: Label) -> str | None:
+    def slug_for_label(self, label: Label) -> str | None:
         """Return the new slug of a label's mode; None if the label is not carried over."""
         if label.mode == OPEN_SLUG:
-            key = label.annotator, label.trace_id, label.target, True
-            return self.places.get(key) or self.one(OPEN_SLUG)
-        return self.one(label.mode)
+            tagged_label = label.annotator, label.trace_id, label.target, True
+            return self.places.get(tagged_label) or self.single_target(OPEN_SLUG)
+        return self.single_target(label.mode)
 
-    def of_note(self, annotator: str, trace_id: str, key: str) -> str | None:
+    def slug_for_note(self, annotator: str, trace_id: str, key: str) -> str | None:
         """Return the slug of the label that a note on a span becomes; None for most notes.
 
         Args:
@@ -90,7 +90,8 @@ class CodebookMap:
             trace_id: The trace's id.
             key: The span's key.
         """
-        return self.places.get((annotator, trace_id, Target(key, key), False))
+        tagged_note = annotator, trace_id, Target(key, key), False
+        return self.places.get(tagged_note)
 
     def _new_slugs(self, slug: str) -> tuple[str, ...]:
         return self.targets.get(slug, (OPEN_SLUG,) if slug == OPEN_SLUG else ())

@@ -28,7 +28,7 @@ from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import lasting_id
 from mast_tui.exchange.migration.mapping import CodebookMap, ModeChange
-from mast_tui.gold.model import Decision, Guideline, Said
+from mast_tui.gold.model import Decision, Guideline, SideAnswer
 from mast_tui.labels import (
     AnnotatorKind,
     Label,
@@ -128,15 +128,15 @@ class CarriedWork:
         self,
         mapping: CodebookMap,
         new_ids: NewIds,
-        labelled: Collection[tuple[str | None, str]] = frozenset(),
+        labelled_modes: Collection[tuple[str | None, str]] = frozenset(),
     ) -> None:
-        """``labelled`` holds each pair of a trace and an old mode that any person has labelled."""
+        """``labelled_modes`` holds each pair of a trace and an old mode that a person labelled."""
         self._map = mapping
         self._new_ids = new_ids
-        self._labelled = labelled
+        self._labelled_modes = labelled_modes
         self._passes: dict[int, _CarriedPass] = {}
-        self._decided: dict[str, Decision] = {}
-        self._decisions: dict[str, Decision] = {}
+        self._old_decisions: dict[str, Decision] = {}
+        self._new_decisions: dict[str, Decision] = {}
         self.new_label_ids: dict[str, str] = {}
         self.look_again: tuple[str, ...] = ()
 
@@ -208,7 +208,7 @@ class CarriedWork:
         annotator = event.annotator
         trace_id = event.trace_id or ""
         number = event.pass_number or 0
-        mode = self._map.of_note(annotator, trace_id, key)
+        mode = self._map.slug_for_note(annotator, trace_id, key)
         if mode is None:
             return False
         old.noted.pop(key, None)
@@ -227,7 +227,10 @@ class CarriedWork:
         """Update a pass under the new codebook from the old codebook, and yield the changes."""
         earlier = carried_pass.new
         labels_with_modes = [
-            *((label, self._map.of_label(label)) for label in carried_pass.old.labels.values()),
+            *(
+                (label, self._map.slug_for_label(label))
+                for label in carried_pass.old.labels.values()
+            ),
             *((label, label.mode) for label in carried_pass.old.noted.values()),
         ]
         labels = self._carried_labels(labels_with_modes)
@@ -350,7 +353,8 @@ class CarriedWork:
         carried_pass.old.verdicts = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
         carried_pass.old.verdicts |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
         labels = carried_pass.new.labels
-        verdicts = carried_pass.new.verdicts = self._carried_verdicts(carried_pass, labels.values())
+        verdicts = self._carried_verdicts(carried_pass, labels.values())
+        carried_pass.new.verdicts = verdicts
         present = {label.mode for label in labels.values()}
         looks_at = tuple(mode for mode in self._map.sources if mode in present or mode in verdicts)
         absent = tuple(mode for mode in looks_at if verdicts.get(mode) is VerdictValue.ABSENT)
@@ -407,28 +411,29 @@ class CarriedWork:
     def _after_decision(self, fact: Decided, trace_id: str | None) -> Iterator[Fact]:
         """Apply a decision under the old codebook, and yield the changes under the new one."""
         if fact.after is None:
-            self._decided.pop(fact.item, None)
+            self._old_decisions.pop(fact.item, None)
         else:
-            self._decided[fact.item] = fact.after
-        earlier = self._decisions
-        self._decisions = self._decisions_now(trace_id)
-        for item in dict.fromkeys([*earlier, *self._decisions]):
+            self._old_decisions[fact.item] = fact.after
+        earlier = self._new_decisions
+        self._new_decisions = self._decisions_now(trace_id)
+        for item in dict.fromkeys([*earlier, *self._new_decisions]):
             old_decision = earlier.get(item)
-            new_decision = self._decisions.get(item)
+            new_decision = self._new_decisions.get(item)
             if old_decision != new_decision:
                 yield Decided(item, old_decision, new_decision)
 
     def _decisions_now(self, trace_id: str | None) -> dict[str, Decision]:
-        """Return the decisions under the new codebook by item, from the old ones so far."""
+        """Return the decisions under the new codebook, by item, that follow from the old ones."""
         decisions: dict[str, Decision] = {}
         for mode, sources in self._map.sources.items():
-            decided = [d for d in map(self._decided.get, sources) if d is not None]
+            decided = [d for d in map(self._old_decisions.get, sources) if d is not None]
             value = self._decided_value(sources, decided, trace_id)
             if value is not None:
                 decisions[mode] = self._joined_decision(mode, value, decided)
-        for decision in self._decided.values():
-            new_mode = self._map.one(decision.mode)
+        for decision in self._old_decisions.values():
+            new_mode = self._map.single_target(decision.mode)
             if not decision.is_verdict and new_mode is not None:
+                # The id of a place begins with the slug of its mode.
                 item = new_mode + decision.item.removeprefix(decision.mode)
                 decisions[item] = replace(
                     decision, mode=new_mode, item=item, said=self._joined_answers([decision])
@@ -446,14 +451,14 @@ class CarriedWork:
         values = {decision.value for decision in decided}
         if VerdictValue.PRESENT in values:
             has_present = any(
-                d.value is VerdictValue.PRESENT and self._map.one(d.mode) is not None
+                d.value is VerdictValue.PRESENT and self._map.single_target(d.mode) is not None
                 for d in decided
             )
             return VerdictValue.PRESENT if has_present else None
         if VerdictValue.UNSURE in values:
             return VerdictValue.UNSURE
-        undecided = [slug for slug in sources if slug not in self._decided]
-        if not values or any((trace_id, slug) in self._labelled for slug in undecided):
+        undecided = [slug for slug in sources if slug not in self._old_decisions]
+        if not values or any((trace_id, slug) in self._labelled_modes for slug in undecided):
             return None
         return VerdictValue.ABSENT
 
@@ -479,18 +484,19 @@ class CarriedWork:
             ),
         )
 
-    def _joined_answers(self, decided: Sequence[Decision]) -> tuple[Said, ...]:
+    def _joined_answers(self, decided: Sequence[Decision]) -> tuple[SideAnswer, ...]:
         """Return one answer of each side for the answers in several decisions."""
         values: dict[str, list[VerdictValue | None]] = {}
         targets: dict[str, list[Target]] = {}
         for decision in decided:
-            is_split = self._map.one(decision.mode) is None
+            is_split = self._map.single_target(decision.mode) is None
             for answer in decision.said:
+                # Presence of a split mode does not tell which of the new modes is present.
                 is_open = is_split and answer.value is VerdictValue.PRESENT
                 values.setdefault(answer.annotator, []).append(None if is_open else answer.value)
                 targets.setdefault(answer.annotator, []).extend(() if is_open else answer.targets)
         return tuple(
-            Said(name, _strongest_value(side_values), _without_duplicates(targets[name]))
+            SideAnswer(name, _strongest_value(side_values), _without_duplicates(targets[name]))
             for name, side_values in values.items()
         )
 
@@ -538,7 +544,7 @@ def _guideline_under_map(
     guideline: Guideline | None, mapping: CodebookMap, new_ids: NewIds
 ) -> Guideline | None:
     """Return a guideline under the new codebook, None if its mode was split or dropped."""
-    mode = None if guideline is None else mapping.one(guideline.mode)
+    mode = None if guideline is None else mapping.single_target(guideline.mode)
     if guideline is None or mode is None:
         return None
     item = None if guideline.item is None else mode + guideline.item.removeprefix(guideline.mode)
@@ -657,22 +663,26 @@ def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> M
     workspace.add_taxonomy(mapping.new)
     taxonomy_refs = [mapping.old.ref, mapping.new.ref]
     places = [
-        [author, trace_id, at.first, at.last, at.quote, at.char_start, at.char_end, kind, mode]
-        for (author, trace_id, at, kind), mode in mapping.places.items()
+        [
+            *(name, trace_id, target.first, target.last),
+            *(target.quote, target.char_start, target.char_end, is_label, mode),
+        ]
+        for (name, trace_id, target, is_label), mode in mapping.places.items()
     ]
-    asked = json.dumps([MIGRATION, *taxonomy_refs, mapping.targets, *sorted(places, key=str)])
-    record = workspace.begin_import(MIGRATION, taxonomy_refs, asked=asked, annotator=author)
+    # An interrupted migration continues if it is requested with the same map.
+    request = json.dumps([MIGRATION, *taxonomy_refs, mapping.targets, *sorted(places, key=str)])
+    record = workspace.begin_import(MIGRATION, taxonomy_refs, asked=request, annotator=author)
     migration = _Migration(workspace, mapping, record)
-    migration.study(study_events)
+    migration.carry_study(study_events)
     for batch in batched(
-        migration.works(works), lambda batch_work: len(batch_work[1]), EVENTS_AT_ONCE
+        migration.carried_events(works), lambda batch_work: len(batch_work[1]), EVENTS_AT_ONCE
     ):
         with workspace.transaction():
             for _, events in batch:
                 migration.append(events)
         let_others_write()
     workspace.finish_import(record)
-    return migration.done(works)
+    return migration.finish(works)
 
 
 def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
@@ -746,7 +756,7 @@ class _Migration:
             for own_pass in workspace.passes(taxonomy=mapping.new.ref)
         } - own_works
         self._old_labels = workspace.labels(taxonomy=mapping.old.ref, pass_number=None)
-        self._labelled = {
+        self._labelled_modes = {
             (label.trace_id, label.mode)
             for label in self._old_labels
             if not _is_judge(label.annotator)
@@ -755,19 +765,19 @@ class _Migration:
         self._repeated: dict[Work, tuple[str, ...]] = {}
         self._result = Migrated(record)
 
-    def study(self, events: Iterable[Event]) -> None:
+    def carry_study(self, events: Iterable[Event]) -> None:
         """Carry the guidelines, and the study if there is none under the new codebook."""
         if self._workspace.study(self._map.new.ref) is not None:
             events = [event for event in events if not _sets_study(event)]
         carried = (carried_of_study(self._map, self._new_ids, event) for event in events)
         self.append([event for event in carried if event is not None])
 
-    def works(
+    def carried_events(
         self, works: Mapping[Work, Sequence[Event]]
     ) -> Iterator[tuple[Work, Sequence[NewEvent]]]:
         """Yield the events of each work, except of those that stay as they are."""
         for work, events in works.items():
-            carried = CarriedWork(self._map, self._new_ids, self._labelled)
+            carried = CarriedWork(self._map, self._new_ids, self._labelled_modes)
             new = list(carried.carried(events))
             if work in self._existing:
                 self._record_left(work, new)
@@ -787,11 +797,11 @@ class _Migration:
             self._result.left.append(Left(*work, GONE_ON if known_facts else OWN_WORK))
 
     def append(self, events: Sequence[NewEvent]) -> None:
-        """Record what is carried."""
+        """Record carried events."""
         recorded = self._workspace.append(events, action=self._record.action)
         self._result.events += len(recorded)
 
-    def done(self, works: Mapping[Work, Sequence[Event]]) -> Migrated:
+    def finish(self, works: Mapping[Work, Sequence[Event]]) -> Migrated:
         """Compare the new labels with the old ones, and return the completed result."""
         result = self._result
         carried_works = set(self._result.works)
@@ -800,7 +810,7 @@ class _Migration:
         used_ids = set[str]()
         for label in self._old_labels:
             is_carried = (label.annotator, label.trace_id) in carried_works
-            if not is_carried or self._map.of_label(label) is None:
+            if not is_carried or self._map.slug_for_label(label) is None:
                 continue
             new_id = self._new_label_ids.get(label.id)
             if new_id is None or new_id not in new_ids:

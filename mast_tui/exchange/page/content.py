@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import Struct, structs, to_builtins
 
-from mast_tui.adjudication import words_by_trace
+from mast_tui.adjudication import read_trace_sides
 from mast_tui.counts import duration
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.exporters.files import visible_work, without_hidden_outcome
@@ -160,7 +160,7 @@ def read_pages(
                 continue
             _add_page(file, records, batch, taxonomy, find_taxonomy, annotator, authors)
         except (ExchangeError, InvalidJSON, TaxonomyError, ValueError, OSError) as error:
-            batch.wrong(file, "page", error)
+            batch.add_problem(file, "page", error)
     check_one_name(annotator, authors)
     return batch.done()
 
@@ -574,6 +574,7 @@ class RunPages:
             }
         record = without_hidden_outcome(record, lambda _trace_id: sees_outcome)
         masks = self._masks
+        # The labels are built before the masks are applied, since they quote the unmasked text.
         labels = _LabelBuilder(self._taxonomy, trace, self._shown_name).in_order(works, gold)
         if masks is not None:
             trace = masked_trace = masks.trace(trace)
@@ -616,7 +617,7 @@ class RunPages:
         """Return the gold of a trace; None if there is none or the reader may not see it."""
         if not viewer.may_see_others(trace_id):
             return None
-        sides = words_by_trace(viewer.workspace, self._taxonomy, trace_id=trace_id)
+        sides = read_trace_sides(viewer.workspace, self._taxonomy, trace_id=trace_id)
         trace_sides = sides.get(trace_id)
         return None if trace_sides is None else trace_sides.gold(self._taxonomy, trace.index_of)
 
@@ -679,7 +680,9 @@ class _LabelBuilder:
         notes = [f"{self.shown_name(name)}: {note}" for name, note in label.notes if note]
         if label.reason:
             notes.append(label.reason)
-        return self._page_label(GOLD, GOLD, label.mode, label.target, notes, details)
+        return self._page_label(
+            label.mode, label.target, author=GOLD, source=GOLD, notes=notes, details=details
+        )
 
     def _label_of_author(self, label: Label) -> PageLabel:
         """Return an annotator's or judge's label, with the quote of its evidence if it has none."""
@@ -697,7 +700,12 @@ class _LabelBuilder:
             details.append("the quote was not found in the trace")
         source = JUDGE if is_judge else PERSON
         page_label = self._page_label(
-            label.annotator, source, label.mode, label.target, notes, details
+            label.mode,
+            label.target,
+            author=label.annotator,
+            source=source,
+            notes=notes,
+            details=details,
         )
         if evidence is None or not evidence.placed or label.target.quote is not None:
             return page_label
@@ -706,10 +714,11 @@ class _LabelBuilder:
 
     def _page_label(
         self,
-        author: str,
-        source: str,
         mode: str,
         target: Target,
+        *,
+        author: str,
+        source: str,
         notes: Iterable[str],
         details: Iterable[str],
     ) -> PageLabel:

@@ -219,9 +219,9 @@ class _TraceLabels:
 
 
 def _stretches_of(read: SpansRead, index_of: Order) -> Iterator[Stretch]:
-    """Yield the stretches of the recorded single spans and runs of spans, in any order."""
-    run_keys = ((run.first, run.last) for run in read.runs)
-    for first, last in (*((key, key) for key in read.keys), *run_keys):
+    """Yield the stretches of the recorded single spans and ranges of spans, in any order."""
+    range_ends = ((span_range.first, span_range.last) for span_range in read.ranges)
+    for first, last in (*((key, key) for key in read.keys), *range_ends):
         start = index_of(first)
         end = index_of(last)
         if start is not None and end is not None:

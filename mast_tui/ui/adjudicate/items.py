@@ -11,18 +11,18 @@ from typing import Final, NamedTuple
 from mast_tui.adjudication import (
     ConflictGroup,
     Dispute,
-    JudgeWord,
+    JudgeAnswer,
     QueueEntry,
-    TraceWords,
+    TraceSides,
     agreed_conflict,
     conflict_groups,
     decided_words,
+    dispute_id,
     disputes,
     first_place,
     letters,
     merged_sides,
     queue,
-    row_id,
     take_on_as_study_says,
     targets_taken,
 )
@@ -34,7 +34,7 @@ from mast_tui.gold import (
     GoldVerdict,
     Order,
     Resolution,
-    Said,
+    SideAnswer,
 )
 from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.labels import (
@@ -96,7 +96,7 @@ class SideNames:
         """
         return self.letters.get(name, "?") if self.hidden else one_line(name, limit)
 
-    def in_order(self, answers: Iterable[Said]) -> tuple[Said, ...]:
+    def in_order(self, answers: Iterable[SideAnswer]) -> tuple[SideAnswer, ...]:
         """Return answers in the order in which their sides are numbered."""
         positions = {name: position for position, name in enumerate(self.letters)}
         return tuple(
@@ -105,7 +105,7 @@ class SideNames:
 
     def listed(self, names: Iterable[str]) -> list[str]:
         """Return the letters or names of several sides, in their order."""
-        sides = self.in_order(Said(name, None) for name in names)
+        sides = self.in_order(SideAnswer(name, None) for name in names)
         return [self.display_name(side.annotator) for side in sides]
 
 
@@ -246,7 +246,7 @@ class TraceItems:
         """
         decision = next((d for d in self.decisions if d.item == item), None)
         if decision is not None:
-            return row_id(decision)
+            return dispute_id(decision)
         groups = conflict_groups(self.gold.conflicts)
         open_group_ids = (group.id for group in groups if _has_item(group, item))
         return next(open_group_ids, item)
@@ -333,7 +333,7 @@ class TraceItems:
             for label in self.gold.labels
             if label.mode == dispute.mode and not label.changed
         ]
-        changed_decisions = dispute.changed(self.sides, self.order)
+        changed_decisions = dispute.outdated_decisions(self.sides, self.order)
         dropping_decisions = [
             decision
             for decision in dispute.decisions
@@ -548,7 +548,7 @@ class TraceItems:
             return _DifferingEnds("begin", names, known_firsts)
         return None
 
-    def _answers_text(self, answers: Iterable[Said], *, omit_verdict: bool) -> str:
+    def _answers_text(self, answers: Iterable[SideAnswer], *, omit_verdict: bool) -> str:
         """Return each side's answer: ``ann present · bob absent``, ``ann #3 · bob none``."""
         return " · ".join(
             f"{self.names.display_name(side.annotator, 16)} "
@@ -556,7 +556,7 @@ class TraceItems:
             for side in self.names.in_order(answers)
         )
 
-    def _short_answer(self, side: Said, *, omit_verdict: bool) -> str:
+    def _short_answer(self, side: SideAnswer, *, omit_verdict: bool) -> str:
         """Return the verdict of a side; with ``omit_verdict`` its span ranges instead."""
         if omit_verdict:
             return self._ranges_text(side.targets) if side.targets else "none"
@@ -656,7 +656,7 @@ def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
 
 
 def _changed_remarks(
-    earlier: Said | None, side: Said, index_of: IndexOf, *, omit_verdict: bool
+    earlier: SideAnswer | None, side: SideAnswer, index_of: IndexOf, *, omit_verdict: bool
 ) -> list[str]:
     """Return a remark with a side's answer at the time of the decision; none if it was the same.
 
@@ -671,7 +671,7 @@ def _changed_remarks(
     return [f"! then {_answer_text(earlier, index_of, omit_verdict=omit_verdict)}"]
 
 
-def _answer_text(side: Said, index_of: IndexOf, *, omit_verdict: bool) -> str:
+def _answer_text(side: SideAnswer, index_of: IndexOf, *, omit_verdict: bool) -> str:
     """Return the verdict of a side and its first span ranges.
 
     With ``omit_verdict`` the text is ``marked`` or ``no place`` instead of the verdict.
@@ -685,7 +685,7 @@ def _answer_text(side: Said, index_of: IndexOf, *, omit_verdict: bool) -> str:
     return f"{text} {', '.join(ranges)}{ellipsis}" if ranges else text
 
 
-def judge_views(answers: Sequence[JudgeWord], index_of: IndexOf) -> list[SideView]:
+def judge_views(answers: Sequence[JudgeAnswer], index_of: IndexOf) -> list[SideView]:
     """Return the sides of judges and agents; they have no number, so no key takes them.
 
     Args:
@@ -705,13 +705,13 @@ def judge_views(answers: Sequence[JudgeWord], index_of: IndexOf) -> list[SideVie
     ]
 
 
-def _judge_verdict(answer: JudgeWord) -> str:
+def _judge_verdict(answer: JudgeAnswer) -> str:
     if answer.labels and annotator_kind(answer.judge) is AnnotatorKind.JUDGE:
         return "suggests it"
     return answer.value.value if answer.value is not None else "cannot tell"
 
 
-def _verdict_text(side: Said, group: ConflictGroup) -> str:
+def _verdict_text(side: SideAnswer, group: ConflictGroup) -> str:
     """Return the verdict of a side; an empty text if it marked some of the disputed ranges."""
     if group.kind is ConflictKind.VERDICT:
         return side.value.value if side.value is not None else "open"
@@ -819,23 +819,23 @@ def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueConte
     items = {
         entry.trace_id: TraceItems(
             trace_id=entry.trace_id,
-            sides=entry.words.sides,
+            sides=entry.trace_sides.sides,
             gold=entry.gold,
-            decisions=entry.words.decisions,
+            decisions=entry.trace_sides.decisions,
             taxonomy=taxonomy,
             order=loader.known_order(entry.trace_id),
-            letters=letters_of(entry.words, study),
+            letters=letters_of(entry.trace_sides, study),
         )
         for entry in entries
-        if entry.words is not None and entry.gold is not None
+        if entry.trace_sides is not None and entry.gold is not None
     }
     finished_counts = {
         progress.name: progress.finished for progress in status(workspace, taxonomy).annotators
     }
     unordered_count = sum(
-        len(entry.words.unordered(taxonomy, loader.orders(entry.trace_id)))
+        len(entry.trace_sides.labels_of_unknown_order(taxonomy, loader.orders(entry.trace_id)))
         for entry in entries
-        if entry.words is not None
+        if entry.trace_sides is not None
     )
     return QueueContents(
         annotator=annotator,
@@ -848,7 +848,7 @@ def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueConte
     )
 
 
-def letters_of(trace_work: TraceWords, study: Study | None) -> Mapping[str, str]:
+def letters_of(trace_work: TraceSides, study: Study | None) -> Mapping[str, str]:
     """Return the letter of each side that has answers or had some when a conflict was decided.
 
     Args:

@@ -280,10 +280,10 @@ class Queue:
         if previous_items is not None:
             self.items[work.trace_id] = replace(
                 previous_items,
-                sides=work.words.sides,
+                sides=work.trace_sides.sides,
                 gold=work.gold,
                 decisions=work.decisions,
-                letters=letters_of(work.words, self.contents.study),
+                letters=letters_of(work.trace_sides, self.contents.study),
             )
         self.show()
 

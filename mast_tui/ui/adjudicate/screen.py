@@ -886,7 +886,7 @@ class AdjudicateScreen(BaseScreen):
         target = self.evidence.boundary()
         if target is not None:
             self._decide_at_cursor(
-                lambda group: group.take_place(target, self._order),
+                lambda group: group.take_own_place(target, self._order),
                 overrules=True,
                 only_target=self._boundary_target,
             )
@@ -968,7 +968,9 @@ class AdjudicateScreen(BaseScreen):
 
     @piece_of_work
     async def _decide_other_mode(self, work: Adjudication, group: ConflictGroup, slug: str) -> None:
-        decisions = await self._run_or_show_error(lambda: work.another_mode(group.conflicts, slug))
+        decisions = await self._run_or_show_error(
+            lambda: work.decide_another_mode(group.conflicts, slug)
+        )
         if decisions is not None:
             item_ids = tuple(decision.item for decision in decisions)
             self._show_decision(work, item_ids, f"It is {self._mode_title(slug)}")
@@ -986,7 +988,9 @@ class AdjudicateScreen(BaseScreen):
         if dispute is None or not dispute.decisions:
             self.hints.say("Nothing is decided here yet: there is nothing to confirm")
             return
-        item_ids = [decision.item for decision in dispute.changed(items.sides, items.order)]
+        item_ids = [
+            decision.item for decision in dispute.outdated_decisions(items.sides, items.order)
+        ]
         if not item_ids:
             self.hints.say("No side has changed since: the decision stays as it is")
         elif await self._run_or_show_error(lambda: work.confirm(*item_ids)) is not None:
@@ -1193,7 +1197,7 @@ class AdjudicateScreen(BaseScreen):
         work = await self._adjudication_of(items.trace_id)
         if work is None or not (self._judge_first or work.judge_shown(subject.mode)):
             return view
-        answers = await self._run_or_show_error(lambda: work.judge_words(subject.mode))
+        answers = await self._run_or_show_error(lambda: work.judge_answers(subject.mode))
         return replace(view, sides=(*view.sides, *judge_views(answers or (), items.order)))
 
     @piece_of_work
@@ -1221,7 +1225,7 @@ class AdjudicateScreen(BaseScreen):
         if is_disputed and not self._judge_first:
             self.hints.say("Decide this mode first: the judge's word comes after it")
             return
-        answers = await self._run_or_show_error(lambda: work.judge_words(group.mode))
+        answers = await self._run_or_show_error(lambda: work.judge_answers(group.mode))
         if answers is None:
             return
         if work.workspace.away:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mast_tui.adjudication import TraceWords
+from mast_tui.adjudication import TraceSides
 from mast_tui.counts import counted
 from mast_tui.figures.judge.compare import comparison_json, judges_compared
 from mast_tui.figures.judge.input import judge_input_from_workspace
@@ -250,7 +250,7 @@ def reason_lines(
     opened: OpenWorkspace,
     judge: str,
     case: Case,
-    trace_work: TraceWords,
+    trace_work: TraceSides,
     mistake_reason: str,
     trace: Trace | None,
 ) -> list[str]:

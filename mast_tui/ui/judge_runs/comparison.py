@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from mast_tui.adjudication import GuidelineBook, TraceWords, words_by_trace
+from mast_tui.adjudication import GuidelineBook, TraceSides, read_trace_sides
 from mast_tui.columns import ColumnWidth, TableColumn
 from mast_tui.errors import MastError
 from mast_tui.gold import Order
@@ -97,7 +97,7 @@ class RunComparison:
     judge_seen: int = 0
     with_seen: bool = False
     alignment: JudgeAlignment = field(default_factory=JudgeAlignment)
-    work_by_trace: Mapping[str, TraceWords] = field(default_factory=dict)
+    work_by_trace: Mapping[str, TraceSides] = field(default_factory=dict)
 
 
 def compare_runs(
@@ -166,7 +166,7 @@ def compare_with_gold(
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
-    work_by_trace = words_by_trace(workspace, taxonomy)
+    work_by_trace = read_trace_sides(workspace, taxonomy)
     gold_ids = _judged_trace_ids(opened, run) & work_by_trace.keys()
     visible_ids = gold_ids & visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
     example_ids = workspace.run_examples(run.judge)
@@ -226,7 +226,7 @@ def compare_with_gold(
     )
 
 
-def _has_work_of_others(opened: OpenWorkspace, trace_work: TraceWords) -> bool:
+def _has_work_of_others(opened: OpenWorkspace, trace_work: TraceSides) -> bool:
     """Return whether a pass or decision on a trace is not of the current annotator."""
     names = (*trace_work.passes, *(decision.decided_by for decision in trace_work.decisions))
     return any(name != opened.annotator for name in names)

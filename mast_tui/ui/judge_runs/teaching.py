@@ -11,7 +11,7 @@ from typing import Final
 
 from textual import work
 
-from mast_tui.adjudication import TraceWords
+from mast_tui.adjudication import TraceSides
 from mast_tui.columns import ColumnWidth, TableColumn
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.errors import MastError
@@ -75,7 +75,7 @@ class AlignedRun:
     run: Run
     cases: Mapping[str, Sequence[Case]]
     alignment: JudgeAlignment
-    work_by_trace: Mapping[str, TraceWords]
+    work_by_trace: Mapping[str, TraceSides]
 
     @property
     def wrong_traces(self) -> list[str]:

@@ -82,7 +82,7 @@ class WorkspaceWatcher:
                 self._merge_log()
             except WorkspaceGone:
                 if not is_lost:
-                    self._app.call_later(self._service.check_there)
+                    self._app.call_later(self._service.check_exists)
                 is_lost = True
             except WorkspaceError:
                 continue  # the next write reports the error
@@ -444,11 +444,11 @@ class WorkspaceService:
 
     # The file of the open workspace
 
-    def check_there(self) -> None:
+    def check_exists(self) -> None:
         """Check that the file of the workspace still exists; if not, offer to write a new file."""
         opened = self.opened
         if opened is not None:
-            check = partial(self.carry_out, opened.workspace.check_there)
+            check = partial(self.carry_out, opened.workspace.check_exists)
             self._writes.do(check, HeldKeys.NOTHING)
 
     async def _offer_rescue(self) -> bool:

@@ -148,6 +148,7 @@ def append(
     if outbox is not None and (outbox.waiting or database.away):
         return outbox.put(events, workspace.new_id, action, undoes, redoes, last_known_seq)
     latest = database.latest
+    # Set again after the commit: a failure may leave other events as the last ones.
     database.latest = None
     if latest is not None and (
         is_inside_transaction or not _can_follow_latest(latest, events, action, known_seq)
@@ -251,10 +252,10 @@ def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
             break
         if stored:
             outbox.note_seen(stored)
-            outbox.sent(change)
+            outbox.remove_sent(change)
         else:
             refused.append(change)
-            outbox.refused(change)
+            outbox.move_refused(change)
     return tuple(refused)
 
 
@@ -637,7 +638,7 @@ def _insertion_of_passes(changed: tuple[str, ...]) -> Insertion:
     assignments = ", ".join(f"{name} = {value}" for name, value in sets.items())
     on_conflict = f"ON CONFLICT ({', '.join(_PASS_KEY)}) DO UPDATE SET {assignments}"
     return Insertion(
-        schema.passes, varying=_VARYING_COLUMNS[schema.passes], where_known=on_conflict
+        schema.passes, varying=_VARYING_COLUMNS[schema.passes], on_conflict=on_conflict
     )
 
 
@@ -703,16 +704,20 @@ class _StateChanges:
             case SightSet(_, blind):
                 self._rows[schema.sights][annotator,] = (blind,)
             case StudySet(_, study):
-                plan = None if study is None else (event.at, json.dumps(study_to_values(study)))
-                self._rows[schema.studies][annotator, event.taxonomy] = plan
-            case GuidelineSet(name, _, words):
-                page: Values | None = None
-                if words is not None:
-                    page = event.taxonomy, words.written_at, json.dumps(to_values(words))
-                self._rows[schema.guidelines][annotator, name] = page
+                study_row: Values | None = None
+                if study is not None:
+                    study_row = event.at, json.dumps(study_to_values(study))
+                self._rows[schema.studies][annotator, event.taxonomy] = study_row
+            case GuidelineSet(name, _, guideline):
+                guideline_row: Values | None = None
+                if guideline is not None:
+                    document = json.dumps(to_values(guideline))
+                    guideline_row = event.taxonomy, guideline.written_at, document
+                self._rows[schema.guidelines][annotator, name] = guideline_row
 
     def _begin_pass(self, key: Values, kind: PassKind, started_at: str, *, withheld: bool) -> None:
-        """Add a pass that begins; write earlier changes first if it was withdrawn or is stored."""
+        """Add a pass that begins."""
+        # Changes count after the beginning of a pass: those of an earlier one must be written now.
         if key in self._changed_passes and (
             key not in self._new_passes or "withdrawn" in self._changed_passes[key]
         ):

@@ -110,10 +110,11 @@ def links(action: str) -> bool:
 
 def digest(event: Event) -> bytes:
     """Compute the hash of an event's content, which is the same in every workspace."""
-    placed: Placement | None = None
+    placement: Placement | None = None
+    # An event of an import has another counter and time in each workspace.
     if is_linked(event):
-        placed = (event.seq, event.at, event.action, event.undoes, event.redoes)
-    return digest_of(event, event.id, placed, payload_text(event.fact))
+        placement = (event.seq, event.at, event.action, event.undoes, event.redoes)
+    return digest_of(event, event.id, placement, payload_text(event.fact))
 
 
 def digest_of(event: Event | NewEvent, name: str, placed: Placement | None, payload: str) -> bytes:

@@ -40,12 +40,12 @@ Key = tuple[Any, ...]
 Rows = Mapping[Key, Key]
 """The rows of one annotator in a state table: the columns outside the key by those in it."""
 
-_WRITTEN_AT: Final = {
+_TIME_COLUMN_BY_TABLE: Final = {
     schema.decisions: "decided_at",
     schema.guidelines: "written_at",
     schema.studies: "set_at",
 }
-SHARED_TABLES: Final = tuple(table.name for table in _WRITTEN_AT)
+SHARED_TABLES: Final = tuple(table.name for table in _TIME_COLUMN_BY_TABLE)
 """The tables whose rows count for all annotators: one row is in force for each key."""
 
 
@@ -69,12 +69,12 @@ InForce = Mapping[tuple[str, Key], DatedEntry]
 def entries_in_force(connection: Connection) -> InForce:
     """Read the decisions, guidelines and studies that are in force."""
     entries: dict[tuple[str, Key], DatedEntry] = {}
-    for table in _WRITTEN_AT:
+    for table in _TIME_COLUMN_BY_TABLE:
         rows = connection.execute(select(table)).all()
-        keys = len(table.primary_key)
+        key_length = len(table.primary_key)
         for row in rows:
-            entry = _dated_entry(table.name, row[0], tuple(row[keys:]))
-            key = (table.name, tuple(row[1:keys]))
+            entry = _dated_entry(table.name, row[0], tuple(row[key_length:]))
+            key = (table.name, tuple(row[1:key_length]))
             if key not in entries or entries[key].rank < entry.rank:
                 entries[key] = entry
     return entries
@@ -135,7 +135,7 @@ def _dated_entry(table: str, annotator: str, row: Key) -> DatedEntry:
     columns = [column.name for column in schema.metadata.tables[table].columns]
     values = dict(zip(columns[len(columns) - len(row) :], row, strict=True))
     time_column = next(
-        name for shared_table, name in _WRITTEN_AT.items() if shared_table.name == table
+        name for shared_table, name in _TIME_COLUMN_BY_TABLE.items() if shared_table.name == table
     )
     return DatedEntry(values[time_column], annotator, values["document"])
 
@@ -221,9 +221,9 @@ def read_state(connection: Connection, annotator: str) -> State:
     state = {}
     for table in _TABLES:
         # The annotator comes first in every table, and the rest of the key follows.
-        keys = len(table.primary_key)
+        key_length = len(table.primary_key)
         rows = connection.execute(_READ[table.name], {"name": annotator}).all()
-        state[table.name] = {tuple(row[1:keys]): tuple(row[keys:]) for row in rows}
+        state[table.name] = {tuple(row[1:key_length]): tuple(row[key_length:]) for row in rows}
     withdrawn = _column_index(schema.passes, "withdrawn")
     passes = state[schema.passes.name]
     state[schema.passes.name] = {key: row for key, row in passes.items() if not row[withdrawn]}
@@ -464,13 +464,14 @@ def _extended_passes(old: State, new: State) -> Collection[Key]:
 
 
 def _passes_of_row(table: str, key: Key, old_row: Key | None, new_row: Key | None) -> Iterator[Key]:
-    """Yield the keys of the passes of a row, before and after the change."""
+    """Yield the keys of the passes to which a changed row belonged before and belongs now."""
     if table != schema.labels.name:
-        yield key[:3]
+        yield key[:_PASS_KEY_LENGTH]
         return
+    # The key of a label is its id alone, so its pass is in the other columns and may change.
     for row in (old_row, new_row):
         if row is not None:
-            yield row[:3]
+            yield row[:_PASS_KEY_LENGTH]
 
 
 def _finished_now(old: State, new: State) -> list[Key]:

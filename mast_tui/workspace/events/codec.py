@@ -176,6 +176,7 @@ def fact_to_values(fact: Fact) -> Values:
                 if study is not None:
                     _shorten_study_values(study)
         case PassUnfinished():
+            # The field holds facts of one kind only.
             del values["was"][TAG]
     return values
 

@@ -55,14 +55,14 @@ def merge(
     added_counters: set[tuple[str, int]] = set()
     people: list[PersonChanges] = []
     for name, own_events in groupby(foreign.events, key=lambda event: event.annotator):
-        part = _AnnotatorMerge(
+        annotator_merge = _AnnotatorMerge(
             connection, name, tuple(own_events), stored, foreign.broken.get(name)
         )
-        added_count = added_count + len(part.fresh)
-        known_count = known_count + len(part.events) - len(part.fresh)
-        altered += [event.id for event in part.edited]
-        added_counters.update((name, event.seq) for event in part.fresh)
-        person_changes = part.write(in_force, replacing)
+        added_count = added_count + len(annotator_merge.new_events)
+        known_count = known_count + len(annotator_merge.events) - len(annotator_merge.new_events)
+        altered += [event.id for event in annotator_merge.edited_events]
+        added_counters.update((name, event.seq) for event in annotator_merge.new_events)
+        person_changes = annotator_merge.write(in_force, replacing)
         if person_changes is not None:
             people.append(person_changes)
     refused = [change for change in people if change.refused]
@@ -86,7 +86,7 @@ class ForeignGrowth:
     Attributes:
         count: The number of stored events.
         last: The counter of the last stored event, 0 if there is none.
-        fresh: The new events.
+        new_events: The new events.
         is_plain: Whether the new events only continue the stored history and overrule no other
             annotator. Such events can be written in several transactions; all others are checked
             and written in one.
@@ -95,7 +95,7 @@ class ForeignGrowth:
     annotator: str
     count: int
     last: int
-    fresh: Sequence[Event]
+    new_events: Sequence[Event]
     is_plain: bool
 
 
@@ -108,12 +108,23 @@ def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: boo
         is_broken: Whether their chain is broken.
     """
     name = events[0].annotator
-    part = _AnnotatorMerge(connection, name, events, _stored_events(connection, events), None)
+    annotator_merge = _AnnotatorMerge(
+        connection, name, events, _stored_events(connection, events), None
+    )
     count, last = connection.execute(_COUNT, {"annotator": name}).one()
-    keeps_stored_events = not (is_broken or part.edited or part.chains_differ)
-    continues = part.history(count, last) in (HistoryRelation.NEW, HistoryRelation.LONGER)
-    is_plain = keeps_stored_events and continues and not _may_overrule(connection, part.fresh)
-    return ForeignGrowth(name, count, last or 0, part.fresh, is_plain)
+    keeps_stored_events = not (
+        is_broken or annotator_merge.edited_events or annotator_merge.chains_differ
+    )
+    continues = annotator_merge.history(count, last) in (
+        HistoryRelation.NEW,
+        HistoryRelation.LONGER,
+    )
+    is_plain = (
+        keeps_stored_events
+        and continues
+        and not _may_overrule(connection, annotator_merge.new_events)
+    )
+    return ForeignGrowth(name, count, last or 0, annotator_merge.new_events, is_plain)
 
 
 def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
@@ -130,7 +141,7 @@ def grow(connection: Connection, growth: ForeignGrowth, events: Sequence[Event])
     Args:
         connection: An open transaction.
         growth: The growth.
-        events: The first events of ``growth.fresh``.
+        events: The first events of ``growth.new_events``.
 
     Raises:
         ChangedElsewhere: The annotator has recorded events in this workspace meanwhile.
@@ -141,8 +152,8 @@ def grow(connection: Connection, growth: ForeignGrowth, events: Sequence[Event])
         raise ChangedElsewhere(f"{name} has recorded other work in this workspace meanwhile")
     insert(connection, events)
     follow(connection, events)
-    remaining = growth.fresh[len(events) :]
-    return replace(growth, count=count + len(events), last=events[-1].seq, fresh=remaining)
+    remaining = growth.new_events[len(events) :]
+    return replace(growth, count=count + len(events), last=events[-1].seq, new_events=remaining)
 
 
 class _AnnotatorMerge:
@@ -150,7 +161,7 @@ class _AnnotatorMerge:
 
     Attributes:
         events: All foreign events of the annotator.
-        fresh: The events that the workspace lacks.
+        new_events: The events that the workspace lacks.
         edited: The events that the workspace has with other content.
         chains_differ: Whether equal events have different chains.
     """
@@ -161,26 +172,26 @@ class _AnnotatorMerge:
         name: str,
         events: Sequence[Event],
         stored: Mapping[str, StoredEvent],
-        broken: Event | None,
+        broken_event: Event | None,
     ) -> None:
         self._connection = connection
         self._name = name
-        self._broken = broken
+        self._broken_event = broken_event
         self._is_person = chain.has_chain(name)
         self.events = events
-        self.fresh = [event for event in events if event.id not in stored]
+        self.new_events = [event for event in events if event.id not in stored]
         # Events with equal valid chains have equal content; all others are compared.
         to_compare = [
             event
             for event in events
             if event.id in stored
-            and (broken or event.chain is None or stored[event.id].chain != event.chain)
+            and (broken_event or event.chain is None or stored[event.id].chain != event.chain)
         ]
         stored_rows = known_rows(connection, [event.id for event in to_compare])
         same_by_id = {
             event.id: _has_same_content(stored_rows[event.id], event) for event in to_compare
         }
-        self.edited = [event for event in to_compare if not same_by_id[event.id]]
+        self.edited_events = [event for event in to_compare if not same_by_id[event.id]]
         self.chains_differ = any(
             same_by_id[event.id] and event.chain != stored[event.id].chain for event in to_compare
         )
@@ -203,36 +214,36 @@ class _AnnotatorMerge:
         """
         counts = self._connection.execute(_COUNT, {"annotator": self._name}).one()
         history = self.history(*counts)
-        edited = self._is_person and bool(self.edited or self._broken)
-        if not self.fresh and not edited:
+        edited = self._is_person and bool(self.edited_events or self._broken_event)
+        if not self.new_events and not edited:
             if self.chains_differ:
                 chain.rebuild_chain(self._connection, self._name)
             return None
         is_new = history is HistoryRelation.NEW
         old = changes.NOTHING if is_new else changes.read_state(self._connection, self._name)
-        if self.fresh:
-            insert(self._connection, self.fresh)
+        if self.new_events:
+            insert(self._connection, self.new_events)
         if edited and self._name in replacing:
             self._replace_edited_events()
         elif self.chains_differ:
             chain.rebuild_chain(self._connection, self._name)
         if history in (HistoryRelation.NEW, HistoryRelation.LONGER) and not edited:
-            follow(self._connection, self.fresh)
+            follow(self._connection, self.new_events)
         else:
             rebuild(self._connection, [self._name])
         new = changes.read_state(self._connection, self._name)
-        compared = changes.compare(self._name, history, old, new, events=len(self.fresh))
+        compared = changes.compare(self._name, history, old, new, events=len(self.new_events))
         replaces_own = compared.refused or edited
         if history is HistoryRelation.APART and self._is_person:
             replaces_own = replaces_own or not changes.only_adds(
-                self.fresh, whole=self._has_no_gaps
+                self.new_events, whole=self._has_no_gaps
             )
         entries = changes.replaced_entries(self._name, in_force, old, new)
         overruled = changes.count_by_author(entries, in_force)
         taxonomies = changes.replaced_taxonomies(old, new, entries)
         if replaces_own and not taxonomies:
             # Edited or unrelated events can replace work although no row differs yet.
-            written = (*self.fresh, *self.edited)
+            written = (*self.new_events, *self.edited_events)
             taxonomies = {event.taxonomy for event in written if event.taxonomy is not None}
         needs = sorted({*overruled, *([self._name] if replaces_own else [])})
         refused = any(name not in replacing for name in needs)
@@ -241,8 +252,8 @@ class _AnnotatorMerge:
             compared,
             decisions_overruled=sum(decisions),
             overruled=overruled,
-            edited=len(self.edited) if self._is_person else 0,
-            broken=None if self._broken is None else self._broken.seq,
+            edited=len(self.edited_events) if self._is_person else 0,
+            broken=None if self._broken_event is None else self._broken_event.seq,
             needs=tuple(needs),
             refused=refused,
             replaced=bool(needs) and not refused,
@@ -258,11 +269,11 @@ class _AnnotatorMerge:
         """
         if not count:
             return HistoryRelation.NEW
-        if not self.fresh:
+        if not self.new_events:
             return HistoryRelation.SAME
         if not self._own_ids or not self._has_no_gaps:
             return HistoryRelation.APART
-        all_later = all(event.seq > (last or 0) for event in self.fresh)
+        all_later = all(event.seq > (last or 0) for event in self.new_events)
         has_all_stored = len(self._own_ids) == count
         return HistoryRelation.LONGER if all_later and has_all_stored else HistoryRelation.FORKED
 
@@ -270,7 +281,7 @@ class _AnnotatorMerge:
         """Replace the stored events that differ by the foreign ones, and rebuild the chain."""
         # Stored events by other annotators stay unchanged.
         chain.replace(
-            self._connection, [event for event in self.edited if event.id in self._own_ids]
+            self._connection, [event for event in self.edited_events if event.id in self._own_ids]
         )
         chain.rebuild_chain(self._connection, self._name)
 

@@ -131,10 +131,11 @@ class SpanRange(Struct, frozen=True, order=True):
 
 
 class SpansRead(_Fact, frozen=True, tag="spans_read"):
-    """These spans were read: single ones, and ``runs`` of them."""
+    """These spans were read: single ones by their keys, and ranges of spans."""
 
     keys: tuple[str, ...]
-    runs: tuple[SpanRange, ...] = ()
+    # Stored events call the ranges "runs".
+    ranges: tuple[SpanRange, ...] = field(default=(), name="runs")
 
 
 class SuggestionsSeen(_Fact, frozen=True, tag="suggestions_seen"):
@@ -289,8 +290,8 @@ def span_keys(fact: Fact) -> dict[str, bool]:
             targets = (*chosen, *(target for opinion in said for target in opinion.targets))
         case SpanNoteSet(key):
             keys[key] = False
-        case SpansRead(single, runs):
-            ends = (key for run in runs for key in (run.first, run.last))
+        case SpansRead(single, ranges):
+            ends = (key for span_range in ranges for key in (span_range.first, span_range.last))
             keys = dict.fromkeys((*single, *ends), False)
         case _:
             pass

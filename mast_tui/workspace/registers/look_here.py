@@ -60,7 +60,7 @@ def keep_look_here(
 
 
 def look_here(workspace: Workspace, taxonomy_ref: str) -> LookHere | None:
-    """Return the origin of the kept spans, or None if there are none.
+    """Return the origin and number of the spans to look at, or None if none are kept.
 
     Args:
         workspace: The workspace.

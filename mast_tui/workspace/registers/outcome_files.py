@@ -32,8 +32,8 @@ class RecordedOutcome:
 def take_outcomes(workspace: Workspace) -> list[str]:
     """Update the known traces from the ``outcomes.csv`` in their folders.
 
-    A trace is read again only if such a file differs from the stored record, since the trace's own
-    file takes precedence. Traces without a file, and empty cells, keep the stored values.
+    If an ``outcomes.csv`` differs from the stored facts of a trace, the trace is read again, since
+    its own file takes precedence. Traces without a file, and empty cells, keep the stored values.
 
     Args:
         workspace: The workspace.
@@ -54,7 +54,8 @@ def take_outcomes(workspace: Workspace) -> list[str]:
         for recorded in folders[folder]:
             rows = list(outcomes.rows_of(recorded.trace_id, recorded.path.name, recorded.record))
             matched_rows.update(rows)
-            if rows and _differs_from_record(outcomes.facts[rows[0]], recorded.facts):
+            # The first row names the trace most exactly.
+            if rows and _states_other_facts(outcomes.facts[rows[0]], recorded.facts):
                 changed_paths.add(recorded.path)
         for path in sorted(changed_paths):
             _read_again(workspace, path)
@@ -89,8 +90,9 @@ def _meta_of_facts(facts: dict[str, Any]) -> TraceMeta:
     return TraceMeta(**{**facts, "outcome": Outcome(facts["outcome"])})
 
 
-def _differs_from_record(read_meta: TraceMeta, recorded_meta: TraceMeta) -> bool:
-    """Return whether a row states a fact that differs from the record."""
+def _states_other_facts(read_meta: TraceMeta, recorded_meta: TraceMeta) -> bool:
+    """Return whether a row of ``outcomes.csv`` states a fact that differs from the record."""
+    # An empty cell states nothing, but 0 is a value.
     names = [
         name
         for name in ("system", "model", "benchmark", "version", "task_id")

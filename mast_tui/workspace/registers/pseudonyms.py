@@ -128,7 +128,7 @@ class Pseudonyms:
         replaced = [(value, self.in_document(value)) for value in values]
         if any(isinstance(value, str) and value in self.letters for value, _ in replaced):
             return sorted((new for _, new in replaced), key=str)
-        names = [_name_in(new) for _, new in replaced]
+        names = [_annotator_of_record(new) for _, new in replaced]
         if replaced and all(name is not None for name in names):
             order = sorted(range(len(replaced)), key=lambda index: str(names[index]))
             return [replaced[index][1] for index in order]
@@ -152,14 +152,14 @@ def _names_in(key: str, names: Iterable[str]) -> list[str]:
     return [key] if key in names else key.split(_PAIR_SEPARATOR)
 
 
-def _name_in(value: object) -> str | None:
-    """Return the annotator of a record that begins with one."""
+def _annotator_of_record(value: object) -> str | None:
+    """Return the annotator whom the first field of a record names; None for another value."""
     if not isinstance(value, Mapping):
         return None
-    first = next(iter(value), None)
-    if first not in ("annotator", "name") or ("kind" not in value and first == "name"):
-        return None
-    return str(value[first])
+    first_field = next(iter(value), None)
+    # Other records have names too, but only annotators have a kind.
+    is_annotator_name = first_field == "name" and "kind" in value
+    return str(value[first_field]) if first_field == "annotator" or is_annotator_name else None
 
 
 def _is_text(value: object) -> bool:

@@ -115,8 +115,8 @@ def add_revisions(connection: Connection, revisions: Iterable[Revision]) -> None
         put_rows(connection, schema.taxonomies, [row])
 
 
-def in_force(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
-    """Return the taxonomy with the texts in force if its own texts were stored before.
+def with_latest_texts(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
+    """Return the taxonomy with the latest stored texts if its own texts were stored before.
 
     Otherwise it is returned unchanged. So texts that come with the program replace edited ones only
     once.
@@ -135,7 +135,7 @@ def in_force(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
 
 
 def taxonomies(connection: Connection, ref: str | None = None) -> tuple[Taxonomy, ...]:
-    """Return the stored taxonomies by name, with the texts in force.
+    """Return the stored taxonomies by name, each with its latest revision of the texts.
 
     Args:
         connection: A connection to the workspace.

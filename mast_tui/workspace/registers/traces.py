@@ -327,7 +327,7 @@ Indices = Mapping[str, SpanIndex]
 _INDEX_TABLE: Final = schema.span_indices
 _UPSERT: Final = Insertion(
     _INDEX_TABLE,
-    where_known="ON CONFLICT (trace_id, span_key) DO UPDATE SET span_index = excluded.span_index, "
+    on_conflict="ON CONFLICT (trace_id, span_key) DO UPDATE SET span_index = excluded.span_index, "
     "text_chars = coalesce(excluded.text_chars, span_indices.text_chars)",
 )
 _ALL_INDICES: Final = select(_INDEX_TABLE)

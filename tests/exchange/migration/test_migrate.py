@@ -18,7 +18,7 @@ from mast_tui.exchange.migration.mapping import CodebookMap
 from mast_tui.exchange.migration.migrate import GONE_ON, OWN_WORK, Left, Migrated, migrate
 from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.figures.time_study import minutes_worked
-from mast_tui.gold.model import Decision, Guideline, Said
+from mast_tui.gold.model import Decision, Guideline, SideAnswer
 from mast_tui.gold.overlaps import item_id
 from mast_tui.labels import Target, VerdictValue
 from mast_tui.session import Session
@@ -225,7 +225,7 @@ def decide(
     room: Class, mode: str, value: VerdictValue, item: str | None = None, trace_id: str = "t00"
 ) -> None:
     target = Target("k0", "k0")
-    sides = (Said("alice", PRESENT, (target,)), Said("bob", ABSENT))
+    sides = (SideAnswer("alice", PRESENT, (target,)), SideAnswer("bob", ABSENT))
     targets = (target,) if value is PRESENT else ()
     at = f"2026-05-04T10:20:3{len(tuple(room.workspace.events(annotator='carol')))}Z"
     decided = (targets, ("alice",), sides, "carol", at)

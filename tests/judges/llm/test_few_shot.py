@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mast_tui.gold import Decision, Said, gold_of_trace
+from mast_tui.gold import Decision, SideAnswer, gold_of_trace
 from mast_tui.judges.llm.prompt.few_shot import (
     ExampleChoice,
     FewShotError,
@@ -132,7 +132,7 @@ def test_an_overruled_label_is_a_near_miss() -> None:
         value=ABSENT,
         targets=(),
         sides=("bob",),
-        said=(Said("alice", PRESENT, (words_at("t", 1),)), Said("bob", ABSENT)),
+        said=(SideAnswer("alice", PRESENT, (words_at("t", 1),)), SideAnswer("bob", ABSENT)),
         decided_by="carol",
         decided_at="2026-01-01T00:00:00Z",
         reason="each look had another reason",
