@@ -462,8 +462,9 @@ def _first_by_id(
 class _TrajectorySpans:
     """The spans of a trajectory and of its sub-agents.
 
-    ``scope`` has the trajectories to which this trajectory can refer. ``visited`` has the positions
-    of the trajectories that are shown in some trace of the file, so that each is shown once.
+    ``trajectory_by_id`` has the trajectories to which this trajectory can refer.
+    ``shown_positions`` has the positions of the trajectories that are shown in some trace of the
+    file, so that each is shown once.
     ``caller`` has the spans of the trajectory that refers to this one, to which the spans of this
     trajectory are added.
     """
@@ -471,14 +472,16 @@ class _TrajectorySpans:
     def __init__(
         self,
         trajectory: AtifTrajectory,
-        scope: ChainMap[str, AtifTrajectory],
-        visited: set[str],
+        trajectory_by_id: ChainMap[str, AtifTrajectory],
+        shown_positions: set[str],
         caller: _TrajectorySpans | None = None,
     ) -> None:
-        visited.add(trajectory.position)
+        shown_positions.add(trajectory.position)
         self._trajectory = trajectory
-        self._scope = scope.new_child(_first_by_id(trajectory.children, trajectory.ids))
-        self._visited = visited
+        self._trajectory_by_id = trajectory_by_id.new_child(
+            _first_by_id(trajectory.children, trajectory.ids)
+        )
+        self._shown_positions = shown_positions
         self.steps: StepList = caller.steps if caller else StepList()
         self.problems: list[Problem] = caller.problems if caller else []
         self._depth: int = caller._depth + 1 if caller else 0
@@ -503,7 +506,7 @@ class _TrajectorySpans:
             if not step.is_copied:
                 self._add_step(step)
         for child in self._trajectory.children:
-            if child.position not in self._visited:
+            if child.position not in self._shown_positions:
                 message = "no result refers to this sub-agent; shown last"
                 self._report_problem(child.position, message)
                 self._add_sub_agent(child)
@@ -631,9 +634,9 @@ class _TrajectorySpans:
         for trajectory_id in ids:
             if trajectory_id in self._trajectory.ids:  # Sub-agents may share their session's id.
                 continue
-            trajectory = self._scope.get(trajectory_id)
+            trajectory = self._trajectory_by_id.get(trajectory_id)
             if trajectory is not None:
-                if trajectory.position not in self._visited:
+                if trajectory.position not in self._shown_positions:
                     self._add_sub_agent(trajectory)
                 return
         name = as_text(reference.get("trajectory_path")) or "".join(ids[:1]) or "?"
@@ -646,7 +649,7 @@ class _TrajectorySpans:
             self._report_problem(trajectory.position, "sub-agents nested too deeply; left out")
         else:
             # The object adds its spans to those of its caller.
-            _TrajectorySpans(trajectory, self._scope, self._visited, caller=self)
+            _TrajectorySpans(trajectory, self._trajectory_by_id, self._shown_positions, caller=self)
 
     def _report_problem(self, position: str, message: str) -> None:
         self.problems.append(Problem(position, message))
@@ -678,19 +681,19 @@ class AtifReader:
         """
         problems: list[Problem] = []
         trajectories = _trajectories_of_file(source, problems)
-        scope = ChainMap(_first_by_id(trajectories))
+        trajectory_by_id = ChainMap(_first_by_id(trajectories))
         referenced_ids: set[str] = set()
         for trajectory in trajectories:
             referenced_ids |= trajectory.referenced_ids
-        visited: set[str] = set()
+        shown_positions: set[str] = set()
         traces: list[Trace] = []
 
         def is_referenced(trajectory: AtifTrajectory) -> bool:
             return not referenced_ids.isdisjoint(trajectory.ids)
 
         for trajectory in sorted(trajectories, key=is_referenced):
-            if trajectory.position not in visited:
-                spans = _TrajectorySpans(trajectory, scope, visited)
+            if trajectory.position not in shown_positions:
+                spans = _TrajectorySpans(trajectory, trajectory_by_id, shown_positions)
                 trace = trace_of_steps(
                     self,
                     source.path,

@@ -223,7 +223,7 @@ class ConvertedReader:
     ) -> TraceIdentity:
         """Return the identity that the trace had in the original file, for the labels of both.
 
-        Without a complete one, the identity is that of the record's content.
+        If a part of that identity is missing, return the identity of the record's content.
         """
         content_identity = identity_of(self, source.path, canonical_bytes(value), record=number)
         trace_id = as_text(value.get("id"))

@@ -681,7 +681,8 @@ class _OpenManusRun:
         self._reading = reading
         self._agent = "OpenManus"
         self._prepared_tools: list[str] = []
-        self._announced_tool: str | None = None  # Empty if the tool has no name.
+        self._announced_tool: str | None = None
+        """The tool of the last line with arguments, until it runs; empty if its name is unknown."""
         self._open_calls_by_tool: dict[str, list[str]] = {}
 
     def add(self, block: LogBlock) -> None:

@@ -138,12 +138,13 @@ def is_old_event(value: object) -> bool:
     fields = fields_of(value)
     action = fields.get("action")
     observation = fields.get("observation")
-    if isinstance(action, str) == isinstance(observation, str):
+    is_action = isinstance(action, str)
+    if is_action == isinstance(observation, str):  # both or neither
         return False
     source = fields.get("source")
     if source is not None and (not isinstance(source, str) or source not in _SOURCES):
         return False
-    if isinstance(action, str):
+    if is_action:
         return isinstance(fields.get("args"), Mapping) or source is not None
     return "content" in fields or isinstance(fields.get("extras"), Mapping)
 
@@ -727,9 +728,13 @@ def _run_in(value: object, prefix: str = "") -> OpenHandsRun | None:
     record = fields_of(value)
     for list_field in _EVENT_LIST_FIELDS:
         values = items_of(record.get(list_field))
-        if mostly(lambda member: all(map(_is_event, _pair_members(member))), values):
+        if mostly(_is_event_or_pair, values):
             return OpenHandsRun(_located_events(values, f"/{list_field}", prefix), record)
     return None
+
+
+def _is_event_or_pair(value: object) -> bool:
+    return all(map(_is_event, _pair_members(value)))
 
 
 def _pair_members(value: object) -> Sequence[object]:

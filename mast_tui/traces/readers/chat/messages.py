@@ -291,7 +291,7 @@ class MessageMapper:
         self, piece: Piece, key: str, start: float | None, location: str | None = None
     ) -> None:
         """Add the span of a piece, with the call that it answers; skip repeated instructions."""
-        if piece.standing:  # Each request repeats the instructions.
+        if piece.is_instructions:  # Each request repeats the instructions.
             if piece.text == self._last_instructions:
                 return
             self._last_instructions = piece.text

@@ -62,8 +62,8 @@ class Piece:
         key_suffix: The end of the span's key, after the key of the message.
         call_id: The id of a call, by which its result is found.
         start: The time of the piece, if it differs from the message's time.
-        standing: Whether the text is instructions that every request repeats. Such instructions
-            are shown only when they change.
+        is_instructions: Whether every request repeats the text, as instructions to the model. It is
+            shown only when it changes.
         problem: The description of a defect of the piece.
     """
 
@@ -76,7 +76,7 @@ class Piece:
     call_id: str | None = None
     status: SpanStatus = SpanStatus.UNKNOWN
     start: float | None = None
-    standing: bool = False
+    is_instructions: bool = False
     problem: str | None = None
 
 

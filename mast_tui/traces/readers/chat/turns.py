@@ -433,17 +433,18 @@ def unfinished_messages(
         event = fields_of(message)
         if "author" not in event or not _is_adk_event(event):
             continue
-        answer = (
+        answer_key = (
             event.get("author"),
             first_in(event, "invocation_id", "invocationId"),
             event.get("branch"),
         )
         if event.get("partial") is True:
-            partial_events.setdefault(answer, []).append((key, event))
+            partial_events.setdefault(answer_key, []).append((key, event))
             continue
+        # Results of tools have the role of a user and the author of the agent.
         is_result = fields_of(event.get("content")).get("role") == "user"
         if _event_parts(event) and (not is_result or event.get("author") == "user"):
-            partial_events.pop(answer, None)
+            partial_events.pop(answer_key, None)  # This event repeats the partial events.
     for events in partial_events.values():
         parts = _joined_parts(event for _key, event in events)
         first_key, _first_event = events[0]
@@ -521,7 +522,12 @@ def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
     """Yield the pieces of a request or a response of Pydantic AI."""
     if instructions := as_text(message.get("instructions")):
         yield Piece(
-            SpanKind.MESSAGE, Role.SYSTEM, "system", instructions, "/instructions", standing=True
+            SpanKind.MESSAGE,
+            Role.SYSTEM,
+            "system",
+            instructions,
+            "/instructions",
+            is_instructions=True,
         )
     for number, part in enumerate(items_of(message.get("parts"))):
         yield _pydantic_piece(fields_of(part), f"/parts/{number}" if number else "")

@@ -117,13 +117,13 @@ class TraceBuilder(ABC):
     """A builder of a trace's spans, in reading order, from a file that is read line by line.
 
     Attributes:
-        native: The id that the file states for the run.
+        native_id: The id that the file states for the run.
         task: The first request of the user.
     """
 
     def __init__(self, source: Source) -> None:
         self.table = SpanTable()
-        self.native: str | None = None
+        self.native_id: str | None = None
         self.model: str | None = None
         self.version: str | None = None
         self.task: str | None = None
@@ -158,16 +158,15 @@ class TraceBuilder(ABC):
         while not index.complete:
             line_count = len(index)
             lines = index.advance(_BYTES_PER_READ)
-            for line_offset, line in enumerate(lines, 1):
-                self.feed(
-                    line_count + line_offset, line, index.ends_open and line_offset == len(lines)
-                )
+            for number, line in enumerate(lines, line_count + 1):
+                is_last_line = number == line_count + len(lines)
+                self.feed(number, line, index.ends_open and is_last_line)
         self.finish()
         for response_key, tokens in self._tokens_by_response.items():
             if response_key in self._last_index_by_response:
                 self.table.set_tokens(self._last_index_by_response[response_key], tokens)
         path = self._source.path
-        identity = identity_of(reader, path, self._source.head, native=self.native)
+        identity = identity_of(reader, path, self._source.head, native=self.native_id)
         meta = TraceMeta(system=CLAUDE_CODE, model=self.model, task=self.task, version=self.version)
         spans = RecordSpans(index, self.table, self._text_positions, self.texts_on_lines)
         return Trace(identity, path, spans, meta=meta)
@@ -180,10 +179,10 @@ class TraceBuilder(ABC):
             thread: The thread of the entry.
             last_line: The last line of the entry; None if it is on one line.
         """
-        for position, piece in enumerate(entry.pieces, entry.offset):
-            if position not in entry.repeated_calls:
+        for piece_index, piece in enumerate(entry.pieces, entry.first_piece_index):
+            if piece_index not in entry.repeated_calls:
                 self._add_piece(entry, piece, thread, last_line or entry.line)
-                self._text_positions.append(position)
+                self._text_positions.append(piece_index)
         if entry.response is not None:
             response_key = thread.prefix + entry.response
             if entry.tokens is not None:
@@ -557,21 +556,21 @@ class _SessionBuilder(TraceBuilder):
             line: The line without its line feed.
             ends_open: Whether it is a last line without a line feed.
         """
-        offset = 0
+        piece_count = 0
         for written_record in records_on(line, number, ends_open, self.table.problems):
             record = without_progress_wrapper(written_record)
             if record is not written_record and self._has_file(as_text(record["agentId"])):
                 continue
             pieces = pieces_of(record)
-            record_hash = hash((line, offset))
+            record_hash = hash((line, piece_count))
             # Some builds wrote a record twice, byte for byte.
             if record_hash not in self._line_hashes:
-                entry = entry_of(record, number, pieces, offset)
-                entry.repeated_calls = frozenset(self._repeated_calls(pieces, offset))
+                entry = entry_of(record, number, pieces, first_piece_index=piece_count)
+                entry.repeated_calls = frozenset(self._repeated_calls(pieces, piece_count))
                 self._add_record(record, entry)
             if "uuid" in record:
                 self._line_hashes.add(record_hash)
-            offset += len(pieces)
+            piece_count += len(pieces)
 
     def _has_file(self, agent_id: str | None) -> bool:
         """Return whether a sub-agent has a file of its own."""
@@ -584,13 +583,13 @@ class _SessionBuilder(TraceBuilder):
             self._has_file_by_agent[agent_id] = has_file
         return self._has_file_by_agent[agent_id]
 
-    def _repeated_calls(self, pieces: Sequence[Piece], offset: int) -> Iterator[int]:
-        """Yield the positions of calls that earlier records have; iFlow repeats its calls."""
-        for position, piece in enumerate(pieces, offset):
+    def _repeated_calls(self, pieces: Sequence[Piece], first_piece_index: int) -> Iterator[int]:
+        """Yield the indices of calls that earlier records have; iFlow repeats its calls."""
+        for piece_index, piece in enumerate(pieces, first_piece_index):
             if piece.kind is SpanKind.TOOL_CALL and piece.call_id is not None:
                 call = hash((piece.call_id, piece.name, piece.text))
                 if call in self._call_hashes:
-                    yield position
+                    yield piece_index
                 self._call_hashes.add(call)
 
     def _add_record(self, record: Fields, entry: RecordEntry) -> None:
@@ -633,10 +632,10 @@ class _SessionBuilder(TraceBuilder):
         agent_id = identified_entries[0].agent_id
         if agent_id is None or not all(entry.is_sidechain for entry in identified_entries):
             self.thread = Thread(self._session_id)
-            self.native = self._session_id
+            self.native_id = self._session_id
             return AgentThread()
         self.thread = Thread(agent_id, self._session_id)
-        self.native = f"{self._session_id}/{agent_id}"
+        self.native_id = f"{self._session_id}/{agent_id}"
         return AgentThread.of_sub_agent(agent_id, self._read_agent_type())
 
     def _read_agent_type(self) -> str | None:

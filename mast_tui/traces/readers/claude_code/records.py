@@ -339,7 +339,7 @@ class RecordEntry:
     """One record without its texts.
 
     Attributes:
-        offset: The number of pieces on its line that belong to earlier records.
+        first_piece_index: The index of its first piece among all pieces on its line.
         parent: The id of the record that it follows.
         is_root: Whether the record names no parent.
         response: The id of the model call that it is part of.
@@ -348,12 +348,12 @@ class RecordEntry:
         spawns: The calls in the record that start sub-agents.
         results: The ids of the calls whose results the record holds.
         sub_agents: The ids that a sub-agent's result states for it, the most reliable id first.
-        repeated_calls: The positions of the pieces that are calls of earlier records.
+        repeated_calls: The indices, on the line, of the pieces that are calls of earlier records.
     """
 
     line: int
     pieces: tuple[Piece, ...]
-    offset: int = 0
+    first_piece_index: int = 0
     kind: RecordKind = RecordKind.NOTE
     uuid: str | None = None
     parent: str | None = None
@@ -377,21 +377,23 @@ class RecordEntry:
         return self.uuid or f"line {self.line}"
 
 
-def entry_of(record: Fields, line: int, pieces: Sequence[Piece], offset: int = 0) -> RecordEntry:
+def entry_of(
+    record: Fields, line: int, pieces: Sequence[Piece], first_piece_index: int = 0
+) -> RecordEntry:
     """Return the entry of a record, with the facts that depend on its type.
 
     Args:
         record: The record.
         line: The line that it is on.
         pieces: The pieces of the record.
-        offset: The number of pieces on that line that belong to earlier records.
+        first_piece_index: The index of the first of them among all pieces on that line.
     """
     kind = type_of(record)
     parent = as_text(record.get("parentUuid"))
     entry = RecordEntry(
         line,
         tuple(replace(piece, text="") for piece in pieces),  # The texts are read on demand.
-        offset,
+        first_piece_index,
         uuid=as_text(record.get("uuid")),
         parent=parent or as_text(record.get("logicalParentUuid")),
         is_root=parent is None,

@@ -180,13 +180,13 @@ class _StreamBuilder(TraceBuilder):
         else:
             del problems[problem_count:]  # A line of text is no damaged record.
             self._take_text_line(number, line, ends_open)
-        offset = 0
+        piece_count = 0
         for record in records:
-            self.native = self.native or as_text(record.get("session_id"))
+            self.native_id = self.native_id or as_text(record.get("session_id"))
             if type_of(record) == "stream_event":
                 self._take_event(number, record)
             else:
-                offset += self._add_record(number, record, offset)
+                piece_count += self._add_record(number, record, first_piece_index=piece_count)
 
     def _take_text_line(self, number: int, line: bytes, ends_open: bool) -> None:
         """Add a line to the open lines of text; report a record that is cut off instead."""
@@ -202,14 +202,14 @@ class _StreamBuilder(TraceBuilder):
         for caller in list(self._partial_lines_by_caller):
             self._add_partial_span(caller)
 
-    def _add_record(self, number: int, record: Fields, offset: int) -> int:
+    def _add_record(self, number: int, record: Fields, first_piece_index: int) -> int:
         """Add the spans of a record; return the number of its pieces.
 
         A result that repeats the last message has no span of its own.
         """
         caller = _caller_of(record)
         pieces = _pieces_of(record)
-        entry = entry_of(record, number, pieces, offset)
+        entry = entry_of(record, number, pieces, first_piece_index)
         entry.sub_agents = ()  # The sub-agents of a stream have no files of their own.
         if record.get("subtype") == "init":
             self.model = self.model or as_text(record.get("model"))
@@ -234,9 +234,9 @@ class _StreamBuilder(TraceBuilder):
 
     def _record_message(self, pieces: list[Piece]) -> None:
         """Record the last text in an answer of the agent, for comparison with the run's result."""
-        for offset, piece in enumerate(reversed(pieces), 1):
+        for index_from_end, piece in enumerate(reversed(pieces), 1):
             if piece.name in (None, "api_error") and piece.text:
-                span_index = len(self.table) - offset  # The pieces are the last spans.
+                span_index = len(self.table) - index_from_end  # The pieces are the last spans.
                 self._last_message = (hash_of(piece.text), span_index)
                 return
 

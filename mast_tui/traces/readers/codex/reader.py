@@ -712,9 +712,12 @@ class _TokenCounts:
         self._table = table
         self._last_counts: tuple[object, ...] = ()
         self._uncounted_span: int | None = None
+        """The last span of the model since the last count."""
         self._early_tokens: tuple[int | None, int | None] | None = None
+        """The tokens of a count that came before its spans, as older builds wrote it."""
         self._early_time: float | None = None
         self._early_span: int | None = None
+        """The last of the spans that came after ``_early_tokens``."""
 
     def add_span(self, index: int, time: float | None) -> None:
         """Record a span of the model as the one that gets the tokens of its call.

@@ -185,7 +185,7 @@ class ForkedHistory:
             return [(position, record)]
         if self._is_own(record):
             self._held_records = []
-        elif self._record_burst_time(time):
+        elif self._continues_burst(time):
             # The history continues, but its last prompt may be the fork's own.
             if _is_prompt(record):
                 self._held_records = [(position, record)]
@@ -213,8 +213,11 @@ class ForkedHistory:
             return False
         return abs(time - self._start_time) <= _BURST_SECONDS
 
-    def _record_burst_time(self, time: float | None) -> bool:
-        """Record the time of a record; return whether it continues the burst without a gap."""
+    def _continues_burst(self, time: float | None) -> bool:
+        """Return whether a record belongs to the burst in which the fork copied the history.
+
+        It comes early enough, or soon after the record before it. Record its time for the next one.
+        """
         if time is None or self._start_time is None or self._last_time is None:
             return False
         gap = time - self._last_time

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, dump_text
@@ -10,7 +10,9 @@ from mast_tui.traces.model import AnswerKey, TraceMeta
 from mast_tui.traces.readers.exports.engine import (
     ExportedRun,
     ExportFormat,
+    Messages,
     join_distinct_texts,
+    messages_of_each,
     objects_in,
     step_lists,
 )
@@ -33,8 +35,6 @@ from mast_tui.traces.readers.run_facts import (
     task_id_of,
     trial_of,
 )
-
-Messages = Iterator[tuple[str, object]]
 
 _PYTHON_TOOL: Final = "python_interpreter"
 _SMOLAGENTS_LISTS: Final = ("steps", "messages", "memory.steps")
@@ -157,11 +157,7 @@ def _browser_use_runs(document: object) -> Iterable[ExportedRun]:
     return (
         ExportedRun(
             run_steps.run,
-            [
-                message
-                for index, step in enumerate(run_steps.steps)
-                for message in _browser_use_messages(step, f"{run_steps.steps_pointer}/{index}")
-            ],
+            messages_of_each(run_steps.steps, run_steps.steps_pointer, _browser_use_messages),
             pointer=run_steps.run_pointer,
             meta=TraceMeta(system="browser-use", answer_key=_judgement_key(run_steps.steps)),
         )
@@ -429,7 +425,7 @@ def _tau2_runs(document: object) -> Iterable[ExportedRun]:
     )
 
 
-def _tau2_messages(simulation: Fields) -> Iterator[tuple[str, object]]:
+def _tau2_messages(simulation: Fields) -> Messages:
     """Yield the messages of a simulation; messages of the simulated user are without tokens."""
     for message_index, message in enumerate(items_of(simulation.get("messages"))):
         pointer = f"/messages/{message_index}"
@@ -508,7 +504,7 @@ def _bfcl_runs(document: object) -> Iterable[ExportedRun]:
     )
 
 
-def _bfcl_messages(entry: Fields) -> Iterator[tuple[str, object]]:
+def _bfcl_messages(entry: Fields) -> Messages:
     """Yield the messages of an entry's log; if the log has no answer, also the entry's result."""
     has_answer = False
     for pointer, message in _bfcl_log(items_of(entry.get("inference_log"))):
@@ -523,7 +519,7 @@ def _bfcl_messages(entry: Fields) -> Iterator[tuple[str, object]]:
         yield "/traceback", {"role": "system", "name": "traceback", "content": text}
 
 
-def _bfcl_log(log: Sequence[object]) -> Iterator[tuple[str, object]]:
+def _bfcl_log(log: Sequence[object]) -> Messages:
     """Yield the messages of all turns in a log.
 
     A turn is one of these:
@@ -549,7 +545,7 @@ def _bfcl_log(log: Sequence[object]) -> Iterator[tuple[str, object]]:
             yield from _bfcl_step([turn], pointer)
 
 
-def _bfcl_step(entries: Sequence[object], pointer: str) -> Iterator[tuple[str, object]]:
+def _bfcl_step(entries: Sequence[object], pointer: str) -> Messages:
     """Yield the messages of a step; its first answer has the calls that the last entry decodes."""
     decoded_calls: Sequence[object] = ()
     for entry in entries:
@@ -567,7 +563,7 @@ def _bfcl_step(entries: Sequence[object], pointer: str) -> Iterator[tuple[str, o
             yield entry_pointer, _harness_entry(fields)
 
 
-def _bfcl_result(result: object, pointer: str) -> Iterator[tuple[str, object]]:
+def _bfcl_result(result: object, pointer: str) -> Messages:
     """Yield the answers in a result, which is a text, a call, a list of calls or of results."""
     items = [result] if isinstance(result, Mapping) else items_of(result)
     if not all(isinstance(item, Mapping) for item in items):

@@ -15,6 +15,7 @@ from mast_tui.traces.model import TraceMeta
 from mast_tui.traces.readers.exports.engine import (
     ExportedRun,
     ExportFormat,
+    Messages,
     objects_in,
     step_lists,
 )
@@ -60,6 +61,23 @@ def branch_to(leaf: str, parents: Mapping[str, str | None]) -> list[str]:
         branch[node_id] = None
         node_id = parents[node_id]
     return list(reversed(branch))
+
+
+def parents_in_list(named_parents: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return the parent of each message of a list, by the message's id.
+
+    It is the parent that the message names, or None if the list lacks that parent. For a message
+    that names none, it is the message before it.
+    """
+    parents: dict[str, str | None] = {}
+    previous_id: str | None = None
+    for message_id, parent_id in named_parents.items():
+        if parent_id is None:
+            parents[message_id] = previous_id
+        else:
+            parents[message_id] = parent_id if parent_id in named_parents else None
+        previous_id = message_id
+    return parents
 
 
 def branch_problems(count: int) -> list[str]:
@@ -304,7 +322,7 @@ def _open_webui_runs(document: object) -> Iterable[ExportedRun]:
             )
 
 
-def _open_webui_messages(node: Fields, pointer: str) -> Iterator[tuple[str, object]]:
+def _open_webui_messages(node: Fields, pointer: str) -> Messages:
     """Yield the message of a node: the items of its output, else its content, and its error."""
     notes = filter(None, map(_file_note, items_of(node.get("files"))))
     message = {name: node.get(name) for name in ("role", "model", "timestamp", "usage")}
@@ -343,16 +361,10 @@ def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
         text_in(fields_of(value), "uuid") or f"#{message_index}"
         for message_index, value in enumerate(values)
     ]
-    known_ids = set(ids)
-    parents: dict[str, str | None] = {}
-    previous_id: str | None = None
-    for message_id, value in zip(ids, values, strict=True):
-        parent_id = text_in(fields_of(value), "parent_message_uuid")
-        if parent_id is None:
-            parents[message_id] = previous_id
-        else:
-            parents[message_id] = parent_id if parent_id in known_ids else None
-        previous_id = message_id
+    parent_by_id = {
+        message_id: text_in(fields_of(value), "parent_message_uuid")
+        for message_id, value in zip(ids, values, strict=True)
+    }
     return run_of_branch(
         conversation,
         pointer,
@@ -360,7 +372,7 @@ def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
             message_id: [(f"/chat_messages/{message_index}", _claude_ai_message(value))]
             for message_index, (message_id, value) in enumerate(zip(ids, values, strict=True))
         },
-        parents=parents,
+        parents=parents_in_list(parent_by_id),
         leaf=text_in(conversation, "current_leaf_message_uuid"),
         meta=TraceMeta(system="claude.ai", model=text_in(conversation, "model")),
     )
@@ -676,11 +688,12 @@ def _assistants_run(thread_id: str | None, items: Sequence[tuple[str, Fields]]) 
     Instructions are left out if they repeat the previous instructions.
     """
     timed_messages = [timed for pointer, item in items for timed in _timed_messages(pointer, item)]
-    timed_messages.sort(key=lambda timed: (timed.time, timed.rank))
+    timed_messages.sort(key=lambda timed_message: (timed_message.time, timed_message.rank))
     messages: list[tuple[str, Fields]] = []
     instructions: object = None
     for _time, _rank, pointer, message in timed_messages:
-        if message["role"] == "system" and "name" not in message:
+        is_prompt = message["role"] == "system" and "name" not in message  # An error has a name.
+        if is_prompt:
             if message["content"] == instructions:
                 continue
             instructions = message["content"]

@@ -15,6 +15,9 @@ from mast_tui.traces.readers.document_traces import records_by_line, report_of, 
 from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of
 from mast_tui.traces.readers.run_facts import task_of
 
+Messages = Iterator[tuple[str, object]]
+"""Chat messages, each after its JSON pointer in the run."""
+
 NO_FACTS: Final = TraceMeta()
 _COMPARED_STEPS: Final = 40
 
@@ -175,6 +178,43 @@ def step_lists(
             if isinstance(steps, list) and any(map(is_step, steps[:_COMPARED_STEPS])):
                 yield StepsOfRun(run_pointer, run, steps_pointer, steps)
                 break
+
+
+def messages_of_each(
+    values: Iterable[object], pointer: str, messages_of: Callable[[object, str], Messages]
+) -> list[tuple[str, object]]:
+    """Return the chat messages of the values in a list.
+
+    Args:
+        values: The list.
+        pointer: The JSON pointer to the list.
+        messages_of: Yields the messages of a value, from the value and its JSON pointer.
+    """
+    return [
+        message
+        for index, value in enumerate(values)
+        for message in messages_of(value, f"{pointer}/{index}")
+    ]
+
+
+def result_message(
+    content: object, call_id: object, name: object, *, is_error: object = None
+) -> dict[str, object]:
+    """Return the chat message of a tool's result.
+
+    Args:
+        content: The output of the tool.
+        call_id: The id of the call.
+        name: The name of the tool.
+        is_error: Whether the call failed; None if the file does not state it.
+    """
+    return {
+        "role": "tool",
+        "tool_call_id": call_id,
+        "name": name,
+        "content": content,
+        "is_error": is_error,
+    }
 
 
 def join_distinct_texts(texts: Iterable[object]) -> str:

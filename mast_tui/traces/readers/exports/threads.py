@@ -8,12 +8,15 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_number, as_text, dump_text
 from mast_tui.traces.model import TraceMeta
 from mast_tui.traces.readers.chat.values import message_text
-from mast_tui.traces.readers.exports.chats import branch_problems, run_of_branch
+from mast_tui.traces.readers.exports.chats import branch_problems, parents_in_list, run_of_branch
 from mast_tui.traces.readers.exports.engine import (
     ExportedRun,
     ExportFormat,
+    Messages,
     join_distinct_texts,
+    messages_of_each,
     objects_in,
+    result_message,
     step_lists,
 )
 from mast_tui.traces.readers.json_fields import (
@@ -29,8 +32,6 @@ from mast_tui.traces.readers.json_fields import (
     text_in,
 )
 
-Messages = Iterator[tuple[str, object]]
-
 _SYSTEM_PROMPT_KEY: Final = "llm.prediction.systemPrompt"
 
 
@@ -41,7 +42,7 @@ def _lm_studio_runs(document: object) -> Iterable[ExportedRun]:
         if not mostly(lambda value: isinstance(fields_of(value).get("versions"), list), values):
             continue
         messages = list(_lm_studio_prompt(conversation))
-        other_count = 0
+        omitted_count = 0
         for number, value in enumerate(values):
             versions = items_of(fields_of(value).get("versions"))
             selected = fields_of(value).get("currentlySelected")
@@ -49,7 +50,7 @@ def _lm_studio_runs(document: object) -> Iterable[ExportedRun]:
             if versions:
                 version_pointer = f"/messages/{number}/versions/{index}"
                 messages += _lm_studio_messages(fields_of(versions[index]), version_pointer)
-                other_count += len(versions) - 1
+                omitted_count += len(versions) - 1
         yield ExportedRun(
             value=conversation,
             messages=messages,
@@ -58,7 +59,7 @@ def _lm_studio_runs(document: object) -> Iterable[ExportedRun]:
                 system="LM Studio",
                 model=text_in(fields_of(conversation.get("lastUsedModel")), "identifier"),
             ),
-            problems=branch_problems(other_count),
+            problems=branch_problems(omitted_count),
         )
 
 
@@ -82,32 +83,38 @@ def _lm_studio_messages(version: Fields, pointer: str) -> Messages:
         yield pointer, {"role": role, "content": _lm_studio_blocks(version)}
         return
     model = text_in(fields_of(version.get("senderInfo")), "senderName")
-    ids_by_number: dict[str | None, str | None] = {}
+    call_id_by_number: dict[str | None, str | None] = {}
     for number, step in enumerate(map(fields_of, items_of(version.get("steps")))):
         step_pointer = f"{pointer}/steps/{number}"
         if kind_of(step) == "contentBlock":
-            yield from _lm_studio_step(step, step_pointer, model, ids_by_number)
+            yield from _lm_studio_step(step, step_pointer, model, call_id_by_number)
         elif kind_of(step) != "genInfo":
             yield step_pointer, step
 
 
 def _lm_studio_step(
-    step: Fields, pointer: str, model: str | None, ids_by_number: dict[str | None, str | None]
+    step: Fields, pointer: str, model: str | None, call_id_by_number: dict[str | None, str | None]
 ) -> Messages:
     """Yield the text, the thought or the calls of a step, then the results in it.
 
-    A call has an id of the model and a number. A result may have only the number.
+    A call has the model's id and a number, which are added to ``call_id_by_number``. A result may
+    have only the number.
     """
-    parts = [fields_of(part) for part in items_of(step.get("content"))]
     calls = []
-    for part in parts:
+    results: list[tuple[str, object]] = []
+    for index, part in enumerate(map(fields_of, items_of(step.get("content")))):
+        number = identifier_in(part, "callId")
+        call_id = identifier_in(part, "toolCallRequestId")
+        name = part.get("name")
         if kind_of(part) == "toolCallRequest":
-            number = identifier_in(part, "callId")
-            ids_by_number[number] = identifier_in(part, "toolCallRequestId") or number
+            call_id_by_number[number] = call_id or number
             arguments = first_in(part, "parameters", "arguments")
-            name = part.get("name")
-            calls.append({"id": ids_by_number[number], "name": name, "arguments": arguments})
-    blocks = _lm_studio_blocks(step)
+            calls.append({"id": call_id or number, "name": name, "arguments": arguments})
+        elif kind_of(part) == "toolCallResult":
+            call_id = call_id or call_id_by_number.get(number, number)
+            blocks = json_in(part.get("content"))
+            content = blocks if isinstance(blocks, list) else part.get("content")
+            results.append((f"{pointer}/content/{index}", result_message(content, call_id, name)))
     stats = fields_at(step, "genInfo", "stats")
     message: dict[str, object] = {
         "role": text_in(step, "roleOverride") or "assistant",
@@ -117,28 +124,16 @@ def _lm_studio_step(
             "completion_tokens": stats.get("predictedTokensCount"),
         },
     }
+    blocks = _lm_studio_blocks(step)
     if fields_of(step.get("style")).get("type") == "thinking":
         yield pointer, {**message, "reasoning_content": message_text(blocks)}
     elif blocks or calls:
         yield pointer, {**message, "content": blocks, "tool_calls": calls}
-    for index, part in enumerate(parts):
-        if kind_of(part) == "toolCallResult":
-            number = identifier_in(part, "callId")
-            call_id = identifier_in(part, "toolCallRequestId") or ids_by_number.get(number, number)
-            content = json_in(part.get("content"))
-            yield (
-                f"{pointer}/content/{index}",
-                {
-                    "role": "tool",
-                    "tool_call_id": call_id,
-                    "name": part.get("name"),
-                    "content": content if isinstance(content, list) else part.get("content"),
-                },
-            )
+    yield from results
 
 
 def _lm_studio_blocks(record: Fields) -> list[object]:
-    """Return the texts and the names of files in a content; other parts are left as they are."""
+    """Return the content of a message without calls and results, and with files as their names."""
     blocks: list[object] = []
     for part in items_of(record.get("content")):
         fields = fields_of(part)
@@ -165,7 +160,7 @@ def _zed_runs(document: object) -> Iterable[ExportedRun]:
         if mostly(_is_zed_message, values):
             yield ExportedRun(
                 value=thread,
-                messages=list(_zed_thread_messages(thread, values)),
+                messages=_zed_thread_messages(thread, values),
                 pointer=pointer,
                 meta=TraceMeta(
                     system="Zed", model=text_in(fields_of(thread.get("model")), "model")
@@ -182,13 +177,13 @@ def _is_zed_message(value: object) -> bool:
     return value == _ZED_RESUME or is_tagged or is_older
 
 
-def _zed_thread_messages(thread: Fields, values: Sequence[object]) -> Messages:
-    """Yield the messages of a thread; the last answer to a prompt has the tokens of its request."""
+def _zed_thread_messages(thread: Fields, values: Sequence[object]) -> list[tuple[str, object]]:
+    """Return the messages; the last answer to a prompt has the tokens of the prompt's request."""
     answer_by_prompt: dict[str, dict[str, object]] = {}
     prompt_id = ""
     messages: list[tuple[str, object]] = []
     for number, value in enumerate(values):
-        prompt_id = text_in(fields_of(fields_of(value).get("User")), "id") or prompt_id
+        prompt_id = text_in(fields_at(value, "User"), "id") or prompt_id
         for pointer, message in _zed_messages(value, f"/messages/{number}"):
             messages.append((pointer, message))
             if message["role"] == "assistant":
@@ -196,14 +191,17 @@ def _zed_thread_messages(thread: Fields, values: Sequence[object]) -> Messages:
     for prompt_id, usage in fields_of(thread.get("request_token_usage")).items():
         if prompt_id in answer_by_prompt:
             answer_by_prompt[prompt_id]["usage"] = usage
-    return iter(messages)
+    return messages
 
 
 def _zed_messages(value: object, pointer: str) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield a message and the results of its calls; nothing for a mark."""
-    tagged = fields_of(value)
-    fields = fields_of(first_in(tagged, "User", "Agent")) or tagged
-    is_user = "User" in tagged or tagged.get("role") == "user"
+    """Yield a message and the results of its calls; nothing for ``_ZED_RESUME``.
+
+    Newer threads have a message in a field that is named after its author.
+    """
+    fields_by_author = fields_of(value)
+    fields = fields_of(first_in(fields_by_author, "User", "Agent")) or fields_by_author
+    is_user = "User" in fields_by_author or fields.get("role") == "user"
     parts = first_in(fields, "content", "segments")
     blocks = [block for part in items_of(parts) for block in _zed_blocks(part, is_user)]
     if context := text_in(fields, "context"):
@@ -220,16 +218,13 @@ def _zed_messages(value: object, pointer: str) -> Iterator[tuple[str, dict[str, 
         record = fields_of(result)
         contents = record.get("content")
         texts = contents if isinstance(contents, list) else [contents]
-        yield (
-            f"{pointer}/tool_results/{name}",
-            {
-                "role": "tool",
-                "tool_call_id": record.get("tool_use_id"),
-                "name": record.get("tool_name"),
-                "content": "\n".join(map(_zed_text, texts)),
-                "is_error": record.get("is_error"),
-            },
+        message = result_message(
+            "\n".join(map(_zed_text, texts)),
+            record.get("tool_use_id"),
+            record.get("tool_name"),
+            is_error=record.get("is_error"),
         )
+        yield f"{pointer}/tool_results/{name}", message
 
 
 def _zed_text(content: object) -> str:
@@ -277,12 +272,7 @@ def _letta_runs(document: object) -> Iterable[ExportedRun]:
     if "agents" in file and "blocks" in file:
         for number, agent in enumerate(map(fields_of, items_of(file["agents"]))):
             values = items_of(agent.get("messages"))
-            messages = [
-                message
-                for message_number, value in enumerate(values)
-                for message in _letta_stored_messages(value, f"/messages/{message_number}")
-            ]
-            if messages:
+            if messages := messages_of_each(values, "/messages", _letta_stored_messages):
                 config = fields_of(agent.get("llm_config"))
                 yield ExportedRun(
                     value=agent,
@@ -292,16 +282,13 @@ def _letta_runs(document: object) -> Iterable[ExportedRun]:
                 )
         return
     for run in step_lists(document, _LETTA_LISTS, _is_letta_message):
-        steps = [
-            (f"{run.steps_pointer}/{number}", fields_of(step))
-            for number, step in enumerate(run.steps)
-        ]
-        times = [text for _pointer, step in steps if (text := text_in(step, "date"))]
+        messages = messages_of_each(run.steps, run.steps_pointer, _letta_messages)
+        times = [text for step in run.steps if (text := text_in(fields_of(step), "date"))]
         if times and times[0] > times[-1]:  # The server can list the newest message first.
-            steps.reverse()
+            messages.reverse()
         yield ExportedRun(
             value=run.run,
-            messages=[(pointer, _letta_message(step)) for pointer, step in steps],
+            messages=messages,
             pointer=run.run_pointer,
             meta=TraceMeta(system="Letta"),
         )
@@ -314,23 +301,19 @@ def _is_letta_message(value: object) -> bool:
 def _letta_stored_messages(value: object, pointer: str) -> Messages:
     """Yield a message of an agent file: the results in it, or the message itself."""
     message = fields_of(value)
-    facts = {"model": message.get("model"), "timestamp": message.get("created_at")}
     returns = [fields_of(result) for result in items_of(message.get("tool_returns"))]
     if message.get("role") == "tool" and returns:
         for number, result in enumerate(returns):
             texts = [result.get("func_response")]
             texts += [*items_of(result.get("stdout")), *items_of(result.get("stderr"))]
-            yield (
-                f"{pointer}/tool_returns/{number}",
-                {
-                    **facts,
-                    "role": "tool",
-                    "name": message.get("name"),
-                    "tool_call_id": first_in(result, "tool_call_id") or message.get("tool_call_id"),
-                    "content": join_distinct_texts(texts) or message.get("content"),
-                    "is_error": result.get("status") == "error",
-                },
+            chat = result_message(
+                join_distinct_texts(texts) or message.get("content"),
+                first_in(result, "tool_call_id") or message.get("tool_call_id"),
+                message.get("name"),
+                is_error=result.get("status") == "error",
             )
+            facts = {"model": message.get("model"), "timestamp": message.get("created_at")}
+            yield f"{pointer}/tool_returns/{number}", {**chat, **facts}
         return
     if message.get("role") == "approval":
         decision = {
@@ -346,35 +329,38 @@ def _letta_stored_messages(value: object, pointer: str) -> Messages:
     yield pointer, message if message else value
 
 
-def _letta_message(message: Fields) -> Fields:
-    """Return a message of Letta's server in chat form; one of an unknown type is left as it is."""
-    chat: dict[str, object] = {"timestamp": message.get("date")}
+_LETTA_ROLES: Final = {
+    "system_message": "system",
+    "user_message": "user",
+    "assistant_message": "assistant",
+}
+
+
+def _letta_messages(value: object, pointer: str) -> Messages:
+    """Yield a message of Letta's server in chat form; one of an unknown type as it is."""
+    message = fields_of(value)
+    chat: dict[str, object] = {"role": "assistant", "timestamp": message.get("date")}
     match text_in(message, "message_type"):
-        case "system_message":
-            return {**chat, "role": "system", "content": message.get("content")}
-        case "user_message":
-            return {**chat, "role": "user", "content": message.get("content")}
-        case "assistant_message":
-            return {**chat, "role": "assistant", "content": message.get("content")}
+        case str(kind) if kind in _LETTA_ROLES:
+            chat |= {"role": _LETTA_ROLES[kind], "content": message.get("content")}
         case "reasoning_message":
-            thought = message.get("reasoning")
-            return {**chat, "role": "assistant", "reasoning_content": thought}
+            chat["reasoning_content"] = message.get("reasoning")
         case "hidden_reasoning_message":
             thought = text_in(message, "hidden_reasoning") or "[hidden reasoning]"
-            return {**chat, "role": "assistant", "reasoning_content": thought}
+            chat["reasoning_content"] = thought
         case "tool_call_message" | "approval_request_message":
             calls = items_of(message.get("tool_calls")) or [message.get("tool_call")]
-            return {**chat, "role": "assistant", "tool_calls": list(calls)}
+            chat["tool_calls"] = list(calls)
         case "tool_return_message":
-            return {
-                **chat,
-                "role": "tool",
-                "name": message.get("name"),
-                "tool_call_id": message.get("tool_call_id"),
-                "content": message.get("tool_return"),
-                "is_error": message.get("status") == "error",
-            }
-    return message
+            chat |= result_message(
+                message.get("tool_return"),
+                message.get("tool_call_id"),
+                message.get("name"),
+                is_error=message.get("status") == "error",
+            )
+        case _:
+            chat = dict(message)
+    yield pointer, chat
 
 
 LETTA: Final = ExportFormat(name="letta", marks=(b'"message',), runs=_letta_runs)
@@ -416,13 +402,8 @@ def _llama_index_message(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
     extras = fields_of(value.get("additional_kwargs"))
-    message: dict[str, object] = {
-        "role": value.get("role"),
-        "content": value.get("content"),
-        "tool_calls": extras.get("tool_calls"),
-        "tool_call_id": extras.get("tool_call_id"),
-        "name": extras.get("name"),
-    }
+    message: dict[str, object] = {name: value.get(name) for name in ("role", "content")}
+    message |= {name: extras.get(name) for name in ("tool_calls", "tool_call_id", "name")}
     thoughts = []
     blocks: list[object] = []
     calls: list[object] = []
@@ -433,9 +414,7 @@ def _llama_index_message(value: object) -> object:
             case "thinking":
                 thoughts.append(text_in(block, "content") or "")
             case "tool_call":
-                call_id = identifier_in(block, "tool_call_id")
-                call = {"name": block.get("tool_name"), "arguments": block.get("tool_kwargs")}
-                calls.append({"id": call_id, **call})
+                calls.append(_llama_index_call(block))
             case str(kind):
                 text = text_in(block, "title", "text") or f"[{kind}]"
                 blocks.append({"type": "text", "text": text})
@@ -444,6 +423,16 @@ def _llama_index_message(value: object) -> object:
     if calls and not message["tool_calls"]:
         message["tool_calls"] = calls
     return {**message, "reasoning_content": "\n".join(thoughts)} if thoughts else message
+
+
+def _llama_index_call(call: object) -> dict[str, object]:
+    """Return the call in a block of a message or in an event, in chat form."""
+    fields = fields_of(call)
+    return {
+        "id": identifier_in(fields, "tool_call_id", "tool_id"),
+        "name": fields.get("tool_name"),
+        "arguments": fields.get("tool_kwargs"),
+    }
 
 
 LLAMA_INDEX: Final = ExportFormat(
@@ -456,11 +445,7 @@ def _llama_index_event_runs(document: object) -> Iterable[ExportedRun]:
     entries = items_of(document)
     if mostly(_is_llama_index_event, entries):
         log = _EventLog()
-        messages = [
-            message
-            for number, entry in enumerate(entries)
-            for message in log.messages(entry, f"/{number}")
-        ]
+        messages = messages_of_each(entries, "", log.messages)
         cut_off_messages = list(log.unfinished_messages())
         yield ExportedRun(
             document,
@@ -483,7 +468,7 @@ class _EventLog:
 
     def __init__(self) -> None:
         self._shown: set[tuple[object, object]] = set()
-        self._stream: tuple[str, Fields] | None = None
+        self._streamed_answer: tuple[str, Fields] | None = None
 
     def messages(self, entry: object, pointer: str) -> Messages:
         """Yield the messages of an event; an event of an unknown type as it is.
@@ -498,26 +483,36 @@ class _EventLog:
         kind = (text_in(event, "qualified_name") or "").rpartition(".")[2]
         match kind:
             case "AgentStream":
-                self._stream = (pointer, value)
+                self._streamed_answer = (pointer, value)
             case "AgentInput" | "AgentSetup":
                 yield from self._input_messages(value, pointer)
             case "AgentOutput":
                 yield pointer, self._output_message(value)
             case "ToolCall":
-                call = _tool_selection(value)
-                if self._is_new("call", call["id"]):
+                call = _llama_index_call(value)
+                if self._record_new("call", call["id"]):
                     yield pointer, {"role": "assistant", "tool_calls": [call]}
             case "ToolCallResult":
-                yield pointer, _result_message(value)
+                output = fields_of(value.get("tool_output"))
+                content = fields_of(_llama_index_message(output)).get("content")
+                yield (
+                    pointer,
+                    result_message(
+                        content or dump_text(output.get("raw_output")),
+                        value.get("tool_id"),
+                        value.get("tool_name"),
+                        is_error=output.get("is_error"),
+                    ),
+                )
             case "StartEvent" | "AgentWorkflowStartEvent":
                 text = text_in(value, "user_msg", "input", "query") or dump_text(value)
-                if value and self._is_new("text", text):
+                if value and self._record_new("text", text):
                     yield pointer, {"role": "user", "content": text}
             case "StopEvent" | "AgentWorkflowStopEvent":
                 result = value.get("result")
                 response = fields_of(_llama_index_message(fields_of(result).get("response")))
                 text = message_text(response.get("content")) or dump_text(result)
-                if result is not None and self._is_new("text", text):
+                if result is not None and self._record_new("text", text):
                     yield pointer, {"role": "assistant", "content": text}
             case _:
                 yield pointer, entry
@@ -527,55 +522,33 @@ class _EventLog:
         for number, message in enumerate(items_of(value.get("input"))):
             chat = fields_of(_llama_index_message(message))
             is_asked = chat.get("role") in ("user", "system")
-            if is_asked and self._is_new("text", message_text(chat.get("content"))):
+            if is_asked and self._record_new("text", message_text(chat.get("content"))):
                 yield f"{pointer}/value/input/{number}", chat
 
     def _output_message(self, value: Fields) -> Fields:
         """Return the answer of an agent with its calls."""
-        self._stream = None
+        self._streamed_answer = None
         chat = fields_of(_llama_index_message(value.get("response")))
-        self._is_new("text", message_text(chat.get("content")))
-        calls = [_tool_selection(call) for call in items_of(value.get("tool_calls"))]
+        self._record_new("text", message_text(chat.get("content")))
+        calls = [_llama_index_call(call) for call in items_of(value.get("tool_calls"))]
         for call in calls:
-            self._is_new("call", call["id"])
+            self._record_new("call", call["id"])
         agent = text_in(value, "current_agent_name")
         tool_calls = calls or chat.get("tool_calls")
         return {**chat, "role": "assistant", "name": agent, "tool_calls": tool_calls}
 
     def unfinished_messages(self) -> Messages:
         """Yield the answer that was streamed last, if the run was cut off before it was whole."""
-        if self._stream is not None:
-            pointer, value = self._stream
+        if self._streamed_answer is not None:
+            pointer, value = self._streamed_answer
             agent = text_in(value, "current_agent_name")
             yield pointer, {"role": "assistant", "name": agent, "content": value.get("response")}
 
-    def _is_new(self, kind: str, value: object) -> bool:
-        """Return whether a text or the id of a call is new, and record it."""
+    def _record_new(self, kind: str, value: object) -> bool:
+        """Record a text or the id of a call as shown; return whether it was new."""
         is_new = (kind, value) not in self._shown
         self._shown.add((kind, value))
         return is_new
-
-
-def _result_message(value: Fields) -> Fields:
-    """Return the result of a call."""
-    output = fields_of(value.get("tool_output"))
-    content = fields_of(_llama_index_message(output)).get("content")
-    return {
-        "role": "tool",
-        "tool_call_id": value.get("tool_id"),
-        "name": value.get("tool_name"),
-        "content": content or dump_text(output.get("raw_output")),
-        "is_error": output.get("is_error"),
-    }
-
-
-def _tool_selection(call: object) -> dict[str, object]:
-    fields = fields_of(call)
-    return {
-        "id": identifier_in(fields, "tool_id"),
-        "name": fields.get("tool_name"),
-        "arguments": fields.get("tool_kwargs"),
-    }
 
 
 LLAMA_INDEX_EVENTS: Final = ExportFormat(
@@ -602,24 +575,15 @@ def _grok_runs(document: object) -> Iterable[ExportedRun]:
                 response_id: list(_grok_messages(response, f"/responses/{number}/response"))
                 for response_id, (number, response) in responses.items()
             },
-            parents=_grok_parents(responses),
+            parents=parents_in_list(
+                {
+                    response_id: identifier_in(response, "parent_response_id")
+                    for response_id, (_number, response) in responses.items()
+                }
+            ),
             leaf=text_in(conversation, "leaf_response_id"),
             meta=TraceMeta(system="Grok"),
         )
-
-
-def _grok_parents(responses: Mapping[str, tuple[int, Fields]]) -> dict[str, str | None]:
-    """Return the parent of each response: the one that it names, else the one before it."""
-    parents: dict[str, str | None] = {}
-    previous_id: str | None = None
-    for response_id, (_number, response) in responses.items():
-        parent_id = identifier_in(response, "parent_response_id")
-        if parent_id is None:
-            parents[response_id] = previous_id
-        else:
-            parents[response_id] = parent_id if parent_id in responses else None
-        previous_id = response_id
-    return parents
 
 
 def _grok_messages(response: Fields, pointer: str) -> Messages:

@@ -29,6 +29,16 @@ _SILENT_KINDS: Final = name_set("""
     prepareToolInvocation progressMessage progressTask progressTaskSerialized pullRequest
     references undoStop
 """)
+_TEXT_FIELDS: Final = (
+    "text",
+    "value",
+    "content",
+    "node",
+    "children",
+    "name",
+    "inlineReference",
+    "path",
+)
 _SNAPSHOT: Final = 0
 _APPEND: Final = 2
 """Kinds of records in a log of changes. The others set a value, or delete it."""
@@ -39,7 +49,7 @@ _REPEATED_PROMPT: Final = re.compile(r"<userRequest>.*?</userRequest>", re.DOTAL
 
 def _vscode_runs(document: object) -> Iterable[ExportedRun]:
     """Return the chat in a document, or in the records of a log of changes."""
-    chat = fields_of(_replayed(document) if isinstance(document, list) else document)
+    chat = fields_of(_replay(document) if isinstance(document, list) else document)
     requests = list(map(fields_of, items_of(chat.get("requests"))))
     if not any("response" in request for request in requests):
         return
@@ -58,17 +68,17 @@ def _vscode_runs(document: object) -> Iterable[ExportedRun]:
     )
 
 
-def _replayed(records: Sequence[object]) -> object:
+def _replay(records: Sequence[object]) -> object:
     """Return the document that results from a log of changes; None without a snapshot."""
     document: object = None
     for record in map(fields_of, records):
         path = items_of(record.get("k"))
         if (record.get("kind") == _SNAPSHOT or path) and len(path) <= _LONGEST_PATH:
-            document = _changed(document, path, record)
+            document = _with_change(document, path, record)
     return document
 
 
-def _changed(value: object, path: Sequence[object], change: Fields) -> object:
+def _with_change(value: object, path: Sequence[object], change: Fields) -> object:
     """Return a value with the change of a record at a path in it; the value itself stays."""
     if not path:
         if change.get("kind") != _APPEND:
@@ -78,9 +88,9 @@ def _changed(value: object, path: Sequence[object], change: Fields) -> object:
         return [*remaining, *items_of(change.get("v"))]
     step, *inner_path = path
     if isinstance(value, dict) and isinstance(step, str):
-        return {**value, step: _changed(value.get(step), inner_path, change)}
+        return {**value, step: _with_change(value.get(step), inner_path, change)}
     if isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
-        return [*value[:step], _changed(value[step], inner_path, change), *value[step + 1 :]]
+        return [*value[:step], _with_change(value[step], inner_path, change), *value[step + 1 :]]
     return value
 
 
@@ -245,8 +255,7 @@ def _text_of(value: object) -> str:
             stack += reversed(item)
         elif fields and fields.get("kind") not in _SILENT_KINDS:
             texts += ["\n"] if fields.get("lineBreakBefore") is True else []
-            contents = ("text", "value", "content", "node", "children", "name", "inlineReference")
-            stack.append(first_in(fields, *contents, "path"))
+            stack.append(first_in(fields, *_TEXT_FIELDS))
     return "".join(texts)
 
 

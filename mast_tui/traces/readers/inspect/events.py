@@ -17,11 +17,11 @@ from mast_tui.traces.io.json_values import as_count, as_number, as_text
 from mast_tui.traces.model import SpanStatus, Tokens
 from mast_tui.traces.readers.chat.values import usage_tokens
 from mast_tui.traces.readers.inspect.messages import (
-    Acting,
     Attachments,
     History,
     MessagePool,
     MessageSpans,
+    SpanContext,
     json_text,
 )
 from mast_tui.traces.readers.json_fields import (
@@ -60,7 +60,7 @@ class _PendingResult:
     text: str
     add_spans: Callable[[], object]
     call_id: str | None = None
-    added: bool = False
+    is_added: bool = False
 
 
 class EventWalk:
@@ -111,7 +111,7 @@ class EventWalk:
         for event_index, event in enumerate(events):
             event_pointer = f"{pointer}/{event_index}"
             if not isinstance(event, Mapping):
-                self.spans.log(json_text(event), event_pointer, Acting(parent=base.parent))
+                self.spans.log(json_text(event), event_pointer, SpanContext(parent=base.parent))
                 self.spans.add_problem(event_pointer, "not an event but a bare value")
                 continue
             if (time := unix_seconds(event.get("timestamp"))) is not None:
@@ -135,11 +135,11 @@ class EventWalk:
         """
         kind = event.get("event")
         if kind == "span_begin":
-            outer = self._scope_by_span_id.get(
+            outer_scope = self._scope_by_span_id.get(
                 as_text(event.get("parent_id")) or "", open_scopes[-1]
             )
             span_id = as_text(event.get("id")) or as_text(event.get("span_id"))
-            inner_scope = self._open_scope(event, pointer, outer, span_id)
+            inner_scope = self._open_scope(event, pointer, outer_scope, span_id)
             if span_id is not None:
                 self._scope_by_span_id[span_id] = inner_scope
         elif kind == "span_end":
@@ -163,32 +163,36 @@ class EventWalk:
         elif not (isinstance(kind, str) and kind in _SILENT_EVENTS):
             self._add_log_event(event, pointer, scope)
 
-    def _open_scope(self, event: Fields, pointer: str, outer: Scope, span_id: str | None) -> Scope:
+    def _open_scope(
+        self, event: Fields, pointer: str, outer_scope: Scope, span_id: str | None
+    ) -> Scope:
         """Return the scope that an event begins; add a log span if an agent begins.
 
-        An event of any other type begins no scope of its own: ``outer`` is returned.
+        An event of any other type begins no scope of its own: ``outer_scope`` is returned.
         """
         kind = event.get("type")
         name = short_name(event.get("name"))
         if kind in ("scorer", "scorers"):
-            return Scope(History(), name or outer.agent, outer.parent, is_grading=True)
-        if outer.is_grading:
-            return outer
+            return Scope(History(), name or outer_scope.agent, outer_scope.parent, is_grading=True)
+        if outer_scope.is_grading:
+            return outer_scope
         if kind == "agent":
-            parent = self._call_key_by_agent_span.get(span_id or "") or outer.parent
+            parent = self._call_key_by_agent_span.get(span_id or "") or outer_scope.parent
             start = unix_seconds(event.get("timestamp"))
-            acting = Acting(parent=parent, start=start)
+            context = SpanContext(parent=parent, start=start)
             text = f"agent {name} begins" if name else "an agent begins"
-            key = self.spans.log(text, pointer, acting, as_text(event.get("uuid")) or span_id)
+            key = self.spans.log(text, pointer, context, as_text(event.get("uuid")) or span_id)
             return Scope(History(), name or "agent", key, agent_key=key)
         if kind == "tool":
             return replace(
-                outer, history=History(), parent=self._pending_call_key(name) or outer.parent
+                outer_scope,
+                history=History(),
+                parent=self._pending_call_key(name) or outer_scope.parent,
             )
         if kind == "subtask":
-            parent = self._subtask_keys.get(name) or outer.parent
-            return replace(outer, history=History(), parent=parent)
-        return outer
+            parent = self._subtask_keys.get(name) or outer_scope.parent
+            return replace(outer_scope, history=History(), parent=parent)
+        return outer_scope
 
     def _close_scope(self, scope: Scope | None, event: Fields) -> None:
         """Set the end time of the log span with which the agent of a scope began, if it has one."""
@@ -199,7 +203,7 @@ class EventWalk:
     def _pending_call_key(self, name: str) -> str | None:
         """Return the key of a tool's latest call; None if the call's result is not queued."""
         pending = self._latest_result_by_tool.get(name)
-        if pending is None or pending.added:
+        if pending is None or pending.is_added:
             return None
         call = self.spans.calls.get(pending.call_id or "")
         return None if call is None else call.key
@@ -221,18 +225,18 @@ class EventWalk:
             fields = fields_of(message)
             if fields.get("role") == "tool":
                 pending = self._result_by_call_id.get(as_text(fields.get("tool_call_id")) or "")
-                if pending is not None and not pending.added:
+                if pending is not None and not pending.is_added:
                     self._add_result(pending)
                     continue
             self.spans.add(
                 message,
                 message_pointer,
-                Acting(parent=scope.parent, start=start),
+                SpanContext(parent=scope.parent, start=start),
                 scope.history,
                 key=None,
             )
         agent = scope.agent or short_name(event.get("role")) or "assistant"
-        acting = Acting(agent, scope.parent, start, end)
+        context = SpanContext(agent, scope.parent, start, end)
         key = as_text(event.get("uuid"))
         error = event.get("error") or output.get("error")
         last_key: str | None = None
@@ -241,10 +245,10 @@ class EventWalk:
             if error is not None and _is_empty_message(message):
                 continue
             message_pointer = f"{pointer}/output/choices/{choice_index}/message"
-            message_key = self.spans.add(message, message_pointer, acting, scope.history, key)
+            message_key = self.spans.add(message, message_pointer, context, scope.history, key)
             last_key = message_key or last_key
         if error is not None:
-            last_key = self._add_error(error, pointer, acting, key)
+            last_key = self._add_error(error, pointer, context, key)
         tokens = _tokens_of_usage(output.get("usage"))
         if last_key is not None and tokens is not None:
             self.spans.steps.amend(last_key, tokens=tokens)
@@ -258,8 +262,8 @@ class EventWalk:
         if not messages and isinstance(refs, list):
             yield from self.pool.new_in(refs, f"{pointer}/input_refs", scope.history)
             return
-        scope.history.counts = Counter()
-        scope.history.ranges = []
+        scope.history.input_counts = Counter()
+        scope.history.input_ranges = []
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
         for message_index, message in enumerate(items_of(messages)):
@@ -267,12 +271,12 @@ class EventWalk:
             if self.spans.is_new(message, identity, scope.history):
                 yield message, f"{pointer}/input/{message_index}"
 
-    def _add_error(self, error: object, pointer: str, acting: Acting, key: str | None) -> str:
+    def _add_error(self, error: object, pointer: str, context: SpanContext, key: str | None) -> str:
         """Add the log span of a model call's error and return its key."""
         text = self._attachments.error(error)
         self.error_texts.add(text)
         own_key = f"{key}/error" if key else f"{pointer}/error"
-        return self.spans.log(text, pointer, acting, own_key, status=SpanStatus.ERROR)
+        return self.spans.log(text, pointer, context, own_key, status=SpanStatus.ERROR)
 
     def _add_tool_call(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
         """Add a tool call unless a message has it, then the events inside it and its result.
@@ -284,9 +288,9 @@ class EventWalk:
         if call_id is not None and call_id in self._answered_call_ids:
             return
         start, end = _event_times(event)
-        acting = Acting(scope.agent or "assistant", scope.parent, start)
+        context = SpanContext(scope.agent or "assistant", scope.parent, start)
         call = self.spans.calls.get(call_id) if call_id else None
-        call_key = call.key if call else self.spans.call(event, pointer, acting)
+        call_key = call.key if call else self.spans.call(event, pointer, context)
         if (agent_span := as_text(event.get("agent_span_id"))) is not None:
             self._call_key_by_agent_span[agent_span] = call_key
         call_scope = replace(scope, history=History(), parent=call_key)
@@ -298,7 +302,7 @@ class EventWalk:
         if event.get("failed") is True:
             status = SpanStatus.ERROR
         name = short_name(event.get("function")) or None
-        acting = Acting(acting.agent, call_key, start if end is None else end, end)
+        context = SpanContext(context.agent, call_key, start if end is None else end, end)
 
         key = f"{as_text(event.get('uuid')) or pointer}/result"
 
@@ -306,7 +310,7 @@ class EventWalk:
             if call_id:
                 message = {"id": as_text(event.get("message_id"))}
                 self.spans.mark(("tool", call_id), scope.history, message)
-            self.spans.result(call_id, text, pointer, acting, name=name, status=status, key=key)
+            self.spans.result(call_id, text, pointer, context, name=name, status=status, key=key)
 
         pending = _PendingResult(text, add_spans, call_id)
         if call_id:
@@ -322,16 +326,16 @@ class EventWalk:
         title = f"subtask {name}".rstrip()
         text = self._attachments.joined(f"{title} begins", event.get("input") or None)
         own_key = as_text(event.get("uuid"))
-        key = self.spans.log(text, pointer, Acting(parent=scope.parent, start=start), own_key)
+        key = self.spans.log(text, pointer, SpanContext(parent=scope.parent, start=start), own_key)
         self._subtask_keys[name] = key
         subtask_scope = replace(scope, history=History(), parent=key)
         has_nested_events = self._add_nested_events(event, pointer, subtask_scope, depth)
         if event.get("result") is None:
             return
         text = f"{title} ends\n{self._attachments.piece(event['result'])}"
-        acting = Acting(parent=key, start=start if end is None else end, end=end)
+        context = SpanContext(parent=key, start=start if end is None else end, end=end)
         result_key = f"{own_key or pointer}/result"
-        add_spans = partial(self.spans.log, text, pointer, acting, result_key)
+        add_spans = partial(self.spans.log, text, pointer, context, result_key)
         self._add_result_at(_PendingResult(text, add_spans), None if has_nested_events else end)
 
     def _add_nested_events(self, event: Fields, pointer: str, scope: Scope, depth: int) -> bool:
@@ -342,7 +346,7 @@ class EventWalk:
         nested_pointer = f"{pointer}/events"
         if depth >= _MAX_DEPTH:
             self.spans.add_problem(nested_pointer, "nested too deeply; shown unchanged")
-            self.spans.log(json_text(events), nested_pointer, Acting(parent=scope.parent))
+            self.spans.log(json_text(events), nested_pointer, SpanContext(parent=scope.parent))
         else:
             self._walk_list(events, nested_pointer, scope, depth + 1)
         return True
@@ -351,12 +355,12 @@ class EventWalk:
         """Add the input of a person during the run as a message of the user."""
         parts = (as_text(event.get("message")), as_text(event.get("input")))
         text = self._attachments.joined(*parts)
-        acting = Acting(parent=scope.parent, start=unix_seconds(event.get("timestamp")))
+        context = SpanContext(parent=scope.parent, start=unix_seconds(event.get("timestamp")))
         message = {"role": "user", "content": text}
-        self.spans.add(message, pointer, acting, scope.history, as_text(event.get("uuid")))
+        self.spans.add(message, pointer, context, scope.history, as_text(event.get("uuid")))
 
     def _add_log_event(self, event: Fields, pointer: str, scope: Scope) -> None:
-        """Add the log span of an event of any other kind; record errors, limits and scores."""
+        """Add an event without spans of its own kind as a log; record errors, limits and scores."""
         kind = event.get("event")
         if kind == "sandbox" and self._equals_pending_result(event.get("output")):
             event = {name: value for name, value in event.items() if name != "output"}
@@ -369,14 +373,14 @@ class EventWalk:
         elif kind == "sample_limit":
             self.limit_count += 1
         start, end = _event_times(event)
-        acting = Acting(parent=scope.parent, start=start, end=end)
+        context = SpanContext(parent=scope.parent, start=start, end=end)
         uuid = as_text(event.get("uuid"))
-        key = self.spans.log(record.text, pointer, acting, uuid, name=name, status=record.status)
+        key = self.spans.log(record.text, pointer, context, uuid, name=name, status=record.status)
         if kind == "score":
             self.score_events.append((key, event))
 
     def _equals_pending_result(self, output: object) -> bool:
-        """Return whether one of the next pending results has this text, but for outer blanks."""
+        """Return whether one of the next pending results has this text; outer blanks may differ."""
         if not isinstance(output, str) or not output.strip():
             return False
         text = self._attachments.text(output).strip()
@@ -409,11 +413,11 @@ class EventWalk:
             if time is not None and result_time > time:
                 break
             heappop(self._pending)
-            if not result.added:
+            if not result.is_added:
                 self._add_result(result)
 
     def _add_result(self, result: _PendingResult) -> None:
-        result.added = True
+        result.is_added = True
         result.add_spans()
 
 

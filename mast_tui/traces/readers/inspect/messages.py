@@ -62,7 +62,8 @@ class Attachments:
         if not isinstance(value, str):
             return self.dumped(value)
         text = self.text(value)
-        return text if text is value or self._reserve_copy(text) else value
+        is_attachment = text is not value
+        return value if is_attachment and not self._reserve_copy(text) else text
 
     def dumped(self, value: object) -> str:
         """Return a JSON value as text with its attachments filled in."""
@@ -184,7 +185,7 @@ _ROLES: Final[Mapping[str, Role]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Acting:
+class SpanContext:
     """The agent, the parent span and the times (Unix seconds) of a span."""
 
     agent: str = "assistant"
@@ -197,11 +198,11 @@ class Acting:
 class History:
     """The messages in the model calls of one agent so far."""
 
-    added: Counter[Hashable] = field(default_factory=Counter)
-    """The number of spans by a message's identity."""
-    counts: Counter[Hashable] = field(default_factory=Counter)
+    shown_counts: Counter[Hashable] = field(default_factory=Counter)
+    """The number of messages with spans by their identity."""
+    input_counts: Counter[Hashable] = field(default_factory=Counter)
     """The number of messages in the current input by their identity."""
-    ranges: list[tuple[int, int]] = field(default_factory=list)
+    input_ranges: list[tuple[int, int]] = field(default_factory=list)
     """The ranges of the previous input in the message pool."""
 
 
@@ -226,7 +227,7 @@ class MessageSpans:
         self._prefix = prefix
         self._message_ids: set[str] = set()
         """The ids of the messages that have spans."""
-        self._span_counts: Counter[Hashable] = Counter()
+        self._shown_counts: Counter[Hashable] = Counter()
         """The number of messages with spans by their identity."""
 
     def add_problem(self, pointer: str, message: str) -> None:
@@ -268,15 +269,15 @@ class MessageSpans:
             identity: The ``identity`` of the message.
             history: The history of the agent; the message is counted in it.
         """
-        history.counts[identity] += 1
+        history.input_counts[identity] += 1
         message_id = _message_id(message)
         if message_id is not None and message_id in self._message_ids:
             return False
-        if history.counts[identity] <= history.added[identity]:
+        if history.input_counts[identity] <= history.shown_counts[identity]:
             return False
         if message_id is not None and not _has_call_ids(identity):
-            return True  # Any span of this identity shows a message to another agent.
-        return history.counts[identity] > self._span_counts[identity]
+            return True  # Its id is new, so spans of the same content show other messages.
+        return history.input_counts[identity] > self._shown_counts[identity]
 
     def first_without_span(self, messages: Sequence[object]) -> int:
         """Return the index of the message after the last one that has spans; 0 if none has any."""
@@ -286,7 +287,7 @@ class MessageSpans:
             identity = self.identity(message)
             counts[identity] += 1
             has_known_id = _message_id(message) in self._message_ids
-            if has_known_id or counts[identity] <= self._span_counts[identity]:
+            if has_known_id or counts[identity] <= self._shown_counts[identity]:
                 first_index = message_index + 1
         return first_index
 
@@ -298,20 +299,20 @@ class MessageSpans:
             history: The history of the agent that has read it.
             message: The message, if its id is to be recorded too.
         """
-        history.added[identity] += 1
-        self._span_counts[identity] += 1
+        history.shown_counts[identity] += 1
+        self._shown_counts[identity] += 1
         if (message_id := _message_id(message)) is not None:
             self._message_ids.add(message_id)
 
     def add(
-        self, message: object, pointer: str, acting: Acting, history: History, key: str | None
+        self, message: object, pointer: str, context: SpanContext, history: History, key: str | None
     ) -> str | None:
         """Add the spans of a message.
 
         Args:
             message: The message.
             pointer: The JSON pointer of the message within the sample.
-            acting: The agent, parent span and times.
+            context: The agent, parent span and times.
             history: The history of the agent.
             key: The span key of a message without an id; None for its pointer.
 
@@ -321,17 +322,17 @@ class MessageSpans:
         self.mark(self.identity(message), history, message)
         if not isinstance(message, Mapping):
             self.add_problem(pointer, "not a message but a bare value")
-            return self.log(json_text(message), pointer, acting, key)
+            return self.log(json_text(message), pointer, context, key)
         own_key = _message_id(message) or key or pointer
         role = message.get("role")
         if role == "tool":
-            return self._add_tool_message(message, pointer, acting)
+            return self._add_tool_message(message, pointer, context)
         if not isinstance(role, str) or not role:
-            return self.log(self.attachments.dumped(message), pointer, acting, own_key)
+            return self.log(self.attachments.dumped(message), pointer, context, own_key)
         if role == "assistant":
-            return self._add_answer(message, pointer, acting, own_key)
+            return self._add_answer(message, pointer, context, own_key)
         text = self.attachments.content(message.get("content"))
-        author = replace(acting, agent=short_name(role), end=None)
+        author = replace(context, agent=short_name(role), end=None)
         span_role = _ROLES.get(role, Role.AGENT)
         return self._add_span(SpanKind.MESSAGE, text, own_key, pointer, author, span_role)
 
@@ -339,7 +340,7 @@ class MessageSpans:
         self,
         text: str,
         pointer: str,
-        acting: Acting,
+        context: SpanContext,
         key: str | None = None,
         *,
         name: str = "log",
@@ -350,27 +351,29 @@ class MessageSpans:
         Args:
             text: The text.
             pointer: The JSON pointer in the sample.
-            acting: The agent and the times.
+            context: The agent and the times.
             key: The key; None for the pointer.
             name: The name of the author.
             status: The result of the step.
         """
-        author = replace(acting, agent=short_name(name) or "log")
+        author = replace(context, agent=short_name(name) or "log")
         own_key = key or pointer
         return self._add_span(SpanKind.LOG, text, own_key, pointer, author, Role.LOG, status=status)
 
-    def call(self, call: object, pointer: str, acting: Acting, start: float | None = None) -> str:
+    def call(
+        self, call: object, pointer: str, context: SpanContext, start: float | None = None
+    ) -> str:
         """Add the span of a tool call and return its key.
 
         Args:
             call: The call.
             pointer: The JSON pointer in the sample.
-            acting: The agent and the times.
-            start: The time of the call if it is not that of ``acting``.
+            context: The agent and the times.
+            start: The time of the call if it is not that of ``context``.
         """
         if not isinstance(call, Mapping):
             self.add_problem(pointer, "not a tool call but a bare value")
-            return self.log(json_text(call), pointer, acting)
+            return self.log(json_text(call), pointer, context)
         text = self.attachments.dumped(call.get("arguments"))
         if error := as_text(call.get("parse_error")):
             text = f"{text}\n[{self.attachments.piece(error)}]".lstrip()
@@ -381,11 +384,11 @@ class MessageSpans:
             text,
             f"{call_id}:call" if call_id else pointer,
             pointer,
-            replace(acting, start=acting.start if start is None else start, end=None),
+            replace(context, start=context.start if start is None else start, end=None),
             name=name,
         )
         if call_id:
-            self.calls[call_id] = MessageToolCall(key, acting.agent, name)
+            self.calls[call_id] = MessageToolCall(key, context.agent, name)
         return key
 
     def result(
@@ -393,7 +396,7 @@ class MessageSpans:
         call_id: str | None,
         text: str,
         pointer: str,
-        acting: Acting,
+        context: SpanContext,
         *,
         name: str | None = None,
         status: SpanStatus = SpanStatus.UNKNOWN,
@@ -405,17 +408,17 @@ class MessageSpans:
             call_id: The id of the call.
             text: The result.
             pointer: The JSON pointer within the sample.
-            acting: The times of the result, and its parent span if the call has no span.
+            context: The times of the result, and its parent span if the call has no span.
             name: The tool, if the call has no span.
             status: The status of the result.
             key: The span key of a result without ``call_id``; the pointer by default.
         """
         call = self.calls.get(call_id) if call_id else None
-        if call is not None and acting.end is not None:
-            self.steps.amend(call.key, end=acting.end)
-        acting = replace(acting, agent=name or "tool", end=None)
+        if call is not None and context.end is not None:
+            self.steps.amend(call.key, end=context.end)
+        context = replace(context, agent=name or "tool", end=None)
         if call is not None:
-            acting = replace(acting, agent=call.agent, parent=call.key)
+            context = replace(context, agent=call.agent, parent=call.key)
             name = call.name or name
         own_key = f"{call_id}:result" if call_id else key or pointer
         return self._add_span(
@@ -423,7 +426,7 @@ class MessageSpans:
             text,
             own_key,
             pointer,
-            acting,
+            context,
             Role.TOOL,
             name=name,
             status=status,
@@ -435,7 +438,7 @@ class MessageSpans:
         text: str,
         key: str,
         pointer: str,
-        acting: Acting,
+        context: SpanContext,
         role: Role = Role.AGENT,
         **details: Unpack[More],
     ) -> str:
@@ -448,13 +451,13 @@ class MessageSpans:
             raise TooManySpans(
                 f"there are more than {self._max_spans} steps; the rest was left out"
             )
-        details["parent"] = acting.parent
+        details["parent"] = context.parent
         details["place"] = self._prefix + pointer
-        details["start"] = acting.start
-        details["end"] = acting.end
-        return self.steps.add(key, kind, role, acting.agent, text, **details)
+        details["start"] = context.start
+        details["end"] = context.end
+        return self.steps.add(key, kind, role, context.agent, text, **details)
 
-    def _add_tool_message(self, message: Fields, pointer: str, acting: Acting) -> str:
+    def _add_tool_message(self, message: Fields, pointer: str, context: SpanContext) -> str:
         """Add the span of a tool's message and return its key."""
         output = self.attachments.content(message.get("content"))
         text, status = self.attachments.with_error(output, message.get("error"))
@@ -463,13 +466,15 @@ class MessageSpans:
             text,
             pointer,
             # A message has no time of its own.
-            Acting(acting.agent, acting.parent),
+            SpanContext(context.agent, context.parent),
             name=short_name(message.get("function")) or None,
             status=status,
             key=_message_id(message),
         )
 
-    def _add_answer(self, message: Fields, pointer: str, acting: Acting, key: str) -> str | None:
+    def _add_answer(
+        self, message: Fields, pointer: str, context: SpanContext, key: str
+    ) -> str | None:
         """Add the reasoning, texts and calls of a model's message; return the last span's key."""
         last_key: str | None = None
         reasoning = message.get("reasoning")
@@ -477,20 +482,22 @@ class MessageSpans:
             text = self.attachments.text(reasoning)
             own_key = f"{key}/reasoning"
             own_pointer = f"{pointer}/reasoning"
-            last_key = self._add_span(SpanKind.REASONING, text, own_key, own_pointer, acting)
+            last_key = self._add_span(SpanKind.REASONING, text, own_key, own_pointer, context)
         content = message.get("content")
         if isinstance(content, list):
-            last_key = self._add_parts(content, pointer, acting, key) or last_key
+            last_key = self._add_parts(content, pointer, context, key) or last_key
         elif text := self.attachments.content(content):
-            last_key = self._add_span(SpanKind.MESSAGE, text, key, pointer, acting)
+            last_key = self._add_span(SpanKind.MESSAGE, text, key, pointer, context)
         for call_index, call in enumerate(items_of(message.get("tool_calls"))):
             call_pointer = f"{pointer}/tool_calls/{call_index}"
-            last_key = self.call(call, call_pointer, acting, acting.end)
+            last_key = self.call(call, call_pointer, context, context.end)
         if last_key is None:
-            last_key = self._add_span(SpanKind.MESSAGE, "", key, pointer, acting)
+            last_key = self._add_span(SpanKind.MESSAGE, "", key, pointer, context)
         return last_key
 
-    def _add_parts(self, parts: list[object], pointer: str, acting: Acting, key: str) -> str | None:
+    def _add_parts(
+        self, parts: list[object], pointer: str, context: SpanContext, key: str
+    ) -> str | None:
         """Add the spans of a message's parts; return the last span's key, None without spans.
 
         Text parts up to the next reasoning or tool part become one message. The message that
@@ -509,7 +516,7 @@ class MessageSpans:
             if text := self.attachments.content(text_parts):
                 suffix = f"/content/{first_text_index}" if first_text_index else ""
                 last_key = self._add_span(
-                    SpanKind.MESSAGE, text, key + suffix, pointer + suffix, acting
+                    SpanKind.MESSAGE, text, key + suffix, pointer + suffix, context
                 )
             text_parts = []
             if not isinstance(part, Mapping):
@@ -518,9 +525,9 @@ class MessageSpans:
             if kind == "reasoning":
                 text = self._reasoning_text(part)
                 own_key = f"{key}/content/{part_index}"
-                last_key = self._add_span(SpanKind.REASONING, text, own_key, part_pointer, acting)
+                last_key = self._add_span(SpanKind.REASONING, text, own_key, part_pointer, context)
             else:
-                last_key = self._add_server_tool(part, part_pointer, acting)
+                last_key = self._add_server_tool(part, part_pointer, context)
         return last_key
 
     def _reasoning_text(self, part: Fields) -> str:
@@ -531,12 +538,12 @@ class MessageSpans:
         text = as_text(part.get("reasoning")) or summary
         return self.attachments.text(text) if text else ""
 
-    def _add_server_tool(self, part: Fields, pointer: str, acting: Acting) -> str:
+    def _add_server_tool(self, part: Fields, pointer: str, context: SpanContext) -> str:
         """Add the call and the result of a tool that the model's provider ran.
 
         Return the key of the last span.
         """
-        call_key = self.call(part, pointer, acting)
+        call_key = self.call(part, pointer, context)
         if part.get("result") is None and part.get("error") is None:
             return call_key
         result = self.attachments.dumped(part.get("result"))
@@ -545,7 +552,7 @@ class MessageSpans:
             as_text(part.get("id")),
             text,
             pointer,
-            Acting(acting.agent, acting.parent, acting.end, acting.end),
+            SpanContext(context.agent, context.parent, context.end, context.end),
             name=short_name(part.get("name")) or None,
             status=status,
             key=f"{pointer}/result",
@@ -611,11 +618,11 @@ class MessagePool:
             history: The history of the agent.
         """
         ranges = self._merged_ranges(refs, pointer)
-        new_ranges = _added_ranges(history.ranges, ranges)
+        new_ranges = _added_ranges(history.input_ranges, ranges)
         if new_ranges is None:
-            history.counts = Counter()
+            history.input_counts = Counter()
             new_ranges = ranges
-        history.ranges = ranges
+        history.input_ranges = ranges
         for index in self._indices_within_limit(new_ranges, pointer):
             message = self._pool[index]
             identity = self._identity_by_index.get(index)

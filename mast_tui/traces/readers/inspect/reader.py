@@ -43,10 +43,10 @@ from mast_tui.traces.readers.base import Reader
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.inspect.events import EventWalk
 from mast_tui.traces.readers.inspect.messages import (
-    Acting,
     Attachments,
     MessagePool,
     MessageSpans,
+    SpanContext,
     TooManySpans,
 )
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
@@ -120,13 +120,13 @@ def _add_spans(sample: Fields, walk: EventWalk) -> None:
     spans = walk.spans
     for attempt_index, error in enumerate(items_of(sample.get("error_retries"))):
         text = f"an earlier attempt failed: {spans.attachments.error(error)}"
-        spans.log(text, f"/error_retries/{attempt_index}", Acting(), status=SpanStatus.ERROR)
+        spans.log(text, f"/error_retries/{attempt_index}", SpanContext(), status=SpanStatus.ERROR)
     messages = _final_messages(sample, walk.pool)
     events = items_of(sample.get("events"))
     has_model_calls = any(fields_of(event).get("event") == "model" for event in events)
     if not has_model_calls:
         for pointer, message in messages:
-            spans.add(message, pointer, Acting(), walk.root.history, key=None)
+            spans.add(message, pointer, SpanContext(), walk.root.history, key=None)
     walk.walk(events, skip_known_calls=not has_model_calls)
     if has_model_calls:
         _add_last_messages(messages, walk)
@@ -152,7 +152,7 @@ def _add_last_messages(messages: list[tuple[str, object]], walk: EventWalk) -> N
     if first_index == 0 and any(step.kind is SpanKind.MESSAGE for step in spans.steps.steps):
         return  # Events have shown all of the conversation, with other texts: do not add it again.
     for pointer, message in messages[first_index:]:
-        spans.add(message, pointer, Acting(), walk.root.history, key=None)
+        spans.add(message, pointer, SpanContext(), walk.root.history, key=None)
 
 
 def _add_ending(sample: Fields, walk: EventWalk) -> None:
@@ -161,11 +161,11 @@ def _add_ending(sample: Fields, walk: EventWalk) -> None:
     limit = sample.get("limit")
     if isinstance(limit, Mapping) and not walk.limit_count:
         kind = as_text(limit.get("type")) or "unknown"
-        spans.log(f"stopped by its {kind} limit ({limit.get('limit')})", "/limit", Acting())
+        spans.log(f"stopped by its {kind} limit ({limit.get('limit')})", "/limit", SpanContext())
     if (error := sample.get("error")) is not None:
         text = spans.attachments.error(error)
         if text not in walk.error_texts:
-            spans.log(text, "/error", Acting(), status=SpanStatus.ERROR)
+            spans.log(text, "/error", SpanContext(), status=SpanStatus.ERROR)
 
 
 def _id_in_eval(sample: Fields, header: Fields) -> str | None:

@@ -227,7 +227,7 @@ class Convention:
     Attributes:
         marks: The beginnings of names by which the convention is known.
         kind: The kind of the call.
-        kinds: The row's kind by each value of the attribute ``kind``.
+        row_kind_by_value: The row's kind by each value of the attributes ``kind``.
         agent: The acting agent.
         model: The model.
         tokens_in: The tokens of a model's input.
@@ -245,7 +245,7 @@ class Convention:
 
     marks: Names
     kind: Names = ()
-    kinds: Mapping[str, RowKind]
+    row_kind_by_value: Mapping[str, RowKind]
     agent: Names = ()
     model: Names = ()
     tokens_in: Names = ()
@@ -282,7 +282,7 @@ OPENINFERENCE: Final = Convention(
         "llm.token_count.",
     ),
     kind=("openinference.span.kind",),
-    kinds=_kind_by_name(
+    row_kind_by_value=_kind_by_name(
         model="llm",
         tool="tool",
         agent="agent",
@@ -300,7 +300,7 @@ OPENINFERENCE: Final = Convention(
 GEN_AI: Final = Convention(
     marks=("gen_ai.",),
     kind=("gen_ai.operation.name",),
-    kinds=_kind_by_name(
+    row_kind_by_value=_kind_by_name(
         model="call_llm chat completion generate generate_content text_completion",
         tool="execute_tool",
         agent="invoke_agent",
@@ -320,7 +320,7 @@ GEN_AI: Final = Convention(
 OPENLLMETRY: Final = Convention(
     marks=("traceloop.", "llm.request."),
     kind=("traceloop.span.kind", "llm.request.type"),
-    kinds=_kind_by_name(
+    row_kind_by_value=_kind_by_name(
         model="chat completion llm model", tool="tool", agent="agent", other="workflow task"
     ),
     entity=("traceloop.entity.name",),
@@ -329,7 +329,7 @@ OPENLLMETRY: Final = Convention(
 )
 AI_SDK: Final = Convention(
     marks=("ai.",),
-    kinds={},
+    row_kind_by_value={},
     model=("ai.model.id",),
     tokens_in=("ai.usage.promptTokens", "ai.usage.inputTokens"),
     tokens_out=("ai.usage.completionTokens", "ai.usage.outputTokens"),
@@ -341,7 +341,7 @@ AI_SDK: Final = Convention(
 )
 GOOGLE_ADK: Final = Convention(
     marks=("gcp.vertex.agent.",),
-    kinds={},
+    row_kind_by_value={},
     request=("gcp.vertex.agent.llm_request",),
     answer=("gcp.vertex.agent.llm_response",),
     arguments=("gcp.vertex.agent.tool_call_args",),
@@ -349,7 +349,7 @@ GOOGLE_ADK: Final = Convention(
 )
 PYDANTIC_AI: Final = Convention(
     marks=(),
-    kinds={},
+    row_kind_by_value={},
     agent=("agent_name",),
     request=("pydantic_ai.all_messages",),
     arguments=("tool_arguments",),
@@ -357,7 +357,7 @@ PYDANTIC_AI: Final = Convention(
 )
 ANY_AGENT: Final = Convention(
     marks=(),
-    kinds={},
+    row_kind_by_value={},
     request=("gen_ai.input",),
     answer=("gen_ai.output",),
     arguments=("gen_ai.tool.args",),
@@ -378,15 +378,15 @@ CONVENTIONS: Final = (
 def _merged_convention(conventions: Iterable[Convention]) -> Convention:
     """Return a convention with the attributes of all conventions, in their order.
 
-    Its ``kinds`` are empty.
+    Its ``row_kind_by_value`` is empty.
     """
     names_by_field: dict[str, Names] = {}
     for convention in conventions:
         for field in fields(convention):
-            if field.name != "kinds":
+            if field.name != "row_kind_by_value":
                 earlier_names = names_by_field.get(field.name, ())
                 names_by_field[field.name] = earlier_names + getattr(convention, field.name)
-    return Convention(kinds={}, **names_by_field)
+    return Convention(row_kind_by_value={}, **names_by_field)
 
 
 _ALL_CONVENTIONS: Final = _merged_convention(CONVENTIONS)
@@ -457,10 +457,10 @@ def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
 def _kind_of_span(span: OtelSpan) -> RowKind:
     """Return the kind of a span that a convention states, else the kind that attributes imply."""
     for convention in CONVENTIONS:
-        for name in convention.kind:
-            value = (span.text(name) or "").strip().lower().replace(" ", "_")
-            if value in convention.kinds:
-                return convention.kinds[value]
+        for attribute in convention.kind:
+            value = (span.text(attribute) or "").strip().lower().replace(" ", "_")
+            if value in convention.row_kind_by_value:
+                return convention.row_kind_by_value[value]
             if value and convention is OPENINFERENCE:  # a kind that is not in the table
                 return RowKind.OTHER
             if value.startswith("invoke_"):  # Strands writes it for a swarm or graph of agents.

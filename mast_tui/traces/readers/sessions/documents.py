@@ -57,8 +57,8 @@ from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
 
 
-def _are_gemini_records(records: Sequence[Fields]) -> bool:
-    """Return whether a record is an answer of Gemini, or a prompt after Gemini's header."""
+def _any_gemini_record(records: Sequence[Fields]) -> bool:
+    """Return whether one record is an answer of Gemini, or a prompt after Gemini's header."""
     return any(
         (kind_of(record) == "gemini" and "content" in record)
         or (kind_of(record) == "user" and "role" not in record and _is_gemini_header(records[0]))
@@ -190,7 +190,7 @@ GEMINI: Final = SessionFormat(
     name="gemini-cli",
     system="gemini-cli",
     typical_bytes=(b'"gemini"', b'"projectHash"'),
-    recognises=_are_gemini_records,
+    recognises=_any_gemini_record,
     make_translator=stateless(_gemini_turn),
     select_records=_select_gemini_messages,
     list_paths=("messages",),
@@ -201,8 +201,8 @@ GEMINI: Final = SessionFormat(
 _OPENCODE_SILENT_TYPES: Final = name_set("step-start step-finish snapshot agent patch step_start")
 
 
-def _are_opencode_records(records: Sequence[Fields]) -> bool:
-    """Return whether a record is a message or an event of OpenCode."""
+def _any_opencode_record(records: Sequence[Fields]) -> bool:
+    """Return whether one record is a message or an event of OpenCode."""
     for record in records:
         info = fields_of(record.get("info"))
         if isinstance(record.get("parts"), list) and isinstance(info.get("role"), str):
@@ -316,7 +316,7 @@ OPENCODE: Final = SessionFormat(
     name="opencode",
     system="opencode",
     typical_bytes=(b'"parts"', b'"sessionID"'),
-    recognises=_are_opencode_records,
+    recognises=_any_opencode_record,
     make_translator=stateless(_opencode_turn),
     list_paths=("messages",),
     id_paths="info.id part.id",
@@ -350,8 +350,8 @@ _CLINE_LABEL_CHARS: Final = 1000
 """The length of the beginning of a request in which the label is."""
 
 
-def _are_cline_messages(records: Sequence[Fields]) -> bool:
-    """Return whether a record is a message of Cline: it is of type ``say`` or ``ask``."""
+def _any_cline_message(records: Sequence[Fields]) -> bool:
+    """Return whether one record is a message of Cline: it is of type ``say`` or ``ask``."""
     return any(
         kind_of(record) in ("say", "ask") and isinstance(record.get(kind_of(record)), str)
         for record in records
@@ -522,7 +522,7 @@ CLINE: Final = SessionFormat(
     name="cline",
     system="cline",
     typical_bytes=(b'"say"', b'"ask"'),
-    recognises=_are_cline_messages,
+    recognises=_any_cline_message,
     make_translator=_ClineTranslator,
     select_records=_select_cline_messages,
     list_paths=("messages", "clineMessages"),
@@ -534,7 +534,7 @@ CLINE: Final = SessionFormat(
 _ANTIGRAVITY_SYSTEM_KINDS: Final = name_set("CHECKPOINT SYSTEM_MESSAGE EPHEMERAL_MESSAGE")
 
 
-def _are_antigravity_steps(records: Sequence[Fields]) -> bool:
+def _any_antigravity_step(records: Sequence[Fields]) -> bool:
     return any(
         "step_index" in record and "source" in record and kind_of(record).isupper()
         for record in records
@@ -592,13 +592,13 @@ ANTIGRAVITY: Final = SessionFormat(
     name="antigravity",
     system="antigravity",
     typical_bytes=(b'"step_index"',),
-    recognises=_are_antigravity_steps,
+    recognises=_any_antigravity_step,
     make_translator=stateless(_antigravity_turn),
     id_paths="",
 )
 
 
-def _are_devin_messages(records: Sequence[Fields]) -> bool:
+def _any_devin_message(records: Sequence[Fields]) -> bool:
     return isinstance(records[0].get("session"), Mapping) and any(
         "message_id" in record and isinstance(record.get("role"), str) for record in records
     )
@@ -612,7 +612,7 @@ DEVIN: Final = SessionFormat(
     name="devin",
     system="devin",
     typical_bytes=(b'"nodes"',),
-    recognises=_are_devin_messages,
+    recognises=_any_devin_message,
     make_translator=stateless(_devin_turn),
     list_paths=("nodes",),
     id_paths="message_id",
@@ -620,8 +620,8 @@ DEVIN: Final = SessionFormat(
 )
 
 
-def _are_fx_turns(records: Sequence[Fields]) -> bool:
-    """Return whether a record is a turn of fx: a prompt with its execution, call or end."""
+def _any_fx_turn(records: Sequence[Fields]) -> bool:
+    """Return whether one record is a turn of fx: a prompt with its execution, call or end."""
     return any(
         isinstance(record.get("user"), Mapping)
         and ("execution" in record or "tool_call" in record or "terminal_reason" in record)
@@ -670,7 +670,7 @@ FX: Final = SessionFormat(
     name="fx",
     system="fx",
     typical_bytes=(b'"history"',),
-    recognises=_are_fx_turns,
+    recognises=_any_fx_turn,
     make_translator=stateless(_fx_turn),
     list_paths=("state.history", "history"),
     id_paths="",

@@ -64,8 +64,8 @@ _KIMI_SILENT_TYPES: Final = name_set("""
 """)
 
 
-def _are_kimi_records(records: Sequence[Fields]) -> bool:
-    """Return whether a record is of Kimi's log, of any version."""
+def _any_kimi_record(records: Sequence[Fields]) -> bool:
+    """Return whether one record is of Kimi's log, of any version."""
     return any(
         kind_of(record).startswith(("context.append_", "turn.prompt"))
         or (kind_of(record) == "metadata" and "protocol_version" in record)
@@ -92,6 +92,7 @@ class _KimiTranslator:
         self._system_prompt: str | None = None
         self._context_prompts: set[str] = set()
         self._tokens_by_record: dict[int, Tokens | None] = {}
+        """The tokens of a step by the ``id()`` of its last record, because equal records occur."""
         self._scan_records(session.values)
 
     def _scan_records(self, values: Sequence[Fields]) -> None:
@@ -100,35 +101,35 @@ class _KimiTranslator:
         The counts of a ``usage.record`` are ignored after a step that states its tokens itself.
         """
         has_step_tokens = False
-        last_number_by_step: dict[str | None, int] = {}  # None is the step of records without id.
-        for number, record in enumerate(values):
+        # None is the step of records without an id.
+        last_record_by_step: dict[str | None, Fields] = {}
+        for record in values:
             event = fields_of(record.get("event"))
             message = fields_of(record.get("message"))
             step = as_text(event.get("stepUuid"))
             if message.get("role") == "user":
                 self._context_prompts.add(output_text(message.get("content")))
             elif message.get("role") == "assistant":
-                last_number_by_step[None] = number
+                last_record_by_step[None] = record
             elif kind_of(event) in ("content.part", "tool.call"):
-                last_number_by_step[step] = number
+                last_record_by_step[step] = record
             elif kind_of(message) in ("ContentPart", "ToolCall"):
-                last_number_by_step[None] = number
+                last_record_by_step[None] = record
             elif kind_of(message) == "StatusUpdate":
                 usage = fields_of(message.get("payload")).get("token_usage")
-                self._set_tokens(values, last_number_by_step.pop(None, None), usage)
+                self._set_tokens(last_record_by_step.pop(None, None), usage)
             elif kind_of(event) == "step.end":
                 has_step_tokens = True
-                last_number = last_number_by_step.get(as_text(event.get("uuid")))
-                self._set_tokens(values, last_number, event.get("usage"))
+                last_record = last_record_by_step.get(as_text(event.get("uuid")))
+                self._set_tokens(last_record, event.get("usage"))
             elif kind_of(record) == "usage.record" and not has_step_tokens:
-                self._set_tokens(values, last_number_by_step.get(None), record.get("usage"))
+                self._set_tokens(last_record_by_step.get(None), record.get("usage"))
 
-    def _set_tokens(self, values: Sequence[Fields], number: int | None, usage: object) -> None:
-        """Set the tokens of a step on the record ``number``, its last; do nothing if it is None."""
-        if number is not None:
-            self._tokens_by_record[id(values[number])] = usage_tokens(
-                usage, _KIMI_INPUT_COUNT_FIELDS, "output"
-            )
+    def _set_tokens(self, last_record: Fields | None, usage: object) -> None:
+        """Set the tokens of a step on its last record; do nothing if the step has no record."""
+        if last_record is not None:
+            tokens = usage_tokens(usage, _KIMI_INPUT_COUNT_FIELDS, "output")
+            self._tokens_by_record[id(last_record)] = tokens
 
     def __call__(self, record: Fields) -> Turn | None:
         """Return the turn of a record, with the tokens of its step; None if it has no content."""
@@ -255,7 +256,7 @@ KIMI: Final = SessionFormat(
     name="kimi-cli",
     system="kimi-cli",
     typical_bytes=(b'"context.append_', b'"turn.prompt"', b'"protocol_version"'),
-    recognises=_are_kimi_records,
+    recognises=_any_kimi_record,
     make_translator=_KimiTranslator,
     id_paths="uuid",
     fact_paths={"model": "modelAlias model", "id": "sessionId session_id"},
@@ -283,8 +284,8 @@ _COPILOT_TYPE_PREFIXES: Final = (
 )
 
 
-def _are_copilot_records(records: Sequence[Fields]) -> bool:
-    """Return whether a record is an event of Copilot CLI."""
+def _any_copilot_record(records: Sequence[Fields]) -> bool:
+    """Return whether one record is an event of Copilot CLI."""
     return any(
         isinstance(record.get("data"), Mapping)
         and kind_of(record).startswith(_COPILOT_TYPE_PREFIXES)
@@ -430,7 +431,7 @@ COPILOT: Final = SessionFormat(
         b'"assistant.message"',
         b'"tool.execution_',
     ),
-    recognises=_are_copilot_records,
+    recognises=_any_copilot_record,
     make_translator=_CopilotTranslator,
     list_paths=("events",),
     fact_paths={
@@ -444,8 +445,8 @@ COPILOT: Final = SessionFormat(
 _DROID_EVENT_TYPES: Final = ("tool_call", "tool_result", "completion")
 
 
-def _are_droid_events(records: Sequence[Fields]) -> bool:
-    """Return whether a record is an event or a message of Droid's stream."""
+def _any_droid_event(records: Sequence[Fields]) -> bool:
+    """Return whether one record is an event or a message of Droid's stream."""
     for record in records:
         if "sessionId" not in record and "session_id" not in record:
             continue
@@ -509,7 +510,7 @@ DROID_STREAM: Final = SessionFormat(
     name="droid-stream",
     system="factory-droid",
     typical_bytes=(b'"tool_call"', b'"tool_result"', b'"completion"', b'"text"'),
-    recognises=_are_droid_events,
+    recognises=_any_droid_event,
     make_translator=stateless(_droid_event_turn),
     fact_paths={"id": "sessionId session_id", "model": "model"},
     session_of=lambda record: text_at(record, "sessionId session_id"),
@@ -536,7 +537,7 @@ _BUDDY_KIND_BY_TYPE: Final = {
 """The kind of a record by its type in CodeBuddy or in WorkBuddy."""
 
 
-def _are_codebuddy_records(records: Sequence[Fields]) -> bool:
+def _any_codebuddy_record(records: Sequence[Fields]) -> bool:
     """Return whether the records are of CodeBuddy: messages, with calls or settings."""
     kinds = {_buddy_kind(record) for record in records if text_at(record, _BUDDY_SESSION_PATHS)}
     has_role = any(_buddy_role(record) is not None for record in records)
@@ -605,7 +606,7 @@ CODEBUDDY: Final = SessionFormat(
     name="codebuddy",
     system="codebuddy",
     typical_bytes=(b'"sessionId"', b'"session_id"', b'"conversation_id"'),
-    recognises=_are_codebuddy_records,
+    recognises=_any_codebuddy_record,
     make_translator=stateless(_codebuddy_turn),
     select_records=along_last_branch("id", "parentId"),
     fact_paths={
@@ -647,7 +648,7 @@ def _rpc_message_in(record: Fields) -> Fields:
     return {}
 
 
-def _are_mcp_messages(records: Sequence[Fields]) -> bool:
+def _any_mcp_message(records: Sequence[Fields]) -> bool:
     """Return whether most records are messages of JSON-RPC, and one has a method of MCP."""
     messages = [_rpc_message_in(record) for record in records]
     methods = [as_text(message.get("method")) or "" for message in messages]
@@ -712,7 +713,7 @@ MCP: Final = SessionFormat(
     name="mcp-log",
     system=None,
     typical_bytes=(b"jsonrpc",),
-    recognises=_are_mcp_messages,
+    recognises=_any_mcp_message,
     make_translator=_McpTranslator,
     list_paths=("messages", "events", "log"),
     id_paths="",

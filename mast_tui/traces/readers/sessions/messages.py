@@ -45,7 +45,7 @@ from mast_tui.traces.readers.sessions.engine import (
 from mast_tui.traces.times import unix_seconds
 
 
-def _are_strands_records(records: Sequence[Fields]) -> bool:
+def _any_strands_record(records: Sequence[Fields]) -> bool:
     return any(
         "message_id" in record and isinstance(fields_of(record.get("message")).get("role"), str)
         for record in records
@@ -74,7 +74,7 @@ STRANDS: Final = SessionFormat(
     name="strands",
     system="strands",
     typical_bytes=(b'"message_id"',),
-    recognises=_are_strands_records,
+    recognises=_any_strands_record,
     make_translator=stateless(_strands_turn),
     list_paths=("messages",),
     id_paths="",
@@ -85,8 +85,8 @@ STRANDS: Final = SessionFormat(
 _GOOSE_PART_TYPES: Final = ("toolRequest", "toolResponse")
 
 
-def _are_goose_records(records: Sequence[Fields]) -> bool:
-    """Return whether a record is a message that only Goose writes, or has a header of Goose's."""
+def _any_goose_record(records: Sequence[Fields]) -> bool:
+    """Return whether one record is a message of Goose: of its own shape, or after its header."""
     has_header = any("working_dir" in record and "role" not in record for record in records)
     for record in records:
         if has_header and isinstance(record.get("role"), str) and "content" in record:
@@ -158,15 +158,15 @@ GOOSE: Final = SessionFormat(
     name="goose",
     system="goose",
     typical_bytes=(b'"working_dir"', b'"toolRequest"', b'"toolResponse"', b'"created"'),
-    recognises=_are_goose_records,
+    recognises=_any_goose_record,
     make_translator=_goose_translator,
     list_paths=("conversation", "messages"),
     fact_paths={"model": "model_config.model_name model"},
 )
 
 
-def _are_cursor_records(records: Sequence[Fields]) -> bool:
-    """Return whether a record is a message of Cursor."""
+def _any_cursor_record(records: Sequence[Fields]) -> bool:
+    """Return whether one record is a message of Cursor."""
     return any(
         isinstance(record.get("role"), str)
         and "content" in fields_of(record.get("message"))
@@ -207,7 +207,7 @@ CURSOR: Final = SessionFormat(
     name="cursor",
     system="cursor",
     typical_bytes=(b'"message"',),
-    recognises=_are_cursor_records,
+    recognises=_any_cursor_record,
     make_translator=_cursor_translator,
     fact_paths={"id": "sessionId session_id chatId", "model": "model"},
 )
@@ -216,8 +216,8 @@ CURSOR: Final = SessionFormat(
 _GROK_MESSAGE_TYPES: Final = ("system", "user", "assistant", "tool_result")
 
 
-def _are_grok_records(records: Sequence[Fields]) -> bool:
-    """Return whether a record is of Grok, and no record before it has a role or a message."""
+def _any_grok_record(records: Sequence[Fields]) -> bool:
+    """Return whether one record is of Grok, and none before it has a role or a message."""
     for record in records:
         kind = kind_of(record)
         if "role" in record or "message" in record:
@@ -261,7 +261,7 @@ GROK: Final = SessionFormat(
     name="grok-cli",
     system="grok-cli",
     typical_bytes=(b'"model_id"', b'"prompt_index"', b'"synthetic_reason"', b'"tool_call_id"'),
-    recognises=_are_grok_records,
+    recognises=_any_grok_record,
     make_translator=stateless(_grok_turn),
     list_paths=("messages",),
     fact_paths={"model": "model_id", "id": "session_id sessionId"},
@@ -271,8 +271,8 @@ GROK: Final = SessionFormat(
 _KIRO_ROLES: Final = {"Prompt": "user", "AssistantMessage": "assistant", "ToolResults": "user"}
 
 
-def _are_kiro_records(records: Sequence[Fields]) -> bool:
-    """Return whether a record is of Kiro, in a file of lines or in a saved conversation."""
+def _any_kiro_record(records: Sequence[Fields]) -> bool:
+    """Return whether one record is of Kiro, in a file of lines or in a saved conversation."""
     return any(
         (record.get("kind") in _KIRO_ROLES and "content" in fields_of(record.get("data")))
         or ("assistant" in record and isinstance(fields_at(record, "user").get("content"), Mapping))
@@ -350,15 +350,15 @@ KIRO: Final = SessionFormat(
     name="kiro",
     system="kiro",
     typical_bytes=(b'"Prompt"', b'"AssistantMessage"', b'"tool_use_results"'),
-    recognises=_are_kiro_records,
+    recognises=_any_kiro_record,
     make_translator=stateless(_kiro_turn),
     list_paths=("history",),
     fact_paths={"id": "conversation_id", "model": "model_info.model_id model"},
 )
 
 
-def _are_claude_web_records(records: Sequence[Fields]) -> bool:
-    """Return whether a record is a message of Claude Code, and no message names a session."""
+def _any_claude_web_record(records: Sequence[Fields]) -> bool:
+    """Return whether one record is a message of Claude Code, and none names a session."""
     messages = [record for record in records if "message" in record]
     return any(map(_is_claude_message, messages)) and not any(
         "sessionId" in record or "session_id" in record or claude.is_gemini_shaped(record)
@@ -397,7 +397,7 @@ CLAUDE_WEB: Final = SessionFormat(
     name="claude-code-web",
     system=claude.CLAUDE_CODE,
     typical_bytes=(b'"message"',),
-    recognises=_are_claude_web_records,
+    recognises=_any_claude_web_record,
     make_translator=stateless(_claude_turn),
     list_paths=("loglines", "messages"),
     id_paths="uuid",

@@ -32,8 +32,8 @@ from mast_tui.traces.readers.sessions.engine import (
 )
 
 
-def _are_gemini_events(records: Sequence[Fields]) -> bool:
-    """Return whether a record begins a stream of Gemini CLI, or is a call in it."""
+def _any_gemini_event(records: Sequence[Fields]) -> bool:
+    """Return whether one record begins a stream of Gemini CLI, or is a call in it."""
     return any(
         (kind_of(record) == "tool_use" and "tool_id" in record)
         or (kind_of(record) == "init" and {"session_id", "model"} <= record.keys())
@@ -97,7 +97,7 @@ GEMINI_STREAM: Final = SessionFormat(
     name="gemini-cli-stream",
     system="gemini-cli",
     typical_bytes=(b'"tool_id"', b'"init"'),
-    recognises=_are_gemini_events,
+    recognises=_any_gemini_event,
     make_translator=_gemini_translator,
     select_records=_with_whole_messages,
     id_paths="",
@@ -105,7 +105,7 @@ GEMINI_STREAM: Final = SessionFormat(
 )
 
 
-def _are_cursor_events(records: Sequence[Fields]) -> bool:
+def _any_cursor_event(records: Sequence[Fields]) -> bool:
     return any(kind_of(record) == "tool_call" and "tool_call" in record for record in records)
 
 
@@ -150,7 +150,7 @@ CURSOR_STREAM: Final = SessionFormat(
     name="cursor-stream",
     system="cursor",
     typical_bytes=(b'"tool_call"',),
-    recognises=_are_cursor_events,
+    recognises=_any_cursor_event,
     make_translator=stateless(_cursor_event_turn),
     select_records=_with_whole_messages,
     id_paths="",

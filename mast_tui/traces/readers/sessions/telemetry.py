@@ -44,8 +44,8 @@ _SUB_AGENT_KEY_PART: Final = ":subagent:"
 _MAIN_SESSION: Final = "main"
 
 
-def _are_telemetry_events(records: Sequence[Fields]) -> bool:
-    """Return whether a record is an event of OpenClaw's telemetry."""
+def _any_telemetry_event(records: Sequence[Fields]) -> bool:
+    """Return whether one record is an event of OpenClaw's telemetry."""
     return any(
         kind_of(record) in ("agent.start", "agent.end", "tool.start", "tool.end")
         and "sessionKey" in record
@@ -194,7 +194,7 @@ OPENCLAW_TELEMETRY: Final = SessionFormat(
     name="openclaw-telemetry",
     system="openclaw",
     typical_bytes=(b'"sessionKey"',),
-    recognises=_are_telemetry_events,
+    recognises=_any_telemetry_event,
     make_translator=_translator_of_session,
     select_records=_select_new_records,
     id_paths="",

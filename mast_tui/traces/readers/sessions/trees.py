@@ -40,8 +40,8 @@ _PI_SETTING_TYPES: Final = name_set("""
 _PI_ROLES: Final = name_set("toolResult bashExecution branchSummary compactionSummary")
 
 
-def _are_pi_records(records: Sequence[Fields]) -> bool:
-    """Return whether a record begins a session of Pi, or is a message that only Pi writes."""
+def _any_pi_record(records: Sequence[Fields]) -> bool:
+    """Return whether one record begins a session of Pi, or is a message that only Pi writes."""
     for record in records:
         if kind_of(record) == "session":
             return "id" in record and bool({"cwd", "version"} & record.keys())
@@ -95,7 +95,7 @@ PI: Final = SessionFormat(
     name="pi",
     system="pi",
     typical_bytes=(b'"session"', b'"message"'),
-    recognises=_are_pi_records,
+    recognises=_any_pi_record,
     make_translator=stateless(pi_turn),
     select_records=along_last_branch("id", "parentId"),
     list_paths=("entries",),
@@ -103,9 +103,9 @@ PI: Final = SessionFormat(
 )
 
 
-def _are_droid_records(records: Sequence[Fields]) -> bool:
+def _any_droid_record(records: Sequence[Fields]) -> bool:
     """Return whether the records are of a session of Droid; its messages resemble those of Pi."""
-    if _are_pi_records(records):
+    if _any_pi_record(records):
         return False
     for record in records:
         kind = kind_of(record)
@@ -147,7 +147,7 @@ DROID: Final = SessionFormat(
     name="factory-droid",
     system="factory-droid",
     typical_bytes=(b'"session_start"', b'"message"'),
-    recognises=_are_droid_records,
+    recognises=_any_droid_record,
     make_translator=stateless(_droid_turn),
     select_records=along_last_branch("id", "parentId"),
     fact_paths={"id": "session_start:id", "model": "model message.model", "version": "version"},

@@ -82,10 +82,10 @@ class Calls:
         self._model_calls: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
         """Calls of models by tool and arguments."""
         self._model_calls_by_tool: dict[str, deque[ShownCall]] = defaultdict(deque)
-        self._tool_row_calls: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
-        """Calls that only tools' rows showed, by tool and arguments."""
-        self._calls_before_model: dict[str, ShownCall] = {}
-        """Calls that tools' rows showed before the model's answer, by their ids."""
+        self._row_calls_without_id: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
+        """Calls that a tool's row without a call id showed, by tool and arguments."""
+        self._row_call_by_id: dict[str, ShownCall] = {}
+        """Calls that a tool's row showed before the model's answer did, by their ids."""
 
     def add_model_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
         """Record that a model's call was shown; a tool's row may answer it later.
@@ -101,7 +101,7 @@ class Calls:
             self._model_calls[call.name, canonical_arguments(arguments)].append(call)
             self._model_calls_by_tool[call.name].append(call)
 
-    def add_tool_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
+    def add_row_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
         """Record that a tool's row was shown without a model's call before it.
 
         Args:
@@ -110,9 +110,9 @@ class Calls:
             arguments: The input of the row.
         """
         if call_id is not None:
-            self.by_id[call_id] = self._calls_before_model[call_id] = call
+            self.by_id[call_id] = self._row_call_by_id[call_id] = call
         elif call.name is not None:
-            self._tool_row_calls[call.name, canonical_arguments(arguments)].append(call)
+            self._row_calls_without_id[call.name, canonical_arguments(arguments)].append(call)
 
     def call_of_row(self, name: str, arguments: object, call_id: str | None) -> ShownCall | None:
         """Return the shown call that a tool's row carried out, and record the row's id for it.
@@ -141,23 +141,23 @@ class Calls:
             self.by_id[call_id] = call
         return call
 
-    def pop_call_before_model(self, call_id: str | None) -> ShownCall | None:
-        """Remove and return the call that a tool's row showed before the model's answer.
+    def pop_row_call(self, call_id: str | None) -> ShownCall | None:
+        """Remove and return the call that a tool's row showed before the model's answer did.
 
         Return None if there is no such call, or if ``call_id`` is None.
         """
-        return None if call_id is None else self._calls_before_model.pop(call_id, None)
+        return None if call_id is None else self._row_call_by_id.pop(call_id, None)
 
     def repeated_call(self, part: MessagePart) -> ShownCall | None:
         """Return the shown call that a call in a history repeats; None if the call is new.
 
-        A call that only a tool's row showed is returned once, and is then known by the id of
+        A call that a tool's row showed without an id is returned once. Then it has the id of
         ``part``.
         """
         piece = part.piece
         if piece.call_id is not None and piece.call_id in self.by_id:
             return self.by_id[piece.call_id]
-        calls = self._tool_row_calls.get((piece.name or "", canonical_arguments(piece.text)))
+        calls = self._row_calls_without_id.get((piece.name or "", canonical_arguments(piece.text)))
         if not calls:
             return None
         call = calls.popleft()

@@ -120,6 +120,11 @@ class _OpenRow:
     call: ShownCall | None = None
     output: object = None
 
+    @property
+    def has_rows_under_it(self) -> bool:
+        """Whether the row has descendants."""
+        return self.last_index > self.row_index
+
 
 class _Timeline:
     """The spans of a run so far, and the rows that are open."""
@@ -127,7 +132,7 @@ class _Timeline:
     def __init__(self, tree: RowTree, service: str | None, every_row: bool) -> None:
         self.problems: list[Problem] = []
         self._tree = tree
-        self._every_row = every_row
+        self._shows_every_row = every_row
         self._service = as_text(service)
         self._steps = StepList()
         self._parts = Parts()
@@ -214,7 +219,7 @@ class _Timeline:
         if self._has_only_other_rows:
             open_row.parent_key = self._add_log(open_row, row.id, _row_text(row))
         elif row.has_readable_output:
-            if open_row.last_index == open_row.row_index:
+            if not open_row.has_rows_under_it:
                 self._add_log(open_row, row.id, _row_text(row))
         else:
             self._add_name_span(open_row)
@@ -230,7 +235,7 @@ class _Timeline:
         if self._has_only_other_rows:
             return
         if open_row.row.has_readable_output:
-            if open_row.last_index > open_row.row_index:
+            if open_row.has_rows_under_it:
                 self._add_log(open_row, open_row.row.id, _row_text(open_row.row))
             return
         if not self._open_rows:
@@ -357,15 +362,15 @@ class _Timeline:
         """Add the spans of a model's answer and its error; its last span has the tokens."""
         row = open_row.row
         keyed_parts = self._keyed_parts(row, "answered", output_messages(row))
-        if keyed_parts and self._every_row:
+        if keyed_parts and self._shows_every_row:
             _key, last_part = keyed_parts[-1]
             keyed_parts[-1] = row.id, last_part
         nodes = self._history.add_answer([part for _key, part in keyed_parts])
         last_key = None
         for (key, part), node in zip(keyed_parts, nodes, strict=True):
             call = None
-            if part.piece.kind is SpanKind.TOOL_CALL and not self._every_row:
-                call = self._calls.pop_call_before_model(part.piece.call_id)
+            if part.piece.kind is SpanKind.TOOL_CALL and not self._shows_every_row:
+                call = self._calls.pop_row_call(part.piece.call_id)
             if call is None:
                 last_key = self._show_part(open_row, key, part, node, is_answer=True)
             else:  # The tool's row came before the answer that calls the tool.
@@ -388,7 +393,7 @@ class _Timeline:
         for message_index, message in enumerate(messages):
             for part in self._parts.parts_of(message):
                 key = f"{row.id}/{side}/{message_index}{part.piece.key_suffix}"
-                if part.piece.call_id is not None and self._every_row:
+                if part.piece.call_id is not None and self._shows_every_row:
                     key = f"{row.id}/{side}/{message_index}/{part.piece.call_id}"
                 elif part.piece.call_id is not None:
                     kind = "call" if part.piece.kind is SpanKind.TOOL_CALL else "result"
@@ -484,7 +489,7 @@ class _Timeline:
                 has_id=row.call_id is not None,
                 lacks_arguments=not canonical_arguments(text),
             )
-            self._calls.add_tool_call(call, row.call_id, text)
+            self._calls.add_row_call(call, row.call_id, text)
             self._history.shown.add(content)
         elif call.lacks_arguments and canonical_arguments(text):
             # The model's answer was recorded without the arguments.
@@ -509,12 +514,12 @@ class _Timeline:
         if open_row.output is None and row.error is None:
             if row.status is SpanStatus.ERROR:
                 self._steps.amend(call.key, status=row.status)
-            if self._every_row:
+            if self._shows_every_row:
                 self._add_log(open_row, row.id, f"{row.name}: no output was recorded")
             return
         content = self._parts.content_number(SpanKind.TOOL_RESULT, text)
         is_shown = call.result_key is not None and content in self._history.shown
-        if is_shown and not self._every_row:
+        if is_shown and not self._shows_every_row:
             return
         self._history.shown.add(content)
         details = More(place=row.location, name=row.name, parent=call.key)
@@ -523,14 +528,15 @@ class _Timeline:
         call.result_key = self._steps.result(key, call.agent, text, **details)
 
     def _tool_span_key(self, row: SpanRow, part: str, key_without_id: str) -> str:
-        return key_without_id if self._every_row or not row.call_id else f"{row.call_id}:{part}"
+        has_key_of_call = bool(row.call_id) and not self._shows_every_row
+        return f"{row.call_id}:{part}" if has_key_of_call else key_without_id
 
     def _is_message_shown(self, text: str) -> bool:
         return self._parts.content_number(SpanKind.MESSAGE, text) in self._history.shown
 
     def _add_name_span(self, open_row: _OpenRow) -> None:
         """Add a log span with the row's name if every row needs a span; else do nothing."""
-        if self._every_row:
+        if self._shows_every_row:
             open_row.parent_key = self._add_log(open_row, open_row.row.id, open_row.row.name)
             open_row.has_span = True
 

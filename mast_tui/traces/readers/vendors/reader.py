@@ -554,12 +554,12 @@ class VendorExportReader:
         steps = observed_steps(rows, problems=problems)
         meta = TraceMeta(
             task=_task_of_root(rows, steps.steps),
-            system=text_at(records.head, vendor.trace_name) or _root_row(rows).name,
+            system=text_at(records.trace_facts, vendor.trace_name) or _root_row(rows).name,
             model=next((row.model for row in rows if row.model), None),
             answer_key=_answer_key(vendor, records, scoring_calls),
             version=_system_version(vendor, records),
         )
-        values = [records.head, *(record.value for record in records.by_id.values())]
+        values = records.values
         content = source.data if record_number is None else canonical_bytes(values)
         return trace_of_steps(
             self,
@@ -582,10 +582,10 @@ def _trace_row(records: TraceRecords) -> SpanRow:
         id=records.id or records.location,
         parent=None,
         kind=RowKind.OTHER,
-        name=as_text(records.head.get("name")) or "trace",
+        name=as_text(records.trace_facts.get("name")) or "trace",
         location=records.location,
-        input=records.head.get("input"),
-        output=records.head.get("output"),
+        input=records.trace_facts.get("input"),
+        output=records.trace_facts.get("output"),
     )
 
 
@@ -614,7 +614,7 @@ def _answer_key(
     draft = AnswerKeyDraft()
     for path in vendor.hidden_paths:
         name = path.rpartition("/")[2]
-        for value in (records.head, *(record.value for record in records.by_id.values())):
+        for value in records.values:
             draft.add_value(name, value_at(value, (path,)))
     for record in scoring_calls.values():
         if is_judgement(vendor, record):
@@ -625,8 +625,8 @@ def _answer_key(
 
 def _system_version(vendor: Vendor, records: TraceRecords) -> str | None:
     """Return the version of the system in the trace's facts or in a record; None without one."""
-    values = (records.head, *(record.value for record in records.by_id.values()))
-    return next(filter(None, (text_at(value, vendor.version) for value in values)), None)
+    versions = (text_at(value, vendor.version) for value in records.values)
+    return next(filter(None, versions), None)
 
 
 def _root_row(rows: Sequence[SpanRow]) -> SpanRow:

@@ -35,13 +35,18 @@ class VendorRecord:
 class TraceRecords:
     """The records of one trace by their ids.
 
-    ``head`` has the facts of the trace itself; ``id`` is the id that the vendor gave, if any.
+    ``trace_facts`` is the record of the trace itself; ``id`` is the vendor's id, if it has one.
     """
 
     id: str | None
     by_id: dict[str, VendorRecord] = field(default_factory=dict)
-    head: Fields = field(default_factory=dict)
+    trace_facts: Fields = field(default_factory=dict)
     location: str = ""
+
+    @property
+    def values(self) -> list[Fields]:
+        """The facts of the trace and the value of each record."""
+        return [self.trace_facts, *(record.value for record in self.by_id.values())]
 
     def add(self, record: VendorRecord) -> None:
         """Add a record; to a record with the same id, add the fields that it lacks."""
@@ -164,16 +169,16 @@ def _is_trace(vendor: Vendor, value: object) -> bool:
     first_records = records[:_COMPARED_ENTRIES]
     if any(_has_required_paths(record, vendor.required_paths) for record in first_records):
         return True
-    if not vendor.required_head_paths:
+    if not vendor.required_fact_paths:
         return False
-    return _has_required_paths(_head_of_trace(vendor, value), vendor.required_head_paths)
+    return _has_required_paths(_facts_of_trace(vendor, value), vendor.required_fact_paths)
 
 
-def _head_of_trace(vendor: Vendor, value: object) -> Fields:
+def _facts_of_trace(vendor: Vendor, value: object) -> Fields:
     """Return the object that holds the facts of a whole trace; empty if ``value`` is no object."""
     fields = fields_of(value)
-    head = value_at(fields, vendor.head)
-    return head if isinstance(head, Mapping) else fields
+    facts = value_at(fields, vendor.fact_paths)
+    return facts if isinstance(facts, Mapping) else fields
 
 
 def _traces_and_records(
@@ -223,7 +228,7 @@ class _TraceCollector:
     def __init__(self, vendor: Vendor, problems: list[Problem]) -> None:
         self._vendor = vendor
         self._problems = problems
-        self._heads: dict[str, tuple[Fields, str]] = {}
+        self._facts_by_trace: dict[str, tuple[Fields, str]] = {}
         """The facts of each trace and their location, by the trace's id."""
         self._records: list[tuple[VendorRecord, str | None]] = []
         """The records, each with the id of its trace; None if the record names no trace."""
@@ -253,9 +258,9 @@ class _TraceCollector:
     def _add_trace(self, entry: Fields, location: str) -> None:
         """Add the facts and the records of a trace; report items of its list of other types."""
         vendor = self._vendor
-        head = _head_of_trace(vendor, entry)
-        trace_id = text_at(head, vendor.trace_id) or text_at(entry, vendor.trace_id) or location
-        self._heads.setdefault(trace_id, (head, location))
+        facts = _facts_of_trace(vendor, entry)
+        trace_id = text_at(facts, vendor.trace_id) or text_at(entry, vendor.trace_id) or location
+        self._facts_by_trace.setdefault(trace_id, (facts, location))
         records = items_of(value_at(entry, vendor.record_lists))
         for record_index, record in enumerate(records):
             pointer = f"/{vendor.record_lists[0]}/{record_index}"
@@ -300,9 +305,9 @@ class _TraceCollector:
     def traces(self) -> list[TraceRecords]:
         """Return all traces; a record that names no trace belongs to the trace of its parent."""
         traces: dict[str, TraceRecords] = {}
-        for trace_id, (head, location) in self._heads.items():
+        for trace_id, (facts, location) in self._facts_by_trace.items():
             native_id = None if trace_id == location else trace_id
-            traces[trace_id] = TraceRecords(native_id, head=head, location=location)
+            traces[trace_id] = TraceRecords(native_id, trace_facts=facts, location=location)
         trace_by_record = {
             record.id: trace_id for record, trace_id in self._records if trace_id is not None
         }

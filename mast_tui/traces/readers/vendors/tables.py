@@ -56,8 +56,8 @@ class Vendor:
         children: The field that holds records nested in a record.
         allows_bare_records: Whether a record may be without a trace around it.
         record_lists: The paths from a trace to its records.
-        head: The paths from a trace to the object with its own facts; none if the trace has them.
-        required_head_paths: As ``required_paths``, for the own facts of a trace without records.
+        fact_paths: The paths from a trace to the object with its facts; none if they are in it.
+        required_fact_paths: As ``required_paths``, for the own facts of a trace without records.
         trace_id: The paths to a trace's id.
         trace_name: The paths to a trace's name.
         readable_types: The types whose output is worth reading by itself.
@@ -81,8 +81,8 @@ class Vendor:
     children: str | None = None
     allows_bare_records: bool = True
     record_lists: Paths = ()
-    head: Paths = ()
-    required_head_paths: tuple[Paths, ...] = ()
+    fact_paths: Paths = ()
+    required_fact_paths: tuple[Paths, ...] = ()
     trace_id: Paths = ("id",)
     trace_name: Paths = ("name",)
     readable_types: frozenset[str] = frozenset()
@@ -148,8 +148,8 @@ LANGFUSE: Final = Vendor(
     ),
     containers=("data", "observations", "traces"),
     record_lists=("observations",),
-    head=("trace",),
-    required_head_paths=(("timestamp",), ("htmlPath", "projectId", "bookmarked", "totalCost")),
+    fact_paths=("trace",),
+    required_fact_paths=(("timestamp",), ("htmlPath", "projectId", "bookmarked", "totalCost")),
     fields=Fields(
         id=("id", "observationId", "observation_id"),
         trace=("traceId", "trace_id"),
@@ -195,7 +195,7 @@ MLFLOW: Final = Vendor(
     containers=("traces",),
     allows_bare_records=False,
     record_lists=("data/spans", "trace/data/spans"),
-    head=("info", "trace/info"),
+    fact_paths=("info", "trace/info"),
     trace_id=("trace_id", "request_id"),
     trace_name=("tags/mlflow.traceName",),
     fields=Fields(
@@ -300,8 +300,8 @@ OPENAI_AGENTS: Final = Vendor(
     required_paths=(("object",), ("span_data/type",), ("trace_id", "parent_id")),
     containers=("data", "items"),
     record_lists=("spans",),
-    head=("trace",),
-    required_head_paths=(("object",), ("workflow_name",)),
+    fact_paths=("trace",),
+    required_fact_paths=(("object",), ("workflow_name",)),
     trace_name=("workflow_name",),
     fields=Fields(
         id=("id", "span_id"),
