@@ -606,7 +606,7 @@ class Workspace:
         """Add foreign events that are not here yet, all in one transaction.
 
         The outcome does not depend on the order of merges, and merging twice changes nothing.
-        Their traces, taxonomies and annotators must be registered too, as ``merge`` does.
+        The events' traces, taxonomies and annotators must be registered too, as ``merge`` does.
 
         Args:
             events: The foreign events; call ``examined`` on them before a transaction begins.
