@@ -455,6 +455,7 @@ class _Dealing:
 
         def rank(name: str) -> tuple[float, int, float, int, str]:
             """Return the sort key of an annotator; the lowest key is chosen next."""
+            # Pairs that have met least come first, so that agreement is measured between all.
             pairs = [(min(name, other), max(name, other)) for other in chosen]
             meeting_count = sum(self._meeting_counts[pair] for pair in pairs)
             # Loads include this trace, so that the first trace goes to the greatest weight.

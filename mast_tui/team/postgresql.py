@@ -638,12 +638,13 @@ class PostgresServer(Database):
         if version < SCHEMA_VERSION:
             self._check_owner()
             with self._preparing_transaction():
-                had_team = rights.lift(self._writer)
+                # PostgreSQL refuses to change tables on which views depend.
+                had_team = rights.remove_rules(self._writer)
                 # Another program may have migrated the tables while this one waited.
                 migrate(self._writer, self._checked_version())
                 self._writer.exec_driver_sql(_TURNS)
                 if had_team:
-                    rights.keep(self._writer)
+                    rights.install_rules(self._writer)
                 self._writer.exec_driver_sql(
                     f"UPDATE public.workspace_version SET schema_version = {SCHEMA_VERSION}"
                 )

@@ -228,6 +228,7 @@ class _AnnotatorMerge:
             self._replace_edited_events()
         elif self.chains_differ:
             chain.rebuild_chain(self._connection, self._name)
+        # Events that are later than all stored ones need no rebuilding of the whole state.
         if history in (HistoryRelation.NEW, HistoryRelation.LONGER) and not edited:
             follow(self._connection, self.new_events)
         else:
