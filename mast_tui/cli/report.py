@@ -486,7 +486,7 @@ def visibility_of_labels(viewer: Viewer, labels: str) -> VisibleWork | None:
         viewer.taxonomy,
         None if labels == GOLD else labels,
         blind=viewer.blind,
-        labelled=labelled_traces(viewer.workspace, viewer.taxonomy),
+        traces_by_source=labelled_traces(viewer.workspace, viewer.taxonomy),
     )
 
 

@@ -339,6 +339,7 @@ class _Applier:
         new_ids = {event_id: event_id for event_id in ids}
         known_facts: dict[str, Fact] = {}
         unresolved = list(ids)
+        # The same import may have been undone several times, each time with other ids.
         while unresolved:
             present = self._workspace.known_facts([new_ids[event_id] for event_id in unresolved])
             undone = self._workspace.known_facts([undone_id(event_id) for event_id in present])

@@ -20,7 +20,8 @@ from mast_tui.toml_text import parse_toml
 
 ANY: Final = ""
 _SHIPPED: Final = Path(__file__).with_name("crosswalks")
-_COLUMNS: Final = ("from", "to", "taxonomy")
+_REQUIRED_COLUMNS: Final = ("from", "to")
+_COLUMNS: Final = (*_REQUIRED_COLUMNS, "taxonomy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def read_crosswalk(path: Path) -> tuple[CrosswalkEntry, ...]:
 def _from_csv(path: Path) -> tuple[CrosswalkEntry, ...]:
     """Return the entries of a CSV file."""
     entries = []
-    for row in read_rows(path, allowed=_COLUMNS, needed=_COLUMNS[:2]):
+    for row in read_rows(path, allowed=_COLUMNS, needed=_REQUIRED_COLUMNS):
         source = row.cells["from"].strip()
         target = row.cells["to"].strip()
         if not source or not target:

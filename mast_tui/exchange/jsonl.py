@@ -39,8 +39,8 @@ from mast_tui.workspace.events.types import Decided, GuidelineSet
 from mast_tui.workspace.merging import (
     add_span_indices,
     register_foreign,
-    renamed,
-    renamed_run,
+    run_with_local_ids,
+    with_local_ids,
 )
 from mast_tui.workspace.records import MergeReport, SpanIndex
 from mast_tui.workspace.registers.hold_out import add_shares, shares_set_aside
@@ -210,7 +210,7 @@ class RunTraceLine(Struct, omit_defaults=True):
         )
 
     def run_trace(self) -> RunTrace:
-        """Return the result."""
+        """Return the result of the run on this trace."""
         counts = self.quote_kinds or quote_counts_from(
             None, quotes=self.quotes, matched=self.verified
         )
@@ -441,7 +441,7 @@ def register_content(content: JsonlContent, workspace: Workspace) -> Foreign:
     with workspace.transaction():
         add_span_indices(workspace, content.span_indices, content.traces, local_ids)
         for run in content.runs:
-            workspace.add_run(renamed_run(run, local_ids))
+            workspace.add_run(run_with_local_ids(run, local_ids))
         for taxonomy, author, tags in content.tags:
             add_tags(workspace, taxonomy, author, tags, local_ids)
-    return renamed(content.foreign, local_ids)
+    return with_local_ids(content.foreign, local_ids)

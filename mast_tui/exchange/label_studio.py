@@ -680,10 +680,11 @@ def _task_annotations(task: object, location: str) -> Iterator[tuple[str, Docume
     assert isinstance(task, Mapping)
     for name in ("annotations", "predictions"):
         values = task.get(name)
+        singular = name.removesuffix("s")
         if isinstance(values, list):
             for number, value in enumerate(values, start=1):
                 if isinstance(value, Mapping):
-                    yield f"{location}, {name[:-1]} {number}", value
+                    yield f"{location}, {singular} {number}", value
 
 
 def _read_annotation(

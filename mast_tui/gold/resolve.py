@@ -338,7 +338,7 @@ def _labels_of_decision(
 
 
 def _place_source(item: Item, asked_sides: set[str], rules: _Rules) -> Resolution | None:
-    """Return the source of an item among its possible annotators; None if a majority lacks it."""
+    """Return how the asked sides settle an item; None if a majority has not marked it."""
     marking_count = len(item.annotators)
     if len(asked_sides) == 1:
         return Resolution.SINGLE

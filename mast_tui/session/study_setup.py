@@ -46,7 +46,7 @@ def set_study(workspace: Workspace, actor: str, study: Study) -> bool:
     """
     if study.redact and not study.redact_key:
         study = replace(study, redact_key=mask_key(workspace).hex())
-    trace_masks(study)
+    trace_masks(study)  # raises if a library is missing
     with workspace.transaction():
         previous = workspace.study(study.taxonomy)
         if previous == study:

@@ -322,10 +322,10 @@ def visible_work(
     workspace: Workspace,
     annotator: str,
     taxonomy: str,
-    labels: str | None,
+    label_source: str | None,
     *,
     blind: bool,
-    labelled: Mapping[str, frozenset[str]],
+    traces_by_source: Mapping[str, frozenset[str]],
 ) -> VisibleWork:
     """Return the traces whose labels or figures a person may see, and the hidden ones.
 
@@ -333,26 +333,26 @@ def visible_work(
         workspace: The workspace.
         annotator: The person.
         taxonomy: The taxonomy, as ``id@version``.
-        labels: The author of the labels, a person or a judge; None for the gold.
+        label_source: The author of the labels, a person or a judge; None for the gold.
         blind: The person works blind.
-        labelled: The result of ``labelled_traces``.
+        traces_by_source: The result of ``labelled_traces``.
     """
     seen_traces = visible_traces_for_agreement(workspace, annotator, taxonomy)
-    if labels == annotator:
+    if label_source == annotator:
         # A person's own labels would spoil a later retest; ``seen_traces`` has no such trace.
-        return VisibleWork(labelled.get(annotator, frozenset()) & seen_traces)
-    is_judge = labels is not None and annotator_kind(labels) is AnnotatorKind.JUDGE
+        return VisibleWork(traces_by_source.get(annotator, frozenset()) & seen_traces)
+    is_judge = label_source is not None and annotator_kind(label_source) is AnnotatorKind.JUDGE
     labelled_by_others = frozenset[str]()
-    for name, traces in labelled.items():
+    for name, traces in traces_by_source.items():
         is_other_person = name != annotator and annotator_kind(name) is not AnnotatorKind.JUDGE
-        if is_other_person and (is_judge or labels in (None, name)):
+        if is_other_person and (is_judge or label_source in (None, name)):
             labelled_by_others |= traces
-    if labels is None or not is_judge:
+    if label_source is None or not is_judge:
         return VisibleWork(
             seen_traces, labelled_by_others - seen_traces, labelled_by_others & seen_traces
         )
     view = library_view(workspace, annotator, taxonomy, blind=blind)
-    judged_traces = labelled.get(labels, frozenset())
+    judged_traces = traces_by_source.get(label_source, frozenset())
     visible_traces = frozenset(
         trace for trace in judged_traces if trace in view and view[trace].suggestions_visible
     )

@@ -294,7 +294,9 @@ def _plan_of_study(study: Study) -> _Plan:
         overlap_ids = _overlap_of_batch(study, batch, earlier_count)
         earlier_count += len(batch)
         dealing.deal(batch, overlap_ids, number)
-        overlap += [trace_id for trace_id in batch if dealing.shared(trace_id, overlap_ids)]
+        overlap += [
+            trace_id for trace_id in batch if dealing.has_several_annotators(trace_id, overlap_ids)
+        ]
         for name in queues:
             own_ids = [trace_id for trace_id in batch if name in dealing.annotators[trace_id]]
             add_to_queue(name, own_ids)
@@ -359,14 +361,14 @@ class _Dealing:
             for assignment in study.assignments
         }
 
-    def deal(self, batch: Sequence[str], several: Collection[str], batch_number: int) -> None:
-        """Deal out a batch, of which ``several`` go to more than one annotator.
+    def deal(self, batch: Sequence[str], overlap_ids: Collection[str], batch_number: int) -> None:
+        """Deal out a batch, of which ``overlap_ids`` go to more than one annotator.
 
         Fixed traces come first, so that the dealing makes up for differences between annotators.
 
         Args:
             batch: The ids of the traces of a batch.
-            several: The ids of the traces that several annotators label.
+            overlap_ids: The ids of the traces that several annotators label.
             batch_number: The batch, counted from 0.
         """
         weights = {
@@ -375,7 +377,11 @@ class _Dealing:
         }
         for is_shared, annotator_count in ((True, self._study.per_trace), (False, 1)):
             batch_counts: Counter[str] = Counter()
-            ids = [trace_id for trace_id in batch if self.shared(trace_id, several) is is_shared]
+            ids = [
+                trace_id
+                for trace_id in batch
+                if self.has_several_annotators(trace_id, overlap_ids) is is_shared
+            ]
             fixed_ids = [trace_id for trace_id in ids if trace_id in self._fixed_annotators]
             dealt_ids = [trace_id for trace_id in ids if trace_id not in self._fixed_annotators]
             for trace_id in fixed_ids:
@@ -384,15 +390,15 @@ class _Dealing:
                 names = self._chosen_annotators(trace_id, annotator_count, batch_counts, weights)
                 self._assign(trace_id, names, batch_counts)
 
-    def shared(self, trace_id: str, several: Collection[str]) -> bool:
+    def has_several_annotators(self, trace_id: str, overlap_ids: Collection[str]) -> bool:
         """Check whether several annotators label a trace.
 
         Args:
             trace_id: The trace's id.
-            several: The ids of the traces that several annotators label.
+            overlap_ids: The ids of the traces that several annotators label.
         """
         fixed = self._fixed_annotators.get(trace_id)
-        return trace_id in several if fixed is None else len(fixed) > 1
+        return trace_id in overlap_ids if fixed is None else len(fixed) > 1
 
     def deal_released_traces(self) -> Mapping[str, list[str]]:
         """Deal traces that annotators gave back to others; return these traces by new annotator.
@@ -449,6 +455,7 @@ class _Dealing:
 
         def rank(name: str) -> tuple[float, int, float, int, str]:
             """Return the sort key of an annotator; the lowest key is chosen next."""
+            # Pairs that have met least come first, so that agreement is measured between all.
             pairs = [(min(name, other), max(name, other)) for other in chosen]
             meeting_count = sum(self._meeting_counts[pair] for pair in pairs)
             # Loads include this trace, so that the first trace goes to the greatest weight.

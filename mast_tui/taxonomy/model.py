@@ -174,7 +174,7 @@ class Taxonomy:
         path_by_id = {category.id: self.path(category.id) for category in self.categories}
         slugs_by_id: dict[str, list[str]] = {category_id: [] for category_id in path_by_id}
         for mode in self.modes:
-            *_, lowest_category = path_by_id[mode.category][: level + 1]
+            lowest_category = path_by_id[mode.category][: level + 1][-1]
             slugs_by_id[lowest_category.id].append(mode.slug)
         groups: list[Group] = []
         for category_id, path in path_by_id.items():

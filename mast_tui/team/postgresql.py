@@ -449,6 +449,7 @@ class PostgresServer(Database):
         seconds = self._answer_seconds
         if seconds is None or _blocks_event_loop() or (self._may_queue and self.within):
             return seconds
+        # Outside the event loop a write blocks no key, so it may wait longer.
         return None if write_status() is None else 2 * seconds
 
     def checkpoint(self) -> None:
@@ -581,7 +582,7 @@ class PostgresServer(Database):
                     if notify.pid == own_pid:
                         return
                     if notify.channel == _PRESENCE_CHANNEL:
-                        self._presence.hear(notify.pid, notify.payload)
+                        self._presence.receive(notify.pid, notify.payload)
                     else:
                         self._was_notified = True
 
@@ -637,12 +638,13 @@ class PostgresServer(Database):
         if version < SCHEMA_VERSION:
             self._check_owner()
             with self._preparing_transaction():
-                had_team = rights.lift(self._writer)
+                # PostgreSQL refuses to change tables on which views depend.
+                had_team = rights.remove_rules(self._writer)
                 # Another program may have migrated the tables while this one waited.
                 migrate(self._writer, self._checked_version())
                 self._writer.exec_driver_sql(_TURNS)
                 if had_team:
-                    rights.keep(self._writer)
+                    rights.install_rules(self._writer)
                 self._writer.exec_driver_sql(
                     f"UPDATE public.workspace_version SET schema_version = {SCHEMA_VERSION}"
                 )
@@ -708,6 +710,7 @@ class PostgresServer(Database):
                 "AND tablename <> 'turns'"
             )
             if self._writer.exec_driver_sql(tables).scalar_one():
+                # Raises the error for a database that is not a workspace.
                 check_version(self.name, application_id=0, version=0)
             metadata.create_all(self._writer, checkfirst=False)
             self._writer.exec_driver_sql(

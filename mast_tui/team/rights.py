@@ -111,7 +111,7 @@ def add(connection: Connection, new: Member) -> str | None:
             f"{new.name!r}: cannot be the name of a role on a server; choose one of at most "
             f"{_MAX_ROLE_BYTES} bytes that does not begin with pg_"
         )
-    keep(connection)
+    install_rules(connection)
     driver = driver_of(connection)
     password = None
     if all(team_member.name != new.name for team_member in members(connection)):
@@ -251,7 +251,7 @@ def _hidden_tables() -> list[Table]:
 # The rules on the server
 
 
-def keep(connection: Connection) -> None:
+def install_rules(connection: Connection) -> None:
     """Install the rules on the server, unless it has this version of them.
 
     ``connection`` is the owner's, in a transaction.
@@ -275,10 +275,10 @@ def keep(connection: Connection) -> None:
         _grant_rights(driver, existing)
 
 
-def lift(connection: Connection) -> bool:
+def remove_rules(connection: Connection) -> bool:
     """Remove the views that depend on the tables, so that the tables can be changed.
 
-    Annotators see nothing until ``keep`` is called again. Returns True if there is a team.
+    Annotators see nothing until ``install_rules`` is called again. Returns True if there is a team.
     """
     driver = driver_of(connection)
     if driver.execute("SELECT to_regnamespace('team')").fetchone()[0] is None:

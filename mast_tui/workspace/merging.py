@@ -51,11 +51,11 @@ def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ())
         local_ids = {record.trace_id: register_foreign(into, record) for record in traces}
         add_span_indices(into, other.span_indices(), traces, local_ids)
         for run in other.runs():
-            into.add_run(renamed_run(run, local_ids))
+            into.add_run(run_with_local_ids(run, local_ids))
         add_shares(into, shares_set_aside(other))
         for taxonomy, author, tags in all_tags(other):
             add_tags(into, taxonomy, author, tags, local_ids)
-        return into.merge_events(renamed(foreign, local_ids), replacing=replacing)
+        return into.merge_events(with_local_ids(foreign, local_ids), replacing=replacing)
 
 
 def register_foreign(into: Workspace, record: TraceRecord) -> str:
@@ -79,7 +79,7 @@ def add_span_indices(
     into: Workspace,
     indices: Mapping[str, Mapping[str, SpanIndex]],
     traces: Iterable[TraceRecord],
-    names: Mapping[str, str],
+    local_ids: Mapping[str, str],
 ) -> None:
     """Store the indices of spans of another workspace for spans that have none in this one.
 
@@ -90,13 +90,13 @@ def add_span_indices(
         into: This workspace.
         indices: The indices by trace and key, with the ids of the other workspace.
         traces: The traces of the other workspace.
-        names: The ids in this workspace by the other workspace's ids.
+        local_ids: The ids in this workspace by the other workspace's ids.
     """
     own_indices = into.span_indices()
     own_traces = {record.trace_id: record for record in into.traces()} if indices else {}
     new: dict[str, dict[str, SpanIndex]] = {}
     for record in traces:
-        trace_id = names[record.trace_id]
+        trace_id = local_ids[record.trace_id]
         own_trace = own_traces.get(trace_id)
         if own_trace is None or _key_scheme_count(own_trace, record) > 1:
             continue
@@ -119,40 +119,41 @@ def _key_scheme_count(*records: TraceRecord) -> int:
     )
 
 
-def renamed_run(run: Run, names: Mapping[str, str]) -> Run:
+def run_with_local_ids(run: Run, local_ids: Mapping[str, str]) -> Run:
     """Return a run whose traces and examples have their ids in this workspace.
 
     Args:
         run: The run of another workspace.
-        names: The ids in this workspace by the other workspace's ids.
+        local_ids: The ids in this workspace by the other workspace's ids.
     """
     traces = [
-        replace(trace, trace_id=names.get(trace.trace_id, trace.trace_id)) for trace in run.traces
+        replace(trace, trace_id=local_ids.get(trace.trace_id, trace.trace_id))
+        for trace in run.traces
     ]
     settings = run.settings
     if settings is not None:
-        examples = tuple(names.get(trace_id, trace_id) for trace_id in settings.examples)
+        examples = tuple(local_ids.get(trace_id, trace_id) for trace_id in settings.examples)
         settings = structs.replace(settings, examples=examples)
     return replace(run, traces=tuple(traces), settings=settings)
 
 
-def renamed(foreign: Foreign, names: Mapping[str, str]) -> Foreign:
+def with_local_ids(foreign: Foreign, local_ids: Mapping[str, str]) -> Foreign:
     """Return events whose traces have their ids in this workspace; their chains stay.
 
     Args:
         foreign: The events of another workspace.
-        names: The ids in this workspace by the other workspace's ids.
+        local_ids: The ids in this workspace by the other workspace's ids.
     """
-    if all(name == own_name for name, own_name in names.items()):
+    if all(name == own_name for name, own_name in local_ids.items()):
         return foreign
-    return replace(foreign, events=[_renamed_event(event, names) for event in foreign.events])
+    return replace(foreign, events=[_renamed_event(event, local_ids) for event in foreign.events])
 
 
-def _renamed_event(event: Event, names: Mapping[str, str]) -> Event:
+def _renamed_event(event: Event, local_ids: Mapping[str, str]) -> Event:
     """Return an event whose trace, also in its fact, has its id in this workspace."""
     if event.trace_id is None:
-        return structs.replace(event, fact=_with_local_ids(event.fact, names))
-    name = names.get(event.trace_id, event.trace_id)
+        return structs.replace(event, fact=_fact_with_local_ids(event.fact, local_ids))
+    name = local_ids.get(event.trace_id, event.trace_id)
     if name == event.trace_id:
         return event
     return structs.replace(event, trace_id=name, fact=_renamed_fact(event.fact, name))
@@ -174,43 +175,48 @@ def _renamed_fact(fact: Fact, trace_id: str) -> Fact:
             return fact
 
 
-def _with_local_ids(fact: Fact, names: Mapping[str, str]) -> Fact:
+def _fact_with_local_ids(fact: Fact, local_ids: Mapping[str, str]) -> Fact:
     """Rename the traces inside a study or a guideline; return any other fact unchanged."""
     match fact:
         case StudySet(before, after):
-            return StudySet(_renamed_study(before, names), _renamed_study(after, names))
+            return StudySet(_renamed_study(before, local_ids), _renamed_study(after, local_ids))
         case GuidelineSet(name, old, new):
             return GuidelineSet(
-                name, _renamed_guideline(old, names), _renamed_guideline(new, names)
+                name, _renamed_guideline(old, local_ids), _renamed_guideline(new, local_ids)
             )
         case _:
             return fact
 
 
-def _renamed_study(study: Study | None, names: Mapping[str, str]) -> Study | None:
+def _renamed_study(study: Study | None, local_ids: Mapping[str, str]) -> Study | None:
     """Return a study whose traces have their ids in this workspace."""
     if study is None:
         return None
 
-    def local_ids(trace_ids: Iterable[str]) -> tuple[str, ...]:
-        return tuple(names.get(trace_id, trace_id) for trace_id in trace_ids)
+    def renamed_ids(trace_ids: Iterable[str]) -> tuple[str, ...]:
+        return tuple(local_ids.get(trace_id, trace_id) for trace_id in trace_ids)
 
     return structs.replace(
         study,
-        batches=tuple(map(local_ids, study.batches)),
+        batches=tuple(map(renamed_ids, study.batches)),
         releases=tuple(
-            structs.replace(release, traces=local_ids(release.traces)) for release in study.releases
+            structs.replace(release, traces=renamed_ids(release.traces))
+            for release in study.releases
         ),
         assignments=tuple(
             structs.replace(
-                assignment, trace_id=names.get(assignment.trace_id, assignment.trace_id)
+                assignment, trace_id=local_ids.get(assignment.trace_id, assignment.trace_id)
             )
             for assignment in study.assignments
         ),
     )
 
 
-def _renamed_guideline(guideline: Guideline | None, names: Mapping[str, str]) -> Guideline | None:
+def _renamed_guideline(
+    guideline: Guideline | None, local_ids: Mapping[str, str]
+) -> Guideline | None:
     if guideline is None or guideline.trace_id is None:
         return guideline
-    return structs.replace(guideline, trace_id=names.get(guideline.trace_id, guideline.trace_id))
+    return structs.replace(
+        guideline, trace_id=local_ids.get(guideline.trace_id, guideline.trace_id)
+    )

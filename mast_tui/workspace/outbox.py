@@ -241,7 +241,7 @@ class Outbox:
             self._traces[trace_id] = record
         return trace_id
 
-    def met(self, trace_id: str, known_id: str) -> None:
+    def replace_trace_id(self, trace_id: str, known_id: str) -> None:
         """Remove a trace that the server knows now, and use the server's id in waiting events.
 
         Args:

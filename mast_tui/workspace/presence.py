@@ -26,6 +26,7 @@ class Presence:
         self._annotator = ""
         self._location: str | None = None
         self._sent_at: float | None = None
+        """The time of the last message; None if no location has to be repeated."""
         self._other_programs: dict[int, tuple[str, str, float]] = {}
 
     def go_to(self, annotator: str, location: str | None) -> None:
@@ -47,7 +48,7 @@ class Presence:
         self._sent_at = None if self._location is None else monotonic()
         return json.dumps([self._annotator, self._location])
 
-    def hear(self, program: int, message: str) -> None:
+    def receive(self, program: int, message: str) -> None:
         """Store the location in another program's message; an invalid message removes that program.
 
         Args:

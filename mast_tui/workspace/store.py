@@ -114,7 +114,7 @@ class Workspace:
         self._database = database
         self._ids = IdSource()
         self.outbox: Outbox | None = None
-        """The changes that wait for a server that is away; None until ``keep_waiting``."""
+        """The changes that wait for a server that is away; None until ``open_outbox``."""
 
     @classmethod
     def open(
@@ -482,7 +482,7 @@ class Workspace:
     append = recording.append
     send_waiting = recording.send_waiting
 
-    def keep_waiting(self, folder: Path, annotator: str) -> None:
+    def open_outbox(self, folder: Path, annotator: str) -> None:
         """Keep an annotator's changes on this machine while the server is out of reach.
 
         Args:
@@ -606,7 +606,7 @@ class Workspace:
         """Add foreign events that are not here yet, all in one transaction.
 
         The outcome does not depend on the order of merges, and merging twice changes nothing.
-        Their traces, taxonomies and annotators must be registered too, as ``merge`` does.
+        The events' traces, taxonomies and annotators must be registered too, as ``merge`` does.
 
         Args:
             events: The foreign events; call ``examined`` on them before a transaction begins.

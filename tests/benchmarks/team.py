@@ -217,7 +217,7 @@ def _opened(who: Who, folder: Path) -> Workspace:
         try:
             workspace = Workspace.open(who.url, password=who.password)
             try:
-                workspace.keep_waiting(folder, who.name)
+                workspace.open_outbox(folder, who.name)
                 if not workspace.last_seq(who.name, TRACE, MAST.ref):
                     started(workspace, annotator=who.name)
             except BaseException:

@@ -358,7 +358,7 @@ async def test_items_that_others_are_deciding_are_skipped(conflicts: Office) -> 
             row = adjudicate(on).queue.row
             return None if row is None else row.item
 
-        presence.hear(0, json.dumps(["carol", items.presence_key(second)]))
+        presence.receive(0, json.dumps(["carol", items.presence_key(second)]))
         await on.press("]")
         assert current_item() == third
         await on.press("[")

@@ -87,7 +87,7 @@ def test_copy_is_complete_appears_when_whole_and_replaces_nothing(
         assert not (tmp_path / "elsewhere.db").exists()
         second = tmp_path / "second.db"
         monkeypatch.setattr(
-            "mast_tui.workspace.sqlite_file._name_traces_from",
+            "mast_tui.workspace.sqlite_file._adapt_trace_paths",
             lambda *_: existed.append(second.exists()),
         )
         workspace.copy_to(second)

@@ -49,7 +49,7 @@ class ServerWorkspace:
     def window(self) -> Iterator[Workspace]:
         """Open the workspace like the app."""
         with closing(Workspace.open(self.url)) as workspace:
-            workspace.keep_waiting(self.folder, "alice")
+            workspace.open_outbox(self.folder, "alice")
             yield workspace
 
 
@@ -278,7 +278,7 @@ def test_label_of_a_member_is_one_statement(
 
     monkeypatch.setattr(psycopg.Cursor, "execute", count)
     with closing(Workspace.open(url)) as workspace, closing(Workspace.open(url)) as other:
-        workspace.keep_waiting(tmp_path, "alice")
+        workspace.open_outbox(tmp_path, "alice")
         session, elsewhere = session_on(workspace), session_on(other)
         put(session, 0)
         statements.clear()

@@ -489,7 +489,7 @@ def test_members_use_the_app_and_commands_within_their_rights(
             resolve_blind(session.workspace, "mira", assisted=True, taxonomy=MAST.ref)
         # Changes that waited for the server are sent.
         place = session.workspace
-        place.keep_waiting(tmp_path, "mira")
+        place.open_outbox(tmp_path, "mira")
         assert place.outbox is not None
         place.read_ahead(everybody=True)
         with place.outbox.read_ahead.reading() as known:

@@ -189,7 +189,7 @@ def events_hash(workspace: Workspace, taxonomy: str) -> str:
 
 
 def with_set_facts(
-    document: Mapping[str, Any], datasheet_values: Mapping[str, Any] | None, events: str
+    document: Mapping[str, Any], datasheet_values: Mapping[str, Any] | None, events_hash: str
 ) -> Values:
     """Return a gold document with the facts that identify the set.
 
@@ -200,7 +200,7 @@ def with_set_facts(
     Args:
         document: The gold document with its final names and texts.
         datasheet_values: The contents of ``datasheet.toml``; None without one.
-        events: The hash of the event log.
+        events_hash: The hash of the event log.
     """
     verdicts: dict[str, list[Values]] = {}
     decision_times = []
@@ -216,7 +216,7 @@ def with_set_facts(
     facts = {
         "version": (datasheet_values or {}).get("version"),
         "content_hash": content_hash(document),
-        "events_hash": events,
+        "events_hash": events_hash,
         "last_decision_at": max(decision_times, default=None),
         "decisions": len(decision_times),
         "decisions_by_annotators": decisions_by_annotators,

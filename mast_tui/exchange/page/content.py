@@ -235,7 +235,7 @@ def _imported_work(
     file: Path,
     line: WorkLine,
     taxonomy: Taxonomy,
-    named: str | None,
+    author: str | None,
     kind: AnnotatorKind | None,
 ) -> ImportedWork:
     """Return the work in a line of a page.
@@ -243,7 +243,7 @@ def _imported_work(
     Raises:
         ValueError: A mode is unknown.
     """
-    name = annotator_of(line.annotator, named)
+    name = annotator_of(line.annotator, author)
     kind_of_name = annotator_kind(name)
     # Only names of judges belong to judges, so a new name can make the kind in the page wrong.
     if kind is None or (kind is AnnotatorKind.JUDGE) != (kind_of_name is AnnotatorKind.JUDGE):

@@ -376,7 +376,7 @@ def _escaped_line(text: str) -> str:
 
 def _fenced_lines(text: str) -> Iterator[str]:
     """Yield the lines of a text within a fence that is longer than any in the text."""
-    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+    longest = max(map(len, _BACKTICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}text"
     yield from display_lines(text)

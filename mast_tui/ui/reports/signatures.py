@@ -637,7 +637,7 @@ def compute_signatures(
         taxonomy.ref,
         None if choice.labels == GOLD else choice.labels,
         blind=opened.blind,
-        labelled=traces_by_source,
+        traces_by_source=traces_by_source,
     )
     record_reveal(workspace, annotator, taxonomy.ref, sorted(visibility.revealing))
     visible_outcomes: set[str] | None = None

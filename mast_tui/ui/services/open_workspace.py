@@ -281,7 +281,7 @@ class Opening:
             taxonomy = workspace.as_worded(taxonomy)
         workspace.add_taxonomy(taxonomy)
         workspace.add_annotator(name, AnnotatorKind.HUMAN)
-        workspace.keep_waiting(user_data_path("mast-tui", appauthor=False) / "outbox", name)
+        workspace.open_outbox(user_data_path("mast-tui", appauthor=False) / "outbox", name)
         if options.annotator is None:
             remember_person(workspace, name)
         blind = resolve_blind(

@@ -267,7 +267,7 @@ def _register_waiting_traces(workspace: Workspace, outbox: Outbox) -> bool:
                 known_id = register(connection, record)
         except ServerAway:
             return False
-        outbox.met(trace_id, known_id)
+        outbox.replace_trace_id(trace_id, known_id)
     return True
 
 

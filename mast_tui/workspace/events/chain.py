@@ -197,6 +197,7 @@ def first_break(events: Iterable[Event]) -> Event | None:
         events: The person's events, by counter and id.
     """
     counter = 0
+    # After a merge of branches several events have one counter, and the next may follow any.
     possible_links = [START]
     links_of_counter = list[str]()
     remaining_tries = _MOST_TRIES

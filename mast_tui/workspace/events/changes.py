@@ -416,9 +416,13 @@ def _needs_consent(changes: PersonChanges, old: State, new: State) -> bool:
     ):
         return True
     finished_works = {
-        key[:2] for key, row in old["passes"].items() if _finished_at(row) is not None
+        (trace_id, taxonomy)
+        for (trace_id, taxonomy, _), row in old["passes"].items()
+        if _finished_at(row) is not None
     }
-    adds_to_finished = any(key[:2] in finished_works for key in passes.added)
+    adds_to_finished = any(
+        (trace_id, taxonomy) in finished_works for trace_id, taxonomy, _ in passes.added
+    )
     return changes.history is HistoryRelation.APART and adds_to_finished
 
 
@@ -456,10 +460,10 @@ def _extended_passes(old: State, new: State) -> Collection[Key]:
     """Return the keys of the open passes to which something was added."""
     open_passes = {key for key, row in old["passes"].items() if _finished_at(row) is None}
     return open_passes & {
-        work
+        pass_key
         for table in _PASS_TABLES
         for key in _Difference(old, new, table.name).added
-        for work in _passes_of_row(table.name, key, None, new[table.name][key])
+        for pass_key in _passes_of_row(table.name, key, None, new[table.name][key])
     }
 
 

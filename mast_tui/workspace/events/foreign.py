@@ -198,6 +198,7 @@ class _AnnotatorMerge:
         self._own_ids = {event.id for event in events if event.id in stored} - {
             event.id for event in to_compare if stored[event.id].annotator != name
         }
+        """The ids of the events that are stored as this annotator's."""
 
         counters = [0, *(event.seq for event in events)]
         self._has_no_gaps = all(later - earlier <= 1 for earlier, later in pairwise(counters))
@@ -227,6 +228,7 @@ class _AnnotatorMerge:
             self._replace_edited_events()
         elif self.chains_differ:
             chain.rebuild_chain(self._connection, self._name)
+        # Events that are later than all stored ones need no rebuilding of the whole state.
         if history in (HistoryRelation.NEW, HistoryRelation.LONGER) and not edited:
             follow(self._connection, self.new_events)
         else:

@@ -187,13 +187,14 @@ def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
             _keyed_hash(key, name.encode("utf-8", "surrogatepass")).hex(): name
             for name in people_names
         }
-        for person in sorted(names_by_hash.keys() - letters.keys()):
-            letters[person] = _letters_of_number(len(letters))
+        # Sorted by hash, so that the letters do not follow the order of the names.
+        for name_hash in sorted(names_by_hash.keys() - letters.keys()):
+            letters[name_hash] = _letters_of_number(len(letters))
         if letters != stored.get("letters"):
             value = json.dumps({"key": key.hex(), "letters": letters})
             workspace.set_setting(_SETTING, value)
     return Pseudonyms(
-        {name: letters[person] for person, name in names_by_hash.items()}, judges, key
+        {name: letters[name_hash] for name_hash, name in names_by_hash.items()}, judges, key
     )
 
 

@@ -69,7 +69,7 @@ def keep_tags(workspace: Workspace, taxonomy: str, author: str, tags: Tags) -> N
 
 
 def add_tags(
-    workspace: Workspace, taxonomy: str, author: str, tags: Tags, names: Mapping[str, str]
+    workspace: Workspace, taxonomy: str, author: str, tags: Tags, local_ids: Mapping[str, str]
 ) -> None:
     """Add the tags of another workspace to those of this one.
 
@@ -78,12 +78,12 @@ def add_tags(
         taxonomy: The id of the taxonomy.
         author: The author of the tags.
         tags: The tags by location.
-        names: The ids of traces in this workspace by the other workspace's ids.
+        local_ids: The ids of traces in this workspace by the other workspace's ids.
     """
     own_tags = tags_by(workspace, taxonomy, author)
     joined_tags = dict(own_tags)
     for (annotator, trace_id, target, is_label), new_tags in tags.items():
-        tagged_place = annotator, names.get(trace_id, trace_id), target, is_label
+        tagged_place = annotator, local_ids.get(trace_id, trace_id), target, is_label
         joined_tags[tagged_place] = tuple(
             dict.fromkeys((*joined_tags.get(tagged_place, ()), *new_tags))
         )

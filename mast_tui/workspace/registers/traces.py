@@ -77,6 +77,7 @@ def register(connection: Connection, record: TraceRecord) -> str:
         _insert_traces(connection, [tuple(to_row(record, trace_id, folder).values())])
         return trace_id
     if reads_registers(connection):
+        # Only the lead of a team may change a stored trace.
         return known_record.trace_id
     updated_record = with_news(known_record, record, folder)
     if updated_record != known_record:
@@ -106,6 +107,7 @@ def register_unknown(
     Returns:
         The records that were not stored, since they may be of known traces.
     """
+    # Of several records with one id, the first stays.
     possibly_new = {
         record.trace_id: record for record in reversed(records) if record.identity is None
     }
