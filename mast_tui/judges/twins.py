@@ -210,18 +210,18 @@ def _largest_shared_counts(
     return largest_counts
 
 
-def comparable(traces: Iterable[Trace]) -> list[Trace]:
+def comparable_runs(traces: Iterable[Trace]) -> list[Trace]:
     """Return the runs of each task that has both failed and successful runs."""
     runs_by_task: defaultdict[tuple[str, str], list[Trace]] = defaultdict(list)
     for trace in traces:
         meta = trace.meta
-        if meta.outcome is not Outcome.UNKNOWN and meta.same_task is not None:
-            runs_by_task[meta.same_task].append(trace)
-    comparable_runs: list[Trace] = []
+        if meta.outcome is not Outcome.UNKNOWN and meta.task_key is not None:
+            runs_by_task[meta.task_key].append(trace)
+    all_runs: list[Trace] = []
     for runs in runs_by_task.values():
         if len({run.meta.outcome for run in runs}) > 1:
-            comparable_runs += runs
-    return comparable_runs
+            all_runs += runs
+    return all_runs
 
 
 class TwinsJudge:
@@ -246,7 +246,7 @@ class TwinsJudge:
         for trace in traces:
             try:
                 read_fully(trace)
-                task = trace.meta.same_task
+                task = trace.meta.task_key
                 if task is not None and trace.meta.outcome is not Outcome.UNKNOWN:
                     tasks[task].add(trace)
                     without_task_id += not trace.meta.task_id
@@ -274,7 +274,7 @@ class TwinsJudge:
         """Yield a finding on the step that only failed runs share, if this run has it."""
         step = self.shared.get(trace.identity.trace_id)
         if step is None:
-            return Judgement(judged=())
+            return Judgement(judged_modes=())
         key = trace.span(step.index).key
         text = trace.text(step.index)
         start = len(text) - len(text.lstrip())

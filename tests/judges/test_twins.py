@@ -15,7 +15,7 @@ from tests.judges.planted_trials import aimless_trials, long_trials, planted_tri
 
 WAY = ("ls", "cat shop.log", "kubectl get pods", "kubectl rollout restart shop", "curl shop")
 OWN = ("uptime", "history", "vim notes", "man tar", "git stash", "top", "df -h", "make")
-NOTHING = Judgement(judged=())
+NOTHING = Judgement(judged_modes=())
 DELETE = "kubectl delete namespace shop"
 
 

@@ -137,7 +137,7 @@ class RunSpans(Spans):
         progress, inner_index = self._member_at(index)
         return progress.member.trace.spans.source_lines(inner_index)
 
-    def changed(self) -> str | None:
+    def change_reason(self) -> str | None:
         """Return why the sub-agent's file of the text read last has changed, None if it has not.
 
         Only this file is checked: a run may have hundreds of files, and each displayed text causes
@@ -146,7 +146,7 @@ class RunSpans(Spans):
         if self._last_read_member is self._files[0]:
             return None
         member = self._last_read_member.member
-        reason = member.trace.changed()
+        reason = member.trace.change_reason()
         return None if reason is None else f"{member.name}: {reason}"
 
     def has_grown(self) -> bool:

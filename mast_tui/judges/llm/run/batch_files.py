@@ -271,7 +271,7 @@ class AnswerFiles:
         self.broken_count += broken_count
 
     def find(self, name: str) -> Mapping[str, Any] | None:
-        """Return the answer with a name, or None; an answer that is found is no stranger."""
+        """Return the answer with a name, or None; ``count_strangers`` leaves it out from now on."""
         location = self._locations.get(name)
         if location is None:
             return None

@@ -207,7 +207,7 @@ class _UsageCounter:
         return None
 
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
-        """Count the usage of an answer.
+        """Count the usage of an answer; there is nothing else to keep, as no answer is asked again.
 
         Args:
             key: Ignored.
