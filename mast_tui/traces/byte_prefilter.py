@@ -73,10 +73,10 @@ class Prefilter:
         searched_parts = tuple(dict.fromkeys(part for part in parts if part is not None))
         return cls(*searched_parts) if searched_parts and None not in parts else None
 
-    def any_in(self, block: bytes) -> bool:
+    def may_match(self, block: bytes) -> bool:
         """Return whether a part of a file may become a text, or a row, with a needle.
 
-        It looks for all words of a needle, not only for one; so it is fast on large files.
+        It looks for all words of a needle together, since many parts of large files have one.
         """
         if any(expression.search(block) for expression in self._part_expressions):
             return True

@@ -529,7 +529,7 @@ class SpanTable:
         changed_spans = array(
             "I", sorted(index for index in self._changed_earlier if index < first)
         )
-        tokens, huge = self._tokens.unsent_columns()
+        tokens, huge_counts = self._tokens.unsent_columns()
         keys = self._keys.block_since(first, block_start.by_line)
         facts = {
             "amended": self.amendment_count,
@@ -540,7 +540,7 @@ class SpanTable:
                 for problem in self.problems[block_start.problems :]
             ],
             "spawned": list(islice(self.spawned.items(), block_start.spawned, None)),
-            "huge": huge,
+            "huge": huge_counts,
             "keys": keys.facts,
         }
         columns: dict[str, Column] = {
@@ -749,18 +749,18 @@ class _TokenColumn:
         ]
 
     def append_block(
-        self, columns: Mapping[str, array[int]], huge: Iterable[tuple[int, str, str]]
+        self, columns: Mapping[str, array[int]], huge_counts: Iterable[tuple[int, str, str]]
     ) -> None:
         """Append the result of ``unsent_columns`` of another table.
 
         Args:
             columns: The columns.
-            huge: The indices and counts of the spans with counts of more than 32 bits.
+            huge_counts: The indices and counts of the spans with counts of more than 32 bits.
         """
         (first,) = columns["token_from"]
         self._huge = {
             index: Tokens(*(None if count == "None" else int(count) for count in counts))
-            for index, *counts in huge
+            for index, *counts in huge_counts
         }
         # The indices are replaced last, since another thread may look up a span meanwhile.
         self._input_counts = _column_replaced_from(

@@ -53,10 +53,10 @@ class BigDocuments(NamedTuple):
         if isinstance(spans, LineSpans) and spans.in_file and source.opened.size > self.lines:
             spans.begin_background_read = partial(self._read_in_background, source)
 
-    def _read_in_background(self, source: Source, begins: bool) -> BackgroundReader | None:
+    def _read_in_background(self, source: Source, may_start: bool) -> BackgroundReader | None:
         """Return the index of a file of lines, as ``DocumentReading.read_in_background`` does."""
         return self._document_reading().read_in_background(
-            source.path, source.opened, self.lines, begins=begins
+            source.path, source.opened, self.lines, may_start=may_start
         )
 
     def read(self, source: Source) -> CachedDocument | None:

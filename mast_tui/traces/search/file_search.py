@@ -256,16 +256,16 @@ def _file_may_match(path: Path, prefilter: Prefilter) -> bool:
         block = file.read(_BLOCK_BYTES) or b""
         if packing_of(block) is not None:
             try:
-                return prefilter.any_in(unpack(path).data)
+                return prefilter.may_match(unpack(path).data)
             except TooBig:
                 return True  # reading the file reports it
         if block.startswith(_ARCHIVE) or b"\0" in block:  # UTF-16 has zeros, too
             return True
-        while not prefilter.any_in(block):
+        while not prefilter.may_match(block):
             next_block = file.read(_BLOCK_BYTES)
             if not next_block:
                 return False
-            if prefilter.any_in(block[-_OVERLAP_BYTES:] + next_block[:_OVERLAP_BYTES]):
+            if prefilter.may_match(block[-_OVERLAP_BYTES:] + next_block[:_OVERLAP_BYTES]):
                 break
             block = next_block
     return True

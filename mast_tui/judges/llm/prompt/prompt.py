@@ -333,7 +333,7 @@ def _answer_form(taxonomy: Taxonomy) -> str:
 
 
 def _example_line(example: Example, taxonomy: Taxonomy) -> str:
-    """Return an example as one line of JSON, so that no part of it looks like a line of the app."""
+    """Return an example as one line of JSON, so that no part of it looks like an instruction."""
     fields: dict[str, object] = {
         "spans": example.excerpt,
         "mode": taxonomy.mode(example.mode).code,

@@ -498,10 +498,11 @@ def _correctable_reply(unusable: Sequence[Asked]) -> Reply | None:
         return None
     if last.finish == "stop":
         complete_count = 0
-        for answer_count in reversed(unusable):
-            if answer_count.finish != "stop":
+        for asked in reversed(unusable):
+            if asked.finish != "stop":
                 break
             complete_count += 1
+        # Of complete answers in a row, each second one is the answer to a correction.
         if complete_count % 2 == 0:
             return None
     return reply_from_record(last)
