@@ -36,7 +36,7 @@ def found(tasks: int, seed: int) -> Counter[str]:
     counts: Counter[str] = Counter()
     for task in range(tasks):
         trials = planted_trials(Random(f"{seed} {task}"))
-        shared = TwinsJudge(trials.runs).shared
+        shared = TwinsJudge(trials.runs).shared_step_by_trace
         for trace_id, place in trials.planted.items():
             step = shared.get(trace_id)
             if step is None:
@@ -55,7 +55,7 @@ def found(tasks: int, seed: int) -> Counter[str]:
 def false_alarms(tasks: int, seed: int) -> int:
     """Count the tasks with a suggestion among those in which nothing tells the runs apart."""
     return sum(
-        bool(TwinsJudge(aimless_trials(random, random.randint(6, 24)).runs).shared)
+        bool(TwinsJudge(aimless_trials(random, random.randint(6, 24)).runs).shared_step_by_trace)
         for random in (Random(f"{seed} aimless {task}") for task in range(tasks))
     )
 

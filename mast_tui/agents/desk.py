@@ -296,7 +296,7 @@ class AgentDesk:
                     return {"notice": DATA_NOTICE, "hits": hits, "complete": False}
                 searched_count += 1
                 text = trace.text(index)
-                match_ranges = matcher.places(text)
+                match_ranges = matcher.match_ranges(text)
                 if match_ranges:
                     first_start, _ = match_ranges[0]
                     preview_start = max(0, first_start - PREVIEW_BEFORE)
@@ -359,7 +359,9 @@ class AgentDesk:
             for slug, value in session.verdicts.items()
             if value is not VerdictValue.PRESENT
         }
-        unread = [{"first": run.start + 1, "last": run.stop} for run in session.unread()]
+        unread = [
+            {"first": indices.start + 1, "last": indices.stop} for indices in session.unread()
+        ]
         return _page_answer(
             "labels", session.labels, request.first, request.count, self._label_values
         ) | {

@@ -295,6 +295,7 @@ def _input_without_traces(workspace: Workspace, study: StudyInput) -> SpanInput 
     finished_traces = [study.finished.get(name, frozenset()) for name in study.annotators]
     finish_counts = Counter(trace for traces in finished_traces for trace in traces)
     shared_traces = {trace for trace, count in finish_counts.items() if count > 1}
+    # Reading a trace has stored its number of spans, and the path of its file.
     for column in ("spans", "path"):
         read_traces = workspace.read_columns("traces", ("id",), list, not_null=column)
         if not shared_traces.isdisjoint(trace for (trace,) in read_traces):

@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem, shell_complete
 from mast_tui import __version__
 from mast_tui.cli.command_line import COMMANDS, CommandLine, CommonOptions
 from mast_tui.cli.shared import options
-from mast_tui.cli.start import WRONG_USAGE, complain, start, words_of
+from mast_tui.cli.start import WRONG_USAGE, complain, error_text, start
 from mast_tui.errors import MastError
 from mast_tui.traces.io.url_secrets import ADDRESSES
 
@@ -96,7 +96,7 @@ def run(command_line: CommandLine) -> int:
     except MastError as error:
         return complain(name, str(error), error.exit_code)
     except OSError as error:
-        return complain(name, words_of(error))
+        return complain(name, error_text(error))
     return result if isinstance(result, int) else DONE
 
 

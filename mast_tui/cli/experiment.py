@@ -68,7 +68,7 @@ class ExperimentRequest:
         metavar="VALUE",
         help="The arm that the others are compared with. Default: the first one.",
     )
-    labels: str = options.option(
+    label_source: str = options.option(
         "--labels",
         default="gold",
         show_default=True,
@@ -175,12 +175,12 @@ _RULES: Final = (
     OptionRule[ExperimentRequest](
         "--judge is used with the gold; leave out --labels",
         options=("--judge",),
-        when=lambda request: request.labels != GOLD,
+        when=lambda request: request.label_source != GOLD,
     ),
     OptionRule[ExperimentRequest](
         "--gold is about the gold labels; leave out --labels",
         options=("--gold",),
-        when=lambda request: request.labels != GOLD,
+        when=lambda request: request.label_source != GOLD,
     ),
     *RECORD_RULES,
     SAME_FILE,
@@ -207,14 +207,15 @@ def experiment_command(request: ExperimentRequest) -> None:
         viewer = command_viewer(workspace, taxonomy.ref, request.common)
         for line in take_outcomes(workspace):
             say(line)
-        visibility = visibility_of_labels(viewer, request.labels)
-        visible = None if visibility is None else frozenset(visibility.seen)
-        if visible is not None and request.judge is not None:
+        visibility = visibility_of_labels(viewer, request.label_source)
+        visible_traces = None if visibility is None else frozenset(visibility.seen)
+        if visible_traces is not None and request.judge is not None:
             judge_visibility = visibility_of_labels(viewer, request.judge)
-            visible &= frozenset(() if judge_visibility is None else judge_visibility.seen)
+            # None only for a viewer who sees all, and then ``visible_traces`` is None too.
+            visible_traces &= frozenset(() if judge_visibility is None else judge_visibility.seen)
         viewer.reveal(() if visibility is None else visibility.revealing)
         experiment = _experiment_of_request(
-            workspace, taxonomy, viewer, request, arm_paths, visible
+            workspace, taxonomy, viewer, request, arm_paths, visible_traces
         )
         figures = experiment_figures(experiment)
         if not request.without_power:
@@ -242,7 +243,7 @@ def _experiment_of_request(
     inputs = input_from_workspace(
         workspace,
         taxonomy,
-        labels=request.labels,
+        labels=request.label_source,
         by="all" if arm_paths else request.arms,
         failed_below=request.failed_below,
         gold=gold_of(workspace, taxonomy, order_of),

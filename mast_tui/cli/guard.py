@@ -76,7 +76,7 @@ def guard_command() -> None:
 class GuardBuildRequest:
     """The options of ``mast-tui guard build``."""
 
-    labels: str = options.option(
+    label_source: str = options.option(
         "--labels",
         default="gold",
         show_default=True,
@@ -103,11 +103,11 @@ def build_command(request: GuardBuildRequest) -> None:
     assert request.output is not None, "the option is required"
     outputs = Outputs(ReplacementRules(precious=protected_kind, force=request.force))
     outputs.check(request.output)
-    runs, missing = _labelled_runs(workspace, taxonomy, request.labels, viewer)
-    if missing:
-        say(f"mast-tui guard: {counted(missing, 'labelled trace')} without an available file")
+    runs, missing_count = _labelled_runs(workspace, taxonomy, request.label_source, viewer)
+    if missing_count:
+        say(f"mast-tui guard: {counted(missing_count, 'labelled trace')} without an available file")
     if not runs:
-        raise MastError(f"no available trace has a verdict by {request.labels}")
+        raise MastError(f"no available trace has a verdict by {request.label_source}")
     guards = tuple(_tested_guards(runs, taxonomy, request.seed))
     outputs.add(
         request.output,
@@ -116,7 +116,7 @@ def build_command(request: GuardBuildRequest) -> None:
                 format="mast-tui guards",
                 version=1,
                 taxonomy=taxonomy.ref,
-                labels=request.labels,
+                labels=request.label_source,
                 guards=guards,
             )
         ),
@@ -126,13 +126,13 @@ def build_command(request: GuardBuildRequest) -> None:
         document = [{"name": guard.name, "mode": guard.mode, "on": guard.on} for guard in guards]
         print_json({"output": str(request.output), "traces": len(runs), "guards": document})
         return
-    on = sum(guard.on for guard in guards)
+    on_count = sum(guard.on for guard in guards)
     with summary_of(request.output):
         if guards:
             print_table(_COLUMNS, guards)
         print_line(
             f"{request.output}: {counted(len(guards), 'guard')} from "
-            f"{counted(len(runs), 'labelled trace')}, {on} on"
+            f"{counted(len(runs), 'labelled trace')}, {on_count} on"
         )
 
 
@@ -182,37 +182,38 @@ class LabelledRun:
         digest = blake2b(f"{seed}\n{self.task}".encode("utf-8", "surrogatepass")).digest()
         return digest[0] % 2 == 0
 
-    def spoken(self) -> str:
+    def spoken_words(self) -> str:
         """Return all that agents say in the run, as words for the search of phrases."""
         messages = (step.own_text for step in self.walk.steps if step.is_message)
         return f" {' '.join(_WORD.findall(' '.join(messages).lower()))} "
 
 
 def _labelled_runs(
-    workspace: Workspace, taxonomy: Taxonomy, labels: str, viewer: Viewer
+    workspace: Workspace, taxonomy: Taxonomy, label_source: str, viewer: Viewer
 ) -> tuple[list[LabelledRun], int]:
     """Return the labelled runs that the viewer may see, and the number of runs without a file.
 
     The visible runs are recorded as shown to the viewer.
 
     Raises:
-        MastError: The workspace has no annotator of this name.
+        MastError: The source of labels is neither ``gold`` nor an annotator of the workspace.
     """
-    if labels not in ("gold", *(info.name for info in workspace.annotators())):
+    is_gold = label_source == "gold"
+    if not is_gold and label_source not in {info.name for info in workspace.annotators()}:
         raise MastError(
-            f"--labels {one_line(labels)}: there is no such annotator in this workspace"
+            f"--labels {one_line(label_source)}: there is no such annotator in this workspace"
         )
     span_orders = SpanOrders(workspace)
     trace_of = traces_from_files(workspace)
-    annotators = None if labels == "gold" else [labels]
+    annotators = None if is_gold else [label_source]
     sides_by_trace = read_trace_sides(workspace, taxonomy, annotators=annotators)
-    visible = [trace_id for trace_id in sides_by_trace if viewer.may_see_others(trace_id)]
-    viewer.reveal(visible)
+    visible_ids = [trace_id for trace_id in sides_by_trace if viewer.may_see_others(trace_id)]
+    viewer.reveal(visible_ids)
     runs = []
     missing_count = 0
-    for trace_id in visible:
+    for trace_id in visible_ids:
         sides = sides_by_trace[trace_id].sides
-        if labels == "gold":
+        if is_gold:
             gold = sides_by_trace[trace_id].gold(taxonomy, span_orders(trace_id))
             verdicts = {
                 verdict.mode: verdict.value
@@ -235,7 +236,7 @@ def _labelled_runs(
         quotes: dict[str, list[str]] = {}
         for mode, target in label_targets:
             quotes.setdefault(mode, []).append(target.quote or "")
-        task = "\n".join(trace.meta.same_task or (trace_id,))
+        task = "\n".join(trace.meta.task_key or (trace_id,))
         runs.append(LabelledRun(walk(trace), task, verdicts, quotes))
     return runs, missing_count
 
@@ -347,7 +348,7 @@ def chosen_phrases(runs: Sequence[LabelledRun], mode: str) -> tuple[str, ...]:
         runs: The labelled runs.
         mode: The slug of the mode.
     """
-    texts = [(run.verdicts.get(mode), run.spoken()) for run in runs]
+    texts = [(run.verdicts.get(mode), run.spoken_words()) for run in runs]
     failed_texts = [text for value, text in texts if value is VerdictValue.PRESENT]
     clean_texts = [text for value, text in texts if value is VerdictValue.ABSENT]
     candidates = {
@@ -419,7 +420,7 @@ def hook_command(request: GuardHookRequest) -> None:
 
     Other settings in the file stay. If a guard fires, the agent gets its reason and continues.
     """
-    read_rules(request.guards, load_mast(), others=True)
+    read_rules(request.guards, load_mast(), any_taxonomy=True)  # raises if the file is unusable
     path = request.output or _SETTINGS[request.agent]
     settings = _read_settings(path)
     program = shutil.which("mast-tui") or str(Path(sys.argv[0]).absolute())
@@ -500,7 +501,7 @@ def stop_command(request: GuardStopRequest) -> None:
         raise MastError(f"{path}: {report.failed or 'no trace in it'}")
     trace = report.traces[0]
     read_fully(trace)
-    rules = read_rules(request.guards, load_mast(), others=True)
+    rules = read_rules(request.guards, load_mast(), any_taxonomy=True)
     reasons = stop_reasons(rules, trace, str(event.get("last_assistant_message") or ""))
     if reasons:
         reason = " ".join(one_line(text, 400) for text in dict.fromkeys(reasons))

@@ -78,7 +78,7 @@ class ReportRequest:
         "date, or several of them; all makes one group. Without --by all traces come first, then "
         "the models with five traces or more.",
     )
-    labels: str = options.option(
+    label_source: str = options.option(
         "--labels",
         default="gold",
         show_default=True,
@@ -260,7 +260,7 @@ _RULES: Final = (
     OptionRule[ReportRequest](
         "--gold selects among the gold labels; leave out --labels",
         options=("--gold",),
-        when=lambda request: request.labels != GOLD,
+        when=lambda request: request.label_source != GOLD,
     ),
     OptionRule[ReportRequest](
         "{option} needs a workspace; import a part of the shards into one",
@@ -313,7 +313,7 @@ def report_command(request: ReportRequest) -> None:
         viewer = command_viewer(workspace, taxonomy.ref, request.common)
         for line in take_outcomes(workspace):
             say(line)
-        visibility = visibility_of_labels(viewer, request.labels)
+        visibility = visibility_of_labels(viewer, request.label_source)
         inputs = _labels_to_count(request, workspace, taxonomy, visibility)
         # Traces that are recorded as shown are no longer hidden, nor are their outcomes.
         viewer.reveal(() if visibility is None else visibility.revealing)
@@ -357,13 +357,14 @@ def report_command(request: ReportRequest) -> None:
                 f"outcomes are hidden from {viewer.name}, who works blind, on "
                 f"{counted(hidden_outcomes, 'trace')}"
             )
-    by_typed = "--by" in options.typed_names()
+    are_groups_asked = "--by" in options.typed_names()
     presentation = signatures_report(
-        report, extras=extras, groups_asked=by_typed, experiment=experiment
+        report, extras=extras, groups_asked=are_groups_asked, experiment=experiment
     )
     figures = report.figures.figures
-    if experiment is not None:  # the experiment and the index of its figures
-        figures += experiment[1].figures
+    if experiment is not None:
+        _experiment, experiment_index = experiment
+        figures += experiment_index.figures
     output = ReportOutput(files, request.stdout)
     output.show(presentation, {**presentation.document, **extra_fields}, outputs, figures)
 
@@ -372,9 +373,11 @@ def _labels_to_count(
     request: ReportRequest, workspace: Workspace, taxonomy: Taxonomy, visibility: VisibleWork | None
 ) -> SignatureInput:
     """Read the labels and traces that the report counts, with the workers of the request."""
-    visible = None if visibility is None else visibility.seen
-    with WorkerPool(None if request.without_places else request.workers) as pool:
-        return signature_input(workspace, taxonomy, request, traces=visible, pool=pool)
+    visible_traces = None if visibility is None else visibility.seen
+    # Workers only read traces to locate labels, so without locations they have nothing to do.
+    requested_workers = None if request.without_places else request.workers
+    with WorkerPool(requested_workers) as pool:
+        return signature_input(workspace, taxonomy, request, traces=visible_traces, pool=pool)
 
 
 def _with_pseudonyms(inputs: SignatureInput, letters: Pseudonyms) -> SignatureInput:
@@ -471,12 +474,12 @@ def experiment_of_pair(
     return experiment, figures
 
 
-def visibility_of_labels(viewer: Viewer, labels: str) -> VisibleWork | None:
-    """Return the traces on which the viewer may see figures of labels; None for all.
+def visibility_of_labels(viewer: Viewer, label_source: str) -> VisibleWork | None:
+    """Return the traces on which the viewer may see figures of a source's labels; None for all.
 
     Args:
         viewer: The viewer.
-        labels: ``gold`` or a name.
+        label_source: ``gold`` or the name of an annotator.
     """
     if viewer.name is None or not viewer.sees_finished_only:
         return None
@@ -484,7 +487,7 @@ def visibility_of_labels(viewer: Viewer, labels: str) -> VisibleWork | None:
         viewer.workspace,
         viewer.name,
         viewer.taxonomy,
-        None if labels == GOLD else labels,
+        None if label_source == GOLD else label_source,
         blind=viewer.blind,
         traces_by_source=labelled_traces(viewer.workspace, viewer.taxonomy),
     )
@@ -529,7 +532,7 @@ def signature_input(
     return input_from_workspace(
         workspace,
         taxonomy,
-        labels=request.labels,
+        labels=request.label_source,
         by=request.by,
         failed_below=request.failed_below,
         gold=gold,

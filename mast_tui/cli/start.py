@@ -150,7 +150,7 @@ def start(paths: Sequence[str], common: CommonOptions) -> int:
     except MastError as error:
         return complain("mast-tui", str(error))
     except OSError as error:
-        return complain("mast-tui", words_of(error))
+        return complain("mast-tui", error_text(error))
     # Commands and error messages must not wait for the import of Textual.
     from mast_tui.ui.app import run_app
 
@@ -205,7 +205,7 @@ def _missing_path_text(path: str) -> str:
     return "no such file or folder; give a trace, a folder of traces or a command"
 
 
-def words_of(error: OSError) -> str:
+def error_text(error: OSError) -> str:
     """Return the message of an error, after the name of its file if it has one."""
     if error.strerror:
         prefix = f"{error.filename}: " if error.filename else ""

@@ -94,7 +94,7 @@ def status_command(request: StatusRequest) -> None:
 def _open_conflicts(
     viewer: Viewer, taxonomy: Taxonomy
 ) -> tuple[list[tuple[str, ConflictGroup]], int]:
-    """Return the open conflicts on the traces that the viewer may see, and record that.
+    """Return the open conflicts on the traces that the viewer may see; record these as shown.
 
     All disputed labels of a mode are one conflict, as they are decided in one step.
 
@@ -103,20 +103,20 @@ def _open_conflicts(
         which may overlap other labels.
     """
     workspace = viewer.workspace
-    visible_labels = {
-        trace_id: labels
-        for trace_id, labels in read_trace_sides(workspace, taxonomy).items()
+    visible_work = {
+        trace_id: work
+        for trace_id, work in read_trace_sides(workspace, taxonomy).items()
         if viewer.may_see_others(trace_id)
     }
-    viewer.reveal(visible_labels)
+    viewer.reveal(visible_work)
     orders = SpanOrders(workspace)
     conflicts: list[tuple[str, ConflictGroup]] = []
     unordered_count = 0
-    for trace_id, labels in visible_labels.items():
-        if len(labels.sides) > 1:
-            open_conflicts = labels.gold(taxonomy, orders(trace_id)).conflicts
+    for trace_id, work in visible_work.items():
+        if len(work.sides) > 1:
+            open_conflicts = work.gold(taxonomy, orders(trace_id)).conflicts
             conflicts += ((trace_id, group) for group in conflict_groups(open_conflicts))
-        unordered_count += len(labels.labels_of_unknown_order(taxonomy, orders(trace_id)))
+        unordered_count += len(work.labels_of_unknown_order(taxonomy, orders(trace_id)))
     return conflicts, unordered_count
 
 

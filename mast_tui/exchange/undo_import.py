@@ -160,8 +160,8 @@ def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | Non
             for work in batch:
                 for later_change in undoing.later_work_on(work):
                     raise ExchangeError(
-                        f"{later_change}meanwhile; the rest of the import stays. Undo that change, "
-                        "then run the command again"
+                        f"{later_change}; the rest of the import stays. Undo that "
+                        "change, then run the command again"
                     )
             event_count += undoing.take_back(batch)
         let_others_write()

@@ -49,6 +49,7 @@ class Side:
             mode: The slug of the mode.
         """
         key = (trace_id, mode)
+        # A label proves the mode, also if the verdict was not adapted to it.
         return VerdictValue.PRESENT if self.marks.get(key) else self.verdicts.get(key)
 
 

@@ -170,15 +170,20 @@ def layers(text: str) -> tuple[str, ...]:
 
 
 def find_part(
-    text: str, part: str, how: Match, *, start: int = 0, text_layers: Sequence[str] | None = None
+    text: str,
+    part: str,
+    match_kind: Match,
+    *,
+    start: int = 0,
+    text_layers: Sequence[str] | None = None,
 ) -> QuoteMatch | None:
     """Find a piece of a quote by one kind of match.
 
     Args:
         text: The text to search.
         part: The piece, without ellipses.
-        how: ``EXACT``; ``SPACING`` for the same words; ``REWORDED`` for a similar text, whose
-            ``match`` then results from the comparison of the words.
+        match_kind: ``EXACT``; ``SPACING`` for the same words; ``REWORDED`` for a similar text,
+            whose ``match`` then results from the comparison of the words.
         start: The offset from which to search.
         text_layers: ``layers(text)``, if the caller has them.
 
@@ -188,10 +193,10 @@ def find_part(
     if start:
         text = text[start:]
         text_layers = None
-    if how is Match.EXACT:
+    if match_kind is Match.EXACT:
         offset = text.find(part)
         match_range = None if offset < 0 else QuoteMatch(offset, offset + len(part), Match.EXACT)
-    elif how is Match.SPACING:
+    elif match_kind is Match.SPACING:
         match_range = _same_letters_match(text, part, text_layers)
     else:
         match_range = _similar_match(text, part)
@@ -200,21 +205,21 @@ def find_part(
     return QuoteMatch(start + match_range.start, start + match_range.end, match_range.match)
 
 
-def closest(text: str, part: str, how: Match, *, start: int = 0) -> QuoteMatch | None:
+def closest(text: str, part: str, loosest: Match, *, start: int = 0) -> QuoteMatch | None:
     """Return the closest match of a piece of a quote, no looser than a kind of match.
 
     Args:
         text: The text to search.
         part: The piece, without ellipses.
-        how: The loosest kind of match.
+        loosest: The loosest kind of match.
         start: The offset from which to search.
 
     Returns:
         The first range with the closest kind of match that occurs, or None.
     """
-    for match in (Match.EXACT, Match.SPACING, Match.REWORDED):
-        match_range = find_part(text, part, match, start=start)
-        if match_range is not None or match is how:
+    for match_kind in (Match.EXACT, Match.SPACING, Match.REWORDED):
+        match_range = find_part(text, part, match_kind, start=start)
+        if match_range is not None or match_kind is loosest:
             return match_range
     return None
 
@@ -475,8 +480,8 @@ def _end_range(text: str, quote: str) -> tuple[int, int] | None:
 
     Return None if there is no such range.
     """
-    for how in (Match.EXACT, Match.SPACING):
-        match_range = find_part(text, quote, how)
+    for match_kind in (Match.EXACT, Match.SPACING):
+        match_range = find_part(text, quote, match_kind)
         if match_range is not None:
             return match_range.start, match_range.end
     return _aligned_range(text, quote) if text else None
@@ -488,7 +493,7 @@ def _compared_match(text: str, quote: str, start: int, end: int) -> QuoteMatch:
     If words are altered, a wider range is compared too. It replaces the range if fewer differ.
     """
     comparison = compare(quote, text[start:end])
-    if comparison.loose and comparison.likeness is WordLikeness.ALTERED:
+    if comparison.text_may_be_cut and comparison.likeness is WordLikeness.ALTERED:
         wide_start, wide_end = _whole_words(
             text, max(0, start - _SLACK), min(len(text), end + _SLACK)
         )
@@ -497,7 +502,7 @@ def _compared_match(text: str, quote: str, start: int, end: int) -> QuoteMatch:
         separator = text.find("\0", end, wide_end)
         wide_text = text[wide_start : wide_end if separator < 0 else separator]
         wide_comparison = compare(quote, wide_text)
-        if wide_comparison.altered_words < comparison.altered_words:
+        if wide_comparison.altered_char_count < comparison.altered_char_count:
             comparison = wide_comparison
             start = wide_start
     match = _MATCHES[comparison.likeness]

@@ -16,13 +16,13 @@ class Judgement:
     Attributes:
         findings: The findings, in reading order; their modes are present.
         unsure: The modes of which the judge is unsure.
-        judged: The modes with a verdict; None for all modes that the judge looks at. A mode with a
-            verdict is absent if it has no finding and the judge is not unsure of it.
+        judged_modes: The modes with a verdict; None for all modes that the judge looks at. A mode
+            with a verdict is absent if it has no finding and the judge is not unsure of it.
     """
 
     findings: tuple[Finding, ...] = ()
     unsure: tuple[str, ...] = ()
-    judged: tuple[str, ...] | None = None
+    judged_modes: tuple[str, ...] | None = None
 
 
 class Judge(Protocol):

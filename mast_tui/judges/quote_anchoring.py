@@ -31,9 +31,9 @@ from mast_tui.judges.word_comparison import word_count
 from mast_tui.labels import Evidence, Finding, Match
 from mast_tui.traces.model import Trace
 
-CHECKING: Final = "3"
-"""The version of the search. A higher number has stored answers read and checked again, so raise it
-with every change of which quotes are found, where, and with which match."""
+SEARCH_VERSION: Final = "3"
+"""The version of the search. A higher number lets stored answers be read and checked again, so
+raise it with every change of which quotes are found, where, and with which match."""
 
 NEAR: Final = 20
 """The number of spans before and after the named ones that are searched before all others."""
@@ -108,7 +108,8 @@ class QuoteLocation:
 class Locator:
     """A search for quotes in the texts of one trace, for use by one thread.
 
-    ``limited`` counts the quotes that were not found although not all texts were searched.
+    ``partly_searched_count`` is the number of quotes that were not found, but for which not all
+    texts were searched.
     """
 
     def __init__(self, texts: SentTexts) -> None:
@@ -116,9 +117,9 @@ class Locator:
         self._span_count = len(texts)
         self._cached_layers: dict[int, tuple[str, ...]] = {}
         self._cached_chars = 0
-        self._is_cut = False
+        self._has_unsearched_spans = False
         self._agents: frozenset[str] | None = None
-        self.limited = 0
+        self.partly_searched_count = 0
 
     def locate(
         self,
@@ -147,14 +148,15 @@ class Locator:
         parsed_quote = _Quote.from_text(quote, self._is_agent)
         if not parsed_quote.whole:
             return None
-        self._is_cut = False
+        self._has_unsearched_spans = False
         areas = _Areas(self._span_count, named, around)
         for possible_readings in (parsed_quote.whole, parsed_quote.pieced):
             if not possible_readings:
                 continue
+            # A short quote occurs by chance, so it counts only where the judge saw it.
             for area in (areas.named,) if parsed_quote.short else (areas.named, areas.unnamed):
-                for how in (Match.EXACT, Match.SPACING):
-                    location = self._nearest_location(possible_readings, how, area())
+                for match_kind in (Match.EXACT, Match.SPACING):
+                    location = self._nearest_location(possible_readings, match_kind, area())
                     if location is not None:
                         return location
         location = self._most_similar_location(parsed_quote, areas.named())
@@ -162,8 +164,8 @@ class Locator:
             location = _better_location(
                 location, self._most_similar_location(parsed_quote, areas.near())
             )
-        if location is None and self._is_cut:
-            self.limited += 1
+        if location is None and self._has_unsearched_spans:
+            self.partly_searched_count += 1
         return location
 
     def _is_agent(self, name: str) -> bool:
@@ -172,10 +174,10 @@ class Locator:
         return name.casefold() in self._agents
 
     def _nearest_location(
-        self, possible_readings: tuple[_Reading, ...], how: Match, area: Iterable[int]
+        self, possible_readings: tuple[_Reading, ...], match_kind: Match, area: Iterable[int]
     ) -> QuoteLocation | None:
         """Return the location of a reading in the first span that holds one; None if none does."""
-        exact = how is Match.EXACT
+        exact = match_kind is Match.EXACT
         for index, text in self._bounded_texts(area, MOST_SEARCHED):
             searched_layers = (text,) if exact else self._text_layers(index, text)
             for pieces, first_letters in possible_readings:
@@ -183,9 +185,11 @@ class Locator:
                 if not any(needle in layer for layer in searched_layers):
                     continue
                 if len(pieces) > 1:
-                    location = self._location_of_pieces(index, text, pieces, how)
+                    location = self._location_of_pieces(index, text, pieces, match_kind)
                 else:
-                    match_range = find_part(text, pieces[0], how, text_layers=searched_layers)
+                    match_range = find_part(
+                        text, pieces[0], match_kind, text_layers=searched_layers
+                    )
                     location = QuoteLocation(index, match_range, index) if match_range else None
                 if location is not None:
                     return location
@@ -219,6 +223,7 @@ class Locator:
         self, texts: JoinedTexts, pieces: tuple[str, ...]
     ) -> QuoteLocation | None:
         """Return the location of a text similar to the first piece, followed by the others."""
+        # A single piece is known to have no closer match: ``locate`` has searched for it.
         find = closest if len(pieces) > 1 else find_part
         match_range = find(texts.text, pieces[0], Match.REWORDED)
         span_range = None if match_range is None else texts.locate(match_range)
@@ -231,29 +236,29 @@ class Locator:
         return self._location_of_pieces(index, clipped(text), pieces, Match.REWORDED)
 
     def _location_of_pieces(
-        self, index: int, text: str, pieces: tuple[str, ...], how: Match
+        self, index: int, text: str, pieces: tuple[str, ...], match_kind: Match
     ) -> QuoteLocation | None:
         """Return the location of pieces that follow each other in a span, or in it and the next.
 
         Short pieces occur by chance: several occurrences of a short first piece are tried.
         """
         if all(map(_is_long, pieces)):
-            return self._location_from(0, index, text, pieces, how)
-        if how is Match.REWORDED and not _is_long(pieces[0]):
+            return self._location_from(0, index, text, pieces, match_kind)
+        if match_kind is Match.REWORDED and not _is_long(pieces[0]):
             return None
         start = 0
         for _ in range(_FIRST_PARTS_TRIED):
-            match_range = closest(text, pieces[0], how, start=start)
+            match_range = closest(text, pieces[0], match_kind, start=start)
             if match_range is None:
                 return None
-            location = self._location_from(match_range.start, index, text, pieces, how)
+            location = self._location_from(match_range.start, index, text, pieces, match_kind)
             if location is not None:
                 return location
             start = match_range.start + 1
         return None
 
     def _location_from(
-        self, start: int, index: int, text: str, pieces: tuple[str, ...], how: Match
+        self, start: int, index: int, text: str, pieces: tuple[str, ...], match_kind: Match
     ) -> QuoteLocation | None:
         """Return the location of pieces in order, searched from an offset in a span.
 
@@ -275,12 +280,12 @@ class Locator:
                 ranges.append(nearby_range)
                 offset = nearby_range.end
                 continue
-            match_range = closest(text, piece, how, start=offset)
+            match_range = closest(text, piece, match_kind, start=offset)
             if match_range is None and ranges and span == index and index + 1 < self._span_count:
                 span = index + 1
                 text = self._sent_texts.text(span)
-                text = clipped(text) if how is Match.REWORDED else text
-                match_range = closest(text, piece, how)
+                text = clipped(text) if match_kind is Match.REWORDED else text
+                match_range = closest(text, piece, match_kind)
             if match_range is None:
                 return None
             if match_range.match is Match.ALTERED:
@@ -299,7 +304,7 @@ class Locator:
     ) -> Iterator[tuple[int, str]]:
         """Yield the index and text of each span, up to a number of characters in all.
 
-        Sets ``_is_cut`` if spans are left out.
+        Sets ``_has_unsearched_spans`` if spans are left out.
 
         Args:
             area: The indices of the spans.
@@ -309,7 +314,7 @@ class Locator:
         remaining = most
         for index in area:
             if remaining <= 0:
-                self._is_cut = True
+                self._has_unsearched_spans = True
                 return
             text = self._sent_texts.text(index)
             remaining -= min(len(text), longest or len(text)) + _SPAN_COST
@@ -350,8 +355,8 @@ class _Quote:
         pieced: The readings that are split at their ellipses.
         compared: The pieces of readings for which a similar text may count.
         long_parts: The long pieces of the last reading, if it has short pieces too.
-        short: The quote is searched in the named spans only.
-        long: A similar text counts outside the named spans too.
+        short: True if the quote counts in the named spans only.
+        long: True if a similar text counts outside the named spans too.
     """
 
     whole: tuple[_Reading, ...]
@@ -385,11 +390,13 @@ class _Quote:
         if len(pieces) == 1 or pieces == long_parts:
             long_parts = ()
         byte_count = max((len(_utf8_bytes(piece)) for piece in pieces), default=0)
+        # The last readings have the least around the quoted words.
+        last_pieced = list(pieced_readings)[-1:]
+        last_whole = list(whole_readings)[-1:]
         return cls(
             whole=tuple(map(_make_reading, whole_readings)),
             pieced=tuple(map(_make_reading, pieced_readings)),
-            # The last readings have the least around the quoted words.
-            compared=(*list(pieced_readings)[-1:], *list(whole_readings)[-1:]),
+            compared=(*last_pieced, *last_whole),
             long_parts=long_parts,
             short=byte_count < _SHORT_BYTES,
             long=byte_count >= _LONG_BYTES,

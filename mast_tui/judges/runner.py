@@ -234,7 +234,7 @@ class _Run:
         judge: Judge,
         taxonomy: Taxonomy,
         workspace: Workspace,
-        names: Sequence[str] | None,
+        judge_names: Sequence[str] | None,
     ) -> None:
         slugs = {mode.slug for mode in taxonomy.modes}
         self._looks_at = tuple(slug for slug in judge.looks_at if slug in slugs)
@@ -246,7 +246,7 @@ class _Run:
         self._judge = judge
         self._taxonomy = taxonomy.ref
         self._workspace = workspace
-        self._names = names
+        self._judge_names = judge_names
         self.summary = RunSummary(judge.name, taxonomy.ref)
 
     def add(self, trace: Trace | JudgedTrace) -> Progress:
@@ -261,7 +261,7 @@ class _Run:
             return self._store_result(judged)
 
     def _is_known(self, record: TraceRecord) -> bool:
-        if self._names is None:
+        if self._judge_names is None:
             return False
         stored_record = self._workspace.find_trace(record)
         return stored_record is not None and self._has_judged(stored_record, record)
@@ -298,7 +298,7 @@ class _Run:
         """Check whether a trace was judged, and has the same number of spans as then."""
         judgements = [
             judgement
-            for name in self._names or ()
+            for name in self._judge_names or ()
             for judgement in self._workspace.judgements(
                 trace_id=stored_record.trace_id, annotator=name, taxonomy=self._taxonomy
             )
@@ -324,16 +324,16 @@ class _Run:
         self, trace_id: str, judgement: Judgement, indices: Mapping[str, SpanIndex]
     ) -> int:
         """Store the findings on the modes of this run, count them, and return their number."""
-        judged = self._looks_at
-        if judgement.judged is not None:
-            judged = tuple(slug for slug in judged if slug in judgement.judged)
-        findings = [finding for finding in judgement.findings if finding.mode in judged]
+        modes = self._looks_at
+        if judgement.judged_modes is not None:
+            modes = tuple(slug for slug in modes if slug in judgement.judged_modes)
+        findings = [finding for finding in judgement.findings if finding.mode in modes]
         count = store_judgement(
             self._workspace,
             judge=self._judge.name,
             taxonomy=self._taxonomy,
             trace_id=trace_id,
-            looks_at=judged,
+            looks_at=modes,
             findings=findings,
             run_id=self._run_id(),
             indices=indices,

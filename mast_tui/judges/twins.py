@@ -68,18 +68,18 @@ class SharedStep:
 
     Attributes:
         index: The index of its span in the run.
-        sharing: The number of failed runs with such a step, this one included; no successful run
-            has one.
-        failed: The number of failed runs of the task.
-        succeeded: The number of successful runs.
+        sharing_count: The number of failed runs with such a step, this one included; no successful
+            run has one.
+        failed_count: The number of failed runs of the task.
+        successful_count: The number of successful runs.
         chance: The share of random permutations of the outcomes in which some step separates the
             runs as well.
     """
 
     index: int
-    sharing: int
-    failed: int
-    succeeded: int
+    sharing_count: int
+    failed_count: int
+    successful_count: int
     chance: float
 
 
@@ -210,18 +210,18 @@ def _largest_shared_counts(
     return largest_counts
 
 
-def comparable(traces: Iterable[Trace]) -> list[Trace]:
+def comparable_runs(traces: Iterable[Trace]) -> list[Trace]:
     """Return the runs of each task that has both failed and successful runs."""
     runs_by_task: defaultdict[tuple[str, str], list[Trace]] = defaultdict(list)
     for trace in traces:
         meta = trace.meta
-        if meta.outcome is not Outcome.UNKNOWN and meta.same_task is not None:
-            runs_by_task[meta.same_task].append(trace)
-    comparable_runs: list[Trace] = []
+        if meta.outcome is not Outcome.UNKNOWN and meta.task_key is not None:
+            runs_by_task[meta.task_key].append(trace)
+    all_runs: list[Trace] = []
     for runs in runs_by_task.values():
         if len({run.meta.outcome for run in runs}) > 1:
-            comparable_runs += runs
-    return comparable_runs
+            all_runs += runs
+    return all_runs
 
 
 class TwinsJudge:
@@ -246,7 +246,7 @@ class TwinsJudge:
         for trace in traces:
             try:
                 read_fully(trace)
-                task = trace.meta.same_task
+                task = trace.meta.task_key
                 if task is not None and trace.meta.outcome is not Outcome.UNKNOWN:
                     tasks[task].add(trace)
                     without_task_id += not trace.meta.task_id
@@ -255,7 +255,7 @@ class TwinsJudge:
         self._without_task_id: Final = without_task_id
         self._tasks: Final = len(tasks)
         self._runs: Final = sum(len(task.runs) for task in tasks.values())
-        self.shared: Final[Mapping[str, SharedStep]] = {
+        self.shared_step_by_trace: Final[Mapping[str, SharedStep]] = {
             trace_id: step for task in tasks.values() for trace_id, step in task.shared_steps()
         }
 
@@ -271,19 +271,19 @@ class TwinsJudge:
         return f"{summary}; {without_task_id}, so the text of the task identifies it"
 
     def judge(self, trace: Trace, /) -> Judgement:
-        """Yield a finding on the step that only failed runs share, if this run has it."""
-        step = self.shared.get(trace.identity.trace_id)
+        """Return a finding on the step that only failed runs share, if this run has it."""
+        step = self.shared_step_by_trace.get(trace.identity.trace_id)
         if step is None:
-            return Judgement(judged=())
+            return Judgement(judged_modes=())
         key = trace.span(step.index).key
         text = trace.text(step.index)
         start = len(text) - len(text.lstrip())
         quote = text[start : start + QUOTED_CHARS].rstrip()
         rationale = (
-            f"{step.sharing} of {step.failed} failed runs of this task do this at some time, "
-            f"none of {step.succeeded} successful ones. With outcomes dealt at random, some step "
-            f"would part the runs as well {step.chance:.0%} of the time. This says where, not "
-            "why: the mode is yours to choose."
+            f"{step.sharing_count} of {step.failed_count} failed runs of this task do this at some "
+            f"time, none of {step.successful_count} successful ones. With outcomes dealt at "
+            f"random, some step would part the runs as well {step.chance:.0%} of the time. This "
+            "says where, not why: the mode is yours to choose."
         )
         evidence = None
         if quote:

@@ -98,34 +98,34 @@ class WordLikeness(IntEnum):
 class Difference:
     """Words that differ, as ranges of characters in the quote and in the text.
 
-    One of the ranges may be empty. ``altering`` is true if the words change the meaning.
+    One of the ranges may be empty. ``alters_meaning`` is true if the words change the meaning.
     """
 
     quote_range: tuple[int, int]
     text_range: tuple[int, int]
-    altering: bool
+    alters_meaning: bool
 
 
 @dataclass(frozen=True, slots=True)
 class WordComparison:
     """The result of comparing a quote with a text.
 
-    ``start`` and ``end`` bound the words of the text that correspond to the quote. ``loose`` is
-    true if the first or last word of the quote has no equal, as if the text was cut too short.
+    ``start`` and ``end`` bound the words of the text that correspond to the quote.
+    ``text_may_be_cut`` is true if the first or last word of the quote has no equal in the text.
     """
 
     likeness: WordLikeness
     differences: tuple[Difference, ...]
     start: int
     end: int
-    loose: bool = False
+    text_may_be_cut: bool = False
 
     @property
-    def altered_words(self) -> int:
+    def altered_char_count(self) -> int:
         """The number of characters, in quote and text, of the words that change the meaning."""
         ranges: list[tuple[int, int]] = []
         for difference in self.differences:
-            if difference.altering:
+            if difference.alters_meaning:
                 ranges += (difference.quote_range, difference.text_range)
         return sum(end - start for start, end in ranges)
 
@@ -136,12 +136,12 @@ class _Word:
 
     Attributes:
         text: The word in the form in which words are compared.
-        exact: True for a name, a number or a sign, which have no other forms.
+        has_one_form: True for a name, a number or a sign, which have no other forms.
         optional: True for markup and notes in square brackets, which may be left out.
     """
 
     text: str
-    exact: bool
+    has_one_form: bool
     optional: bool
 
 
@@ -315,10 +315,10 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
         end_word = blocks.pop().text_start
     differences = []
     likeness = WordLikeness.SAME
-    is_loose = False
+    text_may_be_cut = False
     for block in blocks:
         is_at_edge = block.quote_start == 0 or block.quote_end == len(quote_words)
-        is_loose = is_loose or is_at_edge
+        text_may_be_cut = text_may_be_cut or is_at_edge
         block_likeness = _block_likeness(
             quote_words.slice(block.quote_start, block.quote_end),
             text_words.slice(block.text_start, block.text_end),
@@ -330,7 +330,7 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
                 Difference(
                     quote_words.span(block.quote_start, block.quote_end),
                     text_words.span(block.text_start, block.text_end),
-                    altering=block_likeness is WordLikeness.ALTERED,
+                    alters_meaning=block_likeness is WordLikeness.ALTERED,
                 )
             )
         likeness = min(likeness, block_likeness)
@@ -338,7 +338,7 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
     end = len(text)
     if first_word < end_word < len(text_words):
         end = text_words.ranges[end_word - 1][1]
-    return WordComparison(likeness, tuple(differences), start, end, is_loose)
+    return WordComparison(likeness, tuple(differences), start, end, text_may_be_cut)
 
 
 class _Block(NamedTuple):
@@ -429,7 +429,7 @@ def _is_form_of(word: _Word, other: _Word) -> bool:
     if text == other_text:
         return True
     # Names, numbers and signs have no other forms.
-    if word.exact or other.exact:
+    if word.has_one_form or other.has_one_form:
         return False
     if min(len(text), len(other_text)) < _SHORTEST_FORM or text[0] != other_text[0]:
         return False

@@ -398,13 +398,13 @@ def _restore_redaction(
 
 def _is_needed(rule: SecretRule, lowered: str) -> bool:
     """Check whether a rule may match a text, given in lower case."""
-    if rule.sign and rule.sign not in lowered:
+    if rule.required_char and rule.required_char not in lowered:
         return False
     # A plain loop: this runs for every rule and text, and most texts are short.
-    for word in rule.needs:
+    for word in rule.keywords:
         if word in lowered:
             return True
-    return not rule.needs
+    return not rule.keywords
 
 
 def _replace_secrets(

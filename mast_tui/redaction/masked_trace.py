@@ -198,9 +198,9 @@ class MaskedSpans(Spans):
         """Read up to about so many bytes more of the source; return False if nothing is left."""
         return self.unmasked.advance(max_bytes)
 
-    def changed(self) -> str | None:
+    def change_reason(self) -> str | None:
         """Return why a file beside the trace's is not the file that was read; None if all are."""
-        return self.unmasked.changed()
+        return self.unmasked.change_reason()
 
     def has_grown(self) -> bool:
         """Return whether a file beside the trace's file has grown."""
@@ -283,14 +283,14 @@ class MaskedSpans(Spans):
         kind, role, agent, name = shape
         return kind, role, self._masks.text(agent), None if name is None else self._masks.text(name)
 
-    def one_thread(self, first: int, end: int, /) -> bool:
+    def has_one_thread(self, first: int, end: int, /) -> bool:
         """Check whether the keys of some spans name at most one thread; False if unsure.
 
         Args:
             first: The first span.
             end: The span after the last.
         """
-        return self.unmasked.one_thread(first, end)
+        return self.unmasked.has_one_thread(first, end)
 
 
 def redacted_span(trace: Trace, key: str) -> Redacted | None:

@@ -33,22 +33,22 @@ SecretRanges = Callable[[str], Iterator[tuple[int, int]]]
 class SecretRule:
     """A rule for one kind of secret.
 
-    ``needs`` and ``sign`` save time: a text without them is not searched.
+    ``keywords`` and ``required_char`` save time: a text without them is not searched.
 
     Attributes:
         name: The replacement of a secret.
         ranges: Yields the start and end of the secrets in a text, in code points, in any order.
-        needs: Texts in lower case, of which a text with a secret has at least one, in any case.
+        keywords: Texts in lower case, of which a text with a secret has at least one, in any case.
         pattern: The regular expression; empty for other rules.
-        sign: A character that each text with a secret has.
+        required_char: A character that each text with a secret has.
         is_own: True if the rule is from the user's file.
     """
 
     name: str
     ranges: SecretRanges
-    needs: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
     pattern: str = ""
-    sign: str = ""
+    required_char: str = ""
     is_own: bool = False
 
 
@@ -57,7 +57,7 @@ SECRET_GROUP: Final = "secret"
 
 
 def pattern_rule(
-    name: str, pattern: str, *needs: str, flags: int = 0, sign: str = ""
+    name: str, pattern: str, *keywords: str, flags: int = 0, required_char: str = ""
 ) -> SecretRule:
     """Make a rule of a built-in pattern, which Python's engine matches.
 
@@ -67,9 +67,9 @@ def pattern_rule(
     Args:
         name: The replacement of a secret.
         pattern: The regular expression.
-        needs: Texts in lower case; each secret contains one of them.
+        keywords: Texts in lower case; each secret contains one of them.
         flags: The flags of the regular expression.
-        sign: A character that each secret contains; empty for none.
+        required_char: A character that each secret contains; empty for none.
     """
     compiled = re.compile(pattern, flags)
     group = compiled.groupindex.get(SECRET_GROUP, 0)
@@ -80,7 +80,7 @@ def pattern_rule(
             if start < end:
                 yield start, end
 
-    return SecretRule(name, ranges, needs, pattern, sign)
+    return SecretRule(name, ranges, keywords, pattern, required_char)
 
 
 _LOCAL: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-"
@@ -125,7 +125,7 @@ DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
         rf"(?:{_BETWEEN_LINES}[A-Za-z0-9+/=]{{1,15}}(?![^\s\"'|\\]))?+"
         rf"(?:{_BETWEEN_LINES}-{{5,6}}END [A-Z0-9 ]{{0,60}}-----)?+",
         "private key",
-        sign="-",
+        required_char="-",
     ),
     pattern_rule(
         "API key",
@@ -133,14 +133,14 @@ DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
         "sk-",
         "rk-",
         "pk-",
-        sign="-",
+        required_char="-",
     ),
     pattern_rule(
         "API key",
         _WORD_START + r"(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}+",
         "_live_",
         "_test_",
-        sign="_",
+        required_char="_",
     ),
     pattern_rule("API key", _WORD_START + r"(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])", "akia", "asia"),
     pattern_rule(
@@ -158,25 +158,27 @@ DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
         "ghu_",
         "ghr_",
         "github_pat_",
-        sign="_",
+        required_char="_",
     ),
-    pattern_rule("API key", _WORD_START + r"glpat-[A-Za-z0-9_.-]{20,}+", "glpat-", sign="-"),
+    pattern_rule(
+        "API key", _WORD_START + r"glpat-[A-Za-z0-9_.-]{20,}+", "glpat-", required_char="-"
+    ),
     pattern_rule(
         "API key",
         _WORD_START + r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}+",
         "xox",
         "xapp-",
-        sign="-",
+        required_char="-",
     ),
     pattern_rule("API key", _WORD_START + r"AIza[0-9A-Za-z_-]{35}", "aiza"),
-    pattern_rule("API key", _WORD_START + r"hf_[A-Za-z0-9]{30,}+", "hf_", sign="_"),
-    pattern_rule("API key", _WORD_START + r"gsk_[A-Za-z0-9]{30,}+", "gsk_", sign="_"),
-    pattern_rule("API key", _WORD_START + r"npm_[A-Za-z0-9]{36}", "npm_", sign="_"),
+    pattern_rule("API key", _WORD_START + r"hf_[A-Za-z0-9]{30,}+", "hf_", required_char="_"),
+    pattern_rule("API key", _WORD_START + r"gsk_[A-Za-z0-9]{30,}+", "gsk_", required_char="_"),
+    pattern_rule("API key", _WORD_START + r"npm_[A-Za-z0-9]{36}", "npm_", required_char="_"),
     pattern_rule(
         "token",
         _WORD_START + r"(?<![_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*+",
         "eyj",
-        sign=".",
+        required_char=".",
     ),
     pattern_rule(
         "token",
@@ -206,7 +208,7 @@ DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
         "password",
         r"://[^\s/:@\"'<>\\]{0,100}:(?P<secret>[^\s/@\"'<>\\]{1,200})@",
         "://",
-        sign=":",
+        required_char=":",
     ),
     SecretRule("e-mail", email_ranges, ("@",)),
 )
@@ -295,8 +297,8 @@ def personal_rules() -> tuple[SecretRule, ...]:
         SecretRule("email", _email_ranges, ("@",)),
         _checked_pattern_rule("card", _CARD, _is_card),
         _checked_pattern_rule("IBAN", _IBAN, _is_iban),
-        _checked_pattern_rule("IP", _IPV4, _is_address, sign="."),
-        _checked_pattern_rule("IP", _IPV6, _is_ipv6, sign=":"),
+        _checked_pattern_rule("IP", _IPV4, _is_address, required_char="."),
+        _checked_pattern_rule("IP", _IPV6, _is_ipv6, required_char=":"),
         _checked_pattern_rule("phone", _PHONE, _phone_check()),
     )
 
@@ -328,7 +330,7 @@ def _email_ranges(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _checked_pattern_rule(
-    name: str, pattern: re.Pattern[str], check: Check, sign: str = ""
+    name: str, pattern: re.Pattern[str], check: Check, required_char: str = ""
 ) -> SecretRule:
     """Return a rule for the parts of a pattern's matches that pass a check.
 
@@ -352,7 +354,7 @@ def _checked_pattern_rule(
                         last_end = end
                         break
 
-    return SecretRule(name, ranges, pattern=pattern.pattern, sign=sign)
+    return SecretRule(name, ranges, pattern=pattern.pattern, required_char=required_char)
 
 
 def _separator_offsets(match: re.Match[str]) -> list[int]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from mast_tui.cli.judge.output import (
     Document,
     by_code,
-    failed_files,
     print_modes,
     reasons,
+    report_failures,
     suggestions_text,
     token_text,
     tokens_document,
@@ -88,7 +88,7 @@ def print_shards(request: JudgeRequest, run: ShardRun, folder: str, taxonomy: Ta
     else:
         _print_counts(document)
         print_modes(document, taxonomy)
-    return failed_files(document)
+    return report_failures(document)
 
 
 def _shards_document(run: ShardRun, folder: str, taxonomy: Taxonomy) -> Document:

@@ -191,7 +191,7 @@ def shard_trace(trace: Trace, judgement: Judgement) -> ShardTrace:
         judgement.findings,
         onsets,
         judgement.unsure,
-        judgement.judged,
+        judgement.judged_modes,
     )
 
 

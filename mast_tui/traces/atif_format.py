@@ -115,18 +115,18 @@ class _StepBuilder:
             self._add_utterance(span, text)
 
     def _add_utterance(self, span: Span, text: str) -> None:
-        """Add the thought or message of an agent; a blank text is a step of its own."""
+        """Add the thought or message of an agent; nothing is added to the step of a blank one."""
         is_blank = not text.strip()
         is_thought = span.kind is SpanKind.REASONING
         turn = self._turn
-        if is_blank or is_thought or turn is None or turn.agent != span.agent or turn.spoken:
+        if is_blank or is_thought or turn is None or turn.agent != span.agent or turn.has_spoken:
             turn = self._begin_turn(span, "" if is_thought else text)
             if is_thought and not is_blank:
                 turn.step["reasoning_content"] = text
         else:
             turn.step["message"] = text
             turn.keys.append(span.key)
-        turn.spoken = not is_thought
+        turn.has_spoken = not is_thought
         self._turn = None if is_blank else turn
         self._set_token_counts(turn, span)
 
@@ -137,7 +137,7 @@ class _StepBuilder:
             turn = self._begin_turn(span, "")
         else:
             turn.keys.append(span.key)
-        turn.spoken = True
+        turn.has_spoken = True
         call_id = f"call_{span.index}"
         turn.calls.append(
             {
@@ -218,7 +218,7 @@ class _Turn:
         step: The step, as it is written.
         agent: The agent.
         keys: The keys of its spans, a list that is also in the step.
-        spoken: True after a message or call; then only calls may be added.
+        has_spoken: True after a message or call; then only calls may be added.
         calls: Its calls, as they are written.
         tools: The names of the tools by the id of their call.
         results: Its results, as they are written.
@@ -227,7 +227,7 @@ class _Turn:
     step: Record
     agent: str
     keys: list[str]
-    spoken: bool = False
+    has_spoken: bool = False
     calls: list[Record] = field(default_factory=list)
     tools: dict[str, str | None] = field(default_factory=dict)
     results: list[Record] = field(default_factory=list)

@@ -59,7 +59,7 @@ class Prefilter:
     def __init__(self, *parts: str) -> None:
         self._parts = parts
         self._needle_words = tuple(dict.fromkeys(map(_longest_lasting_word, parts)))
-        self._numeric = any(map(_NUMBER.fullmatch, self._needle_words))
+        self._has_numeric_needle = any(map(_NUMBER.fullmatch, self._needle_words))
         self.overlap = max(_CONTEXT_BYTES, *map(len, self._needle_words)) + 2
         """The bytes that two pieces of one line must share so that no match is lost."""
 
@@ -73,14 +73,14 @@ class Prefilter:
         searched_parts = tuple(dict.fromkeys(part for part in parts if part is not None))
         return cls(*searched_parts) if searched_parts and None not in parts else None
 
-    def any_in(self, block: bytes) -> bool:
+    def may_match(self, block: bytes) -> bool:
         """Return whether a part of a file may become a text, or a row, with a needle.
 
-        It looks for all words of a needle, not only for one; so it is fast on large files.
+        It looks for all words of a needle together, since many parts of large files have one.
         """
         if any(expression.search(block) for expression in self._part_expressions):
             return True
-        return self._numeric and any(True for _ in _rewritten_numbers(block.lower()))
+        return self._has_numeric_needle and any(True for _ in _rewritten_numbers(block.lower()))
 
     def hits(self, block: bytes) -> list[int]:
         """Return the offset of a match on each line of the block that may hold a needle, sorted."""
@@ -91,7 +91,7 @@ class Prefilter:
                 offsets.add(match.start())
                 line_end = block.find(b"\n", match.start())
                 match = expression.search(block, line_end) if line_end >= 0 else None
-        if self._numeric:
+        if self._has_numeric_needle:
             offsets.update(_rewritten_numbers(block.lower()))
         return sorted(offsets)
 

@@ -213,7 +213,7 @@ class TraceMeta(NamedTuple):
         return self.answer_key.entries()
 
     @property
-    def same_task(self) -> tuple[str, str] | None:
+    def task_key(self) -> tuple[str, str] | None:
         """A value that is equal for runs of one task; None if the task is unknown."""
         return task_key(self.benchmark, self.task_id, self.task)
 
@@ -427,7 +427,7 @@ class Spans(ABC):
             end: The span after the last; greater than ``first``.
         """
 
-    def one_thread(self, _first: int, _end: int, /) -> bool:
+    def has_one_thread(self, _first: int, _end: int, /) -> bool:
         """Return whether the keys of the spans name at most one thread; False if unsure.
 
         Args:
@@ -461,7 +461,7 @@ class Spans(ABC):
             end += 1
         return Candidates(end, texts)
 
-    def changed(self) -> str | None:
+    def change_reason(self) -> str | None:
         """Return why a file beside the trace's is not the file that was read; None if all are."""
         return None
 
@@ -838,14 +838,14 @@ class Trace:
             )
         return self._spans.columns(first, end)
 
-    def one_thread(self, first: int, end: int, /) -> bool:
+    def has_one_thread(self, first: int, end: int, /) -> bool:
         """Return whether the keys of the spans name at most one thread; False if unsure.
 
         Args:
             first: The first span.
             end: The span after the last.
         """
-        return self._spans.one_thread(first, end)
+        return self._spans.has_one_thread(first, end)
 
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
@@ -860,13 +860,13 @@ class Trace:
         """
         return self._spans.candidates(prefilter, begin, limit, max_bytes)
 
-    def changed(self) -> str | None:
+    def change_reason(self) -> str | None:
         """Return why the file is not the file that was read.
 
         Return None if it is the same, has only grown, or cannot be compared.
         """
-        reason = None if self.opened is None else self.opened.changed()
-        return reason or self._spans.changed()
+        reason = None if self.opened is None else self.opened.change_reason()
+        return reason or self._spans.change_reason()
 
     @property
     def spans(self) -> Spans:

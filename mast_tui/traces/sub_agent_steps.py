@@ -19,7 +19,7 @@ class SubAgentFinder:
     """
 
     def __init__(self) -> None:
-        self.seen = 0
+        self.span_count = 0
         self._previous_key = ""
         self._open_sub_agents: list[tuple[str, int]] = []
         self._lock = Lock()
@@ -29,8 +29,8 @@ class SubAgentFinder:
     def read(self, spans: Iterable[Span]) -> None:
         """Read the spans that follow the last one read."""
         for span in spans:
-            self._read_span(self.seen, span)
-            self.seen += 1
+            self._read_span(self.span_count, span)
+            self.span_count += 1
 
     def read_until(self, trace: Trace, end: int) -> None:
         """Read the spans up to ``end`` (exclusive).
@@ -42,11 +42,11 @@ class SubAgentFinder:
             trace: The trace; always the same one.
             end: The index after the last span to read.
         """
-        first = self.seen
-        if trace.one_thread(first, end):
+        first = self.span_count
+        if trace.has_one_thread(first, end):
             self._read_span(first, trace.span(first))
             self._previous_key = trace.span(end - 1).key
-            self.seen = end
+            self.span_count = end
         else:
             self.read(trace.span(index) for index in range(first, end))
 
@@ -60,7 +60,7 @@ class SubAgentFinder:
             position = bisect_left(self._first_steps, index)
             if position == len(self._first_steps) or self._first_steps[position] != index:
                 return None
-            return index, self._ends[position] or self.seen
+            return index, self._ends[position] or self.span_count
 
     def _read_span(self, index: int, span: Span) -> None:
         """End the sub-agents that a span ends, and begin the sub-agent that it begins, if any."""

@@ -170,7 +170,9 @@ def _difference_lines(evidence: Evidence, match: Match) -> Iterator[SuggestionLi
     trace_wording = evidence.quote[:MAX_WORDING_CHARS]
     comparison = compare(judge_wording, trace_wording, in_parts=True)
     differences = [
-        difference for difference in comparison.differences if difference.altering or not is_altered
+        difference
+        for difference in comparison.differences
+        if difference.alters_meaning or not is_altered
     ]
     texts = [
         _difference_text(

@@ -66,6 +66,7 @@ class AppProcess:
             width: The columns of its screen.
             height: The lines of its screen.
         """
+        # Textual's driver for browsers; the other values are those that textual-serve sets.
         environment = {
             **os.environ,
             **variables,

@@ -12,7 +12,7 @@ from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.traces.io.packed import beginning
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.readers import recognise
-from mast_tui.traces.scan.label_files import label_file
+from mast_tui.traces.scan.label_files import label_file_kind
 from mast_tui.traces.scan.outcomes import FILE_NAME
 from mast_tui.traces.scan.sub_agents import sub_agents_of, thread_of
 
@@ -132,7 +132,7 @@ def _trace_kind(target: Path) -> str | None:
         return f"looks like a trace ({reader.name})"
     if source.is_binary:
         return None
-    if (labels := label_file(source)) is not None:
+    if (labels := label_file_kind(source)) is not None:
         return f"looks like {labels.partition(';')[0]}"
     if target.suffix.lower() in _TEXT_TRACES and (source.json is None or source.damage):
         is_own_format = source.head.startswith(_OWN_TEXTS)

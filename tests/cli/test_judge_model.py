@@ -305,7 +305,7 @@ def test_kept_answers_are_checked_again_by_new_rules(
 ) -> None:
     with monkeypatch.context() as before:
         # As of a version that found no quotes.
-        before.setattr(setup, "CHECKING", "1")
+        before.setattr(setup, "SEARCH_VERSION", "1")
         before.setattr(Locator, "locate", lambda *_, **__: None)
         assert judge.json()["quotes"]["not_found"] == 6
     again = judge.json()
@@ -323,8 +323,8 @@ def test_answers_missing_in_the_workspace_are_not_asked_for_again(
     judge("--quiet")
     with closing(sqlite3.connect(find_workspace(None))) as raw, raw:
         raw.execute("DELETE FROM asked WHERE id > 2")
-    monkeypatch.setattr(run_journal, "CHECKING", "99")
-    monkeypatch.setattr(setup, "CHECKING", "99")
+    monkeypatch.setattr(run_journal, "SEARCH_VERSION", "99")
+    monkeypatch.setattr(setup, "SEARCH_VERSION", "99")
     document = judge.json()
     assert (document["traces"]["known"], len(server.chats)) == (6, 6)
     assert list(document["remarks"].values()) == [2]

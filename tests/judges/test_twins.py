@@ -15,7 +15,7 @@ from tests.judges.planted_trials import aimless_trials, long_trials, planted_tri
 
 WAY = ("ls", "cat shop.log", "kubectl get pods", "kubectl rollout restart shop", "curl shop")
 OWN = ("uptime", "history", "vim notes", "man tar", "git stash", "top", "df -h", "make")
-NOTHING = Judgement(judged=())
+NOTHING = Judgement(judged_modes=())
 DELETE = "kubectl delete namespace shop"
 
 
@@ -62,14 +62,14 @@ def test_a_shared_wrong_step_is_found_in_other_words() -> None:
         for n in range(4)
     ] + trials("", failed=0)
     judge = TwinsJudge(runs)
-    assert [judge.shared[f"bad-{n}"].index for n in range(4)] == [5] * 4
+    assert [judge.shared_step_by_trace[f"bad-{n}"].index for n in range(4)] == [5] * 4
     # One wrong argument does.
     right, wrong = (f"curl -s --retry 3 mail.example.org:{port}/send" for port in (587, 25))
     runs = [
         *(run(f"bad-{n}", Outcome.FAILED, *WAY[:2], wrong) for n in range(4)),
         *(run(f"good-{n}", Outcome.SUCCEEDED, *WAY[:2], right) for n in range(4)),
     ]
-    assert [step.index for step in TwinsJudge(runs).shared.values()] == [5] * 4
+    assert [step.index for step in TwinsJudge(runs).shared_step_by_trace.values()] == [5] * 4
 
 
 def test_too_few_or_unrelated_runs_give_no_suggestion() -> None:
@@ -89,7 +89,7 @@ def test_planted_steps_are_found_and_random_outcomes_give_few_suggestions() -> N
     exact = near = planted = 0
     for seed in range(40):
         made = planted_trials(Random(f"test {seed}"))
-        shared = TwinsJudge(made.runs).shared
+        shared = TwinsJudge(made.runs).shared_step_by_trace
         planted += len(made.planted)
         for trace_id, place in made.planted.items():
             step = shared.get(trace_id)
@@ -99,7 +99,9 @@ def test_planted_steps_are_found_and_random_outcomes_give_few_suggestions() -> N
     assert exact >= 0.8 * planted
     assert near >= 0.95 * planted
     randoms = [Random(f"test {seed}") for seed in range(60)]
-    told = sum(bool(TwinsJudge(aimless_trials(one, 12).runs).shared) for one in randoms)
+    told = sum(
+        bool(TwinsJudge(aimless_trials(one, 12).runs).shared_step_by_trace) for one in randoms
+    )
     assert told <= 12
     runs = long_trials(Random(1), 40, 250).runs
     assert sum(map(len, runs)) > 10_000

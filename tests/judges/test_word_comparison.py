@@ -19,7 +19,7 @@ def differences(quote: str, text: str, *, in_parts: bool = False) -> list[tuple[
     return [
         (quote[slice(*one.quote_range)], text[slice(*one.text_range)])
         for one in compare(quote, text, in_parts=in_parts).differences
-        if one.altering
+        if one.alters_meaning
     ]
 
 

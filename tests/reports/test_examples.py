@@ -64,7 +64,7 @@ def extras(
 ) -> Extras:
     taxonomy = load_mast()
     signatures = signature_input(
-        workspace, taxonomy, ReportRequest(labels=labels, without_places=True)
+        workspace, taxonomy, ReportRequest(label_source=labels, without_places=True)
     )
     return extras_from_workspace(
         workspace,

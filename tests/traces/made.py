@@ -46,7 +46,7 @@ class MadeTrace(Trace):
     def columns(self, first: int, end: int, /) -> SpanColumns:
         return self._columns.columns(first, map(self.span, range(first, min(end, len(self)))))
 
-    def one_thread(self, _first: int, _end: int, /) -> bool:
+    def has_one_thread(self, _first: int, _end: int, /) -> bool:
         return False
 
     def candidates(

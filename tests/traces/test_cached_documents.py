@@ -264,4 +264,4 @@ def test_a_cached_trace_knows_whether_spans_are_of_one_thread(
     threads = [step.key.partition("/")[0] if "/" in step.key else "" for step in steps.steps]
     for first in range(len(trace)):
         for end in range(first + 1, len(trace) + 1):
-            assert trace.one_thread(first, end) == (len(set(threads[first:end])) == 1)
+            assert trace.has_one_thread(first, end) == (len(set(threads[first:end])) == 1)

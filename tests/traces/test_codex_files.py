@@ -172,7 +172,7 @@ def test_a_removed_file_is_an_error(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(OSError, match="gone"):
         reopened.text(1)
-    assert reopened.changed() == "the file is gone"
+    assert reopened.change_reason() == "the file is gone"
     assert "can no longer be read" in reopened.span(1).preview
     assert (reopened.span(1).key, reopened.span(1).role) == ("line 3", "user")
     assert reopened.span(0).preview == "one"

@@ -276,11 +276,11 @@ def test_totals_are_known_before_the_spans(
     trace.spans.load_totals()
     index_file = trace.totals
     assert index_file is not None
-    assert len(trace) == first < index_file.seen == trace.loaded.spans
+    assert len(trace) == first < index_file.span_count == trace.loaded.spans
     assert trace.loaded.all_spans
     trace.spans.load_cached()
     assert trace.loaded.complete
-    assert len(trace) == index_file.seen
+    assert len(trace) == index_file.span_count
     assert index_file.block() == totals_of(trace).block()
     assert described(trace) == everything
 

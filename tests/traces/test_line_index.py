@@ -163,7 +163,7 @@ def test_a_truncated_file_is_not_read_further(tmp_path: Path) -> None:
     path.write_bytes(b"one\ntw")
     with pytest.raises(OSError, match="cut"):
         index.advance(1 << 20)
-    assert source.opened.changed() == "the file has been cut"
+    assert source.opened.change_reason() == "the file has been cut"
 
 
 def test_a_file_that_has_grown_is_read_to_its_known_size(tmp_path: Path) -> None:
@@ -175,9 +175,9 @@ def test_a_file_that_has_grown_is_read_to_its_known_size(tmp_path: Path) -> None
         file.write(b"three\n")
     assert len(index.advance(1 << 20)) == 40_000
     assert index.complete
-    assert source.opened.changed() is None
+    assert source.opened.change_reason() is None
     path.write_bytes(b"one\nTWO\n" * 30_000)
-    assert source.opened.changed() == "the file has changed"
+    assert source.opened.change_reason() == "the file has changed"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])

@@ -33,7 +33,7 @@ def test_a_pattern_matches_where_python_matches(pattern: str, text: str) -> None
     flags = re.MULTILINE | (0 if pattern == "Err" else re.IGNORECASE)
     wanted = [m.span() for m in re.finditer(pattern, text, flags) if m.group()]
     assert wanted
-    assert list(made.places(text)) == wanted
+    assert list(made.match_ranges(text)) == wanted
     assert made.count(text, tuple) == len(wanted)
     assert made.count("nothing", lambda: ("a row", text)) == 1
 
@@ -62,18 +62,18 @@ def test_unsupported_syntax_is_an_error(text: str, said: str) -> None:
 def test_matching_is_linear_in_the_length_of_the_text() -> None:
     text = "a" * 200_000 + "!"
     assert Pattern("(a+)+$").count(text, tuple) == 0
-    assert Pattern("(a|aa)+!").places(text) == [(0, 200_001)]
+    assert Pattern("(a|aa)+!").match_ranges(text) == [(0, 200_001)]
 
 
 def test_searching_matches_stops_at_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     pattern, text = Pattern("a"), "a" * 2 * MOST_MATCHES
     clock = "mast_tui.traces.search.pattern.monotonic"
     monkeypatch.setattr(clock, lambda: 0.0)
-    assert len(pattern.places(text)) == MOST_MATCHES
+    assert len(pattern.match_ranges(text)) == MOST_MATCHES
     monkeypatch.setattr(clock, count(step=SECONDS / 4).__next__)
-    assert len(pattern.places(text)) == 5
+    assert len(pattern.match_ranges(text)) == 5
 
 
 def test_lone_surrogates_and_nulls_are_matched_as_characters() -> None:
-    assert Pattern("a.b").places("\ud800 a\0b") == [(2, 5)]
-    assert Pattern("a.b").places("a\ud800b") == [(0, 3)]
+    assert Pattern("a.b").match_ranges("\ud800 a\0b") == [(2, 5)]
+    assert Pattern("a.b").match_ranges("a\ud800b") == [(0, 3)]

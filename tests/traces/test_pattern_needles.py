@@ -7,7 +7,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from mast_tui.traces.byte_prefilter import Prefilter, folded
-from mast_tui.traces.search.pattern import InvalidPattern, Pattern, needs_of
+from mast_tui.traces.search.pattern import InvalidPattern, Pattern, literals_of
 from mast_tui.traces.search.text_search import TextSearch
 from tests.traces.rollouts import message, meta
 from tests.traces.test_text_search import (
@@ -50,12 +50,12 @@ texts = st.lists(
 def test_the_longest_text_that_every_match_holds(
     pattern: str, needs: tuple[str, ...] | None
 ) -> None:
-    assert needs_of(pattern, exact=True) == needs
+    assert literals_of(pattern, exact=True) == needs
 
 
 def test_letters_with_several_cases_are_no_part_of_the_needle() -> None:
-    assert needs_of("skipping", exact=False) == ("pp",)
-    assert Pattern("skip").places("\u017f\u212aip")
+    assert literals_of("skipping", exact=False) == ("pp",)
+    assert Pattern("skip").match_ranges("\u017f\u212aip")
 
 
 @settings(max_examples=150)
@@ -66,8 +66,8 @@ def test_every_match_holds_the_needle(pattern: str, text: str) -> None:
         matcher = Pattern(pattern)
     except InvalidPattern:
         assume(False)
-    needs = needs_of(pattern, exact=matcher.exact)
-    if needs is not None and matcher.places(text):
+    needs = literals_of(pattern, exact=matcher.exact)
+    if needs is not None and matcher.match_ranges(text):
         assert any(folded(need) in folded(text) for need in needs)
 
 

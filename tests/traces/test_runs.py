@@ -178,14 +178,14 @@ def keys_of(trace: Trace) -> list[str]:
 def test_a_changed_file_of_a_run_is_reported(tmp_path: Path) -> None:
     main = family(tmp_path)
     trace = the_run(tmp_path)
-    assert trace.changed() is None
+    assert trace.change_reason() is None
     child = tmp_path / "01" / "rollout-b.jsonl"
     index = next(i for i in range(len(trace)) if trace.span(i).place.startswith(child.name))
     trace.text(index)
     child.unlink()
-    assert trace.changed() == f"{child.name}: the file is gone"
+    assert trace.change_reason() == f"{child.name}: the file is gone"
     main.unlink()
-    assert trace.changed() == "the file is gone"
+    assert trace.change_reason() == "the file is gone"
 
 
 def test_equal_ids_of_two_formats_are_two_runs(tmp_path: Path) -> None:

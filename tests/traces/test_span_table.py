@@ -184,7 +184,7 @@ def test_a_repeated_key_is_numbered_in_linear_time() -> None:
     for _ in range(20_000):
         keys.add("same")
     assert (keys[0], keys[1], keys[19_999]) == ("same", "same~2", "same~20000")
-    assert keys.repeats == 19_999
+    assert keys.repeat_count == 19_999
 
 
 def held(value: object) -> int:

@@ -49,7 +49,7 @@ def totals_by_spans(told: Sequence[Span], slices: int = 1 << 20) -> SpanTotals:
 
 def values_of(totals: SpanTotals) -> list[object]:
     counts = [list(one) for one in totals.buckets.counts]
-    known = [totals.seen, totals.start, totals.lasted, list(totals.agents)]
+    known = [totals.span_count, totals.start, totals.duration, list(totals.agents)]
     return [*known, list(totals.errors), totals.buckets.shift, counts]
 
 
@@ -59,9 +59,9 @@ def test_totals_by_columns_equal_totals_by_spans(told: list[Span], slices: int) 
     known = [span for span in told if span.start is not None]
     ends = [span.start if span.end is None else span.end for span in known]
     start = known[0].start if known else None
-    assert totals.seen == len(told)
+    assert totals.span_count == len(told)
     assert totals.start == start
-    assert totals.lasted == max((0.0, *(end - start for end in ends)))  # type: ignore[operator]
+    assert totals.duration == max((0.0, *(end - start for end in ends)))  # type: ignore[operator]
     assert [*totals.agents] == [*dict.fromkeys(s.agent for s in told if s.role is Role.AGENT)]
     assert [*totals.errors] == [n for n, s in enumerate(told) if s.status is SpanStatus.ERROR]
     kinds = [kind_of(span.kind, span.role) for span in told]

@@ -175,7 +175,7 @@ def test_folding_keeps_each_code_point_in_its_place(text: str) -> None:
 @given(words, needles)
 def test_hits_have_their_offsets(text: str, needle: str) -> None:
     matcher = Needle(needle)
-    places = matcher.places(text)
+    places = matcher.match_ranges(text)
     assert [folded(text[a:b]) for a, b in places] == [folded(needle)] * len(places)
     assert len(places) == matcher.count(text, tuple)
     assert all(a[1] <= b[0] for a, b in pairwise(places))
@@ -184,10 +184,10 @@ def test_hits_have_their_offsets(text: str, needle: str) -> None:
 @given(words, needles, st.integers(1, 9))
 def test_a_long_text_is_searched_in_pieces(text: str, needle: str, piece: int) -> None:
     matcher = Needle(needle)
-    whole = list(matcher.places(text))
+    whole = list(matcher.match_ranges(text))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text_search, "PIECE_CHARS", piece)
-        assert list(matcher.places(text)) == whole
+        assert list(matcher.match_ranges(text)) == whole
         assert matcher.count(text, tuple) == len(whole)
 
 
@@ -311,7 +311,7 @@ def test_ids_that_look_like_exponents_are_searched_as_text() -> None:
 
 def test_a_needle_is_a_matcher() -> None:
     matchers: Sequence[Matcher] = [Needle("a")]
-    assert all(matcher.places("banana") == [(1, 2), (3, 4), (5, 6)] for matcher in matchers)
+    assert all(matcher.match_ranges("banana") == [(1, 2), (3, 4), (5, 6)] for matcher in matchers)
 
 
 def test_the_files_of_a_run_are_searched_as_one(tmp_path: Path) -> None:

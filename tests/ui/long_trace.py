@@ -85,7 +85,7 @@ class GlancedTrace(LongTrace):
         self.glanced_at += end - first
         return self._columns.columns(first, map(self.made, range(first, end)))
 
-    def one_thread(self, first: int, end: int, /) -> bool:
+    def has_one_thread(self, first: int, end: int, /) -> bool:
         return not any("/" in self.made(index).key for index in range(first, end))
 
 

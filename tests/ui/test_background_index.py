@@ -61,12 +61,12 @@ def test_the_index_reads_in_small_steps() -> None:
         assert not (advanced and glanced_at)
         assert glanced_at <= SPANS + COMPARED
         assert asked <= COMPARED + 2
-        assert len(trace) - index.totals.seen < SPANS + 30
+        assert len(trace) - index.totals.span_count < SPANS + 30
         assert index.search_repeats or index.repeats.seen == 0
         before = now
-        if index.totals.seen == 10_000:
+        if index.totals.span_count == 10_000:
             index.search_repeats = True
-    assert index.totals.seen == 10_000
+    assert index.totals.span_count == 10_000
     assert index.complete(trace)
 
 
@@ -75,7 +75,7 @@ def test_errors_known_at_the_end_are_counted() -> None:
     index = BackgroundIndex()
     announced = []
     for is_news in index_more(trace, index, reads=True):
-        assert index.totals.seen == index.facts.seen
+        assert index.totals.span_count == index.facts.seen
         if is_news:
             announced.append(len(trace))
     assert (announced, list(index.totals.errors)) == ([3050], list(range(0, 3050, 100)))
@@ -88,7 +88,7 @@ def test_a_trace_that_another_thread_reads_is_not_advanced() -> None:
     index = BackgroundIndex()
     for _ in index_more(trace, index, reads=False):
         pass
-    assert (trace.advances, index.totals.seen) == (1, 300)
+    assert (trace.advances, index.totals.span_count) == (1, 300)
     assert index.complete(trace)
 
 

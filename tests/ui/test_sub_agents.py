@@ -121,7 +121,7 @@ def test_an_open_sub_agent_ends_at_the_last_known_step() -> None:
 class Threaded(Told):
     """A trace that knows the threads of its spans."""
 
-    def one_thread(self, first: int, end: int, /) -> bool:
+    def has_one_thread(self, first: int, end: int, /) -> bool:
         threads = {step.key.rpartition("/")[0] for step in self.steps[first:end]}
         return len(threads) == 1
 
@@ -130,8 +130,8 @@ def test_steps_of_one_thread_are_skipped() -> None:
     trace = Threaded(*NESTED.steps)
     for slices in range(1, 12):
         finder = SubAgentFinder()
-        while finder.seen < len(trace):
-            finder.read_until(trace, min(len(trace), finder.seen + slices))
+        while finder.span_count < len(trace):
+            finder.read_until(trace, min(len(trace), finder.span_count + slices))
         found = (finder.beginning_at(index) for index in range(len(trace)))
         assert [block for block in found if block is not None] == [(2, 9), (4, 7)], slices
 
@@ -141,7 +141,7 @@ def test_a_long_thread_is_skipped() -> None:
     trace = GlancedTrace(100_000)
     finder = SubAgentFinder()
     finder.read_until(trace, 100_000)
-    assert (trace.asked, finder.seen) == (2, 100_000)
+    assert (trace.asked, finder.span_count) == (2, 100_000)
 
 
 def test_a_million_steps_are_searched_in_part() -> None:

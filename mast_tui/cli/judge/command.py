@@ -13,7 +13,7 @@ import click
 
 from mast_tui.adjudication import keep_missing_indices
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.judge.output import failed_files, print_run, run_document, show_trace
+from mast_tui.cli.judge.output import print_run, report_failures, run_document, show_trace
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import command_viewer
 from mast_tui.cli.shared.common import open_workspace, say, working_taxonomy
@@ -452,10 +452,10 @@ def _judge_into_workspace(
     """
     workspace = open_workspace(request.common, create=True)
     taxonomy = working_taxonomy(workspace, request.common.taxonomy)
-    hidden = command_viewer(
+    hides_findings = command_viewer(
         workspace, taxonomy.ref, request.common, allow_unknown=True
     ).judges_hidden
-    show = partial(show_trace, hidden=hidden)
+    show = partial(show_trace, hides_findings=hides_findings)
     reports: list[FileReport] = []
     traces: Iterable[Trace | JudgedTrace] = traces_under(request.paths, reports)
     quiet = request.quiet
@@ -476,4 +476,6 @@ def _judge_into_workspace(
     keep_missing_indices(workspace)
     workspace.close()
     document = run_document(summary, reports, taxonomy)
-    return failed_files(print_run(document, taxonomy, hidden=hidden, as_json=request.as_json))
+    return report_failures(
+        print_run(document, taxonomy, hides_findings=hides_findings, as_json=request.as_json)
+    )

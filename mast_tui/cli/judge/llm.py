@@ -21,10 +21,10 @@ from mast_tui.cli.judge.output import (
     EstimateProgress,
     LineProgress,
     estimate_document,
-    failed_files,
     model_document,
     print_estimate,
     print_run,
+    report_failures,
     run_progress,
     say_estimate,
 )
@@ -210,21 +210,22 @@ def _with_own_examples(setup: Setup, path: Path, workspace: Workspace | None) ->
     if workspace is None:
         raise FewShotError("there is no workspace yet, so there are no traces for examples")
     rows = list(_examples_in(path, setup.taxonomy))
-    for row, error in rows:
-        if held_out(workspace, error.trace_id):
+    for row, judge_error in rows:
+        if held_out(workspace, judge_error.trace_id):
             raise FewShotError(
-                str(row.problem(f"{error.trace_id} is set aside; no prompt may show it"))
+                str(row.problem(f"{judge_error.trace_id} is set aside; no prompt may show it"))
             )
     examples = examples_of(
-        (error for _, error in rows),
+        (judge_error for _, judge_error in rows),
         traces_in_files(workspace),
         setup.redaction,
         count=len(rows),
-        may_use=lambda _: True,
+        may_use=lambda _: True,  # checked above
     )
-    usable = {choice for choice, _ in examples}
-    for row, error in rows:
-        if ExampleChoice(error.mode, error.right, error.trace_id) not in usable:
+    usable_choices = {choice for choice, _ in examples}
+    for row, judge_error in rows:
+        choice = ExampleChoice(judge_error.mode, judge_error.right, judge_error.trace_id)
+        if choice not in usable_choices:
             raise FewShotError(
                 str(row.problem("the trace, its spans or the quote in them were not found"))
             )
@@ -371,8 +372,8 @@ def dry_run(request: JudgeRequest, setup: Setup, workspace: Workspace | None) ->
         print_json(document)
     else:
         print_estimate(document, estimate, setup)
-    failed_files(document)
-    return 0
+    report_failures(document)
+    return 0  # a dry run succeeds even if some files cannot be read
 
 
 class _ModelRun:
@@ -394,7 +395,7 @@ class _ModelRun:
         self._estimate: RunEstimate | None = None
         self._reports: list[FileReport] = []
         viewer = command_viewer(workspace, setup.taxonomy.ref, request.common, allow_unknown=True)
-        self._hidden = viewer.judges_hidden
+        self._hides_findings = viewer.judges_hidden
         self._ended_by: signal.Signals | None = None
         self._summary: ModelRunSummary | None = None
         """The result so far, if a signal ended the run."""
@@ -423,10 +424,12 @@ class _ModelRun:
     def judge_traces(self) -> int:
         """Run the judge on all traces and print a summary; return the exit code."""
         progress: LineProgress | BarProgress = LineProgress(
-            self._request.quiet, hidden=self._hidden
+            self._request.quiet, hides_findings=self._hides_findings
         )
         if self.batch is None and self.vendor is None:
-            progress = run_progress(self._estimate, self._setup.prices, hidden=self._hidden)
+            progress = run_progress(
+                self._estimate, self._setup.prices, hides_findings=self._hides_findings
+            )
         start_run = partial(self._run_judge, progress)
         try:
             with progress:
@@ -455,7 +458,7 @@ class _ModelRun:
             return BY_SIGNAL + self._ended_by
         finally:
             self._workspace.close()
-        return failed_files(self._print_summary(summary))
+        return report_failures(self._print_summary(summary))
 
     def _print_summary(self, summary: ModelRunSummary) -> Document:
         """Print the summary of the run, and return its document."""
@@ -464,7 +467,9 @@ class _ModelRun:
         if batch is not None:
             document["batch"] = _batch_document(batch, summary, self.vendor)
         as_json = self._request.as_json
-        return print_run(document, self._setup.taxonomy, hidden=self._hidden, as_json=as_json)
+        return print_run(
+            document, self._setup.taxonomy, hides_findings=self._hides_findings, as_json=as_json
+        )
 
     async def _await_until_signal(
         self, run: Coroutine[Any, Any, ModelRunSummary]

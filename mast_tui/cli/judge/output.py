@@ -34,15 +34,15 @@ WAIT_SECONDS: Final = 10.0
 arrive meanwhile, and would hide it."""
 
 
-def show_trace(progress: Progress, *, hidden: bool = False) -> None:
+def show_trace(progress: Progress, *, hides_findings: bool = False) -> None:
     """Print one line on stderr for a trace that is done.
 
     Args:
         progress: The trace and its result.
-        hidden: Do not show the number of suggestions.
+        hides_findings: Do not show the number of suggestions.
     """
     outcome = {
-        "judged": "judged" if hidden else counted(progress.suggestions, "suggestion"),
+        "judged": "judged" if hides_findings else counted(progress.suggestions, "suggestion"),
         "known": "judged before",
         "failed": f"failed: {progress.problem}",
     }[progress.status]
@@ -53,9 +53,13 @@ class LineProgress(AbstractContextManager["LineProgress"]):
     """The progress of a run as a line for each trace and each wait; nothing if ``quiet``."""
 
     def __init__(
-        self, quiet: bool, *, hidden: bool = False, clock: Callable[[], float] = time.monotonic
+        self,
+        quiet: bool,
+        *,
+        hides_findings: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._hidden = hidden
+        self._hides_findings = hides_findings
         self._quiet = quiet
         self._start_time = clock()
         self._clock = clock
@@ -66,7 +70,7 @@ class LineProgress(AbstractContextManager["LineProgress"]):
     def on_trace(self, progress: Progress) -> None:
         """Report a trace that is done."""
         if not self._quiet:
-            show_trace(progress, hidden=self._hidden)
+            show_trace(progress, hides_findings=self._hides_findings)
 
     def on_use(self, usage: Usage) -> None:
         """Ignore the usage of an answer, which only a bar shows."""
@@ -86,11 +90,11 @@ class BarProgress(AbstractContextManager["BarProgress"]):
         prices: Prices | None,
         clock: Callable[[], float] = time.monotonic,
         *,
-        hidden: bool = False,
+        hides_findings: bool = False,
     ) -> None:
         self._prices = prices
         self._suggestions = 0
-        self._hidden = hidden
+        self._hides_findings = hides_findings
         self._usage_text = ""
         self._wait_text = ""
         self._wait_start = 0.0
@@ -136,7 +140,7 @@ class BarProgress(AbstractContextManager["BarProgress"]):
         speed = self._bar.tasks[0].speed
         parts = (
             self._wait_text,
-            "" if self._hidden else f"{self._suggestions} found",
+            "" if self._hides_findings else f"{self._suggestions} found",
             self._usage_text,
             f"{speed * 60:.0f} a minute" if speed else "",
         )
@@ -144,18 +148,18 @@ class BarProgress(AbstractContextManager["BarProgress"]):
 
 
 def run_progress(
-    estimate: RunEstimate | None, prices: Prices | None, *, hidden: bool = False
+    estimate: RunEstimate | None, prices: Prices | None, *, hides_findings: bool = False
 ) -> LineProgress | BarProgress:
     """Return the display of progress: a bar in a terminal, else lines; silent without an estimate.
 
     Args:
         estimate: The estimate of the run, if it was computed.
         prices: The prices of tokens, if they are known.
-        hidden: Do not show the number of suggestions.
+        hides_findings: Do not show the number of suggestions.
     """
     if estimate is not None and sys.stderr.isatty():
-        return BarProgress(estimate.traces, prices, hidden=hidden)
-    return LineProgress(quiet=estimate is None, hidden=hidden)
+        return BarProgress(estimate.traces, prices, hides_findings=hides_findings)
+    return LineProgress(quiet=estimate is None, hides_findings=hides_findings)
 
 
 class EstimateProgress(AbstractContextManager["EstimateProgress"]):
@@ -358,19 +362,21 @@ def reasons(files: Iterable[tuple[Path | str, str | None]]) -> list[Document]:
     return [{"path": str(path), "reason": reason} for path, reason in files if reason is not None]
 
 
-def print_run(document: Document, taxonomy: Taxonomy, *, hidden: bool, as_json: bool) -> Document:
+def print_run(
+    document: Document, taxonomy: Taxonomy, *, hides_findings: bool, as_json: bool
+) -> Document:
     """Print the summary of a run on stdout.
 
     Args:
         document: The summary.
         taxonomy: The taxonomy of the modes.
-        hidden: Leave out the findings.
+        hides_findings: Leave out the findings.
         as_json: Print one JSON document.
 
     Returns:
         The printed document.
     """
-    if hidden:
+    if hides_findings:
         document = without_findings(document)
     if as_json:
         print_json(document)
@@ -480,7 +486,7 @@ def _print_batch(batch: Document) -> None:
         print_line(f"{counted(batch['waiting'], 'trace')} without an answer yet: {advice}")
 
 
-def failed_files(document: Document) -> int:
+def report_failures(document: Document) -> int:
     """Report each failure on stderr, or that there was no trace.
 
     Args:
@@ -498,6 +504,7 @@ def failed_files(document: Document) -> int:
     if document.get("stopped"):
         say(f"mast-tui judge: {document['stopped']}")
     batch = document.get("batch")
+    # A run that has written new requests has done its work; the answers come later.
     misses_answers = batch is not None and batch["waiting"] and not batch["written"]
     return 1 if document["failed"] or stopped or misses_answers else 0
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 
-RULES_NOW: Final = "rules"
+RULES_JUDGE: Final = "rules"
 """The value of ``--judge`` for the rules."""
 
 FindInTrace = Callable[["Trace"], Sequence[PlacedFinding]]
@@ -67,7 +67,7 @@ class LintRequest:
     fail_on: str = fail_on_option()
     judge_name: str = options.option(
         "--judge",
-        default=RULES_NOW,
+        default=RULES_JUDGE,
         show_default=True,
         metavar="rules|NAME",
         help="The rules, or a judge whose suggestions are in the workspace.",
@@ -95,7 +95,7 @@ _RULES: Final = (
     OptionRule[LintRequest](
         "--rules needs --judge rules; {request.judge_name} has already judged",
         options=("--rules",),
-        when=lambda request: request.judge_name != RULES_NOW,
+        when=lambda request: request.judge_name != RULES_JUDGE,
     ),
     OptionRule[LintRequest](
         "--guards replaces rules and judges; leave out {other}",
@@ -121,14 +121,14 @@ def lint_command(request: LintRequest) -> int:
     if request.guards is not None:
         rules = guards_for(request.guards, gate)
     else:
-        rules = rules_for(request.rule_names, gate) if request.judge_name == RULES_NOW else ()
+        rules = rules_for(request.rule_names, gate) if request.judge_name == RULES_JUDGE else ()
     check_may_see_judges(request.common, taxonomy)
     outputs = Outputs(
         ReplacementRules(_never_replaced(request.paths), protected_kind, request.force)
     )
     if request.output is not None:
         outputs.check(request.output)
-    if request.judge_name == RULES_NOW:
+    if request.judge_name == RULES_JUDGE:
         judge = RulesJudge(rules)
         find: FindInTrace = partial(find_by_rules, judge, gate)
         modes_by_rule = tuple((rule.name, taxonomy.mode(rule.mode)) for rule in rules)

@@ -67,24 +67,24 @@ class Gate:
 
     Attributes:
         taxonomy: The taxonomy of the modes.
-        everything: All findings fail.
+        fails_all: All findings fail.
         modes: The slugs of modes whose findings fail.
-        fatal: The slugs of fatal modes, for judges that do not mark decisive findings; empty if no
-            study states them, None if fatal findings do not matter.
+        fatal_modes: The slugs of fatal modes, for judges that do not mark decisive findings; empty
+            if no study states them, None if fatal findings do not matter.
     """
 
     taxonomy: Taxonomy
-    everything: bool
+    fails_all: bool
     modes: tuple[str, ...]
-    fatal: tuple[str, ...] | None
+    fatal_modes: tuple[str, ...] | None
 
     def fails(self, finding: Finding) -> bool:
         """Return whether a finding fails."""
-        if self.everything or finding.mode in self.modes:
+        if self.fails_all or finding.mode in self.modes:
             return True
-        if self.fatal is None:
+        if self.fatal_modes is None:
             return False
-        return finding.mode in self.fatal if finding.decisive is None else finding.decisive
+        return finding.mode in self.fatal_modes if finding.decisive is None else finding.decisive
 
 
 def read_gate(text: str, taxonomy: Taxonomy) -> Gate:
@@ -120,10 +120,10 @@ def read_gate(text: str, taxonomy: Taxonomy) -> Gate:
 
 def _fatal_modes(taxonomy: Taxonomy) -> tuple[str, ...]:
     """Return the slugs of the modes that a study calls fatal; empty if there is no study."""
-    stated = stated_for(taxonomy.ref)
-    if stated is None:
+    published = stated_for(taxonomy.ref)
+    if published is None:
         return ()
-    return tuple(slug for slug, kind in stated.classes.items() if kind == FATAL)
+    return tuple(slug for slug, name in published.classes.items() if name == FATAL)
 
 
 def _unknown_mode_text(name: str, taxonomy: Taxonomy) -> str:
@@ -141,20 +141,20 @@ def _unknown_mode_text(name: str, taxonomy: Taxonomy) -> str:
     return f"no such mode; did you mean {match.code} ({match.name})? {codes_text}"
 
 
-def guards_for(path: Path, gate: Gate, *, running: bool = False) -> tuple[Rule, ...]:
+def guards_for(path: Path, gate: Gate, *, while_running: bool = False) -> tuple[Rule, ...]:
     """Return the rules of the guards that are on.
 
     Args:
         path: The file of guards.
         gate: The findings that fail, and the taxonomy.
-        running: Whether the runs have not ended; then guards that need the end are left out.
+        while_running: Whether the runs have not ended; then guards that need the end are left out.
 
     Raises:
         InvalidGuards: The file cannot be used, or no guard in it is left.
         click.UsageError: No guard looks for a mode that must fail.
     """
     guards = read_rules(path, gate.taxonomy)
-    rules = tuple(rule for rule in guards if not (running and rule.needs_end))
+    rules = tuple(rule for rule in guards if not (while_running and rule.needs_end))
     if not rules:
         raise InvalidGuards(f"{path}: all guards check only the end of a run; use 'mast-tui lint'")
     guarded_modes = {rule.mode for rule in rules}
@@ -165,13 +165,13 @@ def guards_for(path: Path, gate: Gate, *, running: bool = False) -> tuple[Rule, 
     return rules
 
 
-def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[Rule, ...]:
-    """Choose the rules that run, so that each mode that must fail can be found.
+def rules_for(names: str | None, gate: Gate, *, while_running: bool = False) -> tuple[Rule, ...]:
+    """Choose the rules that run: those named, else the default ones and those the gate needs.
 
     Args:
-        names: The value of ``--rules``.
+        names: The value of ``--rules``; None if it was not given.
         gate: The findings that fail; only rules for modes of its taxonomy run.
-        running: Whether the agents still run. Then no rule that needs the end of a run is chosen.
+        while_running: Whether the agents still run; then rules that need the end are left out.
 
     Returns:
         The rules, in their order.
@@ -179,8 +179,8 @@ def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[
     Raises:
         UnknownRule: There is no rule of such a name.
         NoRuleForTaxonomy: No rule looks for a mode of the taxonomy.
-        click.UsageError: No chosen rule looks for a mode that must fail, or all named rules need
-            the end of a run.
+        click.UsageError: No chosen rule looks for a mode of the gate, or all named rules need the
+            end of a run.
     """
     taxonomy = gate.taxonomy
     codes = {mode.slug: mode.code for mode in taxonomy.modes}
@@ -189,10 +189,11 @@ def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[
         raise NoRuleForTaxonomy(
             f"the rules support no mode of {taxonomy.ref}; they were made for MAST"
         )
-    usable_rules = tuple(rule for rule in usable_rules if not (running and rule.needs_end))
+    usable_rules = tuple(rule for rule in usable_rules if not (while_running and rule.needs_end))
     if names is None:
-        # The default rules are precise; the others find more, and are wrong more often.
-        needed_modes = {*gate.modes, *(gate.fatal or ())} - {rule.mode for rule in DEFAULT}
+        # The default rules are precise; the others find more, and are wrong more often. So the
+        # others run only for modes that the gate names and that no default rule looks for.
+        needed_modes = {*gate.modes, *(gate.fatal_modes or ())} - {rule.mode for rule in DEFAULT}
         chosen_rules_of_run = tuple(
             rule for rule in usable_rules if rule in DEFAULT or rule.mode in needed_modes
         )
@@ -208,13 +209,13 @@ def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[
     for slug in gate.modes:
         if slug not in rule_modes:
             raise click.UsageError(_unreachable_mode_text(slug, codes, usable_rules))
-    if gate.fatal == ():
+    if gate.fatal_modes == ():
         raise click.UsageError(
             f"--fail-on fatal: no study says which modes of {taxonomy.ref} are fatal, and the "
             "rules do not mark decisive findings; give codes"
         )
-    if gate.fatal is not None and rule_modes.isdisjoint(gate.fatal):
-        fatal_codes = ", ".join(sorted(codes[slug] for slug in gate.fatal))
+    if gate.fatal_modes is not None and rule_modes.isdisjoint(gate.fatal_modes):
+        fatal_codes = ", ".join(sorted(codes[slug] for slug in gate.fatal_modes))
         raise click.UsageError(
             f"--fail-on fatal: none of the rules that run checks a fatal mode ({fatal_codes}); "
             "leave out --rules, or give --rules all"

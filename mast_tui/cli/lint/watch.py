@@ -110,9 +110,9 @@ def watch_command(request: WatchRequest) -> int:
     taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
     gate = read_gate(request.fail_on, taxonomy)
     if request.guards is None:
-        rules = rules_for(request.rule_names, gate, running=True)
+        rules = rules_for(request.rule_names, gate, while_running=True)
     else:
-        rules = guards_for(request.guards, gate, running=True)
+        rules = guards_for(request.guards, gate, while_running=True)
     command_words = _split_command(request.command)
     check_may_see_judges(request.common, taxonomy)
     judge = RulesJudge(rules)
@@ -344,7 +344,7 @@ class RunningTraces:
         unchanged = self._unchanged_files(states)
         for path, reason in self._unreadable.items():
             if reason is not None and (path in unchanged or path not in states):
-                self._unreadable[path] = None
+                self._unreadable[path] = None  # it is not reported again
                 yield NotRead(path, reason)
         if len(unchanged) == len(states):
             return
@@ -414,7 +414,7 @@ class RunningTraces:
     def _new_findings_in_trace(self, trace: Trace) -> Iterator[PlacedFinding]:
         """Yield the findings in a trace that were not yet reported, and remember them."""
         seen_trace = self._seen.setdefault((trace.path, trace.record), _SeenTrace())
-        is_rewritten = seen_trace.opened is None or seen_trace.opened.changed() is not None
+        is_rewritten = seen_trace.opened is None or seen_trace.opened.change_reason() is not None
         findings = find_by_rules(self._judge, self._gate, trace)
         seen_trace.opened = trace.opened
         for finding in findings:

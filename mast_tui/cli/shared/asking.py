@@ -46,7 +46,7 @@ def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
 
 
 def check_may_see_judges(common: CommonOptions, taxonomy: Taxonomy) -> None:
-    """Refuse the command if judges' answers are hidden from the person; as ``judges_hidden``.
+    """Refuse the command if ``judges_hidden`` is true.
 
     Args:
         common: The common options of the command.

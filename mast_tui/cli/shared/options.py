@@ -397,8 +397,8 @@ def paths(*, required: bool = False, exist: bool = False) -> Any:
     ) -> tuple[Path, ...]:
         """Return the paths, with the files of arguments that list some; refuse missing paths."""
         expanded_paths = tuple(paths_of(*values))
-        for path in expanded_paths if exist else ():
-            if not path.exists():
+        for path in expanded_paths:
+            if exist and not path.exists():
                 raise click.BadParameter(f"Path '{path}' does not exist.", param=parameter)
         return expanded_paths
 

@@ -291,7 +291,7 @@ def keep_version(workspace: Workspace, taxonomy_ref: str, version: JudgeVersion)
 
 
 def record_test(workspace: Workspace, taxonomy_ref: str, judge: str, traces: Sequence[str]) -> int:
-    """Record that a version was measured on held-out traces; only its first measurement counts.
+    """Record that a version of a judge was measured on held-out traces, unless it is recorded.
 
     Args:
         workspace: The workspace.

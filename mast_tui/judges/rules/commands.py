@@ -12,7 +12,7 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-NOTHING: Final = word_set(
+WITHOUT_EFFECT: Final = word_set(
     "cd pwd echo printf sleep wait date true false : set export source . whoami clear exit"
     " pushd popd which type unset trap test [ [[ tput for case done fi esac break in"
 )

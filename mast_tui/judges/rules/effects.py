@@ -184,9 +184,10 @@ def _simple_commands(command: str) -> Iterator[list[str]]:
 
 def _effect_of_simple_command(tokens: list[str]) -> Effect:
     """Return the effect of a simple command; output to a file is a change."""
+    next_tokens = [*tokens[1:], "/dev/null"]  # a last redirection without a file writes none
     writes_file = any(
-        _REDIRECT.match(word) and not target.startswith(_NOWHERE)
-        for word, target in zip(tokens, [*tokens[1:], "/dev/null"], strict=True)
+        _REDIRECT.match(token) and not next_token.startswith(_NOWHERE)
+        for token, next_token in zip(tokens, next_tokens, strict=True)
     )
     effect = _effect_of_words([_without_quotes(word) for word in tokens])
     return Effect.CHANGES if writes_file else effect
@@ -231,7 +232,7 @@ def _effect_of_words(tokens: list[str]) -> Effect:
         return known_effect
     if program in commands.PACKAGE_TOOLS:
         return Effect.READS if _PACKAGE_QUERIES.intersection(arguments[:2]) else Effect.CHANGES
-    if program in commands.NOTHING:
+    if program in commands.WITHOUT_EFFECT:
         return Effect.NONE
     if program in commands.CHANGING:
         return Effect.CHANGES
@@ -284,6 +285,7 @@ def _effect_of_subcommand(program: str, line: str) -> Effect:
         return Effect.READS
     tokens = re.findall(r"(?<![\w./=:-])[a-z][a-z-]*(?![\w./=:])", line)
     for index, word in enumerate(tokens):
+        # ``kubectl rollout status`` reads: the word after these decides.
         if word == "rollout" or (word == "config" and program == "kubectl"):
             next_word = tokens[index + 1 : index + 2]
             return Effect.READS if reading_verbs.intersection(next_word) else Effect.CHANGES

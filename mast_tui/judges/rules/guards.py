@@ -152,13 +152,13 @@ def read_guards(path: Path) -> GuardsFile:
         raise InvalidGuards(f"{path}: {error}") from None
 
 
-def read_rules(path: Path, taxonomy: Taxonomy, *, others: bool = False) -> tuple[Rule, ...]:
+def read_rules(path: Path, taxonomy: Taxonomy, *, any_taxonomy: bool = False) -> tuple[Rule, ...]:
     """Return the rules of the guards in a file that are on.
 
     Args:
         path: The file.
         taxonomy: The taxonomy of the modes.
-        others: True if guards for another taxonomy are allowed; their modes are not checked.
+        any_taxonomy: True to allow guards for another taxonomy; their modes are not checked.
 
     Raises:
         InvalidGuards: The file cannot be read, is for another taxonomy, or has no valid guard that
@@ -166,7 +166,7 @@ def read_rules(path: Path, taxonomy: Taxonomy, *, others: bool = False) -> tuple
     """
     guards = read_guards(path)
     is_other = guards.taxonomy != taxonomy.ref
-    if is_other and not others:
+    if is_other and not any_taxonomy:
         raise InvalidGuards(f"{path}: its guards are for {guards.taxonomy}, not {taxonomy.ref}")
     try:
         own_modes = [guard.rule.mode for guard in guards.guards]

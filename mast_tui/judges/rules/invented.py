@@ -141,8 +141,8 @@ def find_unsourced(walk: Walk) -> Iterator[Finding]:
 def _first_occurrences(walk: Walk, values: Mapping[str, str | None]) -> dict[str, int]:
     """Return, for each value that occurs, the index of the step in which it occurs first.
 
-    ``values`` has, for each value in its plain form, the agent whose messages and calls do not
-    count, or None.
+    ``values`` maps each value, in its plain form, to an agent whose own messages and calls are not
+    searched for it; None if all steps are searched.
     """
     first_index: dict[str, int] = {}
     # All values are searched at once, so that each text is read once.

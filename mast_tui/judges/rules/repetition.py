@@ -192,7 +192,13 @@ _SAME_VIEW_BODY: Final = 95.0
 
 
 class _View(NamedTuple):
-    """A view: its step, the action and the position on the page, and the beginning of its text."""
+    """The part of a page that an agent sees, as a browsing tool describes it.
+
+    Attributes:
+        step: The step with the description.
+        header: The action and the position on the page.
+        body: The beginning of the page's text.
+    """
 
     step: RuleStep
     header: str
@@ -200,7 +206,7 @@ class _View(NamedTuple):
 
 
 def find_same_view(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding on each view that equals the last view of its agent."""
+    """Yield a finding on each view of a page that equals the last view of its agent."""
     last_views: dict[str, _View] = {}
     for step in walk.steps:
         header_match = VIEW_HEADER.match(step.head) if step.is_message else None

@@ -15,21 +15,21 @@ _set: Final = object.__setattr__
 
 
 class LazySpan(Span):
-    """A span that calls ``look`` for its preview when the preview is first read.
+    """A span that calls ``make_preview`` for its preview when the preview is first read.
 
-    ``look`` returns ``preview`` and ``preview_is_complete``. Most loops over all spans of a trace
-    read neither.
+    ``make_preview`` returns ``preview`` and ``preview_is_complete``. Most loops over all spans of a
+    trace read neither.
     """
 
-    __slots__ = ("look",)
+    __slots__ = ("make_preview",)
 
-    look: Callable[[], tuple[str, bool]]
+    make_preview: Callable[[], tuple[str, bool]]
 
     def __getattr__(self, name: str) -> str | bool:
         """Set ``preview`` and ``preview_is_complete``, and return the one that was read."""
         if name not in _PREVIEW_FIELDS:
             raise AttributeError(name)
-        line, is_complete = self.look()
+        line, is_complete = self.make_preview()
         _set(self, "preview", line)
         _set(self, "preview_is_complete", is_complete)
         return line if name == "preview" else is_complete
@@ -46,7 +46,7 @@ class LazySpan(Span):
 
 
 def lazy_span(
-    look: Callable[[], tuple[str, bool]],
+    make_preview: Callable[[], tuple[str, bool]],
     index: int,
     key: str,
     kind: SpanKind,
@@ -63,7 +63,7 @@ def lazy_span(
     """Return a span whose preview is made when it is first read.
 
     Args:
-        look: Returns the preview, and True if that is the entire text.
+        make_preview: Returns the preview, and True if that is the entire text.
         index: The index of the span.
         key: Its key.
         kind: Its kind.
@@ -78,7 +78,7 @@ def lazy_span(
         tokens: The tokens of the model call.
     """
     span = LazySpan.__new__(LazySpan)
-    _set(span, "look", look)
+    _set(span, "make_preview", make_preview)
     _set(span, "index", index)
     _set(span, "key", key)
     _set(span, "kind", kind)

@@ -165,8 +165,9 @@ class LineIndex:
             self._open_line_parts = []
         if remainder:
             self._open_line_parts.append(remainder)
-        lengths = accumulate(map(len, lines))
-        self._line_starts.extend(map(add, lengths, count(self._line_starts[-1] + 1)))
+        # The next line starts after the lines before it and their line feeds, which ``count`` adds.
+        text_ends = accumulate(map(len, lines))
+        self._line_starts.extend(map(add, text_ends, count(self._line_starts[-1] + 1)))
         self._piece_lines = lines
 
     def _take_lines(self, max_bytes: int) -> list[bytes]:
@@ -176,6 +177,7 @@ class LineIndex:
         if first == line_count:
             return []
         end = bisect_left(self._line_starts, self.done + max_bytes, first + 1, line_count)
+        # ``_piece_lines`` holds only the last of the found lines, so it is indexed from its end.
         lines = self._piece_lines[first - line_count : end - line_count or None]
         self._returned_count = end
         self.done = self._line_starts[end]

@@ -179,7 +179,7 @@ class DigestFeed:
         while index.done < end:
             digested = next(self._digested, LOST)
             index.check()
-            if digested is None:
+            if digested is None:  # no worker was ready in time
                 feed_lines(index, parser, min(_OWN_BYTES, end - index.done))
                 continue
             byte_range = next(self._ranges, None)

@@ -307,14 +307,14 @@ class IndexedSpans(Spans):
             yield index, text
         self._last_text = -1, ""
 
-    def one_thread(self, first: int, end: int, /) -> bool:
+    def has_one_thread(self, first: int, end: int, /) -> bool:
         """Return whether the keys of the spans name one thread or none.
 
         Args:
             first: The first span.
             end: The span after the last.
         """
-        return self._table.one_thread(first, end)
+        return self._table.has_one_thread(first, end)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
         """Return the shapes, statuses and times of a range of spans as columns.
@@ -381,9 +381,9 @@ class LineSpans(IndexedSpans):
         done = self._index.done
         size = self._index.size
         totals = self._totals
-        if totals is None or totals.seen <= len(self):
+        if totals is None or totals.span_count <= len(self):
             return Loaded(done, size, self._finished)
-        return Loaded(done, size, self._finished, totals.seen, self._totals_end == size)
+        return Loaded(done, size, self._finished, totals.span_count, self._totals_end == size)
 
     def advance(self, max_bytes: int, /) -> bool:
         """Read about ``max_bytes`` more; return False if nothing is left.
@@ -537,7 +537,7 @@ class LineSpans(IndexedSpans):
         return self._index.done
 
     def resume(self, size: int, /) -> bool:
-        """Let ``advance`` continue in a file that has grown to ``size`` bytes.
+        """Let ``advance`` continue in a file that has grown to ``size`` bytes, and return True.
 
         Return False if that is impossible: the old end of the file has made spans, or changed
         spans, that would be different now. If the last line without a line feed could not be
@@ -546,12 +546,13 @@ class LineSpans(IndexedSpans):
         index = self._index
         table = self._table
         tail_is_ended = index.tail_is_ended()
-        before_tail = table.at_tail
+        before_tail = table.state_before_tail
         at_end = self._state_at_end
         if not self._finished or tail_is_ended is None or at_end.differs(table.state):
             return False
         valid_state = at_end
         if index.ends_open and before_tail is not None:
+            # The last line was read although it may have been incomplete.
             tail_is_broken = before_tail.problems < at_end.problems
             if tail_is_broken and before_tail.differs(at_end):
                 return False
@@ -594,7 +595,7 @@ def feed_lines(index: LineIndex, parser: LineParser, max_bytes: int) -> None:
     for number, line in enumerate(lines, first_number):
         is_open = number == open_line
         if is_open:
-            parser.table.at_tail = parser.table.state
+            parser.table.state_before_tail = parser.table.state
         feed(number, line, is_open)
 
 

@@ -52,13 +52,13 @@ class _MemberProgress:
         member: The file.
         parent: The key of the call that began the thread of the file; None if it is unknown.
         begun: True once spans of the file may be merged.
-        places: The index in the run of each merged span.
+        run_indices: The index in the run of each merged span.
     """
 
     member: MemberFile
     parent: str | None = None
     begun: bool = False
-    places: array[int] = field(default_factory=lambda: array("Q"))
+    run_indices: array[int] = field(default_factory=lambda: array("Q"))
 
 
 class RunSpans(Spans):
@@ -137,7 +137,7 @@ class RunSpans(Spans):
         progress, inner_index = self._member_at(index)
         return progress.member.trace.spans.source_lines(inner_index)
 
-    def changed(self) -> str | None:
+    def change_reason(self) -> str | None:
         """Return why the sub-agent's file of the text read last has changed, None if it has not.
 
         Only this file is checked: a run may have hundreds of files, and each displayed text causes
@@ -146,7 +146,7 @@ class RunSpans(Spans):
         if self._last_read_member is self._files[0]:
             return None
         member = self._last_read_member.member
-        reason = member.trace.changed()
+        reason = member.trace.change_reason()
         return None if reason is None else f"{member.name}: {reason}"
 
     def has_grown(self) -> bool:
@@ -203,8 +203,8 @@ class RunSpans(Spans):
         """Return the index of the span with this key, or None if no such span is known (yet)."""
         for progress in self._files:
             inner_index = progress.member.trace.index_of(key)
-            if inner_index is not None and inner_index < len(progress.places):
-                return progress.places[inner_index]
+            if inner_index is not None and inner_index < len(progress.run_indices):
+                return progress.run_indices[inner_index]
         return None
 
     def advance(self, max_bytes: int, /) -> bool:
@@ -235,13 +235,13 @@ class RunSpans(Spans):
             progress = self._files[number]
             trace = progress.member.trace
             unbegun = self._unbegun_by_key(trace)
-            while len(progress.places) < len(trace):
-                inner_index = len(progress.places)
+            while len(progress.run_indices) < len(trace):
+                inner_index = len(progress.run_indices)
                 sub_agent = unbegun.pop(trace.span(inner_index).key, None) if unbegun else None
                 if sub_agent is not None:
                     self._begin_member(sub_agent, trace.span(inner_index).parent)
                     break
-                progress.places.append(len(self._file_numbers))
+                progress.run_indices.append(len(self._file_numbers))
                 self._file_numbers.append(number)
                 self._inner_indices.append(inner_index)
             else:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _NUMBER_BITS: Final = 32
 _NUMBER_MASK: Final = (1 << _NUMBER_BITS) - 1
+"""The bits of a number; also the greatest one, and the last offset of an array of type I."""
 _HASH_MASK: Final = _NUMBER_MASK << _NUMBER_BITS
 """The bits of a key's hash in a block, above the number of its span from 1 on."""
 _LINE: Final = "line "
@@ -66,12 +67,12 @@ class KeyTable:
         """The line of the last key in ``_line_key_spans``."""
         self._has_other_line_key = False
         """True if a key that was given to ``add`` looks like one made of a line."""
-        self._free_numbers: dict[str, int] = {}
-        """The last number that was given to a key with many repetitions."""
+        self._last_numbers: dict[str, int] = {}
+        """The last number of a key that has many repetitions, so that no search starts at 2."""
         self._block_hashes: list[Column] = []
         """For each block the hashes of its keys with the numbers of their spans, sorted."""
-        self.repeats = 0
-        """The number of keys that were in use when they were requested."""
+        self.repeat_count = 0
+        """The number of spans that got another key because their key was in use."""
 
     @classmethod
     def of_unique_keys(cls, indices: dict[str, int], lines: Sequence[int]) -> KeyTable:
@@ -89,6 +90,7 @@ class KeyTable:
             "I" if size <= _NUMBER_MASK else "Q", accumulate(map(len, encoded_keys), initial=0)
         )
         table._indices = indices
+        # A key may make_preview like one that is made of a line; ``add`` must not make it again.
         table._has_other_line_key = any(key.startswith(_LINE) for key in indices)
         return table
 
@@ -144,7 +146,7 @@ class KeyTable:
         if not is_used and self._block_hashes:
             is_used = self._index_of_stored_key(key) is not None
         if is_used or (is_like_line and self._index_of_line_key(key) is not None):
-            self.repeats += 1
+            self.repeat_count += 1
             explicit_key = key = self._free_key(key)
         if explicit_key:
             self._key_bytes += explicit_key.encode("utf-8", "surrogatepass")
@@ -173,11 +175,11 @@ class KeyTable:
 
     def _free_key(self, key: str) -> str:
         """Return the first free ``key~N``, and remember the number if it is high."""
-        number = self._free_numbers.get(key, 1) + 1
+        number = self._last_numbers.get(key, 1) + 1
         while self._index_of_stored_key(free_key := f"{key}~{number}") is not None:
             number += 1
         if number > _MANY_REPEATS:
-            self._free_numbers[key] = number
+            self._last_numbers[key] = number
         return free_key
 
     def _index_of_stored_key(self, key: str) -> int | None:
@@ -220,10 +222,10 @@ class KeyTable:
                 entries.append(crc32(key) << _NUMBER_BITS | index + 1)
         hashes = array("Q", sorted(entries))
         facts = {
-            "repeats": self.repeats,
+            "repeats": self.repeat_count,
             "last_line": self._last_line,
             "looks_like_line": self._has_other_line_key,
-            "free_numbers": self._free_numbers,
+            "free_numbers": self._last_numbers,
         }
         columns = {"own": key_bytes, "ends": ends[1:], "by_line": line_key_spans, "hashes": hashes}
         return Block(facts, columns)
@@ -239,10 +241,10 @@ class KeyTable:
         """
         facts, columns = block
         self._lines = lines
-        self.repeats = facts["repeats"]
+        self.repeat_count = facts["repeats"]
         self._last_line = facts["last_line"]
         self._has_other_line_key = facts["looks_like_line"]
-        self._free_numbers.update(facts["free_numbers"])
+        self._last_numbers.update(facts["free_numbers"])
         if self._key_bytes:
             self._key_bytes += columns["own"]
         else:
@@ -303,12 +305,12 @@ class TableState(NamedTuple):
     """The size of a table: its spans, later changes of them, and problems."""
 
     spans: int
-    amended: int
+    amendment_count: int
     problems: int
 
     def differs(self, later: TableState) -> bool:
         """Return whether a later state has other spans or changes; problems do not count."""
-        return (self.spans, self.amended) != (later.spans, later.amended)
+        return (self.spans, self.amendment_count) != (later.spans, later.amendment_count)
 
 
 class BlockStart(NamedTuple):
@@ -331,9 +333,9 @@ class SpanTable:
         self.problems: list[Problem] = []
         self.prefix = ""
         """The beginning of every key: ``<thread id>/``; set before there are any spans."""
-        self.at_tail: TableState | None = None
+        self.state_before_tail: TableState | None = None
         """The state before a last line without a line feed."""
-        self.amended = 0
+        self.amendment_count = 0
         """The number of changes to spans that were there already."""
         self.spawned: dict[str, str] = {}
         """The key of the span before which a sub-agent's spans belong, by thread id."""
@@ -358,7 +360,7 @@ class SpanTable:
     @property
     def repeats(self) -> int:
         """The number of spans that got another key because their key was in use."""
-        return self._keys.repeats
+        return self._keys.repeat_count
 
     def add(
         self,
@@ -453,7 +455,7 @@ class SpanTable:
         """
         if end is not None:
             self._end[index] = end
-            self.amended += 1
+            self.amendment_count += 1
             if self._block_start is not None:
                 self._changed_earlier.add(index)
 
@@ -465,7 +467,7 @@ class SpanTable:
             status: The result.
         """
         self._status[index] = STATUSES.index(status)
-        self.amended += 1
+        self.amendment_count += 1
         if self._block_start is not None:
             self._changed_earlier.add(index)
 
@@ -487,7 +489,7 @@ class SpanTable:
             output_tokens: The tokens that the model wrote.
         """
         self._tokens.set(index, input_tokens, output_tokens)
-        self.amended += 1
+        self.amendment_count += 1
 
     def begin_block(self) -> None:
         """Let the next block begin after the current spans."""
@@ -527,10 +529,10 @@ class SpanTable:
         changed_spans = array(
             "I", sorted(index for index in self._changed_earlier if index < first)
         )
-        tokens, huge = self._tokens.unsent_columns()
+        tokens, huge_counts = self._tokens.unsent_columns()
         keys = self._keys.block_since(first, block_start.by_line)
         facts = {
-            "amended": self.amended,
+            "amended": self.amendment_count,
             "prefix": self.prefix,
             "shapes": self._shapes.shape_list[block_start.shapes :],
             "problems": [
@@ -538,7 +540,7 @@ class SpanTable:
                 for problem in self.problems[block_start.problems :]
             ],
             "spawned": list(islice(self.spawned.items(), block_start.spawned, None)),
-            "huge": huge,
+            "huge": huge_counts,
             "keys": keys.facts,
         }
         columns: dict[str, Column] = {
@@ -582,7 +584,7 @@ class SpanTable:
             self._status[index] = status
             self._end[index] = end
         self._tokens.append_block(columns, facts["huge"])
-        self.amended = facts["amended"]
+        self.amendment_count = facts["amended"]
         self.prefix = facts["prefix"]
         self.problems += [Problem(location, message) for location, message in facts["problems"]]
         self.spawned.update(facts["spawned"])
@@ -605,7 +607,7 @@ class SpanTable:
     @property
     def state(self) -> TableState:
         """The current size of the table."""
-        return TableState(len(self), self.amended, len(self.problems))
+        return TableState(len(self), self.amendment_count, len(self.problems))
 
     @property
     def lines(self) -> tuple[array[int], array[int]]:
@@ -641,13 +643,15 @@ class SpanTable:
 
     def kind_of(self, index: int) -> SpanKind:
         """Return the kind of the span at ``index``."""
-        return self._shapes.shape_list[self._shape[index]][0]
+        kind, _role, _agent, _name = self._shapes.shape_list[self._shape[index]]
+        return kind
 
     def name_of(self, index: int) -> str | None:
         """Return the tool's name of the call or result at ``index``."""
-        return self._shapes.shape_list[self._shape[index]][3]
+        _kind, _role, _agent, name = self._shapes.shape_list[self._shape[index]]
+        return name
 
-    def one_thread(self, first: int, end: int) -> bool:
+    def has_one_thread(self, first: int, end: int) -> bool:
         """Return whether the keys of the spans name no other thread than the prefix of the table.
 
         Args:
@@ -682,12 +686,12 @@ class SpanTable:
             self._end[first:end],
         )
 
-    def span(self, index: int, look: Callable[[], tuple[str, bool]]) -> Span:
+    def span(self, index: int, make_preview: Callable[[], tuple[str, bool]]) -> Span:
         """Return a span, whose preview is made when it is first read.
 
         Args:
             index: The index of the span.
-            look: Returns the preview, and True if that is the entire text.
+            make_preview: Returns the preview, and True if that is the entire text.
         """
         kind, role, agent, name = self._shapes.shape_list[self._shape[index]]
         distance_to_parent = self._parent[index]
@@ -695,7 +699,7 @@ class SpanTable:
         end = self._end[index]
         # An unknown time is NaN, which does not equal itself.
         return lazy_span(
-            look,
+            make_preview,
             index,
             self.prefix + self._keys[index],
             kind,
@@ -730,7 +734,10 @@ class _TokenColumn:
         return len(self._indices)
 
     def unsent_columns(self) -> tuple[dict[str, array[int]], list[tuple[int, str, str]]]:
-        """Return the columns from ``first_unsent`` on, and all counts of more than 32 bits."""
+        """Return the columns for the next block, and all counts of more than 32 bits as texts.
+
+        The columns are those from ``first_unsent`` on.
+        """
         columns = {
             "token_from": array("I", [self.first_unsent]),
             "token_index": self._indices[self.first_unsent :],
@@ -742,18 +749,18 @@ class _TokenColumn:
         ]
 
     def append_block(
-        self, columns: Mapping[str, array[int]], huge: Iterable[tuple[int, str, str]]
+        self, columns: Mapping[str, array[int]], huge_counts: Iterable[tuple[int, str, str]]
     ) -> None:
         """Append the result of ``unsent_columns`` of another table.
 
         Args:
             columns: The columns.
-            huge: The indices and counts of the spans with counts of more than 32 bits.
+            huge_counts: The indices and counts of the spans with counts of more than 32 bits.
         """
         (first,) = columns["token_from"]
         self._huge = {
             index: Tokens(*(None if count == "None" else int(count) for count in counts))
-            for index, *counts in huge
+            for index, *counts in huge_counts
         }
         # The indices are replaced last, since another thread may look up a span meanwhile.
         self._input_counts = _column_replaced_from(

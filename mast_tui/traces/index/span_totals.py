@@ -64,7 +64,7 @@ class SpanTotals:
     Attributes:
         seen: The number of spans counted.
         start: The first known time, in Unix seconds.
-        lasted: The seconds from ``start`` to the last known time.
+        duration: The seconds from ``start`` to the last known time.
         agents: The agents in order of appearance.
         errors: The indices of the spans that are errors.
         buckets: The counts of kinds in at most ``MOST_BUCKETS`` buckets of 1, 2, 4, … spans.
@@ -74,9 +74,9 @@ class SpanTotals:
     # ``seen`` is set last, when everything that it counts is there.
 
     def __init__(self) -> None:
-        self.seen = 0
+        self.span_count = 0
         self.start: float | None = None
-        self.lasted = 0.0
+        self.duration = 0.0
         self.agents: dict[str, None] = {}
         self.errors: array[int] = array("I")
         self.buckets = Buckets(0, tuple(array("I") for _ in KINDS))
@@ -95,7 +95,7 @@ class SpanTotals:
         self._extend_times(columns.starts, columns.ends)
         self._add_agents(columns)
         self._count_kinds_and_errors(columns)
-        self.seen += len(columns)
+        self.span_count += len(columns)
 
     def peek(self, span: Span) -> None:
         """Extend the time by that of a later span, such as the last one, without counting it."""
@@ -103,7 +103,7 @@ class SpanTotals:
             self._extend_times((span.start,), (nan if span.end is None else span.end,))
 
     def _extend_times(self, starts: Sequence[float], ends: Sequence[float]) -> None:
-        """Set ``start`` if it is unknown, and extend ``lasted``, by the times of spans."""
+        """Set ``start`` if it is unknown, and extend ``duration``, by the times of spans."""
         # Unknown times are NaN, which equals nothing. An end without a start is ignored.
         if self.start is None:
             self.start = next((start for start in starts if start == start), None)
@@ -116,7 +116,7 @@ class SpanTotals:
                 ),
                 default=self.start,
             )
-            self.lasted = max(self.lasted, last_time - self.start)
+            self.duration = max(self.duration, last_time - self.start)
 
     def _add_agents(self, columns: SpanColumns) -> None:
         """Add the agents of shapes that no earlier span had."""
@@ -131,13 +131,15 @@ class SpanTotals:
 
     def _count_kinds_and_errors(self, columns: SpanColumns) -> None:
         """Count the kinds of spans in their buckets, and add the indices of errors."""
-        for span_kind, role, *_ in columns.shape_list[len(self._kinds) :]:
+        new_shapes = columns.shape_list[len(self._kinds) :]
+        for span_kind, role, _agent, _name in new_shapes:
             self._kinds.append(kind_of(span_kind, role))
+        # Bytes, because their ``count`` and ``find`` are far faster than a loop over spans.
         kinds = bytes(map(self._kinds.__getitem__, columns.shapes))
         size = len(kinds)
         position = 0
         while position < size:
-            index = self.seen + position
+            index = self.span_count + position
             buckets = self.buckets
             if index >> buckets.shift == MOST_BUCKETS:
                 buckets = self.buckets = buckets.halved()
@@ -151,7 +153,7 @@ class SpanTotals:
         statuses = columns.statuses
         error_position = statuses.find(_ERROR)
         while error_position >= 0:
-            self.errors.append(self.seen + error_position)
+            self.errors.append(self.span_count + error_position)
             error_position = statuses.find(_ERROR, error_position + 1)
 
     def kinds_in(self, first: int, end: int) -> list[int]:
@@ -200,9 +202,9 @@ class SpanTotals:
     def block(self) -> Block:
         """Return all totals as a block, for ``of_block``."""
         facts = {
-            "seen": self.seen,
+            "seen": self.span_count,
             "start": self.start,
-            "lasted": self.lasted,
+            "lasted": self.duration,
             "agents": list(self.agents),
             "shift": self.buckets.shift,
         }
@@ -217,10 +219,10 @@ class SpanTotals:
         facts, columns = block
         totals = cls()
         totals.start = facts["start"]
-        totals.lasted = facts["lasted"]
+        totals.duration = facts["lasted"]
         totals.agents = dict.fromkeys(facts["agents"])
         totals.errors = columns["errors"][:]
         counts = tuple(columns[f"kind {number}"][:] for number in KINDS)
         totals.buckets = Buckets(facts["shift"], counts)
-        totals.seen = facts["seen"]
+        totals.span_count = facts["seen"]
         return totals

@@ -369,7 +369,7 @@ class CachedSpans(IndexedSpans):
         """Return None, because the lines of this file are not the lines of the document."""
         return None
 
-    def one_thread(self, first: int, end: int, /) -> bool:
+    def has_one_thread(self, first: int, end: int, /) -> bool:
         """Return whether the keys of the spans name one thread or none.
 
         Args:

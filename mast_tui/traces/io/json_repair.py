@@ -247,7 +247,7 @@ class _Repair:
         elif frame.is_list and key is not None:
             self._repair_key_in_list(frame, key[1])
         elif frame.is_list and char not in "}:" and (char in '{["' or not frame.expects_comma):
-            if not (char == "{" and frame.value and self._belongs_outside(frame)):
+            if not (char == "{" and frame.value and self._continue_in_outer_list(frame)):
                 if frame.expects_comma:
                     self._add_problem("a comma is missing")
                 self._read_value(frame)
@@ -274,7 +274,7 @@ class _Repair:
             self._add_problem("the braces between two records are missing")
             self._leave_container()
             frame = _Frame({})
-            self._enter_container(frame, opened=False)
+            self._enter_container(frame, has_opening=False)
         elif parent is not None and not frame.value:
             parent.learn_first_key({name: None})
         self._pos = key.end()
@@ -288,10 +288,10 @@ class _Repair:
             self._frames.pop()
             if self._frames:
                 self._frames[-1].drop_last_member()
-                self._enter_container(_Frame({}), opened=False)
+                self._enter_container(_Frame({}), has_opening=False)
             else:
                 self._root = _Frame({})
-                self._enter_container(self._root, opened=False)
+                self._enter_container(self._root, has_opening=False)
             return
         last_member = frame.last_value()
         is_in_object = len(self._frames) > 1 and not self._frames[-2].is_list
@@ -299,12 +299,12 @@ class _Repair:
         is_later_key = has_key and key not in frame.openings
         if isinstance(last_member, dict) and key not in last_member and is_later_key:
             self._add_problem("a closing brace too many")
-            self._enter_container(_Frame(last_member), opened=False, attached=True)
+            self._enter_container(_Frame(last_member), has_opening=False, is_attached=True)
         elif has_key or key in frame.openings or not (frame.openings and is_in_object):
             self._add_problem("an opening brace is missing")
             if frame.openings and isinstance(last_member, str):
                 frame.drop_last_member()  # the value of a key in the lost part
-            self._enter_container(_Frame({}), opened=False)
+            self._enter_container(_Frame({}), has_opening=False)
         else:
             self._add_problem("a closing bracket is missing")
             self._leave_container()
@@ -347,7 +347,7 @@ class _Repair:
         """Add the readable part of a string that is damaged after its opening quote."""
         if not frame.is_list and _KEY_AHEAD.match(self._text, self._pos):
             self._add_problem("an opening brace is missing")
-            self._enter_container(_Frame({}), opened=False)
+            self._enter_container(_Frame({}), has_opening=False)
             return
         string = _STRING.match(self._text, self._pos)
         if string and _VALUE_END.match(self._text, string.end()):
@@ -400,7 +400,7 @@ class _Repair:
         """Repair a bracket that is missing before a misplaced character, or skip the character."""
         if char in "{[" and not frame.is_list:
             last_value = frame.last_value()
-            if self._belongs_outside(frame):
+            if self._continue_in_outer_list(frame):
                 return
             parent = self._frames[-2] if len(self._frames) > 1 else None
             if parent is not None and parent.is_list and not parent.openings:
@@ -413,7 +413,7 @@ class _Repair:
                 self._add_problem("a bracket is missing or too many")
                 items = _Frame(last_value if isinstance(last_value, list) else [last_value])
                 frame.add_member(items.value)
-                self._enter_container(items, opened=False, attached=True)
+                self._enter_container(items, has_opening=False, is_attached=True)
                 return
         is_end = char in "]}" and _VALUE_END.match(self._text, self._pos + 1)
         if is_end and len(self._frames) > 1 and self._frames[-2].closer == char:
@@ -428,13 +428,13 @@ class _Repair:
         else:
             self._skip_to_next_member()
 
-    def _belongs_outside(self, frame: _Frame) -> bool:
-        """Continue in another list if the object here begins like the objects of that list.
+    def _continue_in_outer_list(self, frame: _Frame) -> bool:
+        """Continue in an outer list if the object here begins like the objects of that list.
 
-        The list is around this container, or a wrong bracket has ended it.
+        The list is around this container, or was around it until a wrong bracket ended the list.
 
         Returns:
-            True if reading continues in the other list.
+            True if reading continues in the outer list.
         """
         opening = _OPENING.match(self._text, self._pos)
         if opening is None or opening[1] in frame.openings:
@@ -450,7 +450,7 @@ class _Repair:
                 self._add_problem("a closing bracket too many")
                 self._leave_down_to(self._frames.index(closed_list.container) + 1)
                 objects.expects_comma = False
-                self._enter_container(objects, opened=False, attached=True)
+                self._enter_container(objects, has_opening=False, is_attached=True)
                 return True
         return False
 
@@ -488,18 +488,20 @@ class _Repair:
             self._next_matches[pattern] = (pos, position)
         return position
 
-    def _enter_container(self, frame: _Frame, opened: bool = True, attached: bool = False) -> None:
+    def _enter_container(
+        self, frame: _Frame, *, has_opening: bool = True, is_attached: bool = False
+    ) -> None:
         """Make a container the innermost one.
 
         Args:
             frame: The container.
-            opened: The opening bracket is at the current position, which then moves past it.
-            attached: The container is a member of its parent already.
+            has_opening: The opening bracket is at the current position, which then moves past it.
+            is_attached: The container is a member of its parent already.
         """
-        if self._frames and not attached:
+        if self._frames and not is_attached:
             self._frames[-1].add_member(frame.value)
         self._frames.append(frame)
-        if opened:
+        if has_opening:
             self._pos += 1
 
     def _leave_container(self) -> None:

@@ -227,7 +227,7 @@ def python_literal(text: str) -> object | None:
 
     Returns:
         The value, with texts for keys, and lists for tuples and sets. None if the text is no
-        literal with objects, is too long or nested too deeply.
+        literal that begins with a dictionary, is too long or nested too deeply.
     """
     if _BEGINNING.match(text) is None:
         return None

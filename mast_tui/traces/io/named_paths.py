@@ -129,7 +129,7 @@ class _ArgumentParser:
             if not isinstance(path, RemotePath):
                 yield table_of(path) or file_or_record(argument)
                 return
-            if not self._needs_reading(path):
+            if not self._needs_reading(path):  # an earlier argument named the same file
                 return
             if "*" not in str(path):
                 yield table_of(path) or path
@@ -158,6 +158,7 @@ class _ArgumentParser:
                 "their traces would have one path; give one of them to each command, or download "
                 "the files"
             )
+        # The same URL twice without a query is left to the reader, like the same path twice.
         return not query
 
     def _paths_in_list(self, name: str, lists: tuple[str, ...]) -> Iterator[Path]:

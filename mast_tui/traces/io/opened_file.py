@@ -107,7 +107,7 @@ class OpenedFile:
             file.seek(offset)
             return file.read(length) or b""
 
-    def changed(self) -> str | None:
+    def change_reason(self) -> str | None:
         """Return why the file has changed; None if it is unchanged, or has only grown."""
         try:
             self.open().close()

@@ -88,6 +88,7 @@ def trace_path(text: str) -> Path:
     if not is_url(text):
         return Path(text)
     text = ADDRESSES.remember(_CACHE_PREFIXES.sub("", text))
+    # A chain such as zip://a.json::file.zip: the outermost container is the last, maybe a path.
     first, chained, outer = text.partition("::")
     prefix, separator, last = outer.rpartition("::")
     if chained and not is_url(last):  # so that it is found from other folders too

@@ -215,6 +215,7 @@ class Source:
         """
         head = self.head
         is_all = self._head_is_all
+        # The lines of a list are no records, so more of them would tell nothing.
         length = _MOST_LONG_LINES if self._is_list_of_objects else HEAD_BYTES
         while not is_all and head.count(b"\n") < _FEW_LINES and length < _MOST_LONG_LINES:
             length *= 4

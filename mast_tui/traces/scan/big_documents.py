@@ -53,10 +53,10 @@ class BigDocuments(NamedTuple):
         if isinstance(spans, LineSpans) and spans.in_file and source.opened.size > self.lines:
             spans.begin_background_read = partial(self._read_in_background, source)
 
-    def _read_in_background(self, source: Source, begins: bool) -> BackgroundReader | None:
+    def _read_in_background(self, source: Source, may_start: bool) -> BackgroundReader | None:
         """Return the index of a file of lines, as ``DocumentReading.read_in_background`` does."""
         return self._document_reading().read_in_background(
-            source.path, source.opened, self.lines, begins=begins
+            source.path, source.opened, self.lines, may_start=may_start
         )
 
     def read(self, source: Source) -> CachedDocument | None:
@@ -79,7 +79,7 @@ class BigDocuments(NamedTuple):
     def _is_big(self, source: Source) -> bool:
         """Return whether the content of a file is big, and its reader needs the whole content."""
         size = source.path.stat().st_size
-        if size <= self.big:
+        if size <= self.big:  # then only a compressed file may have big content
             if size * _MOST_PACKING <= self.big or source.packing is None:
                 return False
             if not holds_more_than(source.path, self.big):
@@ -88,6 +88,7 @@ class BigDocuments(NamedTuple):
             return recognise(source) is not None
         if reads_by_line(source):
             return False
+        # A reader reads JSON whole. Other text is no trace, unless a reader recognises it.
         begins_as_json = as_utf8(source.head).lstrip()[:1] in (b"{", b"[")
         if not begins_as_json or is_no_json(source.head):
             return recognise(source) is not None

@@ -141,7 +141,7 @@ class DocumentCache:
                 os.utime(cache_path)
         return document
 
-    def why_not(self) -> str | None:
+    def unusable_reason(self) -> str | None:
         """Return why no document can be kept in the folder; None if it can."""
         try:
             make_private(self.folder)

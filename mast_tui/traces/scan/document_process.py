@@ -380,7 +380,7 @@ class DocumentReading:
         return None if isinstance(process, str) else process
 
     def read_in_background(
-        self, path: Path, opened: OpenedFile, big: int, *, begins: bool
+        self, path: Path, opened: OpenedFile, most_unread_bytes: int, *, may_start: bool
     ) -> IndexFile | None:
         """Return the index of a file of lines, from the cache or from a process that makes it.
 
@@ -390,18 +390,18 @@ class DocumentReading:
         Args:
             path: The file.
             opened: The file as it was when its first lines were read.
-            big: The most unread bytes for which an older index is enough.
-            begins: A process may be started; else only an index in the cache is returned.
+            most_unread_bytes: The most unread bytes for which an older index is enough.
+            may_start: A process may be started; else only an index in the cache is returned.
         """
         documents = self._cache
         cached = documents.open_lines(path, opened)
-        if cached is not None and opened.size - cached.read_to <= big:
+        if cached is not None and opened.size - cached.read_to <= most_unread_bytes:
             with suppress(OSError):  # record the use
                 os.utime(cached.file.name)
             return IndexFile(cached.file, cached.end)
-        if not begins:
+        if not may_start:
             return None
-        if documents.why_not() is not None:
+        if documents.unusable_reason() is not None:
             return None if cached is None else IndexFile(cached.file, cached.end)
         try:
             return IndexFile.being_written(DocumentProcess(path, documents, lines=True))
@@ -416,7 +416,7 @@ class DocumentReading:
         - None if the document is small enough for this process,
         - else the reason why the document cannot be read.
         """
-        reason = self._cache.why_not()
+        reason = self._cache.unusable_reason()
         if reason is None:
             return DocumentProcess(path, self._cache)
         if path.stat().st_size <= READ_HERE_AT_MOST:

@@ -77,7 +77,7 @@ class _ProgressReporter:
     def __init__(self) -> None:
         self._last: list[object] = []
 
-    def say(self, *message: object) -> None:
+    def report(self, *message: object) -> None:
         """Write a message, unless it equals the last one."""
         if list(message) != self._last:
             self._last = list(message)
@@ -91,9 +91,9 @@ class _ProgressReporter:
             done: The bytes read.
             size: The bytes of the file.
         """
-        self.say(READING, done, size)
+        self.report(READING, done, size)
         if done == size:
-            self.say(PARSING)
+            self.report(PARSING)
 
     def writing(self, done: int, total: int) -> None:
         """Report progress in writing spans.
@@ -103,11 +103,11 @@ class _ProgressReporter:
             total: The number of all spans.
         """
         if total:
-            self.say(WRITING, done * 100 // total, 100)
+            self.report(WRITING, done * 100 // total, 100)
 
 
 def cache_document(
-    path: Path, documents: DocumentCache, cache_path: Path, teller: _ProgressReporter
+    path: Path, documents: DocumentCache, cache_path: Path, reporter: _ProgressReporter
 ) -> None:
     """Read a document and write its file of spans; report the progress and errors.
 
@@ -115,28 +115,31 @@ def cache_document(
         path: The document.
         documents: The cache.
         cache_path: The path of the file of spans.
-        teller: Reports progress and errors.
+        reporter: Reports progress and errors.
     """
-    source = _ReportingSource(path, teller.reading)
+    source = _ReportingSource(path, reporter.reading)
     report = read_known(source)
     if report is not None:
         if report.failed is not None:
-            teller.say(FAILED, report.failed)
+            reporter.report(FAILED, report.failed)
             return
         for trace in report.traces:
             while trace.advance():
                 pass
     try:
-        _write_span_file(report, documents, cache_path, teller)
+        _write_span_file(report, documents, cache_path, reporter)
     except OSError as error:
         reason = error.strerror or str(error)
-        teller.say(FAILED, f"its content cannot be stored in {documents.folder}: {reason}")
+        reporter.report(FAILED, f"its content cannot be stored in {documents.folder}: {reason}")
         return
-    teller.say(DONE)
+    reporter.report(DONE)
 
 
 def _write_span_file(
-    report: FileReport | None, documents: DocumentCache, cache_path: Path, teller: _ProgressReporter
+    report: FileReport | None,
+    documents: DocumentCache,
+    cache_path: Path,
+    reporter: _ProgressReporter,
 ) -> None:
     """Write a document's file of spans under another name, and rename it when it is complete.
 
@@ -146,7 +149,7 @@ def _write_span_file(
     part = path_of_part(cache_path, os.getpid())
     try:
         with _open_private(part) as file:
-            write_cached(file, report, teller.writing)
+            write_cached(file, report, reporter.writing)
         documents.make_room(part.stat().st_size)
         part.replace(cache_path)
     except BaseException:
@@ -156,7 +159,7 @@ def _write_span_file(
 
 
 def index_lines(
-    path: Path, documents: DocumentCache, cache_path: Path, teller: _ProgressReporter
+    path: Path, documents: DocumentCache, cache_path: Path, reporter: _ProgressReporter
 ) -> None:
     """Write the index of a file of lines: block by block for the parent, then completely.
 
@@ -164,7 +167,7 @@ def index_lines(
         path: The file of lines.
         documents: The cache.
         cache_path: The path of the index.
-        teller: Reports progress and errors.
+        reporter: Reports progress and errors.
     """
     report = read_one(path, named=True)
     (trace,) = report.traces
@@ -182,8 +185,8 @@ def index_lines(
             for number, block in enumerate(chain(cached_blocks, spans.blocks(later_feed))):
                 write_block(file, block)
                 file.flush()
-                teller.say(WRITING, number, number)
-        teller.say(WRITTEN)
+                reporter.report(WRITING, number, number)
+        reporter.report(WRITTEN)
         with _open_private(complete_index) as file:
             end = sum(write_block(file, block) for block in spans.whole())
             write_end(file, end, {"stamp": opened.stamp(spans.read_to)})
@@ -192,9 +195,9 @@ def index_lines(
     except OSError as error:
         with suppress(OSError):
             complete_index.unlink()
-        teller.say(FAILED, error.strerror or str(error))
+        reporter.report(FAILED, error.strerror or str(error))
     else:
-        teller.say(DONE)
+        reporter.report(DONE)
     finally:
         with suppress(OSError):
             part.unlink()
@@ -242,12 +245,12 @@ def main(path: str, folder: str, cache_path: str, lines: str = "") -> None:
         os.nice(_NICE)
     documents = DocumentCache(Path(folder))
     documents.clear_away()
-    teller = _ProgressReporter()
+    reporter = _ProgressReporter()
     try:
         work = index_lines if lines else cache_document
-        work(trace_path(path), documents, Path(cache_path), teller)
+        work(trace_path(path), documents, Path(cache_path), reporter)
     except MemoryError:
-        teller.say(FAILED, "there is not enough memory to read it")
+        reporter.report(FAILED, "there is not enough memory to read it")
     except BrokenPipeError:
         os._exit(1)  # the parent process has ended
     sys.stdout.flush()

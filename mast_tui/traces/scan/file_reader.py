@@ -73,6 +73,7 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
         else:
             report = document.report or _read_safely(source, lambda: _read_text(source, named))
     assert report is not None
+    # The file may hold several records, one after the other or with headings in between.
     if not report.traces or report.format == "text":
         report = _split_records_report(source) or report
     elif _is_followed_by_text(source):
@@ -182,9 +183,9 @@ def _read_known(source: Source) -> FileReport | None:
     if source.is_binary:
         return read_recognised(source) or FileReport(path, skipped="binary file")
     # Start-up: Codex sessions, which are recognised before, do not need these modules.
-    from mast_tui.traces.scan.label_files import label_file
+    from mast_tui.traces.scan.label_files import label_file_kind
 
-    label_description = label_file(source)
+    label_description = label_file_kind(source)
     if label_description is not None:
         return FileReport(path, skipped=label_description)
     report = read_recognised(source)

@@ -16,12 +16,12 @@ _SHAPES: Final[tuple[tuple[str, frozenset[str]], ...]] = (
 )
 """The description of each kind of label file, and the fields of its records."""
 
-_TRAIL: Final = "TRAIL labels; 'mast-tui import' reads them"
+_TRAIL_DESCRIPTION: Final = "TRAIL labels; 'mast-tui import' reads them"
 _TRAIL_FIELDS: Final = frozenset({"trace_id", "errors", "scores"})
 
 
-def label_file(source: Source) -> str | None:
-    """Return the description of a file of labels, by its first records; None for other files."""
+def label_file_kind(source: Source) -> str | None:
+    """Describe a file of labels, recognised by its first records; None for other files."""
     records = source.json_lines
     if not records:
         document = source.json
@@ -32,11 +32,11 @@ def label_file(source: Source) -> str | None:
     for description, fields in _SHAPES:
         if all(isinstance(record, Mapping) and fields <= record.keys() for record in first_records):
             return description
-    return _TRAIL if all(map(_is_trail, first_records)) else None
+    return _TRAIL_DESCRIPTION if all(map(_is_trail_label, first_records)) else None
 
 
-def _is_trail(record: object) -> bool:
-    """Return whether a record is one of TRAIL's labels, and nothing else.
+def _is_trail_label(record: object) -> bool:
+    """Return whether a record is one of the labels of the TRAIL data set, and nothing else.
 
     Other formats have the same field names, so the record must have no other field, and its errors
     must have categories.

@@ -76,7 +76,7 @@ class FileToRead:
 def _has_changed(trace: Trace) -> bool:
     """Return whether the file has changed or grown since it was read, or cannot be read."""
     try:
-        return trace.changed() is not None or trace.has_grown()
+        return trace.change_reason() is not None or trace.has_grown()
     except OSError:
         return True
 

@@ -256,16 +256,16 @@ def _file_may_match(path: Path, prefilter: Prefilter) -> bool:
         block = file.read(_BLOCK_BYTES) or b""
         if packing_of(block) is not None:
             try:
-                return prefilter.any_in(unpack(path).data)
+                return prefilter.may_match(unpack(path).data)
             except TooBig:
                 return True  # reading the file reports it
         if block.startswith(_ARCHIVE) or b"\0" in block:  # UTF-16 has zeros, too
             return True
-        while not prefilter.any_in(block):
+        while not prefilter.may_match(block):
             next_block = file.read(_BLOCK_BYTES)
             if not next_block:
                 return False
-            if prefilter.any_in(block[-_OVERLAP_BYTES:] + next_block[:_OVERLAP_BYTES]):
+            if prefilter.may_match(block[-_OVERLAP_BYTES:] + next_block[:_OVERLAP_BYTES]):
                 break
             block = next_block
     return True
@@ -306,7 +306,7 @@ def _hit_of_span(trace: Trace, span: Span, match_count: int, matcher: Matcher | 
     try:
         if matcher is not None:
             text = trace.text(span.index)
-            match_ranges = matcher.places(text)
+            match_ranges = matcher.match_ranges(text)
     except OSError:  # the text cannot be read any more, but the hit counts
         match_ranges = ()
     start, end = match_ranges[0] if match_ranges else (None, None)
@@ -334,7 +334,7 @@ def _hit_of_span(trace: Trace, span: Span, match_count: int, matcher: Matcher | 
 
 def _row_excerpt(span: Span, matcher: Matcher | None) -> tuple[str, int, int]:
     """Return the excerpt of a span's preview, with the first match in it, if there is one."""
-    match_ranges = () if matcher is None else matcher.places(span.preview)
+    match_ranges = () if matcher is None else matcher.match_ranges(span.preview)
     start, end = match_ranges[0] if match_ranges else (0, 0)
     return excerpt(span.preview, start, end)
 
@@ -504,7 +504,10 @@ class ManyFilesSearch:
 def _results_of(
     file: FileToSearch, findings: Iterator[Findings | LostItem | None]
 ) -> Iterator[Hit | NotSearched | None]:
-    """Yield the results of the next file, up to its empty group of findings."""
+    """Yield the results of the next file, up to its empty group of findings.
+
+    Yield None for a group that did not come in time.
+    """
     while (group := next(findings)) != []:
         if isinstance(group, LostItem):
             yield NotSearched(file.path, group.reason)

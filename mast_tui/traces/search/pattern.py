@@ -48,8 +48,8 @@ class Pattern:
         text_without_escapes = _ESCAPED.sub("", text)
         self.exact = exact or text_without_escapes != text_without_escapes.lower()
         self._compiled = compile_pattern(text, "m" if self.exact else "im")
-        needs = needs_of(text, exact=self.exact)
-        self._prefilter = None if needs is None else Prefilter.for_any(*needs)
+        literals = literals_of(text, exact=self.exact)
+        self._prefilter = None if literals is None else Prefilter.for_any(*literals)
 
     @property
     def prefilter(self) -> Prefilter | None:
@@ -63,9 +63,9 @@ class Pattern:
             text: The text.
             row_lines: Returns the preview and the name in the row.
         """
-        return len(self.places(text)) or int(bool(self.places("\n".join(row_lines()))))
+        return len(self.match_ranges(text)) or int(bool(self.match_ranges("\n".join(row_lines()))))
 
-    def places(self, text: str, /) -> Sequence[tuple[int, int]]:
+    def match_ranges(self, text: str, /) -> Sequence[tuple[int, int]]:
         """Return the ranges of matches that do not overlap, up to limits of number and time."""
         ranges: list[tuple[int, int]] = []
         deadline = monotonic() + SECONDS
@@ -88,8 +88,8 @@ _PLAIN_IN_ANY_CASE: Final = re.compile(r"[A-HJL-RT-Za-hjl-rt-z0-9_ -]+(?![*?{])"
 """Literal text that every match has; i, k and s have a third case beyond ASCII."""
 
 
-def needs_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
-    """Return literal texts of which each match of a valid pattern has at least one.
+def literals_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
+    """Return literal texts such that each match of a valid pattern has at least one of them.
 
     Args:
         pattern: The pattern in the syntax of RE2.
@@ -109,9 +109,9 @@ def needs_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
         parts += _required_groups(simplified)
     literal = _PLAIN if exact else _PLAIN_IN_ANY_CASE
     for part in parts:
-        needs = [max(literal.findall(branch), key=len, default="") for branch in part.split("|")]
-        if all(needs):
-            return tuple(needs)
+        literals = [max(literal.findall(branch), key=len, default="") for branch in part.split("|")]
+        if all(literals):
+            return tuple(literals)
     return None
 
 

@@ -36,7 +36,7 @@ class Matcher(Protocol):
             row_lines: Returns the preview and the name in the row.
         """
 
-    def places(self, text: str, /) -> Sequence[tuple[int, int]]:
+    def match_ranges(self, text: str, /) -> Sequence[tuple[int, int]]:
         """Return the ranges of matches in ``text``, in code points."""
 
 
@@ -78,12 +78,12 @@ class Needle:
         if len(text) <= PIECE_CHARS:
             match_count = min(self._comparable_text(text).count(self._needle), MOST_MATCHES)
         else:
-            match_count = len(self.places(text))
+            match_count = len(self.match_ranges(text))
         if match_count:
             return match_count
         return int(any(self._needle in self._comparable_text(line) for line in row_lines()))
 
-    def places(self, text: str, /) -> Sequence[tuple[int, int]]:
+    def match_ranges(self, text: str, /) -> Sequence[tuple[int, int]]:
         """Return the ranges of matches that do not overlap, up to ``MOST_MATCHES``."""
         needle = self._needle
         length = len(needle)

@@ -568,7 +568,7 @@ class Search:
             self._match_ranges_index = index
             text = self._state.text_at_cursor()
             if self._is_plain and len(text) <= LONG_CHARS:
-                self._match_ranges = search.matcher.places(text)
+                self._match_ranges = search.matcher.match_ranges(text)
             else:
                 self._match_ranges = ()
                 find_ranges = partial(self._find_match_ranges, search, index, text)
@@ -582,7 +582,7 @@ class Search:
         return ranges[max(0, nth - MAX_HIGHLIGHTED) : nth + MAX_HIGHLIGHTED]
 
     def _find_match_ranges(self, search: TextSearch, index: int, text: str) -> None:
-        ranges = search.matcher.places(text)
+        ranges = search.matcher.match_ranges(text)
         self._screen.call_later(self._show_match_ranges, search, index, ranges)
 
     def _show_match_ranges(self, search: TextSearch, index: int, ranges: MatchRanges) -> None:

@@ -32,7 +32,7 @@ from mast_tui.judges.llm.teaching import default_version
 from mast_tui.judges.protocol import Judge
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.judges.runner import Progress, run_judge
-from mast_tui.judges.twins import TwinsJudge, comparable
+from mast_tui.judges.twins import TwinsJudge, comparable_runs
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import HearsJudge, JudgeProgress, context_of
@@ -396,9 +396,9 @@ class JudgeRuns:
         """Return the comparable runs in the library with the same tasks as these traces."""
         catalog_traces = self._app.catalog.traces
         current_traces = (catalog_traces.get(trace.identity.trace_id, trace) for trace in traces)
-        tasks = {trace.meta.same_task for trace in current_traces}
-        runs = (trace for trace in catalog_traces.values() if trace.meta.same_task in tasks)
-        return OneByOne(comparable(runs))
+        tasks = {trace.meta.task_key for trace in current_traces}
+        runs = (trace for trace in catalog_traces.values() if trace.meta.task_key in tasks)
+        return OneByOne(comparable_runs(runs))
 
     def _ask_to_cancel(self, at_work: RunningJudge) -> None:
         """Ask whether to cancel the judge at work."""

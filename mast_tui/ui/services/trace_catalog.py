@@ -119,7 +119,7 @@ class Catalog:
         if self.traces.get(trace_id) is not trace:
             return trace
         opened_trace = self._open.get(trace_id)
-        if opened_trace is None or opened_trace.changed() is not None:
+        if opened_trace is None or opened_trace.change_reason() is not None:
             opened_trace = trace.anew()
             if opened_trace is not trace:
                 if _is_small(opened_trace):

@@ -91,15 +91,15 @@ class BackgroundIndex:
 
     def remaining(self, trace: Trace) -> int:
         """Return the number of spans that are not indexed."""
-        return len(trace) - self.totals.seen
+        return len(trace) - self.totals.span_count
 
     def _indexed_count(self, trace: Trace) -> int:
         """Return the number of indexed spans that the trace has: stored totals may exceed it."""
-        return min(self.totals.seen, len(trace))
+        return min(self.totals.span_count, len(trace))
 
     def complete(self, trace: Trace) -> bool:
         """Check if everything that has been read of the trace is indexed."""
-        if self.remaining(trace) > 0 or self.sub_agents.seen < self._indexed_count(trace):
+        if self.remaining(trace) > 0 or self.sub_agents.span_count < self._indexed_count(trace):
             return False
         if not trace.loaded.complete:
             return True
@@ -135,7 +135,7 @@ class BackgroundIndex:
             if not trace.loaded.complete:
                 self._must_index_again = True
             self._index_spans(trace, spans)
-        elif self.sub_agents.seen < self._indexed_count(trace):
+        elif self.sub_agents.span_count < self._indexed_count(trace):
             self._index_sub_agents(trace, spans)
         elif self._must_index_again:
             self._index_spans_again(trace, spans)
@@ -159,10 +159,10 @@ class BackgroundIndex:
 
     def _index_spans(self, trace: Trace, limit: int) -> None:
         """Index up to ``limit`` more spans, or take over the totals that an earlier run stored."""
-        indexed_count = self.totals.seen
+        indexed_count = self.totals.span_count
         span_count = max(len(trace), trace.loaded.spans)
         stored_totals = trace.totals if indexed_count + limit < span_count else None
-        if stored_totals is not None and stored_totals.seen > indexed_count:
+        if stored_totals is not None and stored_totals.span_count > indexed_count:
             self.totals = stored_totals
             self._must_index_again = not trace.loaded.complete
         else:
@@ -172,17 +172,17 @@ class BackgroundIndex:
 
     def _index_sub_agents(self, trace: Trace, limit: int) -> None:
         """Look for sub-agents in up to ``limit`` more spans, or in all if these have one thread."""
-        first = self.sub_agents.seen
+        first = self.sub_agents.span_count
         end = self._indexed_count(trace)
-        if end - first > limit and not trace.one_thread(first, end):
+        if end - first > limit and not trace.has_one_thread(first, end):
             end = first + limit
         self.sub_agents.read_until(trace, end)
 
     def _index_spans_again(self, trace: Trace, limit: int) -> None:
         """Index the next spans of a complete trace again; at its end replace the totals."""
-        indexed_count = self._new_totals.seen
+        indexed_count = self._new_totals.span_count
         self._new_totals.take(trace.columns(indexed_count, indexed_count + limit))
-        if self._new_totals.seen >= len(trace):
+        if self._new_totals.span_count >= len(trace):
             self.totals = self._new_totals
             self._new_totals = SpanTotals()
             self._must_index_again = False
@@ -197,9 +197,9 @@ class BackgroundIndex:
             agents = tuple(totals.agents)
             name_cells = max(cell_len(one_line(agent)) for agent in agents)
         self.facts = TraceFacts(
-            seen=totals.seen,
+            seen=totals.span_count,
             start=totals.start,
-            total=totals.lasted,
+            total=totals.duration,
             agents=agents,
             name_cells=name_cells,
         )

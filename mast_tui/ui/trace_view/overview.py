@@ -101,7 +101,7 @@ class Cells:
             total: The number of spans of the run.
         """
         height = min(height, total)
-        indexed_total = self._totals.seen
+        indexed_total = self._totals.span_count
         ranges = [spans_of_cell(number, height, total) for number in range(height)]
         error_counts = [self._totals.errors_in(first, end) for first, end in ranges]
         has_cell_per_span = total <= height
@@ -139,7 +139,7 @@ class Cells:
         mark_content = _content_of_marks(self._marks.marks_within(first, end))
         if mark_content is not None:
             return mark_content
-        if first >= self._totals.seen:
+        if first >= self._totals.span_count:
             return CellContent.UNSEEN
         kind_counts = self._totals.kinds_in(first, end)
         highest_count = max(kind_counts)
@@ -232,7 +232,7 @@ class Overview(RenderCache):
     @property
     def complete(self) -> bool:
         """True if all spans that the trace has so far are indexed."""
-        return self.trace is None or self.totals.seen >= len(self.trace)
+        return self.trace is None or self.totals.span_count >= len(self.trace)
 
     def show_trace(self, trace: Trace, background: BackgroundIndex) -> None:
         """Show another run.

@@ -98,7 +98,7 @@ class SpanText:
         except OSError as error:
             text = ""
             self.unreadable = error.strerror or str(error)
-        reason = self.unreadable or trace.changed()
+        reason = self.unreadable or trace.change_reason()
         if reason is not None:
             self.warn(trace, reason)
         return text

@@ -60,7 +60,7 @@ async def test_a_claim_becomes_a_finding_with_its_quote() -> None:
     assert found.evidence is not None
     assert (found.evidence.match, found.decisive, found.confidence) == (Match.EXACT, True, 0.75)
     assert (result.quotes, result.windows) == (QuoteCounts(exact=1), 1)
-    assert result.judgement.judged == tuple(mode.slug for mode in MAST.modes)
+    assert result.judgement.judged_modes == tuple(mode.slug for mode in MAST.modes)
     assert result.remarks == ()
 
 
@@ -72,7 +72,7 @@ async def test_doubtful_findings_are_remarked() -> None:
 
     result = await judge(run_of(10), Model(says))
     assert result.quotes == QuoteCounts(exact=1, not_found=1)
-    assert "fail_to_ask_for_clarification" not in (result.judgement.judged or ())
+    assert "fail_to_ask_for_clarification" not in (result.judgement.judged_modes or ())
     remarks = "\n".join(result.remarks)
     assert "1 quote is elsewhere than the model named" in remarks
     assert "1 quote was not found in the trace" in remarks
@@ -110,8 +110,8 @@ async def test_windows_are_summarised_then_judged_with_the_story() -> None:
     found = [len(part.findings) for part in seen]
     assert found == sorted(found)
     assert seen[-1].findings == result.judgement.findings
-    assert set(seen[0].judged or ()) == {"step_repetition"}
-    assert "premature_termination" in (result.judgement.judged or ())
+    assert set(seen[0].judged_modes or ()) == {"step_repetition"}
+    assert "premature_termination" in (result.judgement.judged_modes or ())
 
 
 async def test_too_long_windows_are_split() -> None:
@@ -240,7 +240,7 @@ def check(trace: MemoryTrace, result: TraceResult) -> None:
     judgement = result.judgement
     places = [(f.mode, f.target) for f in judgement.findings]
     assert len(places) == len(set(places))
-    judged = judgement.judged or ()
+    judged = judgement.judged_modes or ()
     assert {f.mode for f in judgement.findings} | set(judgement.unsure) <= set(judged)
     assert not {f.mode for f in judgement.findings} & set(judgement.unsure)
     for found in judgement.findings:
@@ -347,7 +347,7 @@ async def test_refuted_findings_are_dropped_and_others_explained() -> None:
     [found] = result.judgement.findings
     assert (found.mode, found.confidence) == ("fail_to_ask_for_clarification", 0.9)
     assert found.rationale == "see #6 On a second look: it is holds"
-    assert "step_repetition" in (result.judgement.judged or ())
+    assert "step_repetition" in (result.judgement.judged_modes or ())
     assert "step_repetition" not in result.judgement.unsure
     assert "1 finding did not hold on a second look" in result.remarks
     assert len(model.asked) == 3
@@ -507,7 +507,7 @@ async def test_the_decisive_step_is_a_finding_with_a_remedy() -> None:
     assert found.remedy == "Ask first. Then: the cart would have been mended."
     assert found.evidence is not None
     assert found.evidence.match is Match.EXACT
-    assert result.judgement.judged == (found.mode,), "of other modes nothing is said"
+    assert result.judgement.judged_modes == (found.mode,), "of other modes nothing is said"
     assert result.remarks == ()
 
 
@@ -585,6 +585,6 @@ async def test_unusable_steps_are_requested_once_more_and_other_shapes_read() ->
         reply = Reply(json.dumps({"decisive": shape}), "stop", "text", 1, 1)
         model = Model(partial(lambda reply, *_: reply, reply))
         result = await judge(run_of(10), model, parameters=WHOLE)
-        assert len(result.judgement.findings) == len(result.judgement.judged or ()) == found
+        assert len(result.judgement.findings) == len(result.judgement.judged_modes or ()) == found
     with pytest.raises(Unanswered):
         await judge(run_of(10), Model(lambda r, _: Reply("{}", "stop", "text", 1, 1)), None, WHOLE)

@@ -117,8 +117,8 @@ def test_verdicts_need_all_windows_and_most_samples() -> None:
         for samples, verdict in (([parts], of_windows), ([[one] for one in parts], of_samples)):
             judgement = judgement_of(samples, MODES)
             assert ("stops" in judgement.unsure) == (verdict is UNSURE)
-            assert ("stops" in (judgement.judged or ())) == (verdict is not None)
-            assert "forgets" not in (judgement.judged or ())
+            assert ("stops" in (judgement.judged_modes or ())) == (verdict is not None)
+            assert "forgets" not in (judgement.judged_modes or ())
 
 
 def test_a_mode_seen_in_any_window_is_present() -> None:
@@ -129,10 +129,10 @@ def test_a_mode_seen_in_any_window_is_present() -> None:
     ]
     judgement = judgement_of([parts], MODES)
     assert [finding.mode for finding in judgement.findings] == ["repeats"]
-    assert (judgement.judged, judgement.unsure) == (("repeats",), ())
+    assert (judgement.judged_modes, judgement.unsure) == (("repeats",), ())
     # A window that does not look at a mode has no say in it.
     inner = part(modes=("repeats",), shown=EARLY)
-    assert judgement_of([[inner, part(shown=LATE)]], MODES).judged == MODES
+    assert judgement_of([[inner, part(shown=LATE)]], MODES).judged_modes == MODES
 
 
 def test_confidence_is_the_share_of_samples() -> None:
@@ -166,5 +166,5 @@ def test_a_partial_judgement_has_only_verdicts_on_findings() -> None:
     judgement = partial_judgement(
         merge_sightings([[part(seen(3, mode="stops"), said={"forgets": UNSURE})]], MODES)
     )
-    assert (judgement.judged, judgement.unsure) == (("stops",), ())
+    assert (judgement.judged_modes, judgement.unsure) == (("stops",), ())
     assert [finding.mode for finding in judgement.findings] == ["stops"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.prompt.prompt import Example, Prompt, boundary_of, messages
-from mast_tui.judges.llm.prompt.redacted_view import fit
+from mast_tui.judges.llm.prompt.redacted_view import sendable
 from mast_tui.judges.llm.request import Parameters, Window
 from mast_tui.labels import VerdictValue
 from mast_tui.redaction.engine import Redaction
@@ -35,7 +35,7 @@ def with_task(task: str) -> MemoryTrace:
 
 @given(st.text(st.characters(), max_size=80))
 def test_fit_replaces_only_unsendable_characters(text: str) -> None:
-    made = fit(text)
+    made = sendable(text)
     assert len(made) == len(text)
     made.encode("utf-8")
     assert all(
@@ -43,7 +43,7 @@ def test_fit_replaces_only_unsendable_characters(text: str) -> None:
         for new, old in zip(made, text, strict=True)
     )
     assert not {char for char in made if char < " "} - {"\n", "\t"}
-    assert fit(made) == made
+    assert sendable(made) == made
 
 
 @given(
@@ -59,7 +59,7 @@ def test_offsets_of_sent_text_map_back(parts: list[str]) -> None:
     for at, char in enumerate(shown):
         start, end = view.to_original(0, at, at + 1)
         found = original[start:end]
-        assert fit(found) == char or found == "a@x.org" or "@" in found
+        assert sendable(found) == char or found == "a@x.org" or "@" in found
 
 
 def test_numbers_of_values_do_not_depend_on_reading_order() -> None:

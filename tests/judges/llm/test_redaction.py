@@ -185,7 +185,7 @@ BEGINNINGS: Final = [
     *("eyJaaaaaaaaaa.", "eyJaaaaaaaaaaeyJ", "sk-", "\\nsk-", "sk-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa "),
     *("a.", "@a", "a@a.", "://", ":a", "bearer ", "bearer aaaaaaaaaaaaaaaaaaaa\t"),
     *("authorization:", "authorization: a ", "api-key:", "apikey=", "aws_secret_access_key="),
-    *(need for rule in DEFAULT_RULES for need in rule.needs),
+    *(need for rule in DEFAULT_RULES for need in rule.keywords),
 ]
 
 IN_A_PROCESS: Final = """

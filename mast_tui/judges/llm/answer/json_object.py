@@ -22,7 +22,7 @@ _MOST_STARTS: Final = 200
 _MOST_READ: Final = 20_000_000
 """The most characters that all of these tries read together."""
 
-MOST_REPAIRED: Final = 200_000
+MOST_REPAIRED_CHARS: Final = 200_000
 """The most code points of an answer that is repaired: a repair is much slower than parsing."""
 
 _PYTHON_OBJECT: Final = re.compile(r"\{\s*'")
@@ -95,14 +95,14 @@ def _repair_object(text: str) -> Mapping[str, object] | None:
     """
     start = text.find("{")
     last = text.rfind("}")
-    if not 0 <= start < last <= start + MOST_REPAIRED:
+    if not 0 <= start < last <= start + MOST_REPAIRED_CHARS:
         return None
     if not _TRAILING_WORDS.fullmatch(text, last + 1):
         return None
     object_text = text[start : last + 1]
     value = _python_literal(object_text)
     if value is None:
-        if _has_open_brackets(object_text, '"' in text):
+        if _has_open_brackets(object_text, has_double_quotes='"' in text):
             return None
         try:
             value = json_repair.loads(object_text)
@@ -123,7 +123,7 @@ def _python_literal(text: str) -> object:
         return None  # the documented errors of these functions for a text that is no literal
 
 
-def _has_open_brackets(object_text: str, has_double_quotes: bool) -> bool:
+def _has_open_brackets(object_text: str, *, has_double_quotes: bool) -> bool:
     """Check whether brackets outside of strings stay open, so that a part is missing.
 
     Args:

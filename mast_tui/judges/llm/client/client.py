@@ -103,25 +103,25 @@ class _FailedTry:
 
     Attributes:
         reason: The reason, for a person.
-        reached: There was a connection.
-        lost: The server may have answered, but the answer did not arrive.
-        late: The answer did not arrive in time.
-        busy: The server only had too many requests.
+        server_reached: There was a connection.
+        answer_lost: The server may have answered, but the answer did not arrive.
+        answer_late: The answer did not arrive in time.
+        server_busy: The server only had too many requests.
         wait: The seconds that the server asked to wait; all tasks wait.
-        loading: The server has not loaded its model.
-        away: The server, or the server behind it, is not there, as during a restart.
-        learned: The request is sent again at once in another form.
+        model_loading: The server has not loaded its model.
+        server_away: The server, or the server behind it, is not there, as during a restart.
+        form_changed: The request is sent again at once in another form.
     """
 
     reason: str
-    reached: bool = True
-    lost: bool = False
-    late: bool = False
-    busy: bool = False
+    server_reached: bool = True
+    answer_lost: bool = False
+    answer_late: bool = False
+    server_busy: bool = False
     wait: float = 0.0
-    loading: bool = False
-    away: bool = False
-    learned: bool = False
+    model_loading: bool = False
+    server_away: bool = False
+    form_changed: bool = False
 
 
 class Client(ModelClient):
@@ -231,18 +231,18 @@ class Client(ModelClient):
                     self._unproven_count -= 1
                 raise outcome
             self._last_problem = outcome.reason
-            if outcome.learned:
+            if outcome.form_changed:
                 continue
-            if outcome.wait and (outcome.loading or outcome.away):
+            if outcome.wait and (outcome.model_loading or outcome.server_away):
                 self._unproven_count -= 1
             waited_seconds += outcome.wait
-            answers_others = outcome.busy and self._answer_count > answer_count_before
+            answers_others = outcome.server_busy and self._answer_count > answer_count_before
             wait_is_free = outcome.wait and waited_seconds <= FREE_WAIT_SECONDS
             if not answers_others and not wait_is_free:
                 failure_count += 1
-            late_count += outcome.late
-            unreached_count += not outcome.reached
-            if outcome.away and not outcome.wait:
+            late_count += outcome.answer_late
+            unreached_count += not outcome.server_reached
+            if outcome.server_away and not outcome.wait:
                 raise self._give_up_error(
                     outcome, sent_count, unreached=unreached_count == sent_count
                 )
@@ -250,7 +250,7 @@ class Client(ModelClient):
                 raise self._give_up_error(
                     outcome, failure_count, unreached=unreached_count == failure_count
                 )
-            if outcome.late:
+            if outcome.answer_late:
                 self._on_wait(f"{self._host}: {outcome.reason}; retrying")
             if not outcome.wait:
                 await self.limiter.timing.sleep(
@@ -283,7 +283,7 @@ class Client(ModelClient):
         Returns:
             The reply, the failed try if the request may be sent again, or the error to raise.
         """
-        async with self.limiter.turn() as turn:
+        async with self.limiter.turn() as slow_downs_before:
             await self._await_permission()
             if self._stop_reason is not None:
                 return RunStops(self._stop_reason)
@@ -315,7 +315,7 @@ class Client(ModelClient):
                         reserved, received.tokens_in, received.tokens_out, cached_tokens
                     )
                 elif isinstance(received, UnusableReply) or (
-                    isinstance(received, _FailedTry) and received.lost
+                    isinstance(received, _FailedTry) and received.answer_lost
                 ):
                     self._budget.lose(reserved)
             finally:
@@ -326,15 +326,15 @@ class Client(ModelClient):
             if isinstance(received, UnusableReply):
                 outcome = self._unusable_outcome(received)
             elif isinstance(received, ApiError):
-                outcome = await self._error_outcome(received, request_form, body, turn)
+                outcome = await self._error_outcome(received, request_form, body, slow_downs_before)
             else:
                 outcome = received
-            if isinstance(outcome, _FailedTry) and outcome.away:
-                return self._wait_for_restart(outcome, turn)
+            if isinstance(outcome, _FailedTry) and outcome.server_away:
+                return self._wait_for_restart(outcome, slow_downs_before)
             self._away_since = None
             return outcome
 
-    def _wait_for_restart(self, outcome: _FailedTry, turn: int) -> _FailedTry:
+    def _wait_for_restart(self, outcome: _FailedTry, slow_downs_before: int) -> _FailedTry:
         """Make all tasks wait for a server that restarts.
 
         Returns:
@@ -347,7 +347,7 @@ class Client(ModelClient):
         if away_seconds >= RESTART:
             return outcome
         wait = min(max(away_seconds, MIN_RESTART_WAIT), MAX_RESTART_WAIT)
-        if self.limiter.slow_down(turn, wait):
+        if self.limiter.slow_down(slow_downs_before, wait):
             self._on_wait(
                 f"{self._host} is not ready: {outcome.reason}; retrying in {wait:,.0f} s, for "
                 f"at most {RESTART / 60:g} minutes"
@@ -402,7 +402,9 @@ class Client(ModelClient):
             return read_api_error(response.status_code, response.headers, response.content)
         except TimeoutError:
             return _FailedTry(
-                f"no complete answer within {self._endpoint.timeout:,g} s", lost=True, late=True
+                f"no complete answer within {self._endpoint.timeout:,g} s",
+                answer_lost=True,
+                answer_late=True,
             )
         except openai.APIConnectionError as error:
             return self._connection_failure(error)
@@ -418,7 +420,13 @@ class Client(ModelClient):
         if late:
             reason = "no answer in time" if reached else "no connection in time"
         away = not reached and self._answer_count > 0
-        return _FailedTry(reason, reached=reached, lost=reached, late=late and reached, away=away)
+        return _FailedTry(
+            reason,
+            server_reached=reached,
+            answer_lost=reached,
+            answer_late=late and reached,
+            server_away=away,
+        )
 
     async def _checked_reply(
         self, reply: Reply, chat_messages: Sequence[Mapping[str, str]], request: Request
@@ -461,13 +469,13 @@ class Client(ModelClient):
         count = reply.tokens_in
         if not reply.counted or count < LEAST_CHECKED:
             return False
-        reads_more = count < self._highest_count
+        server_has_read_more = count < self._highest_count
         self._highest_count = max(count, self._highest_count)
         fingerprint = replace(request, sample=0).fingerprint  # samples repeat a request
         first_fingerprint, first_tokens = self._first_request_by_count.setdefault(
             count, (fingerprint, request.tokens)
         )
-        if reads_more or request.tokens <= count:
+        if server_has_read_more or request.tokens <= count:
             return False
         if is_context_size(count):
             return first_fingerprint != fingerprint or request.tokens > CUT_FACTOR * count
@@ -487,7 +495,7 @@ class Client(ModelClient):
         api_error: ApiError,
         request_form: RequestForm,
         body: Mapping[str, object],
-        turn: int,
+        slow_downs_before: int,
     ) -> Reply | _FailedTry | AskError:
         """Return the outcome of a try that the server answered with an error.
 
@@ -502,7 +510,7 @@ class Client(ModelClient):
         part = _REFUSED_PARTS.get(error_kind)
         if part is not None:
             if self.capabilities.change_form(request_form, part):
-                return _FailedTry(reason, learned=True)
+                return _FailedTry(reason, form_changed=True)
             return Unanswered(f"{self._host} refuses the request: {reason}")
         if error_kind in (ErrorKind.BUSY, ErrorKind.TEMPORARY, ErrorKind.LOADING):
             is_busy = error_kind is ErrorKind.BUSY
@@ -511,10 +519,14 @@ class Client(ModelClient):
             if is_loading:
                 self._on_wait(f"{self._host} is loading the model; retrying every {wait:,g} s")
             if is_busy or wait:
-                self._slow_down_all(turn, wait)
+                self._slow_down_all(slow_downs_before, wait)
             is_away = not wait and api_error.status in AWAY_STATUS
             return _FailedTry(
-                reason, busy=is_busy, loading=is_loading, away=is_away, wait=wait or 0.0
+                reason,
+                server_busy=is_busy,
+                model_loading=is_loading,
+                server_away=is_away,
+                wait=wait or 0.0,
             )
         if error_kind is ErrorKind.OVERFLOW:
             return ContextOverflow(
@@ -525,7 +537,7 @@ class Client(ModelClient):
         if error_kind is ErrorKind.ANSWER_TOO_LONG:
             sent_limit = body.get(request_form.limit or "")
             if self.capabilities.lower_answer_limit(sent_limit, longest_answer(api_error)):
-                return _FailedTry(reason, learned=True)
+                return _FailedTry(reason, form_changed=True)
         if error_kind is ErrorKind.FILTERED:
             return Reply(message, "refusal", request_form.answer_format, 0, 0, counted=False)
         if error_kind is ErrorKind.REFUSED or (
@@ -537,12 +549,13 @@ class Client(ModelClient):
                 return self._stop_run(await self._stop_message(error_kind, api_error, reason))
         return RunStops(self._stop_reason)
 
-    def _slow_down_all(self, turn: int, wait: float | None) -> None:
+    def _slow_down_all(self, slow_downs_before: int, wait: float | None) -> None:
         """Lower the limit of requests, and make all tasks wait if the server asks for it.
 
         The wait is at most ``MAX_WAIT``. A long wait is reported if it is longer than before.
         """
-        is_longer = self.limiter.slow_down(turn, None if wait is None else min(wait, MAX_WAIT))
+        allowed_wait = None if wait is None else min(wait, MAX_WAIT)
+        is_longer = self.limiter.slow_down(slow_downs_before, allowed_wait)
         if wait is None or not is_longer or wait < LONG_WAIT:
             return
         message = f"{self._host} asked to wait {wait:,.0f} s"

@@ -102,7 +102,8 @@ class RateLimiter:
     async def turn(self) -> AsyncIterator[int]:
         """Return a context that waits for a slot for a request, and holds it.
 
-        The yielded number is the argument ``turn`` of ``slow_down``.
+        Yields:
+            The number of times that the limit was lowered so far, for ``slow_down``.
         """
         await self._wait_for_ramp()
         while True:
@@ -110,6 +111,7 @@ class RateLimiter:
             await self._take_slot()
             if self.timing.now() >= self._wait_until:
                 break
+            # While this task waited for the slot, the server asked all requests to wait.
             self._free_slot()
         try:
             yield self._slow_down_count
@@ -135,17 +137,18 @@ class RateLimiter:
             self._success_count = 0
             self._fill_slots()
 
-    def slow_down(self, turn: int, wait: float | None) -> bool:
+    def slow_down(self, slow_downs_before: int, wait: float | None) -> bool:
         """Lower the limit after a busy server refused a request.
 
         Args:
-            turn: The number that ``turn`` has yielded for the request.
+            slow_downs_before: The number that ``turn`` has yielded for the request.
             wait: The seconds to wait that the server asked for, None if it did not.
 
         Returns:
             True if all requests must now wait longer than before.
         """
-        if turn == self._slow_down_count:
+        # Of the requests that were on their way together, only the first refusal lowers the limit.
+        if slow_downs_before == self._slow_down_count:
             self._slow_down_count += 1
             self.allowed = max(1, self.allowed // 2)
             self._success_count = 0

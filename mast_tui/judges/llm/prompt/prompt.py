@@ -20,7 +20,7 @@ from mast_tui.judges.llm.prompt.prompt_section import (
     asked_about,
     data_section,
 )
-from mast_tui.judges.llm.prompt.redacted_view import RedactedView, fit
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView, sendable
 from mast_tui.judges.llm.prompt.taxonomy_text import (
     NO_GUIDELINES,
     Guidelines,
@@ -258,12 +258,12 @@ def messages(
         The system and user message. With a correction, the previous answer and the problem follow.
     """
     chat = [
-        {"role": "system", "content": fit(boundary.join(request.system))},
-        {"role": "user", "content": fit(boundary.join(request.user))},
+        {"role": "system", "content": sendable(boundary.join(request.system))},
+        {"role": "user", "content": sendable(boundary.join(request.user))},
     ]
     if correction is not None:
         chat += [
-            {"role": "assistant", "content": fit(correction.answer[:MOST_REPEATED])},
+            {"role": "assistant", "content": sendable(correction.answer[:MOST_REPEATED])},
             {"role": "user", "content": prompt_text.ONCE_MORE.format(problem=correction.problem)},
         ]
     return chat
@@ -333,7 +333,7 @@ def _answer_form(taxonomy: Taxonomy) -> str:
 
 
 def _example_line(example: Example, taxonomy: Taxonomy) -> str:
-    """Return an example as one line of JSON, so that no part of it looks like a line of the app."""
+    """Return an example as one line of JSON, so that no part of it looks like an instruction."""
     fields: dict[str, object] = {
         "spans": example.excerpt,
         "mode": taxonomy.mode(example.mode).code,

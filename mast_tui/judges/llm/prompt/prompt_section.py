@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.judges.llm.prompt import prompt_text
-from mast_tui.judges.llm.prompt.redacted_view import RedactedSpan, RedactedView, fit
+from mast_tui.judges.llm.prompt.redacted_view import RedactedSpan, RedactedView, sendable
 from mast_tui.judges.llm.prompt.token_budget import (
     FRAME_TOKENS,
     HEADER_TOKENS,
@@ -63,7 +63,7 @@ class SystemMessage:
 
     def __init__(self, *sections: str) -> None:
         first_boundary_text, *boundary_texts = prompt_text.BOUNDARY
-        first_piece = fit("\n\n".join((*sections, first_boundary_text)))
+        first_piece = sendable("\n\n".join((*sections, first_boundary_text)))
         self.pieces = (first_piece, *boundary_texts)
         self.tokens = sum(map(estimate, self.pieces))
 
@@ -115,22 +115,22 @@ def data_section(
         The message, with remarks on shortened texts.
     """
     data = _Data(view, window)
-    data.mark(prompt_text.DATA_BEGINS)
+    data.add_heading(prompt_text.DATA_BEGINS)
     used_tokens = FRAME_TOKENS + data.add_task(task_room(budget))
     if window.first:
-        data.mark(prompt_text.PART_BEGINS.format(number=view.number(window.first)))
+        data.add_heading(prompt_text.PART_BEGINS.format(number=view.number(window.first)))
     used_tokens += data.add_story(story, story_room(budget))
     used_tokens += data.add_facts(facts)
     data.add_spans(window, budget - used_tokens)
     if window.final:
-        data.mark(prompt_text.RUN_ENDS)
+        data.add_heading(prompt_text.RUN_ENDS)
     else:
-        data.mark(prompt_text.RUN_GOES_ON.format(number=view.number(len(view) - 1)))
+        data.add_heading(prompt_text.RUN_GOES_ON.format(number=view.number(len(view) - 1)))
     for section in sections:
-        data.mark(section.label)
-        data.text(section.text)
-    data.mark(prompt_text.DATA_ENDS)
-    data.text(question)
+        data.add_heading(section.label)
+        data.add_text(section.text)
+    data.add_heading(prompt_text.DATA_ENDS)
+    data.add_text(question)
     return data.end()
 
 
@@ -146,13 +146,13 @@ def parts_section(
         question: The question, which is at the end.
     """
     data = _Data(view, window=None)
-    data.mark(prompt_text.DATA_BEGINS)
+    data.add_heading(prompt_text.DATA_BEGINS)
     data.add_task(task_room(budget))
     for part in parts:
-        data.mark(part.label)
-        data.text(part.text)
-    data.mark(prompt_text.DATA_ENDS)
-    data.text(question)
+        data.add_heading(part.label)
+        data.add_text(part.text)
+    data.add_heading(prompt_text.DATA_ENDS)
+    data.add_text(question)
     return data.end()
 
 
@@ -177,9 +177,9 @@ def asked_about(codes: Sequence[str]) -> str:
 
 
 class _Data:
-    """The data of a request, written line by line; the lines of the app begin with the boundary.
+    """The data of a request, written line by line; its headings begin with the boundary.
 
-    The methods ``add_…`` return the number of tokens that they add.
+    The methods for parts, such as ``add_task``, return the number of tokens that they add.
 
     Args:
         view: The trace as it is sent.
@@ -193,8 +193,10 @@ class _Data:
         self._pieces: list[str] = []
         self._open_piece: list[str] = []
 
-    def mark(self, label: str, suffix: str = "") -> None:
-        """Add a line of the app, which ends a piece and begins the next.
+    def add_heading(self, label: str, suffix: str = "") -> None:
+        """Add a line that is not from the trace: ``[boundary label] suffix``.
+
+        The boundary is put between two pieces later, when the request is sent.
 
         Args:
             label: The text in brackets after the boundary.
@@ -204,8 +206,8 @@ class _Data:
         self._pieces.append("".join(self._open_piece))
         self._open_piece = [f" {label}] {suffix}\n" if suffix else f" {label}]\n"]
 
-    def text(self, text: str) -> None:
-        """Add foreign text, on lines of its own."""
+    def add_text(self, text: str) -> None:
+        """Add text, such as that of a span, on lines of its own."""
         self._open_piece += (text, "" if text.endswith("\n") else "\n")
 
     def end(self) -> DataSection:
@@ -228,15 +230,15 @@ class _Data:
             and window is not None
             and window.first <= task_span <= window.last
         ):
-            self.mark(prompt_text.TASK_IS_SPAN.format(number=view.number(task_span)))
+            self.add_heading(prompt_text.TASK_IS_SPAN.format(number=view.number(task_span)))
             return 0
         tokens = estimate(view.task)
         text = view.task
         if tokens > room:
             text, cut_chars = shortened(view.task, tokens, room)
             self._remarks.append(f"the task is shortened by {cut_chars:,} characters")
-        self.mark(prompt_text.TASK)
-        self.text(text)
+        self.add_heading(prompt_text.TASK)
+        self.add_text(text)
         return min(tokens, room)
 
     def add_story(self, story: str, room: int) -> int:
@@ -252,20 +254,20 @@ class _Data:
         tokens = estimate(story)
         if tokens > room:
             story, _ = shortened(story, tokens, room)
-        self.mark(prompt_text.STORY)
-        self.text(story)
+        self.add_heading(prompt_text.STORY)
+        self.add_text(story)
         return min(tokens, room)
 
     def add_facts(self, facts: Sequence[tuple[str, Fact]]) -> int:
         """Add the findings of rules, one per line, each with the code of its mode."""
         if not facts:
             return 0
-        self.mark(prompt_text.FACTS)
+        self.add_heading(prompt_text.FACTS)
         text = "\n".join(
             f"- {code}, {self._view.named(fact.first, fact.last)}: {fact.reason[:MOST_FACT]}"
             for code, fact in facts[:MOST_FACTS]
         )
-        self.text(text)
+        self.add_text(text)
         return estimate(text)
 
     def add_spans(self, window: Window, room: int) -> None:
@@ -284,14 +286,14 @@ class _Data:
         shortened_spans: list[tuple[int, int]] = []
         headers: dict[tuple[object, ...], str] = {}
         for span, span_tokens, allowed in zip(spans, tokens, allotted_tokens, strict=True):
-            self.mark(f"#{view.number(span.index)}", _cached_header(view, span, headers))
+            self.add_heading(f"#{view.number(span.index)}", _cached_header(view, span, headers))
             text = span.text
             if allowed < span_tokens:
                 text, cut_chars = shortened(text, span_tokens, allowed)
                 if cut_chars:
                     shortened_spans.append((span.index, cut_chars))
             if text:
-                self.text(text)
+                self.add_text(text)
         if shortened_spans:
             self._remarks.append(_shortened_remark(shortened_spans))
 

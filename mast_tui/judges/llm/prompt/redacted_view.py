@@ -39,21 +39,21 @@ _SUBMITTED: Final = frozenset({"submission", "model_patch", "git_patch"})
 
 _NUMBER: Final = re.compile(r"#(\d{1,12})\b")
 
-_UNFIT: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_NOT_SENDABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _CONTROLS: Final = bytes((*range(9), *range(11, 32), 127))
 
 
-def fit(text: str) -> str:
+def sendable(text: str) -> str:
     """Replace the characters that JSON or a server may fail on; the length stays the same.
 
     - A carriage return becomes a space.
     - Other control characters become their visible symbols, except line break and tab.
     - A lone surrogate becomes U+FFFD.
     """
-    return text if _is_fit(text) else _UNFIT.sub(_replacement_character, text)
+    return text if _is_sendable(text) else _NOT_SENDABLE.sub(_replacement_character, text)
 
 
-def _is_fit(text: str) -> bool:
+def _is_sendable(text: str) -> bool:
     """Check whether no character needs replacement; several times faster than a pattern."""
     try:
         encoded = text.encode()
@@ -120,7 +120,7 @@ class RedactedView:
         self._redacted_name_by_name: dict[str, str] = {}
         self._tokens: array[int] | None = None
         self.task_span, task = self._find_task(trace.meta.task or "")
-        self.task = self._redact_text(fit(task)).text
+        self.task = self._redact_text(sendable(task)).text
 
     def __len__(self) -> int:
         return len(self._trace)
@@ -164,13 +164,13 @@ class RedactedView:
                 if not edit.failed
             ]
         return "\n\n".join(
-            f"{self.redacted(name)}:\n{self._redact_text(fit(text)).text}"
+            f"{self.redacted(name)}:\n{self._redact_text(sendable(text)).text}"
             for name, text in (*patches, *key.tests)
         )
 
     def redacted(self, text: str) -> str:
         """Redact a sentence about the trace, and put it on one line."""
-        return self._redact_text(fit(one_line(text, _READ_CHARS))).text
+        return self._redact_text(sendable(one_line(text, _READ_CHARS))).text
 
     def _redact_text(self, text: str) -> Redacted:
         """Redact a text.
@@ -282,7 +282,7 @@ class RedactedView:
 
     def _read_text(self, index: int) -> Redacted:
         """Read and redact the text of a span, and add it to the cache."""
-        redacted = self._redact_text(fit(self._trace.text(index)))
+        redacted = self._redact_text(sendable(self._trace.text(index)))
         self._cache[index] = redacted
         self._cached_chars += len(redacted.text)
         while self._cached_chars > MOST_CACHED_CHARS and len(self._cache) > 1:

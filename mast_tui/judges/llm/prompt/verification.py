@@ -159,7 +159,7 @@ class VerificationPrompt:
         return self.system.request(data, SCHEMA, view.trace_id)
 
     def _finding_text(self, view: RedactedView, sighting: Sighting) -> str:
-        """Return the finding, with its quote in the words of the judge and of the record."""
+        """Return the finding, with its quote as the judge wrote it and as it is in the record."""
         finding = sighting.finding
         lines = [f"{_full_name(self._taxonomy.mode(finding.mode))}, {_range_name(view, sighting)}"]
         if finding.rationale:

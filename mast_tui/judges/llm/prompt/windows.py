@@ -27,8 +27,8 @@ from mast_tui.traces.model import Role, SpanKind
 LEAST_TOKENS: Final = 256
 """The fewest tokens of a window."""
 
-_OVERLAP: Final = 10
-"""One tenth of the room is for spans that the window before has shown."""
+_OVERLAP_DIVISOR: Final = 10
+"""One part in so many of a window's room is for spans that the window before has shown."""
 
 _SPLIT_SHARE: Final = 0.6
 """The share of a window's tokens for each part of it: a half, and some for the overlap."""
@@ -99,11 +99,11 @@ def _window_sequence(view: RedactedView, prompt: Prompt, budget: int) -> tuple[W
         last = costs.last_fitting(first, room)
         reaches_final_window = last >= final_first - 1
         if reaches_final_window:
-            last = min(last, costs.last_fitting(final_first, room // _OVERLAP, least=0))
+            last = min(last, costs.last_fitting(final_first, room // _OVERLAP_DIVISOR, least=0))
             windows.append(Window(first, last, final=False, modes=prompt.window_modes))
             break
         windows.append(Window(first, last, final=False, modes=prompt.window_modes))
-        first = max(first + 1, costs.first_fitting(last, room // _OVERLAP, least=0))
+        first = max(first + 1, costs.first_fitting(last, room // _OVERLAP_DIVISOR, least=0))
         if costs.last_fitting(first, room) <= last:  # the overlap leaves no room for a new span
             first = last + 1
     windows.append(Window(final_first, last_span, final=True, modes=prompt.modes))
@@ -203,7 +203,7 @@ def split(
     costs = _SpanCosts(view, unit(part_tokens), window.first, window.last)
     # The last span of the first half, by tokens; both halves have at least one span.
     middle = costs.last_fitting(window.first, costs.range_tokens(window.first, window.last) // 2)
-    overlap = spans_room(view, part_tokens, alone=False) // _OVERLAP
+    overlap = spans_room(view, part_tokens, alone=False) // _OVERLAP_DIVISOR
     second_first = max(window.first + 1, costs.first_fitting(middle, overlap, least=0))
     second_half = Window(
         second_first, window.last, final=window.final, modes=window.modes, tokens=part_tokens

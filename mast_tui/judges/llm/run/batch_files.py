@@ -271,7 +271,7 @@ class AnswerFiles:
         self.broken_count += broken_count
 
     def find(self, name: str) -> Mapping[str, Any] | None:
-        """Return the answer with a name, or None; an answer that is found is no stranger."""
+        """Return the answer with a name, or None; ``count_strangers`` leaves it out from now on."""
         location = self._locations.get(name)
         if location is None:
             return None
@@ -498,10 +498,11 @@ def _correctable_reply(unusable: Sequence[Asked]) -> Reply | None:
         return None
     if last.finish == "stop":
         complete_count = 0
-        for answer_count in reversed(unusable):
-            if answer_count.finish != "stop":
+        for asked in reversed(unusable):
+            if asked.finish != "stop":
                 break
             complete_count += 1
+        # Of complete answers in a row, each second one is the answer to a correction.
         if complete_count % 2 == 0:
             return None
     return reply_from_record(last)

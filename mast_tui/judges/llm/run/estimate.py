@@ -150,6 +150,7 @@ def _estimate_trace(
         story_out = len(windows) * SUMMARY_TOKENS + STORY_TOKENS
     verifications = 0
     if has_story and not setup.parameters.decisive:
+        # Findings that no other window confirms are verified; few windows have few of them.
         verifications = min(UNSHARED_FINDINGS, (len(windows) - 1) // 2)
     if setup.parameters.verify:
         verifications = VERIFIED_FINDINGS * len(windows)

@@ -191,7 +191,8 @@ async def propose_groups(
     setup = replace(setup, allowance=Allowance(tokens=SPARE * (request.tokens + room)))
     store = _UsageCounter()
     async with connect(setup, Usage(), on_wait, on_wait) as client:
-        loop = RequestLoop[Mapping[str, str]](client, store, AnswerRoom(room), lambda *_: "")
+        # The store keeps no answer, so the requests need no keys.
+        loop = RequestLoop[Mapping[str, str]](client, store, AnswerRoom(room), key_of=lambda *_: "")
         groups = await loop.answer(request, lambda text: read_groups(text, notes), "the notes")
     return Proposal(groups, store.used)
 
@@ -207,7 +208,7 @@ class _UsageCounter:
         return None
 
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
-        """Count the usage of an answer.
+        """Count the usage of an answer; there is nothing else to keep, as no answer is asked again.
 
         Args:
             key: Ignored.

@@ -57,7 +57,7 @@ from mast_tui.traces.model import Trace
 MOST_REMARKS: Final = 20
 """The most remarks on one trace."""
 
-SMALL: Final = 20_000
+SMALL_TRACE_TOKENS: Final = 20_000
 """The most tokens of a trace whose work is done on the event loop's thread once it is read."""
 
 _REMARK_CHARS: Final = 200
@@ -155,7 +155,7 @@ class TraceJudge:
         self._story = ""
         self._view = RedactedView(trace, redaction, parameters.first_number)
         self._facts = _rule_facts(trace, self._view) if parameters.hints else ()
-        self._is_small = sum(self._view.tokens) <= SMALL
+        self._is_small = sum(self._view.tokens) <= SMALL_TRACE_TOKENS
         self._windows = plan(self._view, prompt, parameters)
         self.first_request: Request | None = None
         """The first request; None once it is sent."""
@@ -419,13 +419,14 @@ class TraceJudge:
             if on_part is not None:
                 on_part(await self._run_in_thread(self._partial_judgement))
 
-        if windows[0].step is None:
+        is_step_by_step = windows[0].step is not None
+        if not is_step_by_step:
             await _gather_results(judge_window(window) for window in windows)
         else:
             for window in windows:
                 await judge_window(window)
                 if answers and answers[-1].sightings:
-                    break  # the earliest step counts
+                    break  # the earliest step with a finding is the decisive one
         answers.sort(key=lambda answer: (answer.window.first, answer.window.last))
         return tuple(answer.window for answer in answers)
 
@@ -509,7 +510,7 @@ class TraceJudge:
         else:
             judgement = judgement_of(self._samples, self._prompt.modes, confirmed)
             remarks += _missing_verdicts(self._samples, self._prompt.taxonomy)
-        remarks += _quote_remarks(judgement.findings, self._locator.limited)
+        remarks += _quote_remarks(judgement.findings, self._locator.partly_searched_count)
         remarks += _form_remarks(self._answer_requests.forms)
         remarks += self._shortening_remarks
         remarks += self._problems

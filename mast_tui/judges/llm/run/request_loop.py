@@ -244,7 +244,7 @@ class RequestLoop(Generic[A]):
             answer, _ = _read_answer(reply, parse)
             if answer is not None:
                 for note_key in ignored_notes:  # replace the note, which the next run would use
-                    await self._store.keep(note_key, reply, True)
+                    await self._store.keep(note_key, reply, usable=True)
                 self.forms.add(reply.form)
                 return answer
         return None
@@ -351,7 +351,7 @@ class RequestLoop(Generic[A]):
         if reply.finish != "length" or not reply.counted:
             return
         if not reply.kept:
-            await self._store.keep(key, reply, False)
+            await self._store.keep(key, reply, usable=False)
         limit = reply.tokens_in + reply.tokens_out
         raise ContextOverflow(
             f"the answer got only {reply.tokens_out:,} of the {limit:,} tokens for request and "

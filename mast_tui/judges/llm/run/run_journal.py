@@ -20,9 +20,9 @@ from msgspec import structs
 
 from mast_tui.judges.llm.request import Finish, Form, Reply, is_context_size, was_truncated
 from mast_tui.judges.llm.run.judging import TraceResult
-from mast_tui.judges.llm.run.setup import CHECKED_BY, Setup
+from mast_tui.judges.llm.run.setup import SEARCH_VERSION_FIELD, Setup
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.quote_anchoring import CHECKING
+from mast_tui.judges.quote_anchoring import SEARCH_VERSION
 from mast_tui.labels import Label
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import (
@@ -174,7 +174,8 @@ class JudgedBefore:
     def __init__(self, setup: Setup, workspace: Workspace) -> None:
         self._workspace = workspace
         runs = workspace.runs()
-        withdrawn = {
+        # A trace with a problem is judged again, so its judgement does not count.
+        failed_traces = {
             (run.id, trace.trace_id)
             for run in runs
             for trace in run.traces
@@ -185,11 +186,11 @@ class JudgedBefore:
             for judgement in workspace.judgements(
                 annotator=setup.judge, taxonomy=setup.taxonomy.ref
             )
-            if (judgement.run, judgement.trace_id) not in withdrawn
+            if (judgement.run, judgement.trace_id) not in failed_traces
         ]
         self._judged_ids = {judgement.trace_id for judgement in judgements}
         search_version_by_run = {
-            run.id: dict(run.settings.parameters).get(CHECKED_BY)
+            run.id: dict(run.settings.parameters).get(SEARCH_VERSION_FIELD)
             for run in runs
             if run.settings is not None
         }
@@ -197,7 +198,7 @@ class JudgedBefore:
             judgement.trace_id: judgement.run
             for judgement in judgements
             if judgement.run is not None
-            and search_version_by_run.get(judgement.run, CHECKING) != CHECKING
+            and search_version_by_run.get(judgement.run, SEARCH_VERSION) != SEARCH_VERSION
         }
         """The runs of the judgements whose quotes were checked by another version, by trace id."""
 
@@ -256,17 +257,17 @@ class RunRecord:
     def __init__(self, setup: Setup, workspace: Workspace, *, again: bool) -> None:
         self._setup = setup
         self._workspace = workspace
-        self._again = again
+        self._judges_again = again
         self._note = IGNORES_STORED_ANSWERS if again else ""
         self._taxonomy_ref = setup.taxonomy.ref
         self.judge = setup.judge
-        self._judged = JudgedBefore(setup, workspace)
+        self._judged_before = JudgedBefore(setup, workspace)
         self._answer_keys = set(workspace.answer_keys())
         self.previous_run = self._unfinished_run()
         self.id: str | None = None if self.previous_run is None else self.previous_run.id
         self._form: str | None = None
         traces = () if self.previous_run is None else self.previous_run.traces
-        self._judged_trace_ids = frozenset(
+        self._resumed_trace_ids = frozenset(
             trace.trace_id for trace in traces if trace.problem is None
         )
         self._failed_trace_ids = frozenset(
@@ -303,14 +304,14 @@ class RunRecord:
         before could take the old judgement for the new one.
         """
         record = TraceRecord.from_trace(trace)
-        earlier_record = self._judged.find(record)
+        earlier_record = self._judged_before.find(record)
         if earlier_record is None:
             return StartedTrace(record, record.trace_id, judged=False, new=True)
         grown = has_grown(earlier_record, record)
-        is_judged = (
-            not self._again or earlier_record.trace_id in self._judged_trace_ids
-        ) and not grown
-        stale = is_judged and self._judged.is_stale(earlier_record.trace_id)
+        # With ``again`` only the traces count that this run had judged before it was interrupted.
+        may_count = not self._judges_again or earlier_record.trace_id in self._resumed_trace_ids
+        is_judged = may_count and not grown
+        stale = is_judged and self._judged_before.is_stale(earlier_record.trace_id)
         return StartedTrace(record, earlier_record.trace_id, is_judged, grown=grown, stale=stale)
 
     def register(self, started: StartedTrace) -> StartedTrace:
@@ -351,7 +352,7 @@ class RunRecord:
         If the answers of earlier runs are ignored, only an answer of this run is returned.
         """
         stored_answer = self._workspace.find_answer(key)
-        if stored_answer is None or (self._again and stored_answer.run_id != self.id):
+        if stored_answer is None or (self._judges_again and stored_answer.run_id != self.id):
             return None
         return reply_from_record(stored_answer)
 
@@ -423,7 +424,7 @@ class RunRecord:
                 stored_answer.trace_id for stored_answer in truncated_answers
             ):
                 self._withdrawn_traces.add(trace_id)
-                if self._judged.remove(trace_id):
+                if self._judged_before.remove(trace_id):
                     withdrawn_traces.append(self._withdraw_judgement(trace_id, limit))
         return withdrawn_traces
 
@@ -437,7 +438,7 @@ class RunRecord:
             " command judges it again"
         )
         # A judgement without findings on no mode replaces the earlier one.
-        self._store_judgement(trace_id, Judgement(judged=()))
+        self._store_judgement(trace_id, Judgement(judged_modes=()))
         self.note_failed(trace_id, problem)
         path = self._workspace.trace(trace_id).path or Path()
         return WithdrawnTrace(trace_id, path, problem, labels)
@@ -493,7 +494,7 @@ class RunRecord:
             count = self._store_judgement(
                 started.trace_id, judgement, trace=run_trace, indices=indices
             )
-        self._judged.add(started.trace_id)
+        self._judged_before.add(started.trace_id)
         return count
 
     def _store_judgement(
@@ -514,7 +515,9 @@ class RunRecord:
             partial: True if more findings will follow.
             indices: The indices of the spans of the findings, by key.
         """
-        modes = self._setup.prompt.modes if judgement.judged is None else judgement.judged
+        modes = (
+            self._setup.prompt.modes if judgement.judged_modes is None else judgement.judged_modes
+        )
         return store_judgement(
             self._workspace,
             judge=self.judge,

@@ -31,7 +31,7 @@ from mast_tui.judges.llm.client.endpoint import (
 )
 from mast_tui.judges.llm.prompt.prompt import Example, Prompt
 from mast_tui.judges.llm.request import Parameters, Way
-from mast_tui.judges.quote_anchoring import CHECKING
+from mast_tui.judges.quote_anchoring import SEARCH_VERSION
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.redaction.engine import Redaction
@@ -39,7 +39,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import RunSettings, Workspace
 
-CHECKED_BY: Final = "checking"
+SEARCH_VERSION_FIELD: Final = "checking"
 """The parameter of a run with the version of the search for its quotes."""
 
 
@@ -136,7 +136,7 @@ class Setup:
             parameters=(
                 *self.parameters.values(),
                 ("redaction", self.redaction.identity),
-                (CHECKED_BY, CHECKING),
+                (SEARCH_VERSION_FIELD, SEARCH_VERSION),
                 *self.noted,
             ),
             examples=tuple(dict.fromkeys(example.trace_id for example in self.examples)),
