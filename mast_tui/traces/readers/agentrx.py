@@ -197,9 +197,9 @@ def _add_span(
         open_calls[tool] = steps.call(key, agent, arguments, place=location, name=tool, start=end)
 
 
-def _seconds_at(span: object, side: str) -> float | None:
+def _seconds_at(span: object, boundary: str) -> float | None:
     """Return the ``start`` or ``end`` of a span in Unix seconds, None if it is missing."""
-    nanoseconds = as_number(fields_of(span).get(f"{side}_time_unix_ns"))
+    nanoseconds = as_number(fields_of(span).get(f"{boundary}_time_unix_ns"))
     return None if nanoseconds is None else nanoseconds / 1e9
 
 

@@ -94,11 +94,11 @@ def standard_fields(value: object) -> Fields:
     fields = fields_of(value)
     if _CAMEL_CASE.isdisjoint(fields):
         return fields
-    standard = dict(fields)
+    renamed_fields = dict(fields)
     for camel_case, name in _STANDARD_NAMES.items():
         if camel_case in fields and fields.get(name) is None:
-            standard[name] = fields[camel_case]
-    return standard
+            renamed_fields[name] = fields[camel_case]
+    return renamed_fields
 
 
 def is_trajectory(value: object) -> bool:

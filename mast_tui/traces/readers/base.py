@@ -86,10 +86,10 @@ def records_on_damaged_line(
         line = line.replace(b"\0", b"")
     if not line.strip():
         return ()
-    glued = glued_records(line.decode("utf-8", "replace"))
-    if glued:
-        list_problem(problems, number, f"{len(glued)} records on one line")
-        return [value for value in glued if isinstance(value, Mapping)]
+    values_without_breaks = glued_records(line.decode("utf-8", "replace"))
+    if values_without_breaks:
+        list_problem(problems, number, f"{len(values_without_breaks)} records on one line")
+        return [value for value in values_without_breaks if isinstance(value, Mapping)]
     reason = "not a JSON object, left out"
     try:
         value = load_json(line)

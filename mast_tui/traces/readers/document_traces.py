@@ -89,11 +89,13 @@ def records_by_line(source: Source, problems: list[Problem]) -> Iterator[Record]
                 yield Record(value, number, prefix)
             next_record = record_number + len(values)
             continue
-        repaired = repair(text)
-        if repaired is not None and _has_records(repaired.value):
-            messages = "; ".join(dict.fromkeys(problem.message for problem in repaired.problems))
+        repaired_record = repair(text)
+        if repaired_record is not None and _has_records(repaired_record.value):
+            messages = "; ".join(
+                dict.fromkeys(problem.message for problem in repaired_record.problems)
+            )
             problems.append(Problem(location, f"damaged, read as far as it goes: {messages}"))
-            yield Record(repaired.value, record_number, prefix)
+            yield Record(repaired_record.value, record_number, prefix)
         elif line_number == len(lines):
             problems.append(Problem(location, CUT_OFF))
         else:

@@ -89,7 +89,7 @@ class MiniSweAgentReader:
         for message_index, message in enumerate(_messages_of_document(source.json) or ()):
             _add_message(mapper, message, f"{pointer}/{message_index}")
         info = fields_of(record.get("info"))
-        add_ending(steps, info, last_steps=2)
+        add_ending(steps, info, compared_step_count=2)
         trace = trace_of_steps(
             self,
             source.path,
@@ -278,15 +278,15 @@ def _recorded_commands(extra: Fields) -> list[str]:
     return [command for action in actions if (command := as_text(action.get("command")))]
 
 
-def _split_commands(text: str, recorded: list[str]) -> tuple[str, list[str]]:
+def _split_commands(text: str, recorded_commands: list[str]) -> tuple[str, list[str]]:
     """Return the text of an answer without the commands that ran, and those commands.
 
-    The ``recorded`` commands ran. If the file records none, an answer with exactly one command
+    These are ``recorded_commands``. If the file records none, an answer with exactly one command
     ran it. The agent refuses any other answer, so its text is returned unchanged.
     """
     blocks = list(_command_blocks(text))
-    if recorded:
-        blocks = [block for block in blocks if block.command.strip() in recorded]
+    if recorded_commands:
+        blocks = [block for block in blocks if block.command.strip() in recorded_commands]
     elif len(blocks) != 1:
         return text, []
     text_without_blocks = ""
@@ -295,7 +295,7 @@ def _split_commands(text: str, recorded: list[str]) -> tuple[str, list[str]]:
         text_without_blocks += text[previous_end : block.start]
         previous_end = block.end
     text_without_blocks += text[previous_end:]
-    return text_without_blocks.strip(), recorded or [blocks[0].command]
+    return text_without_blocks.strip(), recorded_commands or [blocks[0].command]
 
 
 class _CommandBlock(NamedTuple):

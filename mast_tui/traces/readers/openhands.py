@@ -502,9 +502,9 @@ def _first_nonblank_text(*contents: object) -> str:
     return next((text for text in map(content_text, contents) if text.strip()), "")
 
 
-def _text_without(fields: Fields, excluded: Iterable[str]) -> str:
+def _text_without(fields: Fields, excluded_fields: Iterable[str]) -> str:
     """Return the fields that are not excluded as JSON; an empty text if there are none."""
-    other_fields = {name: value for name, value in fields.items() if name not in excluded}
+    other_fields = {name: value for name, value in fields.items() if name not in excluded_fields}
     return dump_text(other_fields) if other_fields else ""
 
 

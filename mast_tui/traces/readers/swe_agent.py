@@ -87,7 +87,7 @@ class SweAgentReader:
             else:
                 steps.log(pointer, dump_text(step))
                 problems.append(Problem(pointer, "not a step but a bare value"))
-        add_ending(steps, fields_of(record.get("info")), last_steps=1)
+        add_ending(steps, fields_of(record.get("info")), compared_step_count=1)
         attempts = items_of(record.get("attempts"))
         if len(attempts) > 1:
             message = f"the run made {len(attempts)} attempts; only the one it chose is shown"
@@ -100,15 +100,15 @@ class SweAgentReader:
 READER: Final = SweAgentReader()
 
 
-def add_ending(steps: StepList, info: Fields, last_steps: int) -> None:
+def add_ending(steps: StepList, info: Fields, compared_step_count: int) -> None:
     """Add the exit status and the patch of a run, each unless one of the last steps shows it.
 
     Args:
         steps: The steps of the run, to which the log spans are added.
         info: The facts about the end of the run.
-        last_steps: The number of last steps that are compared.
+        compared_step_count: The number of last steps that are compared.
     """
-    shown_texts = {step.text.strip() for step in steps.steps[-last_steps:]}
+    shown_texts = {step.text.strip() for step in steps.steps[-compared_step_count:]}
     for field in ("exit_status", "submission"):
         text = dump_text(info.get(field))
         if text.strip() and text.strip() not in shown_texts:

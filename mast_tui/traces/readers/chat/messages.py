@@ -169,7 +169,7 @@ class OpenCalls(Generic[AnyCall]):
         calls = self._calls_by_key if name is None else self._calls_by_name[name]
         return next(iter(calls.values()), None)
 
-    def pop_answered(self, result: Piece, by_id: Mapping[str, AnyCall]) -> AnyCall | None:
+    def pop_answered_call(self, result: Piece, by_id: Mapping[str, AnyCall]) -> AnyCall | None:
         """Return the call that a result answers, and close it; None if there is no such call.
 
         It is the call with the id of the result. A result without an id answers the oldest open
@@ -296,7 +296,7 @@ class MessageMapper:
                 return
             self._last_instructions = piece.text
         start = start if piece.start is None else piece.start
-        call = self.pop_answered(piece) if piece.kind is SpanKind.TOOL_RESULT else None
+        call = self.pop_answered_call(piece) if piece.kind is SpanKind.TOOL_RESULT else None
         if call is not None:
             self._set_end(call, start)
         self.add_piece(piece, key, location=location, start=start, call=call)
@@ -368,9 +368,9 @@ class MessageMapper:
             self._early_result_by_call[piece.call_id] = added_key
         return added_key
 
-    def pop_answered(self, result: Piece) -> MessageToolCall | None:
+    def pop_answered_call(self, result: Piece) -> MessageToolCall | None:
         """Return the call that a result answers, and close it; None if there is no such call."""
-        return self._open_calls.pop_answered(result, self.calls)
+        return self._open_calls.pop_answered_call(result, self.calls)
 
     @property
     def has_open_call(self) -> bool:

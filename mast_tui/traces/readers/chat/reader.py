@@ -151,7 +151,7 @@ def _traces_of_tasks(path: Path, records: Sequence[Record]) -> list[Trace]:
             Conversation(tuple(task.messages), {"outcome": task.outcome}),
             number if len(tasks) > 1 else None,
             canonical_bytes([message for _location, message in task.messages]),
-            "",
+            prefix="",
         )
         for number, task in enumerate(tasks)
     ]

@@ -156,8 +156,8 @@ def _without_wrapper(value: Fields) -> Fields:
         return value
     if "role" in value or "messages" in value or _SESSION_FIELDS & value.keys():
         return value
-    around = {name: field for name, field in value.items() if name not in ("message", "type")}
-    return {**around, **message}
+    outer_fields = {name: field for name, field in value.items() if name not in ("message", "type")}
+    return {**outer_fields, **message}
 
 
 def _chat_or_log_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:

@@ -121,13 +121,13 @@ class ExecItem(NamedTuple):
         id: The id of the item.
         report: The call of the item. An item with a text has the text as the call's arguments, and
             no output.
-        waits: Whether the item is incomplete, so that it is shown only at a later event.
+        is_incomplete: Whether the item is incomplete, so that it is shown only at a later event.
     """
 
     kind: str
     id: str | None
     report: ToolReport
-    waits: bool = False
+    is_incomplete: bool = False
 
 
 _SPAN_KINDS: Final[Mapping[str, SpanKind]] = {
@@ -162,8 +162,8 @@ def _item_of(event: Fields) -> ExecItem | None:
         return ExecItem(kind, item_id, report)
     fields = {name: value for name, value in item.items() if name not in _NON_ARGUMENT_FIELDS}
     # A search has no output, so it is complete as soon as it has its query.
-    waits = kind != "web_search" or as_text(item.get("query")) is None
-    return ExecItem(kind, item_id, ToolReport(kind, fields), waits)
+    is_incomplete = kind != "web_search" or as_text(item.get("query")) is None
+    return ExecItem(kind, item_id, ToolReport(kind, fields), is_incomplete)
 
 
 def _checklist_text(items: object) -> str:
@@ -190,7 +190,7 @@ def _text_of(event: Fields) -> str:
 
 
 class _ExecTable(RewordedLines):
-    reworded = frozenset({SpanKind.LOG, SpanKind.TOOL_RESULT})
+    reworded_kinds = frozenset({SpanKind.LOG, SpanKind.TOOL_RESULT})
 
 
 class CodexExecParser(CodexLines):
@@ -316,7 +316,7 @@ class CodexExecParser(CodexLines):
         elif is_completed:
             self._complete_item(number, item)
         elif stage == "item.started" and item.id is not None:
-            if item.waits:
+            if item.is_incomplete:
                 self._waiting_items[item.id] = (number, item)
             else:
                 self._call_index_by_item[item.id] = self._add_call(number, item)
@@ -344,7 +344,7 @@ class CodexExecParser(CodexLines):
         shape = (SpanKind.TOOL_RESULT, Role.TOOL, CODEX, self.table.name_of(call_index))
         key = f"{item.id}:result" if item.id else None
         result_index = self._add_span(number, shape, key, status=status, parent=call_index)
-        for thread in item.report.spawned:
+        for thread in item.report.spawned_threads:
             self.table.spawned.setdefault(thread, self.table.key_of(result_index))
 
     def _add_waiting_items(self) -> None:
@@ -397,5 +397,5 @@ def _is_call(item: ExecItem) -> bool:
     return item.kind == "web_search" or item.report.output is not None
 
 
-def _count_difference(total: int | None, previous: int | None) -> int | None:
-    return None if total is None else total - (previous or 0)
+def _count_difference(total: int | None, previous_total: int | None) -> int | None:
+    return None if total is None else total - (previous_total or 0)

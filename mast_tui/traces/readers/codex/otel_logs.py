@@ -118,11 +118,13 @@ def _steps_of(events: Sequence[LogEvent]) -> StepList:
     steps = StepList()
     mapper = MessageMapper(steps)
     results = (event for event in events if event.name == "codex.tool_result")
-    shown_calls = {event.text("call_id") for event in results}
+    shown_call_ids = {event.text("call_id") for event in results}
     for event in events:
         is_answer = event.name == "codex.agent_response"
         key = event.text("item.id") if is_answer else None
-        turn = Turn(tuple(_pieces_of_event(event, shown_calls)), event.time, _tokens_of_call(event))
+        turn = Turn(
+            tuple(_pieces_of_event(event, shown_call_ids)), event.time, _tokens_of_call(event)
+        )
         mapper.add_turn(turn, key or event.location, event.location)
     return steps
 
@@ -259,8 +261,8 @@ def _event_log_piece(
     return Piece(SpanKind.LOG, Role.LOG, agent=CODEX, text=text, name=name, status=status)
 
 
-def _pieces_of_event(event: LogEvent, shown_calls: set[str | None]) -> Iterator[Piece]:
-    """Yield the pieces of an event; a decision on a call in ``shown_calls`` adds no call."""
+def _pieces_of_event(event: LogEvent, shown_call_ids: set[str | None]) -> Iterator[Piece]:
+    """Yield the pieces of an event; a decision on a call in ``shown_call_ids`` adds no call."""
     match event.name:
         case "codex.user_prompt":
             yield Piece(SpanKind.MESSAGE, Role.USER, agent="user", text=_prompt_text(event))
@@ -268,7 +270,7 @@ def _pieces_of_event(event: LogEvent, shown_calls: set[str | None]) -> Iterator[
             text = content_text(event.values.get("response"))
             yield Piece(SpanKind.MESSAGE, Role.AGENT, agent=CODEX, text=text)
         case "codex.tool_decision":
-            yield from _decision_pieces(event, shown_calls)
+            yield from _decision_pieces(event, shown_call_ids)
         case "codex.tool_result":
             yield from _result_pieces(event)
         case "codex.sse_event" if not event.values.keys().isdisjoint(_CALL_COUNTS):
@@ -307,15 +309,15 @@ def _prompt_text(event: LogEvent) -> str:
     return f"[a prompt of {length} characters that was not recorded]"
 
 
-def _decision_pieces(event: LogEvent, shown_calls: set[str | None]) -> Iterator[Piece]:
-    """Yield a call, unless it is in ``shown_calls``, and a log of the decision on it.
+def _decision_pieces(event: LogEvent, shown_call_ids: set[str | None]) -> Iterator[Piece]:
+    """Yield a call, unless it is in ``shown_call_ids``, and a log of the decision on it.
 
-    The call is added to ``shown_calls``. The log is left out for an approval by the configuration.
+    The call is added to ``shown_call_ids``. An approval by the configuration has no log.
     """
     call_id = event.text("call_id")
     name = event.text("tool_name") or "tool"
-    if call_id is not None and call_id not in shown_calls:
-        shown_calls.add(call_id)
+    if call_id is not None and call_id not in shown_call_ids:
+        shown_call_ids.add(call_id)
         yield Piece(
             SpanKind.TOOL_CALL, Role.AGENT, agent=CODEX, text="", name=name, call_id=call_id
         )

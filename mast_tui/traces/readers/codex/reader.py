@@ -251,7 +251,8 @@ class CodexParser(CodexLines):
         self._agent = CODEX
         self._forked_history = ForkedHistory()
         self._token_counts = _TokenCounts(self.table)
-        self._last_call_by_id: dict[str, int] = {}  # only for ids that several calls have
+        self._last_call_by_id: dict[str, int] = {}
+        """The last call of each id that several calls have; the table finds any other call."""
         self._early_status_by_call: dict[str, SpanStatus] = {}  # reported before the result
         self._early_threads_by_call: dict[str, list[str]] = {}  # started before the result
         self._has_items = False
@@ -556,7 +557,7 @@ class CodexParser(CodexLines):
                 status = self._early_status_by_call.pop(call_id, status)
         key = None if call_id is None else f"{call_id}:result"
         return self._add_span(
-            number, (_RESULT, _BY_TOOL, self._agent, name), key, time, status, call_index
+            number, (_RESULT, _BY_TOOL, self._agent, name), key, time, status, parent=call_index
         )
 
     def _last_call_index(self, call_id: str | None) -> int | None:
@@ -587,7 +588,7 @@ class CodexParser(CodexLines):
             self._add_waiting_events()
             if step.text and not self._message_hashes.has_any(text_hashes):
                 self._add_step_span(number, time, step, text_hashes)
-        elif step.only_without_call or step.spawned:
+        elif step.only_without_call_item or step.spawned_threads:
             self._take_report(number, time, step)
         else:
             self._add_step_span(number, time, step, text_hashes)
@@ -603,7 +604,7 @@ class CodexParser(CodexLines):
         has_call = self._last_call_index(call_id) is not None
         result_index = None if call_id is None else self.table.find_own(f"{call_id}:result")
         report_index = None
-        if not (report.only_without_call and has_call):
+        if not (report.only_without_call_item and has_call):
             report_index = self._add_report(number, time, report)
             if report.output is not None and call_id is not None:
                 result_index = self.table.find_own(f"{call_id}:result")
@@ -612,7 +613,7 @@ class CodexParser(CodexLines):
                 self._early_status_by_call[call_id] = report.status
             else:
                 self.table.set_status(result_index, report.status)
-        for thread in report.spawned:
+        for thread in report.spawned_threads:
             if result_index is not None:
                 self.table.spawned.setdefault(thread, self.table.key_of(result_index))
             elif has_call and call_id is not None:

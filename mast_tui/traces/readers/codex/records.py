@@ -46,10 +46,10 @@ class RewordedLines(SpanTable):
     These spans are logs with the reader's own words, and calls and results that share a line.
 
     Attributes:
-        reworded: The kinds of spans whose texts are the reader's own words.
+        reworded_kinds: The kinds of spans whose texts are the reader's own words.
     """
 
-    reworded: ClassVar[frozenset[SpanKind]] = frozenset({SpanKind.LOG})
+    reworded_kinds: ClassVar[frozenset[SpanKind]] = frozenset({SpanKind.LOG})
 
     def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
         """Return the rows whose texts may match, with all rows whose texts are not in their lines.
@@ -59,6 +59,7 @@ class RewordedLines(SpanTable):
             first: The first row.
             end: The row after the last.
         """
+        # Spans of one line are neighbours, and the line has the text of only one of them.
         first_row = max(first - 1, 0)
         lines = self.lines[0][first_row : end + 1]
         rows_before_same_line = compress(range(first_row, end), map(eq, lines, lines[1:]))
@@ -70,7 +71,7 @@ class RewordedLines(SpanTable):
     def _name_may_match(self, shape: Shape, prefilter: Prefilter) -> bool:
         """Return whether a span's name may match; True if its text is the reader's own words."""
         kind, *_ = shape
-        return kind in self.reworded or super()._name_may_match(shape, prefilter)
+        return kind in self.reworded_kinds or super()._name_may_match(shape, prefilter)
 
 
 RECORD_TYPES: Final = name_set("""
@@ -151,9 +152,9 @@ class RolloutStep:
         is_event: Whether a response item usually repeats the step.
         ends_turn: Whether the turn ends, so that no event waits any longer. The text may be empty.
         output: The output of a call that has ended; None for any other step.
-        only_without_call: Whether the step is shown only if no response item has its ``call_id``.
+        only_without_call_item: Whether a response item with the ``call_id`` hides the step.
         seconds: The duration of the call.
-        spawned: The threads of the sub-agents that the call started.
+        spawned_threads: The threads of the sub-agents that the call started.
     """
 
     kind: SpanKind
@@ -168,9 +169,9 @@ class RolloutStep:
     is_event: bool = False
     ends_turn: bool = False
     output: str | None = None
-    only_without_call: bool = False
+    only_without_call_item: bool = False
     seconds: float | None = None
-    spawned: tuple[str, ...] = ()
+    spawned_threads: tuple[str, ...] = ()
 
 
 def _log_step(text: str, name: str | None, status: SpanStatus = SpanStatus.UNKNOWN) -> RolloutStep:
@@ -183,14 +184,14 @@ class ToolReport(NamedTuple):
     Attributes:
         name: The name of the tool.
         output: The output; None if the record states none.
-        spawned: The threads of the sub-agents that the call started.
+        spawned_threads: The threads of the sub-agents that the call started.
     """
 
     name: str
     arguments: object
     output: str | None = None
     status: SpanStatus = SpanStatus.UNKNOWN
-    spawned: tuple[str, ...] = ()
+    spawned_threads: tuple[str, ...] = ()
 
 
 def _status_of_word(word: object) -> SpanStatus:
@@ -243,9 +244,9 @@ def report_of(kind: str, values: Fields) -> ToolReport | None:
             name = _CAPITAL.sub("_", tool or "agent").lower()
             argument_fields = ("prompt", "receiver_thread_ids", "model")
             call_fields = {field: values[field] for field in argument_fields if values.get(field)}
-            spawned = _receiver_threads(values) if name == "spawn_agent" else ()
+            receivers = _receiver_threads(values) if name == "spawn_agent" else ()
             output = dump_text(values.get("agents_states"))
-            report = ToolReport(name, call_fields, output, spawned=spawned)
+            report = ToolReport(name, call_fields, output, spawned_threads=receivers)
         case "collab_tool_call":
             report = _collaboration_report(tool or "agent", values)
         case "Extension":
@@ -300,7 +301,10 @@ def _collaboration_report(name: str, values: Fields) -> ToolReport:
     states_field = {"agents_states": values.get("agents_states")}
     if name == "spawn_agent":
         return ToolReport(
-            name, prompt_field, dump_text({**thread_field, **states_field}), spawned=receivers
+            name,
+            prompt_field,
+            dump_text({**thread_field, **states_field}),
+            spawned_threads=receivers,
         )
     return ToolReport(name, {**prompt_field, **thread_field}, dump_text(states_field))
 
@@ -309,13 +313,13 @@ def hosted_call_step(values: Fields) -> RolloutStep:
     """Return the step of a call that the model's host ran."""
     call_id = text_in(values, "call_id", "id")
     action = fields_of(values.get("action"))
-    searched = text_in(values, "query") or text_in(action, "query", "url")
+    query = text_in(values, "query") or text_in(action, "query", "url")
     arguments = action or {
         name: values[name] for name in ("query", "revised_prompt") if values.get(name)
     }
     name = HOSTED_CALLS[str(values.get("type"))]
     step = RolloutStep(SpanKind.TOOL_CALL, Role.AGENT, dump_text(arguments), name=name)
-    step.parts = tuple(part for part in (searched, call_id) if part)
+    step.parts = tuple(part for part in (query, call_id) if part)
     step.call_id = call_id
     step.is_event = True
     return step
@@ -327,7 +331,7 @@ def _report_step(kind: str, values: Fields, call_id: str | None) -> RolloutStep 
         path_field = {"path": values.get("path")}
         step = RolloutStep(SpanKind.TOOL_CALL, Role.AGENT, dump_text(path_field), name="view_image")
         step.call_id = call_id
-        step.only_without_call = True
+        step.only_without_call_item = True
         return step
     report = report_of(kind, values)
     if report is None:
@@ -337,9 +341,9 @@ def _report_step(kind: str, values: Fields, call_id: str | None) -> RolloutStep 
     step.call_id = call_id
     step.status = report.status
     step.output = report.output or ""
-    step.only_without_call = True
+    step.only_without_call_item = True
     step.seconds = _seconds_of(values.get("duration"))
-    step.spawned = report.spawned
+    step.spawned_threads = report.spawned_threads
     return step
 
 
@@ -507,7 +511,7 @@ def _sub_agent_step(values: Fields, call_id: str | None) -> RolloutStep:
     step = _log_step(f"sub-agent {name}: {kind}", "sub_agent_activity")
     if thread is not None and kind == "started":
         step.call_id = call_id
-        step.spawned = (thread,)
+        step.spawned_threads = (thread,)
     return step
 
 
@@ -521,8 +525,8 @@ def _spawn_step(kind: str, payload: Fields) -> RolloutStep:
     name = text_in(payload, "new_agent_nickname", "new_agent_role", "new_thread_id")
     step = _log_step(f"sub-agent {name}: started" if thread else "no sub-agent was started", kind)
     step.call_id = as_text(payload.get("call_id"))
-    step.only_without_call = True
-    step.spawned = (thread,) if thread else ()
+    step.only_without_call_item = True
+    step.spawned_threads = (thread,) if thread else ()
     return step
 
 

@@ -77,15 +77,15 @@ class TextHashCounts:
         Returns:
             True if at least one of the hashes had a count.
         """
-        removed = False
+        was_any_removed = False
         for text_hash in text_hashes if self._counts else ():
             count = self._counts.get(text_hash, 0)
             if count > 1:
                 self._counts[text_hash] = count - 1
             elif count:
                 del self._counts[text_hash]
-            removed = removed or count > 0
-        return removed
+            was_any_removed = was_any_removed or count > 0
+        return was_any_removed
 
     def has_any(self, text_hashes: TextHashes) -> bool:
         """Return whether at least one of the hashes has a count."""

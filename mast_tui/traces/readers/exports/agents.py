@@ -598,9 +598,9 @@ def _bfcl_answer(entry: Fields, decoded_calls: Sequence[object]) -> Fields:
 
 def _is_text_of_calls(text: str) -> bool:
     """Return whether a text is in brackets or in ``tool_call`` tags, as a text of calls is."""
-    stripped = text.strip()
+    stripped_text = text.strip()
     return any(
-        stripped.startswith(opening) and stripped.endswith(closing)
+        stripped_text.startswith(opening) and stripped_text.endswith(closing)
         for opening, closing in (("[", "]"), ("<tool_call>", "</tool_call>"))
     )
 

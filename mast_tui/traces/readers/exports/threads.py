@@ -45,8 +45,12 @@ def _lm_studio_runs(document: object) -> Iterable[ExportedRun]:
         omitted_count = 0
         for number, value in enumerate(values):
             versions = items_of(fields_of(value).get("versions"))
-            selected = fields_of(value).get("currentlySelected")
-            index = selected if isinstance(selected, int) and 0 <= selected < len(versions) else 0
+            selected_index = fields_of(value).get("currentlySelected")
+            index = (
+                selected_index
+                if isinstance(selected_index, int) and 0 <= selected_index < len(versions)
+                else 0
+            )
             if versions:
                 version_pointer = f"/messages/{number}/versions/{index}"
                 messages += _lm_studio_messages(fields_of(versions[index]), version_pointer)
@@ -479,6 +483,7 @@ class _EventLog:
         """
         event = fields_of(entry)
         value = fields_of(event.get("value"))
+        # The fields of an event without a class of its own are in ``_data``.
         value = fields_of(value.get("_data")) or value
         kind = (text_in(event, "qualified_name") or "").rpartition(".")[2]
         match kind:
@@ -614,13 +619,18 @@ def _grok_messages(response: Fields, pointer: str) -> Messages:
 
 
 def _grok_time(value: object) -> object:
-    """Return a time in Unix seconds, from the form in which MongoDB exports it, or unchanged."""
+    """Return a time in Unix seconds, from the form in which MongoDB exports it, or unchanged.
+
+    MongoDB writes ``{"$date": TIME}``; ``TIME`` is a text, or milliseconds. A bare number is in
+    seconds.
+    """
     date = fields_of(value).get("$date", value)
     milliseconds = as_text(fields_of(date).get("$numberLong"))
     if milliseconds is not None and milliseconds.isdecimal():
         return int(milliseconds) / 1000
     number = as_number(date)
-    return date if number is None or date is value else number / 1000
+    is_bare = date is value
+    return date if number is None or is_bare else number / 1000
 
 
 GROK_EXPORT: Final = ExportFormat(

@@ -73,6 +73,7 @@ def _replay(records: Sequence[object]) -> object:
     document: object = None
     for record in map(fields_of, records):
         path = items_of(record.get("k"))
+        # Only a snapshot has no path. A longer path would exceed the limit of recursion.
         if (record.get("kind") == _SNAPSHOT or path) and len(path) <= _LONGEST_PATH:
             document = _with_change(document, path, record)
     return document
@@ -84,8 +85,8 @@ def _with_change(value: object, path: Sequence[object], change: Fields) -> objec
         if change.get("kind") != _APPEND:
             return change.get("v")
         length = change.get("i")
-        remaining = items_of(value)[: length if isinstance(length, int) else None]
-        return [*remaining, *items_of(change.get("v"))]
+        kept_items = items_of(value)[: length if isinstance(length, int) else None]
+        return [*kept_items, *items_of(change.get("v"))]
     step, *inner_path = path
     if isinstance(value, dict) and isinstance(step, str):
         return {**value, step: _with_change(value.get(step), inner_path, change)}

@@ -202,10 +202,10 @@ class EventWalk:
 
     def _pending_call_key(self, name: str) -> str | None:
         """Return the key of a tool's latest call; None if the call's result is not queued."""
-        pending = self._latest_result_by_tool.get(name)
-        if pending is None or pending.is_added:
+        pending_result = self._latest_result_by_tool.get(name)
+        if pending_result is None or pending_result.is_added:
             return None
-        call = self.spans.calls.get(pending.call_id or "")
+        call = self.spans.calls.get(pending_result.call_id or "")
         return None if call is None else call.key
 
     def _add_model_call(self, event: Fields, pointer: str, scope: Scope) -> None:
@@ -224,9 +224,11 @@ class EventWalk:
         for message, message_pointer in self._new_input_messages(event, pointer, scope):
             fields = fields_of(message)
             if fields.get("role") == "tool":
-                pending = self._result_by_call_id.get(as_text(fields.get("tool_call_id")) or "")
-                if pending is not None and not pending.is_added:
-                    self._add_result(pending)
+                pending_result = self._result_by_call_id.get(
+                    as_text(fields.get("tool_call_id")) or ""
+                )
+                if pending_result is not None and not pending_result.is_added:
+                    self._add_result(pending_result)
                     continue
             self.spans.add(
                 message,
@@ -312,12 +314,12 @@ class EventWalk:
                 self.spans.mark(("tool", call_id), scope.history, message)
             self.spans.result(call_id, text, pointer, context, name=name, status=status, key=key)
 
-        pending = _PendingResult(text, add_spans, call_id)
+        pending_result = _PendingResult(text, add_spans, call_id)
         if call_id:
-            self._result_by_call_id[call_id] = pending
-            self._latest_result_by_tool[name or ""] = pending
+            self._result_by_call_id[call_id] = pending_result
+            self._latest_result_by_tool[name or ""] = pending_result
         # The events inside the call were added, so nothing is left that comes before its result.
-        self._add_result_at(pending, None if has_nested_events else end)
+        self._add_result_at(pending_result, None if has_nested_events else end)
 
     def _add_subtask(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
         """Add the beginning of a subtask, the events inside it, and its result."""

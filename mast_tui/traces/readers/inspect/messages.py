@@ -160,13 +160,17 @@ def json_text(value: object) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     try:
-        compact = orjson.dumps(value).decode()
+        compact_text = orjson.dumps(value).decode()
     except TypeError:
         return _deep_text(value)
-    if len(compact) > _MAX_INDENTED_CHARS:
-        return compact
+    if len(compact_text) > _MAX_INDENTED_CHARS:
+        return compact_text
     text = dump_text(value)
-    return text if len(text) <= _MAX_INDENT_FACTOR * len(compact) + _MAX_INDENT_EXTRA else compact
+    return (
+        text
+        if len(text) <= _MAX_INDENT_FACTOR * len(compact_text) + _MAX_INDENT_EXTRA
+        else compact_text
+    )
 
 
 def _deep_text(value: object) -> str:

@@ -115,7 +115,8 @@ def read_sample(
 def _add_spans(sample: Fields, walk: EventWalk) -> None:
     """Add the spans of a sample: failed attempts, messages, events and the end.
 
-    Events with model calls have most messages, so only the messages after them are added then.
+    If the events have model calls, they have most messages too. Then only the messages after the
+    last model call are added.
     """
     spans = walk.spans
     for attempt_index, error in enumerate(items_of(sample.get("error_retries"))):

@@ -115,21 +115,27 @@ def _nested_fields(value: Fields, wrapper: str | None = None) -> Fields:
     return _nested_fields(wrapped) if isinstance(wrapped, Mapping) else value
 
 
-def fuller_messages(flattened: Sequence[Message], raw: Sequence[Message]) -> list[Message]:
+def fuller_messages(
+    flat_messages: Sequence[Message], raw_messages: Sequence[Message]
+) -> list[Message]:
     """Return the flattened messages, each replaced by the raw message if it is not complete.
 
     Some instrumentation leaves out tool calls or their arguments in flattened messages. If the
     numbers of messages differ, the raw messages are returned if no flattened message is complete.
 
     Args:
-        flattened: The messages in attributes of their own.
-        raw: The same messages in the input or output value.
+        flat_messages: The messages in attributes of their own.
+        raw_messages: The same messages in the input or output value.
     """
-    if not flattened:
-        return list(raw)
-    if len(flattened) != len(raw):
-        return list(raw) if raw and not any(map(_is_complete, flattened)) else list(flattened)
-    pairs = zip(flattened, raw, strict=True)
+    if not flat_messages:
+        return list(raw_messages)
+    if len(flat_messages) != len(raw_messages):
+        return (
+            list(raw_messages)
+            if raw_messages and not any(map(_is_complete, flat_messages))
+            else list(flat_messages)
+        )
+    pairs = zip(flat_messages, raw_messages, strict=True)
     return [
         flat_message if _is_complete(flat_message) else raw_message
         for flat_message, raw_message in pairs
@@ -147,27 +153,29 @@ def _is_complete(message: Message) -> bool:
 
 def with_smolagents_calls(messages: Sequence[Message]) -> list[Message]:
     """Return messages with tool calls and results in place of the texts that smolagents writes."""
-    converted: list[Message] = []
+    converted_messages: list[Message] = []
     for message in messages:
         role_name = str(message.get("role", ""))
         is_enum = role_name.startswith(_ENUM_PREFIX)
         role = role_name.removeprefix(_ENUM_PREFIX).lower().replace("_", "-")
         if role not in ("tool-call", "tool-response"):
-            converted.append({**message, "role": role} if is_enum else message)
+            converted_messages.append({**message, "role": role} if is_enum else message)
             continue
         text = content_text(message.get("content"))
         if role == "tool-response":
-            converted.append(_tool_message(text))
+            converted_messages.append(_tool_message(text))
             continue
-        if converted and content_text(converted[-1].get("content")).startswith(_ECHOED_CALL):
-            converted.pop()
+        if converted_messages and content_text(converted_messages[-1].get("content")).startswith(
+            _ECHOED_CALL
+        ):
+            converted_messages.pop()
         has_calls = text.startswith(_CALLS_HEADING)
         calls = read_literal(text.removeprefix(_CALLS_HEADING)) if has_calls else None
         if isinstance(calls, list):
-            converted.append({"role": "assistant", "content": "", "tool_calls": calls})
+            converted_messages.append({"role": "assistant", "content": "", "tool_calls": calls})
         else:
-            converted.append({"role": "assistant", "content": text})
-    return converted
+            converted_messages.append({"role": "assistant", "content": text})
+    return converted_messages
 
 
 def _tool_message(text: str) -> Message:
@@ -185,20 +193,20 @@ def arguments_without_wrapping(value: object) -> object:
 
     A text that holds an object is parsed; any other text is returned as it is.
     """
-    parsed = value
+    parsed_value = value
     if isinstance(value, str):
-        parsed = json_in(value)
-        if parsed is None and value.lstrip()[:1] == "{":
-            parsed = read_literal(value)
-    if not isinstance(parsed, Mapping):
+        parsed_value = json_in(value)
+        if parsed_value is None and value.lstrip()[:1] == "{":
+            parsed_value = read_literal(value)
+    if not isinstance(parsed_value, Mapping):
         return value
-    if "sanitize_inputs_outputs" not in parsed:  # Only smolagents' wrapper has this field.
-        return parsed
-    named = parsed.get("kwargs")
-    positional = parsed.get("args")
-    if named and positional:
-        return {"args": positional, "kwargs": named}
-    return positional or named
+    if "sanitize_inputs_outputs" not in parsed_value:  # Only smolagents' wrapper has this field.
+        return parsed_value
+    keyword_arguments = parsed_value.get("kwargs")
+    positional_arguments = parsed_value.get("args")
+    if keyword_arguments and positional_arguments:
+        return {"args": positional_arguments, "kwargs": keyword_arguments}
+    return positional_arguments or keyword_arguments
 
 
 def documents_text(span: OtelSpan) -> str | None:
@@ -557,8 +565,10 @@ def _request_messages(span: OtelSpan) -> list[Message]:
     - the request or the input as plain text
     """
     input_value = span.value("input.value")
-    flattened = flattened_messages(span, "llm.input_messages", "user")
-    messages = fuller_messages(flattened, request_messages(input_value)) or _prompt_messages(span)
+    flat_messages = flattened_messages(span, "llm.input_messages", "user")
+    messages = fuller_messages(flat_messages, request_messages(input_value)) or _prompt_messages(
+        span
+    )
     system_messages = _system_messages(span.attributes)
     if messages:
         has_system = any(map(is_system, messages))
@@ -585,8 +595,8 @@ def _answer_messages(span: OtelSpan) -> list[Message]:
     - the output as plain text
     """
     output_value = span.value("output.value")
-    flattened = flattened_messages(span, "llm.output_messages", "assistant")
-    if messages := fuller_messages(flattened, structured_answer(output_value)):
+    flat_messages = flattened_messages(span, "llm.output_messages", "assistant")
+    if messages := fuller_messages(flat_messages, structured_answer(output_value)):
         return messages
     for name in (*GEN_AI.answer, *GOOGLE_ADK.answer):
         answer = value_under(span.attributes, name)

@@ -147,8 +147,9 @@ def looks_like_span(value: object) -> bool:
     # TRAIL's and MLflow's spans have readers of their own.
     if "child_spans" in value or any(str(name).startswith("mlflow.") for name in attributes):
         return False
-    has_ids = _has_any_field(_context_of_span(value), _SPAN_ID_FIELDS) or "context.span_id" in value
-    has_ids = has_ids or (
+    context = _context_of_span(value)
+    has_context = _has_any_field(context, _SPAN_ID_FIELDS) or "context.span_id" in value
+    has_ids = has_context or (
         _has_any_field(value, _SPAN_ID_FIELDS) and _has_any_field(value, _TRACE_ID_FIELDS)
     )
     has_columns = any(isinstance(name, str) and name.startswith(_COLUMN_PREFIX) for name in value)

@@ -255,11 +255,11 @@ class ShownHistory:
     - A system prompt is known to the agent for which it was shown.
 
     Attributes:
-        shown: The numbers of the contents of all spans so far.
+        shown_contents: The numbers of the contents of all spans so far.
     """
 
     def __init__(self, calls: Calls) -> None:
-        self.shown: set[int] = set()
+        self.shown_contents: set[int] = set()
         self._calls = calls
         self._end_node = 0
         self._end_content = _NO_CONTENT_NUMBER
@@ -285,7 +285,7 @@ class ShownHistory:
             agent: The agent that makes the model call.
         """
         node = 0
-        previous = _NO_CONTENT_NUMBER
+        previous_content = _NO_CONTENT_NUMBER
         left_known_path = False
         left_in_middle = False
         recent_calls: OpenCalls[ShownCall] = OpenCalls()
@@ -303,15 +303,17 @@ class ShownHistory:
                 left_in_middle = node not in self._end_nodes
             if child is None:
                 child = self._get_or_add_child(node, part)
-                is_known = left_in_middle and self._is_known_content(previous, parts, part_index)
+                is_known = left_in_middle and self._is_known_content(
+                    previous_content, parts, part_index
+                )
                 if self._is_new_turn(part, child, call) and not is_known:
                     yield NewPart(part_index, child, call)
             if part.piece.kind is SpanKind.TOOL_CALL and child in self._call_by_node:
                 recent_calls.add(self._call_by_node[child])
-            self._neighbours.add((previous, part.content))
+            self._neighbours.add((previous_content, part.content))
             node = child
-            previous = part.content
-        self._set_end(node, previous)
+            previous_content = part.content
+        self._set_end(node, previous_content)
 
     def add_answer(self, parts: Sequence[MessagePart]) -> list[int]:
         """Add an answer after the last history in the tree; return the node of each part.
@@ -319,16 +321,16 @@ class ShownHistory:
         Reasoning has no node of its own, so its node is that of the part before it.
         """
         node = self._end_node
-        previous = self._end_content
+        previous_content = self._end_content
         nodes = []
         for part in parts:
             if _is_turn(part):
                 child = self._get_or_add_child(node, part)
                 replies = self._replies_by_node.setdefault(node, deque(maxlen=_REMEMBERED_REPLIES))
                 replies.append((part, child))
-                self._neighbours.add((previous, part.content))
+                self._neighbours.add((previous_content, part.content))
                 node = child
-                previous = part.content
+                previous_content = part.content
             nodes.append(node)
         self._end_nodes.add(node)
         return nodes
@@ -370,7 +372,7 @@ class ShownHistory:
         if part.piece.role is Role.SYSTEM:
             is_new = self.record_prompt(agent, part.content)
             return is_new and bool(part.piece.text.strip())
-        return part.piece.kind is SpanKind.REASONING and part.content not in self.shown
+        return part.piece.kind is SpanKind.REASONING and part.content not in self.shown_contents
 
     def _pop_answered_call(
         self, part: MessagePart, recent_calls: OpenCalls[ShownCall]
@@ -381,7 +383,7 @@ class ShownHistory:
         """
         if part.piece.kind is not SpanKind.TOOL_RESULT:
             return None
-        return recent_calls.pop_answered(part.piece, self._calls.by_id)
+        return recent_calls.pop_answered_call(part.piece, self._calls.by_id)
 
     def _node_of_reply(self, node: int, part: MessagePart) -> int | None:
         """Return the node of the answer after ``node`` that the part repeats with changes.
@@ -405,7 +407,10 @@ class ShownHistory:
         if part.piece.kind is SpanKind.TOOL_RESULT:
             if call is not None:
                 return call.result_key is None
-            return part.content not in self.shown or len(part.piece.text) < _UNMISTAKABLE_CHARS
+            return (
+                part.content not in self.shown_contents
+                or len(part.piece.text) < _UNMISTAKABLE_CHARS
+            )
         if part.piece.kind is SpanKind.TOOL_CALL:
             shown_call = self._calls.repeated_call(part)
             if shown_call is not None:
@@ -414,22 +419,22 @@ class ShownHistory:
         return True
 
     def _is_known_content(
-        self, previous: int, parts: Sequence[MessagePart], part_index: int
+        self, previous_content: int, parts: Sequence[MessagePart], part_index: int
     ) -> bool:
         """Return whether a part was shown, and is long or has a neighbour that it had before.
 
-        ``previous`` is the content of the turn before the part.
+        ``previous_content`` is the content of the turn before the part.
         """
         part = parts[part_index]
-        if part.content not in self.shown:
+        if part.content not in self.shown_contents:
             return False
         if part.piece.kind is SpanKind.TOOL_CALL or len(part.piece.text) >= _UNMISTAKABLE_CHARS:
             return True
-        if (previous, part.content) in self._neighbours:
+        if (previous_content, part.content) in self._neighbours:
             return True
         next_index = part_index + 1
-        following = parts[next_index].content if next_index < len(parts) else _NO_CONTENT_NUMBER
-        return (part.content, following) in self._neighbours
+        next_content = parts[next_index].content if next_index < len(parts) else _NO_CONTENT_NUMBER
+        return (part.content, next_content) in self._neighbours
 
 
 def _is_turn(part: MessagePart) -> bool:
@@ -455,6 +460,6 @@ def _is_same_part(reply: MessagePart, part: MessagePart) -> bool:
         return reply.piece.name == part.piece.name
     if part.piece.role is Role.USER:
         return False
-    original = normalized_text(reply.piece.text)
-    repeated = normalized_text(part.piece.text)
-    return repeated in original or original in repeated
+    reply_text = normalized_text(reply.piece.text)
+    part_text = normalized_text(part.piece.text)
+    return part_text in reply_text or reply_text in part_text

@@ -48,28 +48,40 @@ _NONE_TEXT: Final = "None"
 
 def request_messages(value: object) -> tuple[Message, ...]:
     """Return the messages of a request, its system prompt first; none if it is plain text."""
-    structured, _plain = _structured_or_plain_messages(value, _REQUEST_FIELDS, "user")
-    return structured
+    structured_messages, _plain_messages = _structured_or_plain_messages(
+        value, _REQUEST_FIELDS, "user"
+    )
+    return structured_messages
 
 
 def request_text(value: object) -> tuple[Message, ...]:
     """Return a request without roles as messages of the user, else all of it as one message."""
-    _structured, plain = _structured_or_plain_messages(value, _REQUEST_FIELDS, "user")
-    return plain or _message_with_text(value, "user")
+    _structured_messages, plain_messages = _structured_or_plain_messages(
+        value, _REQUEST_FIELDS, "user"
+    )
+    return plain_messages or _message_with_text(value, "user")
 
 
 def answer_messages(value: object) -> tuple[Message, ...]:
     """Return the messages of an answer; a text or a value of another shape becomes one message."""
     answer = _without_choices(value)
-    structured, plain = _structured_or_plain_messages(answer, _ANSWER_FIELDS, "assistant")
-    return structured or plain or repaired_messages(_message_with_text(value, "assistant"))
+    structured_messages, plain_messages = _structured_or_plain_messages(
+        answer, _ANSWER_FIELDS, "assistant"
+    )
+    return (
+        structured_messages
+        or plain_messages
+        or repaired_messages(_message_with_text(value, "assistant"))
+    )
 
 
 def structured_answer(value: object) -> tuple[Message, ...]:
     """Return those messages of an answer that have roles; empty for plain text."""
     answer = _without_choices(value)
-    structured, _plain = _structured_or_plain_messages(answer, _ANSWER_FIELDS, "assistant")
-    return structured
+    structured_messages, _plain_messages = _structured_or_plain_messages(
+        answer, _ANSWER_FIELDS, "assistant"
+    )
+    return structured_messages
 
 
 def last_answer(value: object) -> tuple[Message, ...]:
@@ -89,7 +101,7 @@ def without_lost_messages(request: object, answer: object) -> tuple[object, obje
     if is_plain_request and answer == _NONE_TEXT:
         is_answer_lost = True
     is_request_lost = value_in(request) == _LOST_MESSAGE
-    return None if is_request_lost else request, None if is_answer_lost else answer
+    return (None if is_request_lost else request), (None if is_answer_lost else answer)
 
 
 def is_system(message: Message) -> bool:

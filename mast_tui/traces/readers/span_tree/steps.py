@@ -347,7 +347,7 @@ class _Timeline:
             for message in output_messages(open_row.row)
             for part in self._parts.parts_of(message)
         ]
-        if contents and not any(content in self._history.shown for content in contents):
+        if contents and not any(content in self._history.shown_contents for content in contents):
             self._show_answer(open_row)
 
     def _show_request(self, open_row: _OpenRow) -> None:
@@ -383,18 +383,18 @@ class _Timeline:
         self._steps.amend(last_key, tokens=row.tokens)
 
     def _keyed_parts(
-        self, row: SpanRow, side: str, messages: Sequence[Message]
+        self, row: SpanRow, key_part: str, messages: Sequence[Message]
     ) -> list[tuple[str, MessagePart]]:
         """Return the parts of messages, each with the key of its span.
 
-        ``side`` is ``asked`` for a request and ``answered`` for an answer.
+        ``key_part`` is ``asked`` for a request and ``answered`` for an answer.
         """
         keyed_parts = []
         for message_index, message in enumerate(messages):
             for part in self._parts.parts_of(message):
-                key = f"{row.id}/{side}/{message_index}{part.piece.key_suffix}"
+                key = f"{row.id}/{key_part}/{message_index}{part.piece.key_suffix}"
                 if part.piece.call_id is not None and self._shows_every_row:
-                    key = f"{row.id}/{side}/{message_index}/{part.piece.call_id}"
+                    key = f"{row.id}/{key_part}/{message_index}/{part.piece.call_id}"
                 elif part.piece.call_id is not None:
                     kind = "call" if part.piece.kind is SpanKind.TOOL_CALL else "result"
                     key = f"{part.piece.call_id}:{kind}"
@@ -437,7 +437,7 @@ class _Timeline:
             status=status,
         )
         key = self._steps.add(key, piece.kind, piece.role, agent, piece.text, **details)
-        self._history.shown.add(part.content)
+        self._history.shown_contents.add(part.content)
         if piece.problem is not None:
             self.problems.append(Problem(row.location, piece.problem))
         if piece.kind is SpanKind.TOOL_CALL:
@@ -490,7 +490,7 @@ class _Timeline:
                 lacks_arguments=not canonical_arguments(text),
             )
             self._calls.add_row_call(call, row.call_id, text)
-            self._history.shown.add(content)
+            self._history.shown_contents.add(content)
         elif call.lacks_arguments and canonical_arguments(text):
             # The model's answer was recorded without the arguments.
             self._steps.amend(call.key, text=text)
@@ -518,10 +518,10 @@ class _Timeline:
                 self._add_log(open_row, row.id, f"{row.name}: no output was recorded")
             return
         content = self._parts.content_number(SpanKind.TOOL_RESULT, text)
-        is_shown = call.result_key is not None and content in self._history.shown
+        is_shown = call.result_key is not None and content in self._history.shown_contents
         if is_shown and not self._shows_every_row:
             return
-        self._history.shown.add(content)
+        self._history.shown_contents.add(content)
         details = More(place=row.location, name=row.name, parent=call.key)
         details |= More(start=row.start, end=row.end, status=_row_status(row))
         key = self._tool_span_key(row, "result", row.id)
@@ -532,7 +532,7 @@ class _Timeline:
         return f"{row.call_id}:{part}" if has_key_of_call else key_without_id
 
     def _is_message_shown(self, text: str) -> bool:
-        return self._parts.content_number(SpanKind.MESSAGE, text) in self._history.shown
+        return self._parts.content_number(SpanKind.MESSAGE, text) in self._history.shown_contents
 
     def _add_name_span(self, open_row: _OpenRow) -> None:
         """Add a log span with the row's name if every row needs a span; else do nothing."""
@@ -543,7 +543,7 @@ class _Timeline:
     def _add_message(self, open_row: _OpenRow, part: str, text: str, role: Role) -> None:
         """Add a row's whole input or output as a message; ``part`` is the end of its key."""
         row = open_row.row
-        self._history.shown.add(self._parts.content_number(SpanKind.MESSAGE, text))
+        self._history.shown_contents.add(self._parts.content_number(SpanKind.MESSAGE, text))
         agent = open_row.agent if role is Role.AGENT else "user"
         start = row.end if role is Role.AGENT else row.start
         details = More(place=row.location, parent=open_row.parent_key, start=start)
@@ -572,11 +572,13 @@ def _row_status(row: SpanRow) -> SpanStatus:
     return row.status if row.error is None else SpanStatus.ERROR
 
 
-def _is_same_execution(outer: SpanRow, row: SpanRow) -> bool:
+def _is_same_execution(outer_row: SpanRow, row: SpanRow) -> bool:
     """Return whether a tool's row within another is the same execution, recorded twice."""
-    if outer.name != row.name:
+    if outer_row.name != row.name:
         return False
-    return row.input is None or canonical_arguments(outer.input) == canonical_arguments(row.input)
+    return row.input is None or canonical_arguments(outer_row.input) == canonical_arguments(
+        row.input
+    )
 
 
 def input_messages(row: SpanRow) -> tuple[Message, ...]:

@@ -88,7 +88,7 @@ def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
         rows = _with_thoughts(
             rows, [text_at(record.value, vendor.thought_paths) for record in records]
         )
-    return _with_model_calls(_with_joined_events(_without_plain_copies(rows)))
+    return _linked_to_model_calls(_with_joined_events(_without_plain_copies(rows)))
 
 
 def is_judgement(vendor: Vendor, record: VendorRecord) -> bool:
@@ -188,11 +188,13 @@ def _output_paths(tokens: Paths) -> Paths:
 
 def _with_parsed_fields(vendor: Vendor, record: Fields) -> Fields:
     """Return a record with its JSON texts parsed, so that paths do not parse them again."""
-    parsed: dict[str, object] = {name: value_in(value) for name, value in record.items()}
-    attributes = parsed.get("attributes")
+    parsed_fields: dict[str, object] = {name: value_in(value) for name, value in record.items()}
+    attributes = parsed_fields.get("attributes")
     if vendor.has_json_texts and isinstance(attributes, Mapping):
-        parsed["attributes"] = {name: _json_or_text(value) for name, value in attributes.items()}
-    return parsed
+        parsed_fields["attributes"] = {
+            name: _json_or_text(value) for name, value in attributes.items()
+        }
+    return parsed_fields
 
 
 def _json_or_text(value: object) -> object:
@@ -419,8 +421,8 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
     return rows_with_thoughts
 
 
-def _with_model_calls(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows with tools' rows that have the names and arguments of models' calls.
+def _linked_to_model_calls(rows: list[SpanRow]) -> list[SpanRow]:
+    """Return the rows; a tool's row gets the name and the arguments of the model's call it answers.
 
     A row of kind ``OTHER`` becomes a tool's row if it was traced as a plain function: it has the
     name of a called tool, no tool's row has that name, and no row is under it.
@@ -471,12 +473,12 @@ def _with_joined_events(rows: list[SpanRow]) -> list[SpanRow]:
         if match is None:
             joined_rows.append(row)
             continue
-        call = match["call"], match["number"]
-        if call not in index_by_call:
-            index_by_call[call] = len(joined_rows)
+        numbered_call = match["call"], match["number"]
+        if numbered_call not in index_by_call:
+            index_by_call[numbered_call] = len(joined_rows)
             joined_rows.append(replace(row, name=match["call"].removeprefix(_DOTTED_PREFIX)))
             continue
-        call_index = index_by_call[call]
+        call_index = index_by_call[numbered_call]
         call_row = joined_rows[call_index]
         joined_rows[call_index] = replace(
             call_row,

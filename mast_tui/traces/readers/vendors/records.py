@@ -50,14 +50,18 @@ class TraceRecords:
 
     def add(self, record: VendorRecord) -> None:
         """Add a record; to a record with the same id, add the fields that it lacks."""
-        earlier = self.by_id.get(record.id)
-        if earlier is None:
+        earlier_record = self.by_id.get(record.id)
+        if earlier_record is None:
             self.by_id[record.id] = record
             return
-        fields = {name: value for name, value in earlier.value.items() if value not in NOTHING}
-        merged = {**record.value, **fields}
-        parent = earlier.parent or record.parent
-        self.by_id[record.id] = VendorRecord(earlier.id, parent, merged, earlier.location)
+        earlier_fields = {
+            name: value for name, value in earlier_record.value.items() if value not in NOTHING
+        }
+        merged_value = {**record.value, **earlier_fields}
+        parent = earlier_record.parent or record.parent
+        self.by_id[record.id] = VendorRecord(
+            earlier_record.id, parent, merged_value, earlier_record.location
+        )
 
 
 def value_at(record: object, paths: Paths) -> object:
@@ -293,9 +297,9 @@ class _TraceCollector:
             if trace_id is None and path_ids:
                 trace_id = path_ids[0]
             self._records.append((VendorRecord(record_id, parent_id, record, location), trace_id))
-            nested = items_of(value_in(record.get(children)) if children else None)
-            for child_index in reversed(range(len(nested))):
-                child = nested[child_index]
+            nested_records = items_of(value_in(record.get(children)) if children else None)
+            for child_index in reversed(range(len(nested_records))):
+                child = nested_records[child_index]
                 child_location = _nested_location(location, f"/{children}/{child_index}")
                 if isinstance(child, Mapping):
                     stack.append((child, child_location, trace_id, record_id))
