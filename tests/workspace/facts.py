@@ -144,7 +144,7 @@ BY_NAME: Final = {
     "mode": modes,
     "key": keys,
     "keys": st.lists(keys, max_size=3).map(tuple),
-    "runs": st.lists(st.builds(SpanRange, keys, keys), max_size=2).map(tuple),
+    "ranges": st.lists(st.builds(SpanRange, keys, keys), max_size=2).map(tuple),
     **dict.fromkeys(("id", "item", "suggestion"), names),
     "run": st.none() | names,
     "copy_of": st.none() | st.just(1),
