@@ -318,6 +318,11 @@ class SpanColumns:
     def __len__(self) -> int:
         return len(self.statuses)
 
+    def kind_at(self, row: int) -> SpanKind:
+        """Return the kind of the span that is ``row`` spans after the first one."""
+        kind, _role, _agent, _name = self.shape_list[self.shapes[row]]
+        return kind
+
 
 class Candidates(NamedTuple):
     """The texts of a slice of spans that may hold a needle.

@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog
 
-PATIENCE: Final = 0.1
+FIRST_FRAME_PATIENCE: Final = 0.1
 """Seconds for which the first frame waits for a single file."""
 
 SCREENS: Final[Mapping[type[object], str]] = {
@@ -201,10 +201,10 @@ class NeedsWorkspace(Protocol):
 
 
 @runtime_checkable
-class HearsOthers(Protocol):
+class ShowsChangesOfOthers(Protocol):
     """A screen that shows at once what other programs write to the workspace."""
 
-    def written_elsewhere(self) -> None:
+    def show_changes_of_others(self) -> None:
         """Show what was written."""
 
 
@@ -264,7 +264,7 @@ class MastApp(TextualApp):
         """Yield the first spans of a single file if they were read; a screen replaces them."""
         if self.traces.awaits_masks:
             return
-        file_report = self.traces.prefetch.first_spans(PATIENCE)
+        file_report = self.traces.prefetch.first_spans(FIRST_FRAME_PATIENCE)
         if file_report is None or len(file_report.traces) != 1 or not len(file_report.traces[0]):
             return
         # Start-up: not needed for a library.
@@ -273,7 +273,7 @@ class MastApp(TextualApp):
         (trace,) = file_report.traces
         wide = self.size.width >= WIDE
         title = TitleBar()
-        title.show(tuple(trace_title(trace)), (self.workspace.waiting_words(),))
+        title.show(tuple(trace_title(trace)), (self.workspace.waiting_text(),))
         yield title
         spans = FirstSpans(trace, self.size, wide=wide)
         yield spans
@@ -384,12 +384,13 @@ class MastApp(TextualApp):
         if location is not None:
             screen.call_after_refresh(screen.look_at, location)
 
-    def _attach_session(self, screen: TraceScreen, *, replace: bool = False) -> None:
+    def _attach_session(self, screen: TraceScreen, *, replaces_session: bool = False) -> None:
         """Attach a session to a screen as soon as the workspace is open.
 
         Args:
             screen: The screen; if it has no trace, nothing happens.
-            replace: True to replace a session that the screen has, because other rules apply now.
+            replaces_session: True to replace the session of the screen, because other rules apply
+                now.
         """
         trace = screen.trace
         if trace is None:
@@ -397,7 +398,7 @@ class MastApp(TextualApp):
 
         async def attach(opened: OpenWorkspace) -> None:
             """Open a session and attach it, unless the screen has one that may stay."""
-            if not replace and screen.trace is trace and screen.session is not None:
+            if not replaces_session and screen.trace is trace and screen.session is not None:
                 return
             session = await self.workspace.carry_out(lambda: opened.open(trace))
             if session is not None:
@@ -407,7 +408,7 @@ class MastApp(TextualApp):
             """Queue the attaching of the session, with the keys that wait for it."""
             # Keys wait for the session, because it has the position at which the trace was left.
             # They do not wait for a server that is away.
-            keys_wait = not replace and not opened.workspace.away
+            keys_wait = not replaces_session and not opened.workspace.away
             held_keys = HeldKeys.ALL if keys_wait else HeldKeys.NOTHING
             self.writes.do(partial(attach, opened), held_keys)
 
@@ -494,7 +495,7 @@ class MastApp(TextualApp):
 
     def action_another_annotator(self) -> None:
         """Ask for a name, and label under it."""
-        if self.refused is not None:
+        if self.no_workspace_reason is not None:
             self.show_error("No workspace is open, so no one can label")
         else:
             self.workspace.ask_for_another_annotator()
@@ -505,7 +506,7 @@ class MastApp(TextualApp):
 
     def action_export(self) -> None:
         """Write labels to a file, once there is a workspace."""
-        if self.refused is not None:
+        if self.no_workspace_reason is not None:
             self.show_error("No workspace is open, so there is nothing to export")
             return
         self.workspace.when_ready(self._choose_format)
@@ -561,7 +562,7 @@ class MastApp(TextualApp):
     @property
     def input_delivered(self) -> int:
         """The number of keys, clicks and pastes that were delivered."""
-        return self.input_queue.delivered
+        return self.input_queue.delivered_count
 
     @property
     def busy_with_input(self) -> bool:
@@ -641,7 +642,7 @@ class MastApp(TextualApp):
         await self.trace_queue.count_finished()
         for screen in self.screen_stack:
             if isinstance(screen, TraceScreen):
-                self._attach_session(screen, replace=True)
+                self._attach_session(screen, replaces_session=True)
             elif isinstance(screen, QueueScreen):
                 screen.reset_queue()
 
@@ -662,9 +663,9 @@ class MastApp(TextualApp):
         return self.workspace.opened
 
     @property
-    def refused(self) -> str | None:
+    def no_workspace_reason(self) -> str | None:
         """The reason why no workspace is open, if opening has failed."""
-        return self.workspace.refused
+        return self.workspace.no_workspace_reason
 
     async def workspace_ready(self) -> None:
         """Prepare the app for the workspace that is open now."""
@@ -696,8 +697,8 @@ class MastApp(TextualApp):
         for screen in self.screen_stack:
             if isinstance(screen, TraceScreen) and screen.session is None:
                 self._attach_session(screen)  # the server was away when it was opened
-            elif isinstance(screen, HearsOthers):
-                screen.written_elsewhere()
+            elif isinstance(screen, ShowsChangesOfOthers):
+                screen.show_changes_of_others()
 
     def presence_changed(self) -> None:
         """Tell the screens that someone has begun or stopped working."""
@@ -713,7 +714,7 @@ class MastApp(TextualApp):
         self.input_queue.resume()
 
     @property
-    def urgently(self) -> str:
+    def urgent_message(self) -> str:
         """The message about a write that everything waits for, or an empty text."""
         return self.writes.report
 
@@ -726,7 +727,7 @@ class MastApp(TextualApp):
     @property
     def judge_at_work(self) -> RunningJudge | None:
         """The judge at work, or None."""
-        return None if self._judges is None else self._judges.at_work
+        return None if self._judges is None else self._judges.running_judge
 
     @property
     def report(self) -> str:
@@ -763,7 +764,7 @@ class MastApp(TextualApp):
             return
         if group == "judge" and self._judges is not None:
             progress = JudgeProgress(f"The judge stopped: {message}", done=True, problem=True)
-            self.call_later(self._judges.judged, progress)
+            self.call_later(self._judges.show_judge_progress, progress)
             return
         if group == "read":
             self.call_later(self.traces.take, FilesRead([], True))
@@ -817,7 +818,7 @@ class EndingSignals:
             loop.add_signal_handler(number, self._exit_app)
             # Called before the handler of the loop, even if the loop is stuck.
             signal.signal(number, self._on_signal)
-        signal.signal(signal.SIGALRM, self._on_signal)
+        signal.signal(signal.SIGALRM, self._on_signal)  # ends an app that does not end in time
         threading.excepthook = self._on_thread_error
         if sys.stdin is not None and (sys.stdin.isatty() or in_browser(os.environ)):
             self._check_terminal(loop, sys.stdin.fileno())
@@ -922,7 +923,7 @@ def run_app(options: AppOptions) -> int:
     app = MastApp(options, taxonomy)
     asyncio.run(_run_to_end(app))
     app.workspace.close()
-    for unsent_text in app.workspace.unsent_words():
+    for unsent_text in app.workspace.unsent_text():
         consequence = "kept on this machine, and sent when mast-tui opens this workspace again"
         print(f"mast-tui: {unsent_text}: {consequence}", file=sys.stderr)
     return app.return_code or 0

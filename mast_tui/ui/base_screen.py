@@ -15,7 +15,7 @@ from textual.widgets import Static
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import ShowLibrary, context_of
-from mast_tui.ui.widgets.bars import ADJUDICATOR, HintBar, TitleBar, sight_words
+from mast_tui.ui.widgets.bars import ADJUDICATOR, HintBar, TitleBar, visibility_text
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.writes import Writes
 
@@ -81,7 +81,7 @@ class ListScreen(MovesLines, Screen[None]):
         """The first line."""
         return self.query_one(TitleBar)
 
-    def who(self) -> tuple[str, ...]:
+    def right_title_parts(self) -> tuple[str, ...]:
         """Return the parts at the right of the first line.
 
         These are unsent changes, the annotator, and the role: adjudicator, blind, or with
@@ -89,9 +89,9 @@ class ListScreen(MovesLines, Screen[None]):
         """
         opened = self.mast.opened
         if opened is None:
-            return (self.mast.workspace.waiting_words(),)
-        role = ADJUDICATOR if opened.adjudicates else sight_words(blind=opened.blind)
-        return (*self.mast.workspace.unsent_words(), one_line(opened.annotator), role)
+            return (self.mast.workspace.waiting_text(),)
+        role = ADJUDICATOR if opened.adjudicates else visibility_text(blind=opened.blind)
+        return (*self.mast.workspace.unsent_text(), one_line(opened.annotator), role)
 
     def action_undo(self) -> None:
         """Report that this screen has nothing to undo."""
@@ -145,7 +145,7 @@ class BaseScreen(ListScreen):
         focused = self.focused
         return focused if isinstance(focused, VirtualLines) else self.main_list
 
-    def show_words(self, message: str) -> None:
+    def show_message_only(self, message: str) -> None:
         """Show a message in place of the panes."""
         self.add_class("-empty")
         self.query_one("#words", Static).update(Content(message))

@@ -78,12 +78,12 @@ class ShowDisagreements(NamedTuple):
     Attributes:
         mode: The slug of the mode.
         trace: The id of the trace on which the cursor begins; None for the first one.
-        agreed: True to list agreed items too.
+        lists_agreed: True to list agreed items too.
     """
 
     mode: str
     trace: str | None = None
-    agreed: bool = False
+    lists_agreed: bool = False
 
 
 class ShowAgreement(NamedTuple):
@@ -230,17 +230,17 @@ class JudgeProgress:
         text: The report, fit for display.
         done: True for the last report.
         problem: True if ``text`` says what went wrong.
-        more: A hint to add to the last report.
+        added_hint: A hint to add to the last report.
         trace_id: The trace with new suggestions in the workspace; None if any trace may have them.
     """
 
     text: str
     done: bool = False
     problem: bool = False
-    more: str = ""
+    added_hint: str = ""
     trace_id: str | None = None
 
-    def tell(self, hints: HintBar, next_step: str = "") -> None:
+    def show_in(self, hints: HintBar, next_step: str = "") -> None:
         """Show the last report with the next step; the bar itself shows earlier reports.
 
         Args:
@@ -248,12 +248,12 @@ class JudgeProgress:
             next_step: The hint what to do next; empty for no hint.
         """
         if self.done:
-            parts = (self.text, next_step, self.more)
+            parts = (self.text, next_step, self.added_hint)
             hints.say(" · ".join(part for part in parts if part), error=self.problem)
 
 
 @runtime_checkable
-class HearsJudge(Protocol):
+class ShowsJudgeProgress(Protocol):
     """A screen that receives the reports on a judge."""
 
-    def judged(self, message: JudgeProgress) -> None: ...
+    def show_judge_progress(self, message: JudgeProgress) -> None: ...

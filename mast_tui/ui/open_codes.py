@@ -46,7 +46,7 @@ from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, OPEN_CODES
 from mast_tui.ui.table_screen import OpensTraces, TableScreen
 from mast_tui.ui.widgets.virtual_lines import name_width, sign_column
-from mast_tui.ui.wording import counted, place_words, plain_title
+from mast_tui.ui.wording import counted, place_text, plain_title
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.tags import TaggedPlace
 
@@ -227,7 +227,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
                 unread_trace_ids, MOST_READ, lambda: worker.is_cancelled
             )
         except (MastError, OSError) as error:
-            self.call_later(self.show_words, one_line(str(error)))
+            self.call_later(self.show_message_only, one_line(str(error)))
             return
         if has_new_orders:
             self.call_later(self._show_rows)  # now with the numbers of the spans
@@ -244,7 +244,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         }
         self.show_title()
         if not coding.codes:
-            self.show_words(no_codes_text(self.mast.key_of))
+            self.show_message_only(no_codes_text(self.mast.key_of))
             return
         self.remove_class("-empty")
         summary = saturation_line(coding.saturation)
@@ -258,7 +258,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         """Show the number of open codes, and the annotator."""
         count = 0 if self._coding is None else len(self._coding.codes)
         title = ("Open codes", counted(count, "place")) if count else ("Open codes",)
-        self.title_bar.show(title, self.who())
+        self.title_bar.show(title, self.right_title_parts())
 
     def _show_rows(self) -> None:
         """Show the open codes that match the search."""
@@ -318,7 +318,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
                 "where",
                 _cell_of_row(
                     lambda _: "",
-                    lambda code: place_words(code.target, loader.known_order(code.trace_id)),
+                    lambda code: place_text(code.target, loader.known_order(code.trace_id)),
                 ),
                 width=name_width(80),
             ),
@@ -541,7 +541,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             f"A mode of {counted(len(codes), 'place')}",
             suggested_name,
             question="What is it called?",
-            offered=True,
+            typing_replaces=True,
         )
         self.app.push_screen(dialog, continue_with_name)
 

@@ -158,8 +158,8 @@ class SideBySideScreen(BaseScreen):
     def on_mount(self) -> None:
         """Start to read both runs."""
         self.detail.can_focus = False
-        self.title_bar.show(("Side by side",), self.who())
-        self.show_words("Reading both runs …")
+        self.title_bar.show(("Side by side",), self.right_title_parts())
+        self.show_message_only("Reading both runs …")
         self._align_runs()
 
     @work(thread=True, exclusive=True)
@@ -171,14 +171,14 @@ class SideBySideScreen(BaseScreen):
             alignment = align(self._a, self._b)
         except OSError as error:
             reason = error.strerror or str(error)
-            self.call_later(self.show_words, f"They cannot be compared: {reason}")
+            self.call_later(self.show_message_only, f"They cannot be compared: {reason}")
             return
         self.call_later(self._show_alignment, alignment)
 
     def _show_alignment(self, alignment: RunAlignment) -> None:
         """Show the summary and the pairs, and move to the fork."""
         if not alignment.pairs:
-            self.show_words("These runs have no steps to compare.")
+            self.show_message_only("These runs have no steps to compare.")
             return
         self.remove_class("-empty")
         pair_list = self.main_list
@@ -186,7 +186,7 @@ class SideBySideScreen(BaseScreen):
         pair_list.rows_changed()
         self.query_one("#about", Static).update(Content(" ".join(sentences(alignment))))
         self.set_focus(pair_list)
-        self.action_fork(tell=False)
+        self.action_fork(reports_none=False)
         self._show_detail()
 
     @on(VirtualLines.Resized)
@@ -231,11 +231,11 @@ class SideBySideScreen(BaseScreen):
             return
         if len(texts) == 2:
             comparison = compare(*texts)
-            if not comparison.equal:
+            if not comparison.is_equal:
                 title_a, title_b = titles
                 detail.show_titles(plain_title(f"{title_a} (-) and {title_b} (+)"))
                 changed_parts = [
-                    TextPart(first, end, "evidence") for first, end in comparison.changed
+                    TextPart(first, end, "evidence") for first, end in comparison.changed_ranges
                 ]
                 detail.show_text(comparison.text, changed_parts, text_format="diff")
                 return
@@ -243,17 +243,17 @@ class SideBySideScreen(BaseScreen):
         detail.show_titles(plain_title(" ".join(titles)))
         detail.show_text(texts[0], empty="(empty)")
 
-    def action_fork(self, *, tell: bool = True) -> None:
+    def action_fork(self, *, reports_none: bool = True) -> None:
         """Move to the fork of the runs, or else to their first difference.
 
         Args:
-            tell: True to show a message if there is no difference.
+            reports_none: True to show a message if there is no difference.
         """
         alignment = self.main_list.alignment
         row = alignment.first if alignment.fork is None else alignment.fork
         if row is not None:
             self.main_list.move_to(row, in_upper_third=True)
-        elif tell:
+        elif reports_none:
             self.hints.say("The agents do the same in both")
 
     def action_difference(self, step: int) -> None:
@@ -262,7 +262,8 @@ class SideBySideScreen(BaseScreen):
         alignment = pair_list.alignment
         row = pair_list.cursor + step
         while 0 <= row < pair_list.row_count:
-            if alignment.actions[row] and alignment.pairs[row].likeness is not Likeness.SAME:
+            is_action = alignment.actions[row]
+            if is_action and alignment.pairs[row].likeness is not Likeness.SAME:
                 pair_list.move_to(row)
                 return
             row += step

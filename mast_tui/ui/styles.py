@@ -60,7 +60,10 @@ MIXED: Final[Mapping[str, tuple[str, float]]] = MappingProxyType(
 )
 """Mixed grounds: the colour that is mixed into the background, and its largest share."""
 
-GROUNDS: Final = ("background", "surface", "panel", *MIXED)
+THEME_GROUNDS: Final = ("background", "surface", "panel")
+"""The grounds that a theme has."""
+
+GROUNDS: Final = (*THEME_GROUNDS, *MIXED)
 """All grounds of text."""
 
 HUES: Final = (
@@ -122,7 +125,7 @@ def line_colours(theme: Mapping[str, str]) -> Mapping[str, str]:
     Args:
         theme: The variables of a theme.
     """
-    names = {*GROUNDS[:3], *HUES, *(name for name, _ in MIXED.values())}
+    names = {*THEME_GROUNDS, *HUES, *(name for name, _ in MIXED.values())}
     return _line_colours(tuple(sorted((name, theme[name]) for name in names)))
 
 

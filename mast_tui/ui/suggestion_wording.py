@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.labels import JUDGE_PREFIX, Match
 from mast_tui.safe_text import one_line
-from mast_tui.ui.wording import IndexOf, place_words
+from mast_tui.ui.wording import IndexOf, place_text
 
 if TYPE_CHECKING:
     from mast_tui.labels import Evidence
@@ -75,7 +75,7 @@ def judge_name(judge: str) -> str:
     return f"{one_line(model, MAX_NAME_CHARS - 1 - len(prompt_hash))}@{prompt_hash}"
 
 
-def rule_words(rationale: str) -> str:
+def rule_text(rationale: str) -> str:
     """Return the words that identify the rule that gave a reason.
 
     The labels of a judge do not name its rules. A rule gives the same reason everywhere, except for
@@ -84,7 +84,7 @@ def rule_words(rationale: str) -> str:
     return " ".join(_WORD.findall(_QUOTED.sub(" ", rationale))[:_RULE_WORDS])
 
 
-def source_words(suggestion: Suggestion, index_of: IndexOf) -> str:
+def suggestion_source_text(suggestion: Suggestion, index_of: IndexOf) -> str:
     """Return the judge of a suggestion, how sure it is, and its target, in one line.
 
     Args:
@@ -99,7 +99,7 @@ def source_words(suggestion: Suggestion, index_of: IndexOf) -> str:
     parts = [name]
     if suggestion.confidence is not None:
         parts.append(f"sure {suggestion.confidence:.0%}")
-    parts.append(place_words(suggestion.target, index_of))
+    parts.append(place_text(suggestion.target, index_of))
     return " · ".join(parts)
 
 

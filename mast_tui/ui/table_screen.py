@@ -120,7 +120,7 @@ class TableScreen(DetailScreen, Generic[Row]):
 
     def on_mount(self) -> None:
         """Show a message until the workspace is open."""
-        self.show_words("Opening the workspace …")
+        self.show_message_only("Opening the workspace …")
         self.show_title()
 
     @on(ColumnTable.ColumnsFitted)

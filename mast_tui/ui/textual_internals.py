@@ -271,7 +271,7 @@ class TextualApp(App[None]):
             self.notify("The mouse is the app's again")
 
 
-RESTORED: Final = (
+RESTORING_SEQUENCES: Final = (
     b"\x1b[?2026l"  # end of a synchronized frame
     b"\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # no mouse reports
     b"\x1b[?1004l\x1b[?2004l\x1b[?2048l"  # no reports of focus, pastes and sizes
@@ -294,6 +294,7 @@ def writes_to_terminal(thread: Thread | None) -> bool:
 def restore_terminal(app: App[Any]) -> None:
     """Restore the terminal without Textual, when its loop cannot."""
     driver: Any = app._driver
+    # Without a writer thread, the app has not changed the terminal.
     if getattr(driver, "_writer_thread", None) is None:
         return
     if driver.attrs_before is not None:
@@ -302,7 +303,7 @@ def restore_terminal(app: App[Any]) -> None:
     with suppress(OSError):
         output = sys.__stderr__.fileno() if sys.__stderr__ is not None else 2
         if select.select([], [output], [], 0)[1]:  # a stopped terminal accepts nothing
-            os.write(output, RESTORED)
+            os.write(output, RESTORING_SEQUENCES)
 
 
 class RenderCache(Widget):

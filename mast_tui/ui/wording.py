@@ -135,7 +135,7 @@ def short_count(number: int) -> str:
     return f"{number / 1e9:.0f}G"
 
 
-def cost_words(cost: float) -> str:
+def cost_text(cost: float) -> str:
     """Return an amount of money, in the currency of the prices."""
     return "<0.01" if 0 < cost < 0.01 else f"{cost:,.2f}"
 
@@ -175,7 +175,7 @@ def name_within(name: str, cells: int) -> str:
 # Targets
 
 
-def place_words(target: Target, index_of: IndexOf, *, quoted: bool = True) -> str:
+def place_text(target: Target, index_of: IndexOf, *, quoted: bool = True) -> str:
     """Return a target as text: ``#13``, ``#13 to #18``, ``“…” in #13``, ``the whole trace``.
 
     Spans that the trace does not have are shown by their key. Fit for display.

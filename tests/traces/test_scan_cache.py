@@ -95,7 +95,7 @@ def test_a_second_scan_of_the_same_files_has_no_differences(folder: Path, tmp_pa
             cached = [news.news_in(report) for report in scan]
             news.finish()
             walk(folder, library)
-    assert not news.any
+    assert not news.has_differences
     assert news.take_gone() == []
     assert [trace for report in cached if report is not None for trace in report.traces] == []
 

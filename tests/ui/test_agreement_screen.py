@@ -175,9 +175,9 @@ async def test_a_pair_unfolds_and_lists_its_traces(finished: Office) -> None:
     finished.label("carol", "one", {"1.3": (3, 8)})
     async with agreeing(finished) as on:
         await on.press("3", "down")
-        assert on.screen(AgreementScreen).main_list.chosen == "with alice"
+        assert on.screen(AgreementScreen).main_list.chosen_column == "with alice"
         await on.press("right")
-        assert on.screen(AgreementScreen).main_list.chosen == "with bob"
+        assert on.screen(AgreementScreen).main_list.chosen_column == "with bob"
         assert "14 trace × mode pairs with verdicts by both" in detail_of(on)
         await on.press("enter")
         assert isinstance(on.app.screen, AgreementTracesScreen)
@@ -186,7 +186,7 @@ async def test_a_pair_unfolds_and_lists_its_traces(finished: Office) -> None:
         await on.press("escape")
         assert (
             on.screen(AgreementScreen).main_list.row_key,
-            on.screen(AgreementScreen).main_list.chosen,
+            on.screen(AgreementScreen).main_list.chosen_column,
         ) == (("pairs_kappa", "carol"), "with bob")
         await on.press("3", "G", "k")
         assert "▌  ▸ alice and carol, by mode" in on.text

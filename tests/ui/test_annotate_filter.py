@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mast_tui.labels import Target
 from mast_tui.traces.model import Span, SpanColumns, SpanKind, SpanStatus
 from mast_tui.ui.annotate.filter import (
-    EVERYTHING,
+    NO_FILTER,
     FilterChoice,
     FilterScan,
     MarkedSpans,
@@ -278,7 +278,7 @@ def test_a_filter_reads_columns_slice_by_slice() -> None:
         def columns(self, first: int, end: int, /) -> SpanColumns:
             return TRACE.columns(first, end)
 
-    chosen = replace(EVERYTHING.with_agent("agent").with_kind(SpanKind.MESSAGE), errors=False)
+    chosen = replace(NO_FILTER.with_agent("agent").with_kind(SpanKind.MESSAGE), errors=False)
     narrowing = FilterScan(Columns("a", "b", "c", "d", "e"), chosen, MarkedSpans())
     assert list(narrowing.step(9)) == [0, 1, 2, 3, 4]
     narrowing = FilterScan(
@@ -289,14 +289,14 @@ def test_a_filter_reads_columns_slice_by_slice() -> None:
 
 
 def test_choosing_twice_and_descriptions() -> None:
-    assert EVERYTHING.with_kind(SpanKind.LOG).with_kind(SpanKind.LOG).shows_all
-    assert not EVERYTHING.with_agent("a").shows_all
-    chosen = EVERYTHING.with_kind(SpanKind.TOOL_RESULT).with_kind(SpanKind.MESSAGE)
+    assert NO_FILTER.with_kind(SpanKind.LOG).with_kind(SpanKind.LOG).shows_all
+    assert not NO_FILTER.with_agent("a").shows_all
+    chosen = NO_FILTER.with_kind(SpanKind.TOOL_RESULT).with_kind(SpanKind.MESSAGE)
     assert chosen.description == "messages or tool results"
     assert replace(chosen.with_agent("bob"), errors=True).description == (
         "messages or tool results, by bob, errors"
     )
-    assert EVERYTHING.description == ""
+    assert NO_FILTER.description == ""
 
 
 def test_places_of_targets() -> None:
@@ -335,7 +335,7 @@ def test_slow_steps_and_idle_times_are_found_across_slices() -> None:
     for limit in (1, 3, 20):
         found = {}
         for name in ("slow", "idle"):
-            scan = FilterScan(Steps(spans), EVERYTHING.toggled(name), MarkedSpans())
+            scan = FilterScan(Steps(spans), NO_FILTER.toggled(name), MarkedSpans())
             found[name] = [i for _ in range(len(spans)) for i in scan.step(limit)]
         assert found == {"slow": [1, 5, 8], "idle": [7]}
     both = FilterScan(Steps(spans), SpanFilter(errors=True, slow=True), MarkedSpans())

@@ -167,14 +167,14 @@ def test_each_pair_of_digits_is_a_mode_or_refused(
         begun = typed(taxonomy, first, purpose)
         assert begun.mode is None
         if first not in firsts:
-            assert begun.refused
+            assert begun.refusal
             assert begun.entry == DigitEntry()
             continue
-        assert begun.refused is None
+        assert begun.refusal is None
         assert begun.entry == DigitEntry(purpose, first, True)
         done = type_digit(begun.entry, second, taxonomy)
         assert done.mode == by_keys.get(first + second)
-        assert (done.refused is None) == (done.mode is not None)
+        assert (done.refusal is None) == (done.mode is not None)
         assert done.entry.first is None
         assert not done.entry.has_begun
 

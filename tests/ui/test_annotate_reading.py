@@ -111,7 +111,7 @@ async def test_going_to_numbers_keys_and_actions(small: Path) -> None:
             await on.press(":", *trace.span(index).key, "enter")
             assert on.number == index + 1
         await on.press(":", *"whole trace", "enter")
-        assert on.annotate.state.selection.whole
+        assert on.annotate.state.selection.whole_trace
         await on.press("escape", ":", *"99", "enter")
         assert on.number == 12
         assert any("99" in notice for notice in on.notices)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mast_tui.ui.annotate import text_screen
 from mast_tui.ui.annotate.text_screen import CompareScreen
-from mast_tui.ui.text.differences import CONTEXT, MOST_LINES, TextComparison, compare
+from mast_tui.ui.text.differences import CONTEXT_LINES, MOST_LINES, TextComparison, compare
 from mast_tui.ui.trace_view.span_view import SpanView
 from tests.ui.settle import settle
 from tests.ui.stage import Stage, stage, write_trace
@@ -21,14 +21,14 @@ texts = st.text("ab \n", max_size=60)
 
 
 def parts(found: TextComparison) -> list[str]:
-    return [found.text[first:end] for first, end in found.changed]
+    return [found.text[first:end] for first, end in found.changed_ranges]
 
 
 def test_a_changed_line_is_shown_twice() -> None:
     found = compare('{"page": 1, "of": "logs"}', '{"page": 2, "of": "logs"}')
     assert found.text == '- {"page": 1, "of": "logs"}\n+ {"page": 2, "of": "logs"}'
     assert parts(found) == ["1", "2"]
-    assert not found.equal
+    assert not found.is_equal
 
 
 def test_json_is_compared_as_laid_out() -> None:
@@ -47,20 +47,20 @@ def test_lines_near_a_difference_are_shown() -> None:
     found = compare("\n".join(lines), "\n".join([*lines[:50], "new", *lines[50:]]))
     shown = found.text.split("\n")
     assert "+ new" in shown
-    assert len(shown) == 1 + 1 + 2 * CONTEXT
+    assert len(shown) == 1 + 1 + 2 * CONTEXT_LINES
 
 
 @given(texts, texts)
 def test_lines_are_of_the_earlier_or_the_later_text(one: str, other: str) -> None:
     assert compare(one, one) == TextComparison("", (), True, False)
     found = compare(one, other)
-    assert found.equal == (one == other)
+    assert found.is_equal == (one == other)
     for line in found.text.split("\n") if found.text else []:
         if line.startswith("- "):
             assert line[2:] in one.split("\n")
         elif line.startswith(("+ ", "  ")):
             assert line[2:] in other.split("\n")
-    for first, end in found.changed:
+    for first, end in found.changed_ranges:
         assert 0 <= first < end <= len(found.text)
         assert "\n" not in found.text[first:end]
 
@@ -69,7 +69,7 @@ def test_a_difference_far_down_is_found() -> None:
     lines = [f"line {n}" for n in range(30 * MOST_LINES)]
     changed = [*lines[:50_000], "another", *lines[50_001:]]
     found = compare("\n".join(lines), "\n".join(changed))
-    assert (found.equal, found.cut) == (False, False)
+    assert (found.is_equal, found.is_cut) == (False, False)
     assert found.text.split("\n") == [
         "⋯ line 49999",
         "  line 49998",
@@ -89,10 +89,10 @@ def test_long_and_different_texts_are_cut() -> None:
     assert "- …aaa" in found.text
     numbers = range(3 * MOST_LINES)
     found = compare("\n".join(f"a{n}" for n in numbers), "\n".join(f"b{n}" for n in numbers))
-    assert found.cut
+    assert found.is_cut
     assert found.text.count("\n") < 2 * MOST_LINES + 3
     one_line = compare("a" * 5_000_000, "b" * 5_000_000)
-    assert one_line.cut
+    assert one_line.is_cut
     assert len(one_line.text) < 1_000_000
 
 
@@ -101,8 +101,8 @@ def test_common_parts_of_long_texts_are_skipped(head: str, one: str, other: str,
     around = "same\n" * 70_000
     before, after = f"{around}{head}{one}{tail}{around}", f"{around}{head}{other}{tail}{around}"
     found = compare(before, after)
-    assert found.equal == (one == other)
-    assert not found.cut
+    assert found.is_equal == (one == other)
+    assert not found.is_cut
     assert len(found.text) < 1_000
     if one != other:
         assert any(line[:1] in ("-", "+") for line in found.text.split("\n"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.ui.annotate.copying import location_of, whole_text
-from mast_tui.ui.services.external_programs import TERMINAL_CHARS, copied_words, tools
+from mast_tui.ui.services.external_programs import TERMINAL_CHARS, copied_text, tools
 from tests.traces import rollouts
 from tests.ui.stage import PLAN, Stage, read_trace, stage
 
@@ -104,5 +104,5 @@ def test_a_place_in_a_file_of_lines(tmp_path: Path) -> None:
 
 
 def test_long_texts_are_cut_for_terminals() -> None:
-    assert "the first 100,000 of 100,001" in copied_words("it", TERMINAL_CHARS + 1, [])
-    assert "first" not in copied_words("it", TERMINAL_CHARS + 1, ["xsel", "tmux"])
+    assert "the first 100,000 of 100,001" in copied_text("it", TERMINAL_CHARS + 1, [])
+    assert "first" not in copied_text("it", TERMINAL_CHARS + 1, ["xsel", "tmux"])

@@ -147,7 +147,7 @@ async def test_the_saved_position_is_not_gone_to_after_a_move(small: Path, tmp_p
         assert opened is not None
         arrival.save_position()
         await on.press("g", "j")
-        arrival.begin()
+        arrival.begin_trace()
         on.app.writes.do(partial(arrival.go_to_saved_position, opened))
         await settle(on.pilot)
         assert on.number == 2

@@ -168,7 +168,7 @@ def test_an_error_of_a_scan_is_raised() -> None:
         looking = ScanThread(broken, lambda _: None)
         looking.go_on()
         with pytest.raises(KeyError, match="broken"):
-            looking.over.result(60)
+            looking.has_ended.result(60)
     finally:
         threading.excepthook = hooked
 
@@ -183,7 +183,7 @@ def test_messages_of_a_scan_come_in_order() -> None:
         looking = ScanThread(three, posted.append)
         first = looking.first(60) if asked else None
         looking.go_on()
-        looking.over.result(60)
+        looking.has_ended.result(60)
         assert len(posted) == (2 if asked else 3)
         assert not any(one is first for one in posted)
 

@@ -115,7 +115,7 @@ def test_similar_names_are_listed_if_no_name_contains_the_text() -> None:
     listing.put([row("4ebbc1d.json"), row("e0b1b2c31.json")])
     assert listing.arranged("ebbc1", Sort.NAME) == [row("4ebbc1d.json")]
     assert not listing.similar_only
-    listing.narrow(("e0b1b2c31.json",), in_order=False)
+    listing.narrow(("e0b1b2c31.json",), keeps_order=False)
     assert (listing.arranged("ebbc1", Sort.NAME), listing.matches_elsewhere) == ([], 1)
     assert listing.arranged("ebbc31", Sort.NAME) == [row("e0b1b2c31.json")]
     assert listing.similar_only

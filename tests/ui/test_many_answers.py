@@ -11,7 +11,7 @@ import pytest
 
 from mast_tui.labels import Finding, ReviewAnswer
 from mast_tui.traces.model import Trace
-from mast_tui.ui.suggestion_wording import rule_words
+from mast_tui.ui.suggestion_wording import rule_text
 from tests.session.build import review_of
 from tests.ui.stage import CODES, Stage, finding, missing, read_trace, stage, suggest, write_trace
 
@@ -49,8 +49,8 @@ def pending(on: Stage) -> dict[str, int]:
 def test_rules_are_recognized_by_common_words() -> None:
     one = "#372: Inner-Agent says “once” more what it said in #370, at src/a_b.py:3"
     other = "#9: another says “it all” more what it said in #1"
-    assert rule_words(one) == "says more what it said"
-    assert (rule_words(other), rule_words("#3 …")) == ("another says more what it", "")
+    assert rule_text(one) == "says more what it said"
+    assert (rule_text(other), rule_text("#3 …")) == ("another says more what it", "")
 
 
 ANSWERS: Final[Mapping[str, Mapping[str, int]]] = {

@@ -13,7 +13,14 @@ from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
 from mast_tui.ui.trace_view.background_index import CellContent
 from mast_tui.ui.trace_view.gutter import NO_MARKS, GutterMark, GutterMarks, MarkKind
-from mast_tui.ui.trace_view.overview import FEW, STANDS_OUT, Cell, Cells, cell_of, spans_of_cell
+from mast_tui.ui.trace_view.overview import (
+    FEW_ERRORS,
+    STANDS_OUT,
+    Cell,
+    Cells,
+    cell_of,
+    spans_of_cell,
+)
 from tests.ui.build import SmallTrace
 
 PLAIN = SmallTrace("a step").span(0)
@@ -135,7 +142,7 @@ def test_many_errors_show_where_they_are_dense() -> None:
 def test_of_many_errors_the_frequent_ones_are_shown(failed: list[bool], height: int) -> None:
     total = len(failed)
     found = cells(failing(total, *(i for i in range(total) if failed[i])), height)
-    if sum(cell.errors for cell in found) <= FEW * len(found):
+    if sum(cell.errors for cell in found) <= FEW_ERRORS * len(found):
         return
     for cell in found:
         part = failed[cell.first : cell.end]

@@ -145,13 +145,13 @@ def test_samples_are_read_with_or_without_a_seed() -> None:
 def test_listings_keep_the_order_of_the_queue() -> None:
     listing = TraceListing()
     listing.put(LibraryRow(trace_id=name, name=name, state=WorkState.UNTOUCHED) for name in "abcd")
-    listing.narrow(["c", "gone", "a"], in_order=True)
+    listing.narrow(["c", "gone", "a"], keeps_order=True)
     assert [row.name for row in listing.arranged("", Sort.QUEUE)] == ["c", "a"]
     assert [row.name for row in listing.arranged("", Sort.NAME)] == ["a", "c"]
     assert listing.arranged("b", Sort.QUEUE) == []
-    listing.narrow(["c", "a"], in_order=False)
+    listing.narrow(["c", "a"], keeps_order=False)
     assert [row.name for row in listing.arranged("", Sort.QUEUE)] == ["a", "c"]
-    listing.narrow(None, in_order=True)
+    listing.narrow(None, keeps_order=True)
     assert len(listing.arranged("", Sort.QUEUE)) == 4
 
 

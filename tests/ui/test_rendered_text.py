@@ -19,7 +19,7 @@ from mast_tui.ui.text.highlighting import (
     MARKDOWN,
     OUTPUT,
     PART_NAMES,
-    SEGMENT,
+    SEGMENT_CHARS,
     Highlighter,
 )
 from mast_tui.ui.text.layout import BLOCK_CHARS, TextLayout, TextRow
@@ -473,10 +473,10 @@ def test_a_huge_text_is_highlighted_in_part() -> None:
         before = text.looked
         found = list(Highlighter(text, MARKDOWN).parts(start, start + 2000))
         assert {"strong", "markup", "number"} <= {part.name for part in found}
-        assert text.looked - before < 2 * SEGMENT + 40 * 4 * BLOCK_CHARS
+        assert text.looked - before < 2 * SEGMENT_CHARS + 40 * 4 * BLOCK_CHARS
     shown = DisplayedText(text, MARKDOWN)
     before = text.looked
     assert shown.highlighter is not None
     for row in range(40):
         list(shown.highlighter.parts(row * 50, row * 50 + 50))
-    assert text.looked - before < 2 * SEGMENT + 40 * 4 * BLOCK_CHARS
+    assert text.looked - before < 2 * SEGMENT_CHARS + 40 * 4 * BLOCK_CHARS

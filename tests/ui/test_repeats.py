@@ -64,7 +64,7 @@ def test_runs_are_whole_cycles_for_any_slices(steps: str, slices: int) -> None:
     assert all(one.end <= other.first for one, other in pairwise(runs))
     for run in runs:
         assert 1 <= run.period <= MAX_PERIOD
-        assert not run.near
+        assert not run.nearly_equal
         assert run.times >= 2
         assert steps[run.first : run.end] == steps[run.first : run.hidden_from] * run.times
 
@@ -76,7 +76,7 @@ def test_similar_steps_are_near_repetitions() -> None:
         ("cat src/main.py", "cat src/lib.py", "cat src/util_test.py"),
         ("find the cause of the slow checkout page", "find the cause of a slow checkout page"),
     ):
-        assert found(asked(*others)) == (FoldedRun(0, len(others), 1, near=True),)
+        assert found(asked(*others)) == (FoldedRun(0, len(others), 1, nearly_equal=True),)
     for others in (
         ("list the pods", "restart everything"),
         ("cat src/main.py", "rm src/main.py now"),
@@ -109,7 +109,7 @@ def test_equal_steps_beside_similar_ones() -> None:
     trace = asked(*["page=1"] * 6, *["page=2"] * 6)
     assert found(trace) == (FoldedRun(0, 6, 1), FoldedRun(6, 12, 1))
     trace = asked(*(f"page={number}" for number in range(9)))
-    assert found(trace) == (FoldedRun(0, 9, 1, near=True),)
+    assert found(trace) == (FoldedRun(0, 9, 1, nearly_equal=True),)
 
 
 def test_a_run_is_known_before_it_ends() -> None:

@@ -97,7 +97,7 @@ async def shown(*parts: Part, size: tuple[int, int] = (100, 30)) -> AsyncIterato
 def test_columns_are_left_out_by_width() -> None:
     told = []
     for width in range(120, 30, -1):
-        layout = fit_columns(table(), width, pending=False)
+        layout = fit_columns(table(), width, intervals_pending=False)
         keys = [one.column.key for one in layout.columns]
         intervals = [one.column.key for one in layout.columns if one.interval]
         assert layout.width <= width
@@ -114,9 +114,9 @@ def test_columns_are_left_out_by_width() -> None:
         if names < width // 4:
             assert not intervals
     assert {count for count, _, _ in told} == {0, 1, 2}
-    few = [one.column.key for one in fit_columns(table(), 32, pending=False).columns]
+    few = [one.column.key for one in fit_columns(table(), 32, intervals_pending=False).columns]
     assert few == ["code", "name", "n", "kappa"]
-    every = [one.column.key for one in fit_columns(table(), 300, pending=False).columns]
+    every = [one.column.key for one in fit_columns(table(), 300, intervals_pending=False).columns]
     assert "nowhere" not in every
 
 
@@ -126,7 +126,7 @@ def test_columns_near_the_chosen_one_are_shown() -> None:
     cells: dict[str, Cell] = {"name": "one", **dict.fromkeys(keys, 7)}
     columns = (Column("name", "", Kind.TEXT), *(Column(key, key, Kind.COUNT) for key in keys))
     matrix = Table("matrix", "", columns, ((Row("one", cells, cell_sources=leads),),))
-    layout = fit_columns(matrix, 60, chosen="c20", pending=False)
+    layout = fit_columns(matrix, 60, chosen_column="c20", intervals_pending=False)
     there = [one.column.key for one in layout.columns]
     assert {"name", "c19", "c20", "c21"} <= set(there)
     assert "c0" not in there
@@ -159,11 +159,16 @@ def test_values_and_intervals_of_cells() -> None:
     ]
     for cell, kind, text in cells:
         assert value_text(cell, kind) == text
-    assert interval_text(Estimate(0.4, (0.1, 0.7)), Kind.NUMBER, pending=False) == "[0.10, 0.70]"
-    assert interval_text(Estimate(0.4, withheld="few"), Kind.NUMBER, pending=True) == "[–]"
-    assert interval_text(Estimate(0.4), Kind.NUMBER, pending=True) == "…"
-    assert interval_text(Estimate(0.4), Kind.NUMBER, pending=False) == ""
-    assert interval_text(Estimate(None), Kind.NUMBER, pending=True) == ""
+    assert (
+        interval_text(Estimate(0.4, (0.1, 0.7)), Kind.NUMBER, intervals_pending=False)
+        == "[0.10, 0.70]"
+    )
+    assert (
+        interval_text(Estimate(0.4, withheld="few"), Kind.NUMBER, intervals_pending=True) == "[–]"
+    )
+    assert interval_text(Estimate(0.4), Kind.NUMBER, intervals_pending=True) == "…"
+    assert interval_text(Estimate(0.4), Kind.NUMBER, intervals_pending=False) == ""
+    assert interval_text(Estimate(None), Kind.NUMBER, intervals_pending=True) == ""
 
 
 async def test_figures_stand_under_their_titles() -> None:
@@ -219,11 +224,11 @@ async def test_folded_parts_open_at_their_title() -> None:
         lines = app.lines
         for _ in range(4):
             lines.move_by(1)
-        assert lines.line.folds is folded
+        assert lines.line.foldable_part is folded
         assert app.text(lines.cursor).strip("▌ ") == "▸ By pair"
         count = lines.row_count
         assert lines.toggle_fold()
-        assert lines.line.folds is folded
+        assert lines.line.foldable_part is folded
         assert lines.row_count > count
         lines.move_by(1)
         assert lines.row_key == ("second", "m0")
@@ -241,7 +246,7 @@ async def test_cells_with_own_sources_are_chosen() -> None:
     both = replace(table(), groups=((cells, plain, one),))
     async with shown(both) as app:
         lines = app.lines
-        assert (lines.chosen, lines.sources) == ("kappa", Sources("κ of it"))
+        assert (lines.chosen_column, lines.sources) == ("kappa", Sources("κ of it"))
         assert lines.move_across(1)
         assert lines.move_across(1)
         assert lines.sources == Sources("AC1 of it")
@@ -282,10 +287,10 @@ def test_details_of_a_row() -> None:
     ]
     assert words[-1] == "Seed 0."
     one = replace(row(0), detail=("Of the row.",), detail_cells={"kappa": ("Of κ alone.",)})
-    assert "Of κ alone.\nOf the row." in row_text(table(), one, chosen="kappa")
-    assert "Of κ alone." not in row_text(table(), one, chosen="ac1")
+    assert "Of κ alone.\nOf the row." in row_text(table(), one, chosen_column="kappa")
+    assert "Of κ alone." not in row_text(table(), one, chosen_column="ac1")
     one = row(0, kappa=Estimate(0.4))
-    assert "0.40 its interval is being computed" in row_text(table(), one, pending=True)
+    assert "0.40 its interval is being computed" in row_text(table(), one, intervals_pending=True)
     assert "counted" not in row_text(table(), one)
 
 

@@ -25,7 +25,10 @@ def target(selection: Selection, cursor: int, fold: FoldedRun | None = None) -> 
 def test_targets_of_selections(begun: int, cursor: int) -> None:
     here = Target(f"k{cursor}", f"k{cursor}")
     assert PLAIN.is_plain
-    assert (target(PLAIN, cursor), target(Selection(whole=True), cursor)) == (here, WHOLE_TRACE)
+    assert (target(PLAIN, cursor), target(Selection(whole_trace=True), cursor)) == (
+        here,
+        WHOLE_TRACE,
+    )
     quote = target(Selection(quote=QuoteCursor((5, 6), (8, 15), True)), cursor)
     assert quote == Target(here.first, here.last, f"{cursor}: nothing", 5, 15)
     selection = Selection(range_from=begun)

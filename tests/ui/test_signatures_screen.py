@@ -110,7 +110,7 @@ async def test_figures_lead_to_spans_and_are_updated(ended: Office) -> None:
         await on.press("escape")
         assert "Step repetition" in under_cursor(on)
         assert "2 failed, 8 succeeded, 1 unknown" in on.lines[0]
-        assert screen(on).main_list.chosen == "rate:succeeded"
+        assert screen(on).main_list.chosen_column == "rate:succeeded"
 
 
 async def test_pages_groups_and_labels_are_chosen(ended: Office) -> None:
@@ -353,10 +353,10 @@ def test_a_trace_opens_at_its_mode() -> None:
 
 def test_empty_signatures_say_why() -> None:
     assert "D finishes" in no_signatures_text(Signatures(SignatureChoice()), shown_key)
-    hidden = no_signatures_text(Signatures(SignatureChoice(), hidden=("t1", "t2")), shown_key)
+    hidden = no_signatures_text(Signatures(SignatureChoice(), hidden_ids=("t1", "t2")), shown_key)
     assert "o: see them as adjudicator" in hidden
     judge = no_signatures_text(
-        Signatures(SignatureChoice(labels="judge:rules@1"), hidden=("t1",)), shown_key
+        Signatures(SignatureChoice(labels="judge:rules@1"), hidden_ids=("t1",)), shown_key
     )
     assert "hidden from you" in judge
     assert "o = include" not in judge

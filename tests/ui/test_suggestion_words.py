@@ -12,7 +12,7 @@ from mast_tui.ui.suggestion_wording import (
     MAX_NAME_CHARS,
     SuggestionLine,
     judge_name,
-    source_words,
+    suggestion_source_text,
     warnings_on,
 )
 
@@ -119,7 +119,7 @@ def test_missing_quotes_are_shown(key: str | None) -> None:
 def test_source_and_decisive_suggestions() -> None:
     assert warnings(None, decisive=True) == ("! decisive for the outcome, says the judge",)
     assert len(warnings(Evidence(key=None, quote="no"), decisive=True)) == 2
-    assert source_words(suggested(), KEYS.get) == "gpt@ab12cd34 · sure 80% · #4 to #12"
+    assert suggestion_source_text(suggested(), KEYS.get) == "gpt@ab12cd34 · sure 80% · #4 to #12"
     name = judge_name(f"judge:{'vendor/model-' * 9}@ab12cd34")
     assert len(name) <= MAX_NAME_CHARS
     assert name.endswith("…@ab12cd34")

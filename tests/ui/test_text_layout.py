@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from mast_tui.safe_text import safe_line
-from mast_tui.ui.text.layout import BLOCK_CHARS, CHUNK_CHARS, UNWRAPPED, TextLayout, block_at
+from mast_tui.ui.text.layout import BLOCK_CHARS, CHUNK_CHARS, UNWRAPPED_WIDTH, TextLayout, block_at
 
 JOINER = "\u200d"
 SPECIAL_CHARACTERS = (
@@ -194,5 +194,5 @@ def test_a_final_line_break_opens_a_row(text: str) -> None:
 
 def test_unwrapped_lines_are_rows() -> None:
     text = "a\n" + "b" * 3000 + "\n" + "word " * 100 + "\n\nend"
-    layout = laid_out(text, UNWRAPPED)
+    layout = laid_out(text, UNWRAPPED_WIDTH)
     assert [layout.row(i).shown for i in range(layout.rows)] == text.split("\n")

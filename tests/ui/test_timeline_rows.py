@@ -72,7 +72,7 @@ def test_rows_and_spans_are_mapped(folds: list[Fold], more: int) -> None:
     assert shown(rows) == expected
     for index in range(spans):
         at, line = rows.span_and_fold(rows.row_of(index))
-        hiding = rows.hiding(index)
+        hiding = rows.fold_that_hides(index)
         if hiding is None:
             assert (at, line) == (index, None)
             assert rows.shows(index)
@@ -96,7 +96,7 @@ def test_a_new_fold_replaces_those_it_overlaps(folds: list[Fold]) -> None:
             rows.grow(all_spans(folds))
             assert rows.folded_at(index) == (heads.get(index) or (inside[0] if inside else None))
         for other in rows.folds:
-            assert other.head is None or rows.hiding(other.head) is None
+            assert other.head is None or rows.fold_that_hides(other.head) is None
 
 
 @given(random_folds())

@@ -87,7 +87,7 @@ async def test_the_page_lists_the_files_on_the_way(
     # What was read, where one stands, and what the file's watcher brings, is no key's doing.
     monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
     monkeypatch.setattr(annotate, "SAVE_POSITION_EVERY", 3600.0)
-    monkeypatch.setattr(annotate.AnnotateScreen, "written_elsewhere", lambda _: None)
+    monkeypatch.setattr(annotate.AnnotateScreen, "show_changes_of_others", lambda _: None)
     followed = CallRecorder()
     async with stage(write_trace(tmp_path / "t.json"), workspace=tmp_path / "w.db") as on:
         await on.press("2", "2", "j", "1")

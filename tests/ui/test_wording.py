@@ -16,7 +16,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind
 from mast_tui.ui.trace_view.background_index import TraceFacts
 from mast_tui.ui.trace_view.timeline import Columns, actor_text, distinct_names, row_text, time_bar
-from mast_tui.ui.wording import QUOTE_CHARS, name_within, place_words
+from mast_tui.ui.wording import QUOTE_CHARS, name_within, place_text
 from tests.ui.build import SmallTrace
 
 
@@ -87,16 +87,16 @@ INDEX_OF = SmallTrace("a", "b", "c", "d").index_of
 
 
 def test_places_are_described() -> None:
-    assert place_words(Target("k0", "k0"), INDEX_OF) == "#1"
-    assert place_words(Target("k1", "k3"), INDEX_OF) == "#2 to #4"
-    assert place_words(WHOLE_TRACE, INDEX_OF) == "the whole trace"
-    assert place_words(Target("gone\x1b", "k1"), INDEX_OF) == "gone␛ to #2"
+    assert place_text(Target("k0", "k0"), INDEX_OF) == "#1"
+    assert place_text(Target("k1", "k3"), INDEX_OF) == "#2 to #4"
+    assert place_text(WHOLE_TRACE, INDEX_OF) == "the whole trace"
+    assert place_text(Target("gone\x1b", "k1"), INDEX_OF) == "gone␛ to #2"
     target = Target("k1", "k1", "retry\n" + "x" * 100, 0, 106)
-    words = place_words(target, INDEX_OF)
+    words = place_text(target, INDEX_OF)
     assert words.startswith("“retry⏎x")
     assert words.endswith("…” in #2")
     assert len(words) == QUOTE_CHARS + len("“” in #2")
-    assert place_words(target, INDEX_OF, quoted=False) == "#2"
+    assert place_text(target, INDEX_OF, quoted=False) == "#2"
 
 
 def test_times_fit_their_column() -> None:

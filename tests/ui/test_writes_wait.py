@@ -68,7 +68,7 @@ async def send(on: Stage, *keys: str) -> None:
     for key in keys:
         await on.pilot.press(key)
     queue = on.app.input_queue
-    await on.until(lambda: queue.delivered >= taken + len(keys) or queue.blocked)
+    await on.until(lambda: queue.delivered_count >= taken + len(keys) or queue.blocked)
 
 
 def set_setting(on: Stage) -> None:
@@ -265,7 +265,7 @@ async def test_a_refused_write_asks_again_on_labelling_alone(small: Path, place:
 async def test_changes_reach_the_file_when_idle(
     small: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "IDLE", 0.0)
+    monkeypatch.setattr(watch, "WRITE_PAUSE", 0.0)
     monkeypatch.setattr(watch, "WATCH_EVERY", 0.01)
     async with stage(small, workspace=place) as on:
         await on.press("j", "1", "3")

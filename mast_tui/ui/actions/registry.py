@@ -205,6 +205,7 @@ def preset_keys(preset: str) -> Keymap:
     if preset != "plain":
         return {}
     scroll_keys = {action.id: _SCROLL[action.name] for action in ACTIONS if action.name in _SCROLL}
+    # A key whose name has one letter is a letter, which moves the cursor only in ``vim``.
     return scroll_keys | {
         action.id: tuple(key for key in action.keys if len(key) > 1)
         for action in ACTIONS

@@ -69,7 +69,9 @@ class EvidencePanes:
             self.timeline.look_for_repeats()
             self.timeline.border_title = plain_title(f"Timeline · {len(trace)} spans")
 
-    def show_item(self, item: ItemView | None, *, empty: str = "", reading: bool = False) -> None:
+    def show_item(
+        self, item: ItemView | None, *, empty: str = "", is_reading: bool = False
+    ) -> None:
         """Show the sides of an item, and move the timeline to its first target.
 
         The timeline marks the spans of each side with the number of the side. It marks the spans of
@@ -78,7 +80,7 @@ class EvidencePanes:
         Args:
             item: The item; None if there is none under the cursor.
             empty: The text in place of the sides if there is no item.
-            reading: Whether the trace is still being read.
+            is_reading: Whether the trace is still being read.
         """
         self.item = item
         sides = item.sides if item is not None else ()
@@ -88,7 +90,7 @@ class EvidencePanes:
         self.span_view.display = self.trace is not None or item is not None
         if self.trace is None:
             self.span_view.border_title = self.span_view.border_subtitle = None
-            reason = READING if reading else NO_FILE
+            reason = READING if is_reading else NO_FILE
             self.span_view.show_text("", empty="" if item is None else reason)
             return
         marked_targets = [
@@ -209,7 +211,8 @@ class EvidencePanes:
             target: The target whose last span is moved; None for the marked range.
         """
         if self.fixed_end_index is not None:
-            self._show_boundary(self.timeline.index, moving_end=self.fixed_end_index)
+            other_end = self.fixed_end_index
+            self._show_boundary(self.timeline.index, moving_end=other_end)
             return
         index_range = self._index_range(target) if target is not None else self.timeline.range
         if index_range is None:

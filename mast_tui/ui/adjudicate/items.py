@@ -61,7 +61,7 @@ from mast_tui.ui.adjudicate.lists import (
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
-from mast_tui.ui.wording import IndexOf, joined, place_words
+from mast_tui.ui.wording import IndexOf, joined, place_text
 
 MOST_CODE_CHARS: Final = 8
 
@@ -158,8 +158,9 @@ class TraceItems:
 
     ``order`` returns the index of a span by its key. Verdicts come before span ranges, both in the
     order of the taxonomy's modes; an item keeps its position when it is decided. ``letters``
-    replace the names of the sides while these are ``hidden``. They also order the sides then, and
-    always with ``letters_order``, so that a key takes the same side while the names are shown.
+    replace the names of the sides while these are hidden (``names_hidden``). They also order the
+    sides then, and always with ``keeps_letter_order``, so that a key takes the same side while the
+    names are shown.
     """
 
     trace_id: str
@@ -169,14 +170,14 @@ class TraceItems:
     taxonomy: Taxonomy
     order: Order
     letters: Mapping[str, str] = field(default_factory=dict)
-    hidden: bool = False
-    letters_order: bool = False
+    names_hidden: bool = False
+    keeps_letter_order: bool = False
 
     @property
     def names(self) -> SideNames:
         """The names or letters of the sides on screen."""
-        uses_letters = self.hidden or self.letters_order
-        return SideNames(self.letters if uses_letters else {}, hidden=self.hidden)
+        uses_letters = self.names_hidden or self.keeps_letter_order
+        return SideNames(self.letters if uses_letters else {}, hidden=self.names_hidden)
 
     def has_same_answers(self, other: TraceItems) -> bool:
         """Return whether the sides, the gold and the decisions equal those of other items."""
@@ -195,18 +196,18 @@ class TraceItems:
         document = json.dumps([self.taxonomy.ref, self.trace_id, item, labels])
         return hashlib.sha256(document.encode()).hexdigest()
 
-    def rows(self, *, agreed: bool = False, mode: str | None = None) -> list[QueueRow]:
+    def rows(self, *, include_agreed: bool = False, mode: str | None = None) -> list[QueueRow]:
         """Return the queue rows of the disputes on the trace.
 
         Args:
-            agreed: Whether to include the verdicts on which all sides agree (``GoldVerdict``).
+            include_agreed: Whether to include verdicts on which all sides agree (``GoldVerdict``).
             mode: The slug of the only mode to include; None for all.
         """
         return [
             self._row_of_subject(subject)
             for subject in self._row_subjects()
             if (mode is None or subject.mode == mode)
-            and (agreed or not isinstance(subject, GoldVerdict))
+            and (include_agreed or not isinstance(subject, GoldVerdict))
         ]
 
     def find(self, subject_id: str) -> RowSubject | None:
@@ -319,7 +320,7 @@ class TraceItems:
             return f"where does it {ends.verb}?"
         if len(group.conflicts) > 1 or group.where is None:
             return "where is it?"
-        return f"is it at {place_words(group.where, self.order, quoted=False)}?"
+        return f"is it at {place_text(group.where, self.order, quoted=False)}?"
 
     def _resolved_views(self, dispute: Dispute) -> list[SideView]:
         """Return the resolved, dropped and formerly taken targets of a mode with open targets.
@@ -364,7 +365,7 @@ class TraceItems:
     def _ranges_text(self, targets: Sequence[Target]) -> str:
         """Return the first span ranges of the targets in reading order: ``#3, #5-7 …``."""
         ordered_targets = in_reading_order(targets, lambda target: target, self.order)
-        ranges = [place_words(target, self.order, quoted=False) for target in ordered_targets]
+        ranges = [place_text(target, self.order, quoted=False) for target in ordered_targets]
         ellipsis = " …" if len(ranges) > MOST_RANGES else ""
         return f"{', '.join(ranges[:MOST_RANGES])}{ellipsis}"
 
@@ -680,7 +681,7 @@ def _answer_text(side: SideAnswer, index_of: IndexOf, *, omit_verdict: bool) -> 
         text = "marked" if side.targets else "no place"
     else:
         text = side.value.value if side.value is not None else "open"
-    ranges = [place_words(target, index_of, quoted=False) for target in side.targets[:2]]
+    ranges = [place_text(target, index_of, quoted=False) for target in side.targets[:2]]
     ellipsis = " …" if len(side.targets) > len(ranges) else ""
     return f"{text} {', '.join(ranges)}{ellipsis}" if ranges else text
 
@@ -734,7 +735,7 @@ def _side_place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> S
             facts.append("saw suggestions")
     return SidePlace(
         target,
-        place_words(target, index_of, quoted=False),
+        place_text(target, index_of, quoted=False),
         quote=target.quote or "",
         note=label.note if label is not None else "",
         extra=" · ".join(facts),

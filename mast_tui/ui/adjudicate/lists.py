@@ -79,11 +79,11 @@ class QueueRow:
         return self.sign or GLYPHS[self.state]
 
 
-QUIET: Final = frozenset((RowState.AGREED, RowState.DECIDED))
+QUIET_STATES: Final = frozenset((RowState.AGREED, RowState.DECIDED))
 
 
 def _text_style(style: str) -> Callable[[QueueRow], str]:
-    return lambda row: "quiet" if row.state in QUIET else style
+    return lambda row: "quiet" if row.state in QUIET_STATES else style
 
 
 SIGN_STYLES: Final[Mapping[RowState, str]] = {

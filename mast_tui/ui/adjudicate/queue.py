@@ -29,7 +29,7 @@ class _TraceRows(NamedTuple):
     """The rows of a trace, made for one version of its items."""
 
     items: TraceItems
-    agreed: bool
+    lists_agreed: bool
     rows: list[QueueRow]
 
 
@@ -41,24 +41,26 @@ class Queue:
         mode: The slug of the only mode to list; None for all.
         contents: The queue as it was read from the workspace.
         items: The items of each visible trace, by trace id.
-        agreed: Whether undisputed modes are listed too.
+        lists_agreed: Whether undisputed modes are listed too.
         names_hidden: Whether letters replace the names of the sides.
     """
 
-    def __init__(self, mode: str | None, is_busy: Callable[[str], bool], *, agreed: bool) -> None:
+    def __init__(
+        self, mode: str | None, is_busy: Callable[[str], bool], *, lists_agreed: bool
+    ) -> None:
         """Make an empty queue.
 
         Args:
             mode: The slug of the only mode to list; None for all.
             is_busy: Tells whether another adjudicator is at an item, by its presence key.
-            agreed: Whether to list undisputed modes too.
+            lists_agreed: Whether to list undisputed modes too.
         """
         self._is_busy = is_busy
         self.lines = ConflictList(id="queue")
         self.mode = mode
         self.contents = QueueContents()
         self.items: dict[str, TraceItems] = {}
-        self.agreed = agreed
+        self.lists_agreed = lists_agreed
         self.names_hidden = False
         self._ordered_entries: list[QueueEntry] = []
         self._counts_by_trace: dict[str, _TraceCounts] = {}
@@ -170,8 +172,8 @@ class Queue:
         self.items = {
             trace_id: replace(
                 items,
-                hidden=self.names_hidden,
-                letters_order=contents.study is not None and contents.study.names_hidden,
+                names_hidden=self.names_hidden,
+                keeps_letter_order=contents.study is not None and contents.study.names_hidden,
             )
             for trace_id, items in contents.items.items()
         }
@@ -199,9 +201,9 @@ class Queue:
         """
         start = self.next_open(-1)  # -1 is before the first row
         if begin_at is not None:
-            if self.lines.position_of(begin_at, item=None) is None and not self.agreed:
+            if self.lines.position_of(begin_at, item=None) is None and not self.lists_agreed:
                 # The trace has been resolved since, so it is listed only with agreed items.
-                self.agreed = True
+                self.lists_agreed = True
                 self.show()
             position = self.lines.position_of(begin_at, item=None)
             start = start if position is None else self.lines.first_in_trace(position)
@@ -220,18 +222,18 @@ class Queue:
     def _rows_of(self, items: TraceItems) -> list[QueueRow]:
         """Return the rows of a trace; they are cached until its items change."""
         cached = self._rows_by_trace.get(items.trace_id)
-        if cached is None or cached.items is not items or cached.agreed != self.agreed:
-            cached = _TraceRows(items, self.agreed, self._make_rows(items))
+        if cached is None or cached.items is not items or cached.lists_agreed != self.lists_agreed:
+            cached = _TraceRows(items, self.lists_agreed, self._make_rows(items))
             self._rows_by_trace[items.trace_id] = cached
         return cached.rows
 
     def _make_rows(self, items: TraceItems) -> list[QueueRow]:
         """Return the row of a trace and the rows of its items; empty if no item is listed."""
-        item_rows = items.rows(agreed=self.agreed, mode=self.mode)
+        item_rows = items.rows(include_agreed=self.lists_agreed, mode=self.mode)
         if not item_rows:
             return []
         open_count = items.open_count(self.mode)
-        finished_text = "nothing left" if self.agreed else "✓"
+        finished_text = "nothing left" if self.lists_agreed else "✓"
         summary = f"{open_count} left" if open_count else finished_text
         name = self.name_of(items.trace_id)
         return [
@@ -266,11 +268,12 @@ class Queue:
         loader = self.contents.loader
         return trace_id if loader is None else loader.name_of(trace_id)
 
-    def hide_names(self, hidden: bool) -> None:
+    def set_names_hidden(self, names_hidden: bool) -> None:
         """Show letters for the sides if their names are hidden, else their names."""
-        self.names_hidden = hidden
+        self.names_hidden = names_hidden
         self.items = {
-            trace_id: replace(items, hidden=hidden) for trace_id, items in self.items.items()
+            trace_id: replace(items, names_hidden=names_hidden)
+            for trace_id, items in self.items.items()
         }
         self.show()
 
@@ -314,6 +317,7 @@ class Queue:
         if not self.was_read:
             return []
         locked_count = len(self._locked_rows())
+        # Where all conflicts are hidden, "nothing left" would be wrong.
         parts = self._conflict_counts() if self.items or not locked_count else []
         if locked_count:
             parts.append(f"{counted(locked_count, 'trace')} hidden")

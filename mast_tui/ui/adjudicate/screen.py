@@ -56,7 +56,7 @@ from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
 from mast_tui.ui.trace_view.span_view import SpanText
 from mast_tui.ui.widgets.bars import ADJUDICATOR, TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import counted, joined, place_words, plain_title
+from mast_tui.ui.wording import counted, joined, place_text, plain_title
 from mast_tui.workspace import WorkspaceError
 from mast_tui.workspace.presence import Presence
 from mast_tui.writes import HeldKeys, piece_of_work
@@ -94,7 +94,7 @@ BOUNDARY_ACTIONS: Final = frozenset(
 ) | {"everywhere.back", "everywhere.palette"}
 """The actions whose keys work while a boundary is moved."""
 
-_DECIDING: Final = (
+_DECIDING_ACTIONS: Final = (
     *("side_1", "both", "nobody", "unsure", "boundary", "other_mode"),
     *("enter", "agreed", "reason", "guidelines"),
 )
@@ -116,17 +116,17 @@ class AdjudicateScreen(BaseScreen):
     where = Where.ADJUDICATE
 
     def __init__(
-        self, mode: str | None = None, *, trace: str | None = None, agreed: bool = False
+        self, mode: str | None = None, *, trace: str | None = None, lists_agreed: bool = False
     ) -> None:
         """Make the screen; the queue is read once the workspace is open.
 
         Args:
             mode: The slug of the only mode to list; None for all.
             trace: The id of the trace to begin with; None for the first with an open conflict.
-            agreed: Whether to list undisputed modes too.
+            lists_agreed: Whether to list undisputed modes too.
         """
         super().__init__()
-        self.queue = Queue(mode, self._is_decided_by_others, agreed=agreed)
+        self.queue = Queue(mode, self._is_decided_by_others, lists_agreed=lists_agreed)
         self.evidence = EvidencePanes(SpanText(self), lambda: self.mast.catalog.masks)
         self._adjudications: dict[str, Adjudication] = {}
         self._last_decision: tuple[str, tuple[str, ...]] | None = None
@@ -163,14 +163,14 @@ class AdjudicateScreen(BaseScreen):
 
     def on_mount(self) -> None:
         """Read the queue as soon as the workspace is open."""
-        self.show_words("Opening the workspace …")
+        self.show_message_only("Opening the workspace …")
         self.show_title()
         self.mast.workspace.when_ready(self._start_reading)
 
     def _start_reading(self, opened: OpenWorkspace) -> None:
         """Read the queue in a worker, which then calls `_update_queue`."""
         if not self.queue.was_read:
-            self.show_words("Reading the labels …")
+            self.show_message_only("Reading the labels …")
         self._is_reading = True
         traces = list(self.mast.catalog.traces.values())
         self._read_queue(opened, traces, self._change_count)
@@ -179,7 +179,7 @@ class AdjudicateScreen(BaseScreen):
     def _read_queue(self, opened: OpenWorkspace, traces: list[Trace], change_count: int) -> None:
         self.call_later(self._update_queue, read_queue(opened, traces), change_count)
 
-    def written_elsewhere(self) -> None:
+    def show_changes_of_others(self) -> None:
         """Read the queue again after others have written, or later if it cannot be read now.
 
         It is read later while a reading runs, the screen is covered or a boundary is moved.
@@ -198,7 +198,7 @@ class AdjudicateScreen(BaseScreen):
         self._move_presence(self._presence_key)
         if self._needs_reading and not self._is_reading:
             self._needs_reading = False
-            self.written_elsewhere()
+            self.show_changes_of_others()
 
     def _update_queue(self, contents: QueueContents, change_count: int) -> None:
         """List what was read, or show why there is nothing to adjudicate.
@@ -215,12 +215,12 @@ class AdjudicateScreen(BaseScreen):
         self._is_reading = False
         self._needs_reading = False
         if must_read:
-            self.written_elsewhere()
+            self.show_changes_of_others()
         if is_outdated:
             return
         if contents.problem is not None:
             if not was_read:
-                self.show_words(one_line(contents.problem))
+                self.show_message_only(one_line(contents.problem))
             return
         if was_read and self.queue.is_showing(contents):
             return
@@ -230,10 +230,10 @@ class AdjudicateScreen(BaseScreen):
         self.show_title()
         self._visible_trace_id = None
         self._show_row()
-        is_empty = not self.main_list.rows and not self.queue.agreed
+        is_empty = not self.main_list.rows and not self.queue.lists_agreed
         self.set_class(is_empty, "-empty")
         if is_empty:
-            self.show_words(self._empty_queue_text(contents))
+            self.show_message_only(self._empty_queue_text(contents))
         elif not was_read:
             self.main_list.focus()
         if news_text:
@@ -276,7 +276,7 @@ class AdjudicateScreen(BaseScreen):
         parts = ["Adjudicate"]
         if self.queue.mode is not None:
             parts.append(self._mode_title(self.queue.mode))
-        self.title_bar.show((*parts, *self.queue.progress()), self.who())
+        self.title_bar.show((*parts, *self.queue.progress()), self.right_title_parts())
         self.main_list.border_title = plain_title(self._list_title())
 
     def _list_title(self) -> str:
@@ -288,13 +288,13 @@ class AdjudicateScreen(BaseScreen):
         parts.append(TITLE)
         return " · ".join(parts)
 
-    def who(self) -> tuple[str, ...]:
+    def right_title_parts(self) -> tuple[str, ...]:
         """Return the adjudicator, others who decide the same item, and whether names are hidden."""
         opened = self.mast.opened
         if opened is None:
-            return (self.mast.workspace.waiting_words(),)
+            return (self.mast.workspace.waiting_text(),)
         others_present = () if self._presence_service is None else self._presence_service.company()
-        parts = [*self.mast.workspace.unsent_words()]
+        parts = [*self.mast.workspace.unsent_text()]
         if others_present:
             verb = "is" if len(others_present) == 1 else "are"
             parts.append(
@@ -380,7 +380,7 @@ class AdjudicateScreen(BaseScreen):
             first_hints = {"confirm": "confirm"}
         elif row is not None and row.trace_id in self.queue.hidden_traces():
             first_hints = {"enter": "adjudicate it"}
-        self.hints.leave_out(_DECIDING if item is None else (), first=first_hints)
+        self.hints.leave_out(_DECIDING_ACTIONS if item is None else (), first=first_hints)
         if row is None:
             self.evidence.show_item(None)
         elif items is None:
@@ -415,7 +415,7 @@ class AdjudicateScreen(BaseScreen):
     def _show_view(self, items: TraceItems, item: str, view: ItemView | None) -> None:
         """Show the panes of an item if the cursor is still on it."""
         if self.queue.is_at_cursor(items.trace_id, item):
-            self.evidence.show_item(view, reading=self.queue.is_reading)
+            self.evidence.show_item(view, is_reading=self.queue.is_reading)
 
     def _open_trace(self, trace_id: str) -> None:
         """Show the trace of the row, and read it first if needed."""
@@ -544,7 +544,7 @@ class AdjudicateScreen(BaseScreen):
     def action_names(self) -> None:
         """Switch between letters and names for the sides."""
         are_hidden = not self.queue.names_hidden
-        self.queue.hide_names(are_hidden)
+        self.queue.set_names_hidden(are_hidden)
         self.show_title()
         self._show_row()
         key = self.mast.key_of("adjudicate.names")
@@ -561,15 +561,15 @@ class AdjudicateScreen(BaseScreen):
             self.evidence.begin_boundary()
             self._prompt_boundary()
         else:
-            self._list_agreed(not self.queue.agreed)
+            self._list_agreed(not self.queue.lists_agreed)
         if self.queue.was_read:
             self.set_class(not self.main_list.rows, "-empty")
             if self.main_list.rows and self.focused is None:
                 self.main_list.focus()
 
-    def _list_agreed(self, agreed: bool) -> None:
+    def _list_agreed(self, lists_agreed: bool) -> None:
         """Show or hide the agreed items, with a hint about them."""
-        self.queue.agreed = agreed
+        self.queue.lists_agreed = lists_agreed
         self.queue.show()
         self.show_title()
         self._visible_trace_id = None
@@ -579,7 +579,7 @@ class AdjudicateScreen(BaseScreen):
             "= agreed, in the gold without a decision · "
             f"{key_of('adjudicate.overrule')} overrules one · "
             f"{key_of('adjudicate.agreed')} hides them"
-            if agreed
+            if lists_agreed
             else "Only disputed items are listed"
         )
 
@@ -1082,7 +1082,7 @@ class AdjudicateScreen(BaseScreen):
     def _decision_text(self, items: TraceItems, decisions: Sequence[Decision]) -> str:
         """Return a decision with its places: ``1.3 Step repetition: present at #3, as alice``."""
         targets = in_reading_order(targets_taken(decisions), lambda target: target, items.order)
-        places = [place_words(target, items.order, quoted=False) for target in targets]
+        places = [place_text(target, items.order, quoted=False) for target in targets]
         ellipsis = " …" if len(places) > MOST_PLACES else ""
         preposition = "in" if any(target.is_whole for target in targets[:1]) else "at"
         location = f" {preposition} {', '.join(places[:MOST_PLACES])}{ellipsis}" if places else ""
@@ -1245,7 +1245,8 @@ class AdjudicateScreen(BaseScreen):
         """Move the cursor to the last decision; return False if it is undone or not listed."""
         if self._last_decision is None:
             return False
-        trace_id, (item, *_) = self._last_decision
+        trace_id, item_ids = self._last_decision
+        item = item_ids[0]
         items = self.queue.items.get(trace_id)
         if items is None or all(decision.item != item for decision in items.decisions):
             return False

@@ -12,7 +12,7 @@ from textual.worker import get_current_worker
 
 from mast_tui.traces.model import Span, Trace
 from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
-from mast_tui.ui.services.external_programs import TERMINAL_CHARS, copied_words, copy_by_tools
+from mast_tui.ui.services.external_programs import TERMINAL_CHARS, copied_text, copy_by_tools
 
 if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
@@ -111,7 +111,7 @@ class Copying:
             return
         if not tools:
             self._screen.app.copy_to_clipboard(text[:TERMINAL_CHARS])
-        self._screen.hints.say(copied_words(name, len(text), tools))
+        self._screen.hints.say(copied_text(name, len(text), tools))
 
 
 def location_of(trace: Trace, span: Span) -> str:

@@ -48,7 +48,7 @@ SLOW_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 60.0
 """The seconds without any step from which on the run was idle before the next one."""
 
-_ERROR: Final = STATUSES.index(SpanStatus.ERROR)
+_ERROR_NUMBER: Final = STATUSES.index(SpanStatus.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class SpanFilter:
     @property
     def shows_all(self) -> bool:
         """True if every span passes."""
-        return self == EVERYTHING
+        return self == NO_FILTER
 
     def with_kind(self, kind: SpanKind) -> SpanFilter:
         """Return the filter with this kind added, or removed if it had it."""
@@ -108,7 +108,7 @@ class SpanFilter:
         return ", ".join(conditions)
 
 
-EVERYTHING: Final = SpanFilter()
+NO_FILTER: Final = SpanFilter()
 
 
 class Indices(Protocol):
@@ -153,16 +153,16 @@ class SpanRanges:
         return indices
 
 
-_NONE: Final = SpanRanges()
+_NO_SPANS: Final = SpanRanges()
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedSpans:
     """The spans with labels, with suggestions, and with matches of the search."""
 
-    labelled: Indices = _NONE
-    suggested: Indices = _NONE
-    matches: Indices = _NONE
+    labelled: Indices = _NO_SPANS
+    suggested: Indices = _NO_SPANS
+    matches: Indices = _NO_SPANS
 
 
 class FilterScan:
@@ -217,7 +217,7 @@ class FilterScan:
             indices = [index for index in indices if index in slow_or_idle]
         if self.span_filter.errors:
             statuses = columns.statuses
-            indices = [index for index in indices if statuses[index - first] == _ERROR]
+            indices = [index for index in indices if statuses[index - first] == _ERROR_NUMBER]
         if self._needs_shapes:
             passing_shapes = {
                 number
@@ -237,12 +237,16 @@ class FilterScan:
         for row, (start, end) in enumerate(zip(columns.starts, columns.ends, strict=True)):
             if isnan(start):
                 continue
-            kind, *_ = columns.shape_list[columns.shapes[row]]
-            gap = start - self._latest_time if self._latest_time > -inf else 0.0
-            is_result = kind is SpanKind.TOOL_RESULT
-            seconds = 0.0 if isnan(end) else end - start
-            is_slow = seconds >= SLOW_SECONDS or (is_result and gap >= SLOW_SECONDS)
-            is_idle = not is_result and gap >= IDLE_SECONDS
+            # Before the first time that is known, there is nothing to measure a wait from.
+            waited = start - self._latest_time if self._latest_time > -inf else 0.0
+            took = 0.0 if isnan(end) else end - start
+            # A wait for a result is work of the tool; any other wait means that nothing happened.
+            if columns.kind_at(row) is SpanKind.TOOL_RESULT:
+                is_slow = max(took, waited) >= SLOW_SECONDS
+                is_idle = False
+            else:
+                is_slow = took >= SLOW_SECONDS
+                is_idle = waited >= IDLE_SECONDS
             if (self.span_filter.slow and is_slow) or (self.span_filter.idle and is_idle):
                 indices.add(columns.first + row)
             self._latest_time = max(self._latest_time, start if isnan(end) else end)
@@ -413,7 +417,7 @@ class FilterChoice(KeyDialog[bool]):
         if offer is not None:
             self._change_choice(offer.toggled(self.present_filter))
         elif key == "x":
-            self._change_choice(EVERYTHING)
+            self._change_choice(NO_FILTER)
         elif key == "enter":
             self.dismiss(True)  # the user keeps the choice
         else:
@@ -421,7 +425,7 @@ class FilterChoice(KeyDialog[bool]):
         return True
 
 
-SLICE: Final = 5000
+SLICE_SPANS: Final = 5000
 """The number of spans that one step checks."""
 
 NO_MATCH: Final = "no span matches"
@@ -435,7 +439,7 @@ class Filter:
 
     def __init__(self, screen: AnnotateScreen) -> None:
         """Begin without a filter."""
-        self.present_filter: SpanFilter = EVERYTHING
+        self.present_filter: SpanFilter = NO_FILTER
         """The present filter."""
         self._screen = screen
         self._state = screen.state
@@ -477,7 +481,7 @@ class Filter:
                 self._state.newest_filter = "filter"
                 self._report_choice()
             else:
-                self.apply(EVERYTHING)
+                self.apply(NO_FILTER)
                 self._timeline.go_to(cursor_before)
                 self._hints.say("All spans are shown")
             self._screen.show_span()
@@ -504,7 +508,7 @@ class Filter:
     def reset(self) -> None:
         """Forget the filter, and stop checking spans; the timeline is not changed."""
         self._screen.stop_background("filter")
-        self.present_filter = EVERYTHING
+        self.present_filter = NO_FILTER
         self._scan = None
         self._visible_indices = None
         self._is_scanning = False
@@ -567,7 +571,7 @@ class Filter:
         passing_indices = array("Q")
         all_checked = False
         while not all_checked and not worker.is_cancelled:
-            passing_indices += scan.step(SLICE)
+            passing_indices += scan.step(SLICE_SPANS)
             all_checked = scan.seen >= len(scan.trace)
             sleep(0)  # let other threads run
         if not worker.is_cancelled:
@@ -641,17 +645,17 @@ class Filter:
         """Remove the filter; return False if there is none."""
         if self.present_filter.shows_all:
             return False
-        self.apply(EVERYTHING)
+        self.apply(NO_FILTER)
         self._screen.show_span()
         return True
 
-    def remove_if_left(self) -> None:
+    def remove_if_cursor_excluded(self) -> None:
         """Remove the filter if the cursor went to a span that it excludes."""
         if self._is_applied and not self._timeline.is_filtered:
             self._remove_filter(f"#{self._state.index + 1} does not match")
 
     def _remove_filter(self, reason: str) -> None:
-        self.apply(EVERYTHING)
+        self.apply(NO_FILTER)
         self._screen.call_later(self._report_removal, f"Filter removed: {reason}")
 
     def _report_removal(self, text: str) -> None:

@@ -61,9 +61,9 @@ class DrawnSpans:
         self._timeline = screen.timeline
         self._delay_count = 0
         """The number of times that the next write was delayed."""
-        self.begin()
+        self.begin_trace()
 
-    def begin(self) -> None:
+    def begin_trace(self) -> None:
         """Begin with another trace; no span of it was drawn."""
         self._unwritten_keys: set[str] = set()
         self._unwritten_runs: tuple[range, ...] = ()
@@ -94,7 +94,7 @@ class DrawnSpans:
             return keys
         keys.add(self._state.trace.span(self._text_index).key)
         fold = self._timeline.rows.folded_at(self._text_index)
-        if isinstance(fold, FoldedRun) and not fold.near and fold != self._last_run:
+        if isinstance(fold, FoldedRun) and not fold.nearly_equal and fold != self._last_run:
             self._last_run = fold
             self._unwritten_runs = (*self._unwritten_runs, range(fold.first, fold.end))
         return keys
@@ -168,7 +168,7 @@ ANSWERS_BY_STUDY: Final[Mapping[OpenModes, tuple[tuple[str, str], ...]]] = {
 }
 """The answers if the study decides about modes without a verdict."""
 
-LETTERS: Final = "abcdefhiklmnpqrstuvwxyz"
+MODE_KEYS: Final = "abcdefhiklmnpqrstuvwxyz"
 """The keys of modes, without those of answers."""
 
 DIALOG_CELLS: Final = 90
@@ -189,7 +189,7 @@ MAX_SCORES: Final = 2
 """The number of scores in the message after hidden parts are shown; the answer key has all."""
 
 
-def ranges_in_words(ranges: Sequence[range], limit: int = 6) -> str:
+def ranges_text(ranges: Sequence[range], limit: int = 6) -> str:
     """Return ranges of span indices as text: ``#3, #7 to #9 and 4 more places``.
 
     Args:
@@ -224,7 +224,7 @@ def finish_report(
     open_mode_count: int,
     open_modes: OpenModes,
     *,
-    fixed: bool,
+    is_set_by_study: bool,
 ) -> str:
     """Return the message after a trace was finished.
 
@@ -233,13 +233,13 @@ def finish_report(
         span_count: The number of spans.
         open_mode_count: The number of modes that had no verdict.
         open_modes: Whether these modes have no verdict now, or are absent.
-        fixed: True if the study determines ``open_modes``.
+        is_set_by_study: True if the study determines ``open_modes``.
     """
     read_count = span_count - sum(map(len, unread))
     parts = [f"finished · {read_count} of {span_count} spans read"]
     if open_mode_count:
         result = "without a verdict" if open_modes == "leave" else "set absent"
-        rule = ", as the study says" if fixed else ""
+        rule = ", as the study says" if is_set_by_study else ""
         parts.append(f"{counted(open_mode_count, 'mode')} {result}{rule}")
     return " · ".join(parts)
 
@@ -277,7 +277,7 @@ class FinishScreen(KeyDialog[str]):
         self._missing = missing
         self._answers = answers
         self._open_mode_count = len(modes)
-        self._modes_by_key = dict(zip(LETTERS, modes, strict=False))
+        self._modes_by_key = dict(zip(MODE_KEYS, modes, strict=False))
         self._rows_by_key = {key: KeyRow(key) for key in self._modes_by_key}
         self._verdict = verdict
         self._set_verdict = set_verdict
@@ -410,7 +410,9 @@ class Finish:
         def carry_out_answer(answer: str | None) -> None:
             """Finish the trace, or go to the first unread span."""
             if answer == "o":
-                finish = partial(self._finish, session, rule or "leave", fixed=rule is not None)
+                finish = partial(
+                    self._finish, session, rule or "leave", is_set_by_study=rule is not None
+                )
                 self._screen.context.writes.do(finish)
             elif answer == "j":
                 self._screen.context.writes.do(lambda: self._finish(session, "absent"))
@@ -418,7 +420,7 @@ class Finish:
                 self._screen.timeline.go_to(unread[0].start)
                 self._screen.show_span()
 
-        missing_text = f"Not read: {ranges_in_words(unread)}."
+        missing_text = f"Not read: {ranges_text(unread)}."
         if session.pending:
             pending_count = counted(len(session.pending), "suggestion")
             back_key = self._key_of("everywhere.back")
@@ -460,14 +462,14 @@ class Finish:
         return [mode for mode in modes if session.verdict(mode.slug) is None]
 
     async def _finish(
-        self, session: Session, open_modes: OpenModes, *, fixed: bool = False
+        self, session: Session, open_modes: OpenModes, *, is_set_by_study: bool = False
     ) -> None:
         """Finish the trace, and show the result with the keys for the next steps.
 
         Args:
             session: The session on the trace.
             open_modes: Whether modes without a verdict stay so, or become absent.
-            fixed: True if the study determines ``open_modes``.
+            is_set_by_study: True if the study determines ``open_modes``.
         """
         assert self._state.trace is not None
         span_count = len(self._state.trace)
@@ -488,11 +490,13 @@ class Finish:
         else:
             next_steps = f"{self._key_of('annotate.next_trace')} next trace"
         next_steps += f" · {self._key_of('everywhere.undo')} undoes it"
-        if not fixed:
+        if not is_set_by_study:
             next_steps += f" · {self._key_of('annotate.reveal')} shows what was hidden"
         still_open = [] if open_modes == "leave" else self._open_modes(session)
         changed_count = open_mode_count - len(still_open)
-        report = finish_report(unread, span_count, changed_count, open_modes, fixed=fixed)
+        report = finish_report(
+            unread, span_count, changed_count, open_modes, is_set_by_study=is_set_by_study
+        )
         if still_open:
             codes = ", ".join(mode.code for mode in still_open)
             report += f" · {codes} without a verdict, as the codebook has changed"

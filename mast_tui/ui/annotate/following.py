@@ -164,6 +164,7 @@ class Following:
         if reason is not None:
             self._report_replaced(news, reason)
         elif new_trace is not None:
+            # The spans so far are the same: the new trace only adds to them.
             trace.become(new_trace)
             self._state.texts.forget()
             self._timeline.reread()

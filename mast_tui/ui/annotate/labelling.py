@@ -10,7 +10,7 @@ from mast_tui.labels import Label, Target, VerdictValue, next_confidence, next_s
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
 from mast_tui.ui.actions.tables import ANNOTATE, EVERYWHERE, Where, moves
-from mast_tui.ui.annotate.state import LABELS, PLAIN, Entry, Marking, NotedSpan
+from mast_tui.ui.annotate.state import DIGITS_HINT, PLAIN, Entry, Marking, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.dialogs.dialog import Ask, NoteScreen
 from mast_tui.ui.widgets.bars import Menu
@@ -21,14 +21,16 @@ if TYPE_CHECKING:
     from mast_tui.session import Change, Session
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
-TYPING: Final = frozenset(
+TYPING_ACTIONS: Final = frozenset(
     {f"annotate.digit_{d}" for d in range(10)}
     | {move.id for move in moves(Where.ANNOTATE)}
     | {"everywhere.back"}
 )
 """The actions that stay available while a mode is typed: moving and leaving."""
 
-EDITING: Final = TYPING | {action.id for action in (*EVERYWHERE, *ANNOTATE) if action.while_editing}
+EDITING_ACTIONS: Final = TYPING_ACTIONS | {
+    action.id for action in (*EVERYWHERE, *ANNOTATE) if action.while_editing
+}
 """The actions that stay available while a label or suggestion is edited."""
 
 
@@ -119,12 +121,12 @@ class TypedDigit:
     Attributes:
         entry: What is typed now.
         mode: The mode that the digit has completed, if any.
-        refused: The reason why the digit was refused, if it was.
+        no_workspace_reason: The reason why the digit was refused, if it was.
     """
 
     entry: DigitEntry
     mode: Mode | None = None
-    refused: str | None = None
+    refusal: str | None = None
 
 
 def type_digit(entry: DigitEntry, digit: str, taxonomy: Taxonomy) -> TypedDigit:
@@ -138,11 +140,11 @@ def type_digit(entry: DigitEntry, digit: str, taxonomy: Taxonomy) -> TypedDigit:
     if entry.first is None:
         with_digit = DigitEntry(entry.purpose, first=digit, has_begun=True)
         if not with_digit.candidates(taxonomy):
-            return TypedDigit(DigitEntry(), refused=f"no mode begins with {digit}")
+            return TypedDigit(DigitEntry(), refusal=f"no mode begins with {digit}")
         return TypedDigit(with_digit)
     mode = entry.mode_with(digit, taxonomy)
     if mode is None:
-        return TypedDigit(DigitEntry(), refused=f"there is no mode {entry.first}{digit}")
+        return TypedDigit(DigitEntry(), refusal=f"there is no mode {entry.first}{digit}")
     return TypedDigit(DigitEntry(entry.purpose), mode)
 
 
@@ -183,11 +185,11 @@ class Labelling:
         self._is_choosing = False
         """True while the last line asks which label to use."""
 
-    def begin(self) -> None:
-        """Discard whatever is being typed or edited."""
+    def begin_trace(self) -> None:
+        """Begin with another trace: discard whatever is being typed or edited."""
         self.entry = DigitEntry()
         self._edited_label_id = None
-        self._marking.how_to_end = LABELS
+        self._marking.keys_to_use_target = DIGITS_HINT
         self._forget_choice()
 
     def _forget_choice(self) -> None:
@@ -226,7 +228,7 @@ class Labelling:
             if mode is not None:
                 self.label_with(mode)
             return True
-        if action in EDITING:
+        if action in EDITING_ACTIONS:
             return False
         if not self._hints.message:
             self.show_editing()
@@ -237,7 +239,7 @@ class Labelling:
         if key == "backspace":
             self._remove_digit()
             return True
-        if action in TYPING:
+        if action in TYPING_ACTIONS:
             return False
         self._show_typing()
         return True
@@ -259,9 +261,9 @@ class Labelling:
         mode = self._edited_mode()
         if mode is not None:
             key_of = self._screen.context.key_of
-            self._marking.how_to_end = f"Enter keeps {mode.code}, two digits change it"
+            self._marking.keys_to_use_target = f"Enter keeps {mode.code}, two digits change it"
             self._hints.prompt(
-                f"edit {mode.code}: go to its span · {self._marking.how_to_end} "
+                f"edit {mode.code}: go to its span · {self._marking.keys_to_use_target} "
                 f"· {key_of('annotate.range')} range "
                 f"· {key_of('annotate.quote')} quote · {key_of('annotate.whole')} whole "
                 f"· {key_of('everywhere.back')} leaves"
@@ -277,9 +279,9 @@ class Labelling:
         purpose = self.entry.purpose
         mode = typed_digit.mode
         self.entry = typed_digit.entry
-        if typed_digit.refused:
+        if typed_digit.refusal:
             self._stop_typing()
-            self._hints.say(f"Nothing labelled: {typed_digit.refused}", error=True)
+            self._hints.say(f"Nothing labelled: {typed_digit.refusal}", error=True)
         elif mode is None:
             self._show_typing()
         elif purpose is VerdictValue.PRESENT:
@@ -408,7 +410,7 @@ class Labelling:
     def _reset_entry(self, mode: Mode) -> None:
         """Reset typing and marking, and put the taxonomy's cursor on the complete mode."""
         self._stop_typing()
-        self._marking.how_to_end = LABELS
+        self._marking.keys_to_use_target = DIGITS_HINT
         self._marking.mark(PLAIN)
         self._modes.go_to(mode.slug)
 
@@ -462,23 +464,23 @@ class Labelling:
     def forget(self) -> bool:
         """Cancel typing, choosing, marking and editing; return False if there was none."""
         was_waiting = self.is_waiting
-        self.begin()
+        self.begin_trace()
         self._suggestions.end_edit()
         self._stop_typing()
         self._marking.mark(PLAIN)
         return was_waiting
 
-    def undo_or_redo(self, *, back: bool) -> None:
-        """Undo the last change on this trace (``back``), or redo the last undone change."""
-        self._commands.when_session_opens(lambda _: self._undo_or_redo(back=back))
+    def undo_or_redo(self, *, undoes: bool) -> None:
+        """Undo the last change on this trace (``undoes``), or redo the last undone change."""
+        self._commands.when_session_opens(lambda _: self._undo_or_redo(undoes=undoes))
 
-    async def _undo_or_redo(self, *, back: bool) -> None:
+    async def _undo_or_redo(self, *, undoes: bool) -> None:
         """Undo or redo a change, and go to its span and mode; show a hint if there is no change."""
         self._hints.clear()
-        change = await self._commands.run_command(lambda s: s.undo() if back else s.redo())
+        change = await self._commands.run_command(lambda s: s.undo() if undoes else s.redo())
         if change is None:
             if not self._hints.message:
-                self._hints.say("Nothing to undo" if back else "Nothing to redo")
+                self._hints.say("Nothing to undo" if undoes else "Nothing to redo")
             return
         if change.key is not None and self._state.trace is not None:
             index = self._state.trace.index_of(change.key)
@@ -516,7 +518,7 @@ class Labelling:
             )
         elif self._state.has_spans:
             index = self._state.index
-            on_whole_trace = self._state.selection.whole
+            on_whole_trace = self._state.selection.whole_trace
             self._commands.when_session_opens(
                 lambda session: self._act_at_cursor(session, action, index, on_whole_trace)
             )

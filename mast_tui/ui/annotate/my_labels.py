@@ -22,7 +22,7 @@ from mast_tui.ui.context import context_of
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import IndexOf, place_words, plain_title
+from mast_tui.ui.wording import IndexOf, place_text, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Session
@@ -34,7 +34,7 @@ MIN_WIDTH: Final = 12
 """The least cells for the texts of the list."""
 
 
-def origin_words(label: Label, judge_of: Callable[[str], str | None]) -> str:
+def origin_text(label: Label, judge_of: Callable[[str], str | None]) -> str:
     """Return the origin of a label: ``by hand``, ``accepted from rules@7``, ``edited from …``.
 
     Args:
@@ -238,12 +238,12 @@ class MyLabels(VirtualLines):
             yield _LabelLine(f"{fitted_name} {value}", "quiet", entry)
             return
         yield _LabelLine(shortened(name, width), "mode", entry)
-        details = [place_words(entry.target, self._index_of, quoted=False)]
+        details = [place_text(entry.target, self._index_of, quoted=False)]
         if entry.severity is not None:
             details.append(entry.severity.value)
         if entry.confidence is not None:
             details.append(confidence_words(entry.confidence))
-        details.append(origin_words(entry, self._judge_of))
+        details.append(origin_text(entry, self._judge_of))
         yield from _indented_lines(" · ".join(details), "place", width)
         if entry.target.quote:
             yield from _indented_lines(f"“{entry.target.quote}”", "quote", width, max_rows=3)

@@ -39,7 +39,7 @@ _FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP")
 _NO_LIBRARY: Final = "Pictures are drawn here with: pip install 'mast-tui[pictures]'"
 
 
-_LARGEST: Final = (2000, 2000)
+_LARGEST_SIZE: Final = (2000, 2000)
 """The most pixels of a picture that is drawn."""
 
 
@@ -65,7 +65,7 @@ class Pictures:
         self._current_pictures: tuple[Picture, ...] = ()
         """The pictures of this span that have been found."""
         self._is_searching = False
-        self._without_pictures: Callable[[], None] | None = None
+        self._show_without_pictures: Callable[[], None] | None = None
         """Called if the search that the user waits for finds no picture."""
         self._folder: TemporaryDirectory[str] | None = None
         """The folder with the files for the viewer; None until one is opened."""
@@ -80,7 +80,7 @@ class Pictures:
         """
         self._current_span = (trace, index)
         self._current_pictures = ()
-        self._without_pictures = None
+        self._show_without_pictures = None
         self._is_searching = may_have_pictures(text)
         if self._is_searching:
             self._screen.in_background(partial(self._find_pictures, trace, index), "pictures")
@@ -107,8 +107,8 @@ class Pictures:
         self._current_pictures = pictures
         self._is_searching = False
         self._screen.name_span()
-        if self._without_pictures is not None:
-            self.show(self._without_pictures)
+        if self._show_without_pictures is not None:
+            self.show(self._show_without_pictures)
 
     def of_span(self, trace: Trace, index: int) -> tuple[Picture, ...]:
         """Return the pictures found so far in the span under the cursor; none of another span.
@@ -133,22 +133,22 @@ class Pictures:
             return counted(len(pictures), "picture")
         return pictures[0].description if pictures else ""
 
-    def show(self, without_pictures: Callable[[], None]) -> None:
+    def show(self, show_without_pictures: Callable[[], None]) -> None:
         """Show the pictures of the span under the cursor, or wait until they are found.
 
         Args:
-            without_pictures: Called if the span has no pictures.
+            show_without_pictures: Called if the span has no pictures.
         """
         trace = self._screen.state.trace
         index = self._screen.state.index
         pictures = () if trace is None else self.of_span(trace, index)
-        self._without_pictures = None
+        self._show_without_pictures = None
         if pictures:
             self._screen.app.push_screen(PictureScreen(self, pictures, index + 1))
         elif self._is_searching:
-            self._without_pictures = without_pictures
+            self._show_without_pictures = show_without_pictures
         else:
-            without_pictures()
+            show_without_pictures()
 
     def open(self, picture: Picture) -> None:
         """Write a picture to a temporary file, and open it in the system's viewer.
@@ -328,8 +328,9 @@ def decoded(data: bytes) -> Any:
         image = library.open(BytesIO(data), formats=_FORMATS)
         if image.width * image.height > _MAX_PIXELS:
             raise ValueError(f"it has more than {_MAX_PIXELS:,} pixels")
-        image.draft("RGB", _LARGEST)
-        image.thumbnail(_LARGEST)
+        # A JPEG is scaled while it is decoded, which saves time and memory.
+        image.draft("RGB", _LARGEST_SIZE)
+        image.thumbnail(_LARGEST_SIZE)
         return image.convert("RGB")
     except (OSError, ValueError, SyntaxError, library.DecompressionBombError) as error:
         raise PictureError(f"This picture cannot be drawn: {error}") from error

@@ -76,7 +76,7 @@ from mast_tui.ui.trace_view.gutter import (
 from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.trace_view.span_view import SpanText, SpanView, preview_start, text_format
 from mast_tui.ui.trace_view.timeline import Timeline
-from mast_tui.ui.widgets.bars import HintBar, TitleBar, sight_words
+from mast_tui.ui.widgets.bars import HintBar, TitleBar, visibility_text
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import distinct_name, origin_title, plain_title, trace_title
@@ -109,7 +109,7 @@ SAVE_POSITION_EVERY: Final = 2.0
 READ_EVERY: Final = 0.4
 """Seconds between two writes of the read spans: one transaction for many moves."""
 
-ANSWERING: Final = frozenset({"accept", "reject"})
+ANSWER_ACTIONS: Final = frozenset({"accept", "reject"})
 """The actions that the last line leaves out while no suggestion is under the cursor."""
 
 MARK_CELLS: Final = 8
@@ -267,7 +267,7 @@ class SessionCommands:
         state = self._state
         if state.trace is None:
             return
-        if state.session is None and self._screen.context.refused is not None:
+        if state.session is None and self._screen.context.no_workspace_reason is not None:
             self._hints.say("No workspace is open, so nothing can be labelled", error=True)
         elif state.session is None:
             self._waiting_work.append(work)
@@ -432,7 +432,7 @@ class Arrival:
         self._saved_index = 0
         """The index of the span that is saved in the workspace; 0 if none is."""
 
-    def begin(self) -> None:
+    def begin_trace(self) -> None:
         """Begin with another trace."""
         self._target = None
         self._saved_index = 0
@@ -546,7 +546,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.my_labels: MyLabels | None = None
         """The list of the annotator's labels, once it was opened."""
         self.hints = HintBar(
-            Where.ANNOTATE, left_out=ANSWERING | {"next_suggestion", "edit", "back"}
+            Where.ANNOTATE, left_out=ANSWER_ACTIONS | {"next_suggestion", "edit", "back"}
         )
         """The last line."""
         self.state = AnnotateState(taxonomy, self.timeline, SpanText(self))
@@ -677,7 +677,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.arrival.save_position()
         self.state.show(trace)
         for part in (self.drawn_spans, self.suggestions, self.labelling, self.arrival):
-            part.begin()
+            part.begin_trace()
         self.search.clear()
         self.filter.reset()
         self._text_index = -1
@@ -688,7 +688,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def _fill_panes(self, trace: Trace) -> None:
         """Show a trace in all panes, without labels."""
-        self.timeline.show_trace(trace, reads=True)
+        self.timeline.show_trace(trace, reads_trace=True)
         self.filter.show_titles()
         self.overview.show_trace(trace, self.timeline.background)
         self.modes.show_states({})
@@ -763,7 +763,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.hints.clear()
         self.timeline.look_for_repeats()
         self.show_title()
-        self._show_answerable()
+        self._show_suggestion_and_hints()
 
     def leave_for_a_while(self) -> None:
         """Write what is pending before another screen opens, which may change this trace."""
@@ -786,7 +786,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.session_changed()
             self.show_span()
 
-    def written_elsewhere(self) -> None:
+    def show_changes_of_others(self) -> None:
         """Show the changes that another window or program has made in the workspace."""
         if self.session is not None and self.timeline.is_attached:
             self.commands.queue_unshown(self._read_others_changes, self.session)
@@ -805,7 +805,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         if news and not self.typing and self.state.selection.is_plain:
             self.hints.say(f"In another window: {news}")
 
-    def judged(self, message: JudgeProgress) -> None:
+    def show_judge_progress(self, message: JudgeProgress) -> None:
         """Show the suggestions of a judge on this trace, and report its end."""
         session = self.session
         is_for_this_trace = session is not None and message.trace_id in (None, session.trace_id)
@@ -817,7 +817,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             next_step_text = ""
             if session is not None and not message.problem and not self.labelling.is_waiting:
                 next_step_text = self.suggestions.next_step_text(session)
-            message.tell(self.hints, next_step_text)
+            message.show_in(self.hints, next_step_text)
 
     def look_at(self, location: TraceLocation) -> None:
         """Go to a location.
@@ -922,14 +922,14 @@ class AnnotateScreen(Screen[None], RenderCache):
         """
         session = self.session
         if session is None or self.context.opened is None:
-            return (self.context.workspace.waiting_words(),)
+            return (self.context.workspace.waiting_text(),)
         parts = [
-            *self.context.workspace.unsent_words(),
+            *self.context.workspace.unsent_text(),
             one_line(session.annotator),
-            sight_words(blind=session.blind),
+            visibility_text(blind=session.blind),
         ]
         if len(self.context.catalog.traces) > 1:
-            parts.append(self.context.trace_queue.finished_words())
+            parts.append(self.context.trace_queue.finished_text())
         return tuple(parts)
 
     def still_reading(self, progress: str) -> None:
@@ -963,7 +963,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         if self.my_labels is not None:
             self.my_labels.show(session)
         self.show_title()
-        self._show_answerable()
+        self._show_suggestion_and_hints()
         self.show_highlights()
         self.overview.show_marks(marks)
         self._show_look_here(session, trace)
@@ -1075,14 +1075,14 @@ class AnnotateScreen(Screen[None], RenderCache):
         text_must_wait = self._move_timer is not None and self._text_index != self.index
         if text_must_wait and trace is not None and len(trace):
             self.suggestions.select_at(trace.span(self.index))
-            self._show_answerable()
+            self._show_suggestion_and_hints()
         else:
             self.show_span()
         if self._move_timer is not None:
             self._move_timer.stop()
         self._move_timer = self.set_timer(SPAN_WAIT, self._moves_over)
 
-    def _show_answerable(self) -> None:
+    def _show_suggestion_and_hints(self) -> None:
         """Show the suggestion under the cursor, and the keys that can act on something."""
         self.suggestions.show_panel()
         self._show_hints()
@@ -1093,7 +1093,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         if not self.suggestions.pending:
             left_out.add("next_suggestion")
         if self.suggestions.current() is None:
-            left_out |= ANSWERING
+            left_out |= ANSWER_ACTIONS
         if not self._can_edit:
             left_out.add("edit")
         first: dict[str, str] = {}
@@ -1134,12 +1134,12 @@ class AnnotateScreen(Screen[None], RenderCache):
         trace = self.trace
         if trace is not None and len(trace):
             self._show_text(trace, trace.span(self.index))
-            self._show_answerable()
+            self._show_suggestion_and_hints()
             self.call_after_refresh(self._span_drawn, trace, self._text_index)
         elif trace is not None:
             self.span_view.show_titles(None)
             self.span_view.show_text("", empty="This trace has no spans.")
-        self.filter.remove_if_left()
+        self.filter.remove_if_cursor_excluded()
 
     def _show_text(self, trace: Trace, span: Span) -> None:
         """Show the text of a span, or only its highlights if the text is shown already."""
@@ -1711,11 +1711,11 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_undo(self) -> None:
         """Undo the last change on this trace."""
-        self.labelling.undo_or_redo(back=True)
+        self.labelling.undo_or_redo(undoes=True)
 
     def action_redo(self) -> None:
         """Redo the change that was undone last."""
-        self.labelling.undo_or_redo(back=False)
+        self.labelling.undo_or_redo(undoes=False)
 
     # Keys: suggestions
 
@@ -1814,7 +1814,8 @@ def _fold_message(fold: Fold) -> str:
     if fold.end > fold.first + 1:
         span_numbers += f" to #{fold.end}"
     if isinstance(fold, FoldedRun):
-        return f"Folded ×{fold.times} {'nearly ' if fold.near else ''}equal steps, {span_numbers}"
+        nearly = "nearly " if fold.nearly_equal else ""
+        return f"Folded ×{fold.times} {nearly}equal steps, {span_numbers}"
     if fold.head is not None:
         return f"Folded {span_numbers} under #{fold.head + 1}"
     return f"Folded the steps of {one_line(fold.agent, 40)}, {span_numbers}"

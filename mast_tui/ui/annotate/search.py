@@ -164,7 +164,7 @@ class Hits(Sequence[int]):
         return self[position % len(self)]
 
 
-GROWING: Final = 0.05
+GROWING_INDEX_PAUSE: Final = 0.05
 """Seconds between two checks of an index that is still growing."""
 
 REPORT_EVERY: Final = 0.1
@@ -186,19 +186,19 @@ MatchRanges = Sequence[tuple[int, int]]
 """Start and end of each match in a text."""
 
 
-def matcher_for(typed: str, regex: bool) -> Matcher:
+def matcher_for(typed_text: str, regex: bool) -> Matcher:
     """Return a matcher for a search text.
 
     Args:
-        typed: The text on the search line.
+        typed_text: The text on the search line.
         regex: True if it is a regular expression even without slashes.
 
     Raises:
         InvalidPattern: The regular expression is not valid.
     """
-    pattern = pattern_in(typed, regex)
+    pattern = pattern_in(typed_text, regex)
     if pattern is None:
-        return Needle(typed)
+        return Needle(typed_text)
     return Pattern(pattern)
 
 
@@ -238,7 +238,7 @@ class Search:
         """The share of the trace that has been searched."""
         self._start_index = 0
         """The span under the cursor when the search began."""
-        self._origin: int | None = None
+        self._index_at_opening: int | None = None
         """The span under the cursor when the search line was opened; None while it is closed."""
         self._starts_in_short_text = False
         """True if the text under the cursor was short when the search line was opened."""
@@ -264,7 +264,7 @@ class Search:
         """Open the search line."""
         line = self.line
         if not line.display:
-            self._origin = self._state.index if self._state.has_spans else 0
+            self._index_at_opening = self._state.index if self._state.has_spans else 0
             self._starts_in_short_text = (
                 self._state.has_spans and len(self._state.text_at_cursor()) <= LONG_CHARS
             )
@@ -298,15 +298,15 @@ class Search:
 
     def submit(self) -> None:
         """Close the line and keep the matches."""
-        if self._origin is not None and self._state.has_spans:
-            self._timeline.trail.record_jump(self._origin, self._state.index)
+        if self._index_at_opening is not None and self._state.has_spans:
+            self._timeline.trail.record_jump(self._index_at_opening, self._state.index)
         self.close()
         self._show_status()
 
     def close(self) -> None:
         """Hide the search line; the matches stay until the next search or Escape."""
         self.line.display = False
-        self._origin = None
+        self._index_at_opening = None
         self._screen.set_focus(self._timeline)
 
     def forget(self) -> bool:
@@ -370,7 +370,9 @@ class Search:
         if needle:
             self._state.newest_filter = "search"
         self._start_index = self._state.index if self._state.has_spans else 0
-        first_index = self._start_index if self._origin is None else self._origin
+        first_index = (
+            self._start_index if self._index_at_opening is None else self._index_at_opening
+        )
         self._state.hits = Hits(first_index)
         problem = None
         if needle and self._state.trace is not None:
@@ -440,7 +442,7 @@ class Search:
                 unreported_hits = Hits(search.start)
                 report_time = monotonic()
             # Wait for an index that is still growing; otherwise let other threads run.
-            sleep(GROWING if progress.waits else 0)
+            sleep(GROWING_INDEX_PAUSE if progress.waits else 0)
 
     def _take_report(
         self, search: TextSearch, hits: Hits, share: float, *, is_last: bool = False

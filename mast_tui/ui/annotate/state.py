@@ -16,7 +16,7 @@ from mast_tui.ui.text.layout import QuoteCursor
 from mast_tui.ui.trace_view.folding import Fold
 from mast_tui.ui.trace_view.span_view import SpanText
 from mast_tui.ui.trace_view.timeline import Timeline
-from mast_tui.ui.wording import place_words
+from mast_tui.ui.wording import place_text
 
 if TYPE_CHECKING:
     from mast_tui.session import Session  # it brings the workspace, which opens behind the screen
@@ -32,17 +32,17 @@ class Selection:
     Attributes:
         range_from: The index of the span where a range begins; it ends at the cursor.
         quote: The words of the text that are marked.
-        whole: True if the target is the whole trace.
+        whole_trace: True if the target is the whole trace.
     """
 
     range_from: int | None = None
     quote: QuoteCursor | None = None
-    whole: bool = False
+    whole_trace: bool = False
 
     @property
     def is_plain(self) -> bool:
         """True if the target is the span under the cursor."""
-        return self.range_from is None and self.quote is None and not self.whole
+        return self.range_from is None and self.quote is None and not self.whole_trace
 
     def span_range(self, cursor: int) -> tuple[int, int] | None:
         """Return the first and last span of the marked range, or None if no range is marked."""
@@ -86,7 +86,7 @@ def target_of(
         fold: The fold under the cursor; a label there covers all of its spans.
         text: The text of the span under the cursor, for a quote.
     """
-    if selection.whole:
+    if selection.whole_trace:
         return WHOLE_TRACE
     span_range = selection.span_range(cursor)
     if span_range is not None:
@@ -164,7 +164,7 @@ class AnnotateState:
         """
         if self.session is None or not self.has_spans:
             return ()
-        return self.labels_on(self.session, self.index, on_whole_trace=self.selection.whole)
+        return self.labels_on(self.session, self.index, on_whole_trace=self.selection.whole_trace)
 
     def labels_on(self, session: Session, index: int, *, on_whole_trace: bool) -> tuple[Label, ...]:
         """Return the annotator's labels on a span, in the order of the taxonomy.
@@ -189,10 +189,10 @@ class AnnotateState:
     def target_text(self, target: Target) -> str:
         """Return a short text for a target, such as ``#13 to #18``."""
         assert self.trace is not None
-        return place_words(target, self.trace.index_of)
+        return place_text(target, self.trace.index_of)
 
 
-LABELS: Final = "two digits label it"
+DIGITS_HINT: Final = "two digits label it"
 WORD_MOVES: Final = ("quote", "text_up", "word_left", "word_right", "up", "down")
 """The actions that move by words or lines while a quote is being marked."""
 LABEL_CHANGES: Final = ("note", "severity", "confidence", "remove")
@@ -208,7 +208,7 @@ class Marking:
         self._state = screen.state
         self._timeline = screen.timeline
         self._hints = screen.hints
-        self.how_to_end = LABELS
+        self.keys_to_use_target = DIGITS_HINT
         """The end of the message while something is marked: how to use the target."""
 
     def mark(self, selection: Selection) -> None:
@@ -223,19 +223,19 @@ class Marking:
         elif selection.quote is not None:
             key_of = self._screen.context.key_of
             move_keys = " ".join(key_of(f"annotate.{name}") for name in WORD_MOVES)
-            if selection.quote.fixed:
+            if selection.quote.extends:
                 effect = "stretch it"
             else:
                 effect = f"to its first word · {key_of('annotate.range')} begins it there"
             self._hints.prompt(
-                f"quote: {move_keys} {effect} · {self.how_to_end} · "
+                f"quote: {move_keys} {effect} · {self.keys_to_use_target} · "
                 f"{key_of('everywhere.back')} leaves"
             )
-        elif selection.whole:
+        elif selection.whole_trace:
             key_of = self._screen.context.key_of
             change_keys = " ".join(key_of(f"annotate.{name}") for name in LABEL_CHANGES)
             self._hints.prompt(
-                f"whole trace: {self.how_to_end} · {change_keys} change its labels "
+                f"whole trace: {self.keys_to_use_target} · {change_keys} change its labels "
                 f"· {key_of('everywhere.back')} leaves"
             )
 
@@ -248,7 +248,7 @@ class Marking:
             range_text = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
             key_of = self._screen.context.key_of
             self._hints.prompt(
-                f"range {range_text}: extend it · {self.how_to_end} · "
+                f"range {range_text}: extend it · {self.keys_to_use_target} · "
                 f"{key_of('annotate.other_end')} other end · "
                 f"{key_of('everywhere.back')} leaves"
             )
@@ -277,7 +277,7 @@ class Marking:
     def toggle_whole_trace(self) -> None:
         """Switch the target to the whole trace, or back to the span."""
         if self._state.has_spans:
-            self.mark(PLAIN if self._state.selection.whole else Selection(whole=True))
+            self.mark(PLAIN if self._state.selection.whole_trace else Selection(whole_trace=True))
 
     def mark_target(self, target: Target) -> None:
         """Mark the target of a label, and go to the end of its range that is nearer to the cursor.
@@ -287,7 +287,7 @@ class Marking:
         state = self._state
         assert state.trace is not None
         if target.first is None or target.last is None:
-            self.mark(Selection(whole=True))
+            self.mark(Selection(whole_trace=True))
             return
         first = state.trace.index_of(target.first)
         last = state.trace.index_of(target.last)
@@ -354,7 +354,7 @@ class Marking:
         first_word = view.word_at(start)
         last_word = view.word_at(end - 1)
         if first_word is not None and last_word is not None:
-            self.mark(Selection(quote=QuoteCursor(first_word, last_word, fixed=True)))
+            self.mark(Selection(quote=QuoteCursor(first_word, last_word, extends=True)))
 
     def move_word(self, quote: QuoteCursor, step: int) -> None:
         """Move the end of a quote by one word.

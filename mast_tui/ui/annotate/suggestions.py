@@ -27,8 +27,8 @@ from mast_tui.ui.dialogs.dialog import KeyDialog
 from mast_tui.ui.suggestion_wording import (
     SuggestionLine,
     judge_name,
-    rule_words,
-    source_words,
+    rule_text,
+    suggestion_source_text,
     warnings_on,
 )
 from mast_tui.ui.text.highlighting import TextPart
@@ -64,40 +64,44 @@ class Breadth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SuggestionScope:
-    """The suggestions of a trace that share a property with the suggestion ``like``.
+    """The suggestions of a trace that share a property with the suggestion ``example``.
 
     Attributes:
-        like: The suggestion to compare others with.
+        example: The suggestion to compare others with.
         breadth: The property that the suggestions share.
-        least: The lowest confidence of the judge; excludes suggestions without a confidence.
-        most: The highest confidence of the judge; excludes suggestions without a confidence.
+        least_confidence: The lowest confidence of the judge; suggestions without one are excluded.
+        most_confidence: The highest confidence of the judge; suggestions without one are excluded.
     """
 
-    like: Suggestion
+    example: Suggestion
     breadth: Breadth
-    least: float | None = None
-    most: float | None = None
+    least_confidence: float | None = None
+    most_confidence: float | None = None
 
     def covers(self, other: Suggestion) -> bool:
         """Check if a suggestion is in the scope."""
         confidence = other.confidence
-        if self.least is not None and (confidence is None or confidence < self.least):
+        if self.least_confidence is not None and (
+            confidence is None or confidence < self.least_confidence
+        ):
             return False
-        if self.most is not None and (confidence is None or confidence > self.most):
+        if self.most_confidence is not None and (
+            confidence is None or confidence > self.most_confidence
+        ):
             return False
-        like = self.like
+        example = self.example
         if self.breadth is Breadth.ALL:
             return True
-        if other.judge != like.judge:
+        if other.judge != example.judge:
             return False
         if self.breadth is Breadth.JUDGE:
             return True
-        if other.mode != like.mode:
+        if other.mode != example.mode:
             return False
-        if self.breadth is Breadth.MODE or other.id == like.id:
+        if self.breadth is Breadth.MODE or other.id == example.id:
             return True
-        rule = rule_words(like.rationale)
-        return bool(rule) and rule_words(other.rationale) == rule
+        rule = rule_text(example.rationale)
+        return bool(rule) and rule_text(other.rationale) == rule
 
     def select(self, suggestions: Sequence[Suggestion]) -> tuple[Suggestion, ...]:
         """Return the suggestions that are in the scope."""
@@ -109,15 +113,15 @@ class SuggestionScope:
         The limits follow each other in a circle:
 
         - no limit
-        - at most the confidence of ``like``
-        - at least the confidence of ``like``
+        - at most the confidence of ``example``
+        - at least the confidence of ``example``
         """
-        confidence = self.like.confidence
-        if self.most is not None:
-            return replace(self, least=confidence, most=None)
-        if self.least is not None:
-            return replace(self, least=None)
-        return replace(self, most=confidence)
+        confidence = self.example.confidence
+        if self.most_confidence is not None:
+            return replace(self, least_confidence=confidence, most_confidence=None)
+        if self.least_confidence is not None:
+            return replace(self, least_confidence=None)
+        return replace(self, most_confidence=confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +131,12 @@ class ManyAnswered:
     Attributes:
         scope: The suggestions.
         answer: The key of the answer: ``REJECT``, ``ACCEPT``, ``HIDE`` or ``SHOW_ALL``.
-        onward: True if the answer also applies to each trace that is opened from now on.
+        for_later_traces: True if the answer also applies to each trace that is opened from now on.
     """
 
     scope: SuggestionScope
     answer: str
-    onward: bool = False
+    for_later_traces: bool = False
 
 
 class ManyScreen(KeyDialog[ManyAnswered]):
@@ -148,7 +152,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         pending: Sequence[Suggestion],
         mode_title: str,
         hidden_count: int,
-        standing_count: int,
+        later_answer_count: int,
     ) -> None:
         """Begin with the suggestions of one rule, or of the mode if the rule has one suggestion.
 
@@ -157,7 +161,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
             pending: The visible suggestions that wait for an answer.
             mode_title: The code and name of its mode.
             hidden_count: The number of hidden suggestions that wait for an answer.
-            standing_count: The number of answers that apply to later traces.
+            later_answer_count: The number of answers that apply to later traces.
         """
         super().__init__()
         self.scope = SuggestionScope(example, Breadth.RULE)
@@ -167,8 +171,8 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         self._pending = pending
         self._mode_title = mode_title
         self._hidden_count = hidden_count
-        self._standing_count = standing_count
-        self._lasting = False
+        self._later_answer_count = later_answer_count
+        self._for_later_traces = False
         """True if the answer also applies to similar suggestions on later traces."""
 
     def compose(self) -> ComposeResult:
@@ -195,10 +199,10 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         """Return the key of each breadth, and its description with the number of suggestions."""
         code = self._mode_title.partition(" ")[0]
         names = {
-            Breadth.RULE: f"{code}, same rule: “{rule_words(self._example.rationale)} …”",
+            Breadth.RULE: f"{code}, same rule: “{rule_text(self._example.rationale)} …”",
             Breadth.MODE: f"{self._mode_title}, by {judge_name(self._example.judge)}",
             Breadth.JUDGE: f"all by {judge_name(self._example.judge)}",
-            Breadth.ALL: "all, of every judge" if self._lasting else "all on this trace",
+            Breadth.ALL: "all, of every judge" if self._for_later_traces else "all on this trace",
         }
         rows = []
         for breadth, name in names.items():
@@ -210,10 +214,10 @@ class ManyScreen(KeyDialog[ManyAnswered]):
 
     def _confidence_text(self) -> str:
         """Return the text of the present limit on the confidence."""
-        if self.scope.most is not None:
-            return f"only those with at most its confidence ({self.scope.most:.2f})"
-        if self.scope.least is not None:
-            return f"only those with at least its confidence ({self.scope.least:.2f})"
+        if self.scope.most_confidence is not None:
+            return f"only those with at most its confidence ({self.scope.most_confidence:.2f})"
+        if self.scope.least_confidence is not None:
+            return f"only those with at least its confidence ({self.scope.least_confidence:.2f})"
         return "with any confidence"
 
     def _show_choice(self) -> None:
@@ -222,10 +226,14 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         rows = self._scope_rows()
         if self._example.confidence is not None:
             rows.append(("c", self._confidence_text()))
-        traces = "here and on each trace you open from now on" if self._lasting else "on this trace"
+        traces = (
+            "here and on each trace you open from now on"
+            if self._for_later_traces
+            else "on this trace"
+        )
         rows.append(("q", traces))
         self._show_key_rows("#scopes", rows)
-        addition = " and similar ones on later traces" if self._lasting else ""
+        addition = " and similar ones on later traces" if self._for_later_traces else ""
         answers = [
             (REJECT, f"reject {selected_text}{addition}"),
             (ACCEPT, f"accept {selected_text}{addition}"),
@@ -237,7 +245,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
 
     @property
     def _can_show_all(self) -> bool:
-        return bool(self._hidden_count or self._standing_count)
+        return bool(self._hidden_count or self._later_answer_count)
 
     @property
     def _show_all_text(self) -> str:
@@ -245,7 +253,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         effects = []
         if self._hidden_count:
             effects.append(f"show hidden ones again ({self._hidden_count} here)")
-        if self._standing_count:
+        if self._later_answer_count:
             effects.append("stop answering on later traces")
         return ", ".join(effects)
 
@@ -261,17 +269,17 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         """
         if key in (REJECT, ACCEPT, HIDE):
             if self.scope.select(self._pending):
-                self.dismiss(ManyAnswered(self.scope, key, self._lasting))
+                self.dismiss(ManyAnswered(self.scope, key, self._for_later_traces))
             return True
         if key == SHOW_ALL and self._can_show_all:
-            self.dismiss(ManyAnswered(self.scope, key, self._lasting))
+            self.dismiss(ManyAnswered(self.scope, key, self._for_later_traces))
             return True
         if key in tuple(Breadth):
             self.scope = replace(self.scope, breadth=Breadth(key))
         elif key == "c" and self._example.confidence is not None:
             self.scope = self.scope.next_confidence()
         elif key == "q":
-            self._lasting = not self._lasting
+            self._for_later_traces = not self._for_later_traces
         else:
             return False
         self._show_choice()
@@ -431,7 +439,7 @@ class Suggestions:
         self._pending_by_index: _PendingByIndex | None = None
         self._hidden_scopes: tuple[SuggestionScope, ...] = ()
         """The suggestions that the user has hidden, on every trace."""
-        self._standing_answers: tuple[ManyAnswered, ...] = ()
+        self._answers_for_later_traces: tuple[ManyAnswered, ...] = ()
         """The answers that the user gives on every trace that is opened."""
         self._answered_traces: set[str] = set()
         """The ids of the traces with these answers. An undone answer is not given again."""
@@ -443,7 +451,7 @@ class Suggestions:
         self._counted_suggestions: tuple[Suggestion, ...] | None = None
         """The suggestions in ``_rule_counts``."""
 
-    def begin(self) -> None:
+    def begin_trace(self) -> None:
         """Begin with another trace."""
         self._current_id = None
         self.edited_id = None
@@ -557,6 +565,7 @@ class Suggestions:
         def evidence_index(suggestion: Suggestion) -> int:
             key = suggestion.evidence_key
             index = 0 if key is None else index_of(key)
+            # A span that is not read yet comes after all others.
             return sys.maxsize if index is None else index
 
         group_start = bisect_left(pending, doubt, key=attrgetter("doubt"))
@@ -769,14 +778,14 @@ class Suggestions:
         # Counted among all suggestions, so that answers do not change the number.
         all_ids = [s.id for s in session.suggestions]
         title = f"Suggestion {all_ids.index(suggestion.id) + 1} of {len(all_ids)}"
-        source = source_words(suggestion, index_of)
+        source = suggestion_source_text(suggestion, index_of)
         for panel in self.panels:
             panel.show(title, mode_title, source, warnings, suggestion.rationale)
 
     def _idle_text(self, session: Session | None) -> str:
         """Return the text of the panel while no suggestion is under the cursor."""
         if session is None:
-            if self._screen.context.refused is not None:
+            if self._screen.context.no_workspace_reason is not None:
                 return "No suggestions without a workspace"
             return "Opening the workspace …"
         count = len(self.pending)
@@ -815,14 +824,14 @@ class Suggestions:
     def _ask_many(self, session: Session) -> None:
         """Open the dialog about several suggestions, hidden ones included.
 
-        If no suggestion waits, end the standing answers, or show why there is none.
+        If no suggestion waits, end the answers for later traces, or show why there is none.
         """
         pending = self.pending
         hidden_count = len(session.pending) - len(pending)
         example = self.current() or next(iter(pending or session.pending), None)
         if example is None:
-            if self._standing_answers:
-                self._end_standing_answers()
+            if self._answers_for_later_traces:
+                self._end_answers_for_later_traces()
                 self._hints.say(
                     "No suggestion waits; traces that you open are not answered any more"
                 )
@@ -839,7 +848,7 @@ class Suggestions:
             pending,
             self._mode_title(example.mode),
             hidden_count,
-            len(self._standing_answers),
+            len(self._answers_for_later_traces),
         )
         self._screen.app.push_screen(dialog, carry_out_answer)
 
@@ -848,8 +857,8 @@ class Suggestions:
         selected_suggestions = dialog_answer.scope.select(self.pending)
         if dialog_answer.answer == SHOW_ALL:
             self._hidden_scopes = ()
-            addition = " and answered one by one" if self._standing_answers else ""
-            self._end_standing_answers()
+            addition = " and answered one by one" if self._answers_for_later_traces else ""
+            self._end_answers_for_later_traces()
             self._show_visibility_changed(f"All suggestions are shown again{addition}")
             return
         if dialog_answer.answer == HIDE:
@@ -865,10 +874,10 @@ class Suggestions:
         if change is None:
             return
         message = f"{one_line(change.message)} · {len(self.pending)} to go"
-        if dialog_answer.onward:
+        if dialog_answer.for_later_traces:
             session = self._state.session
             assert session is not None
-            self._standing_answers = (*self._standing_answers, dialog_answer)
+            self._answers_for_later_traces = (*self._answers_for_later_traces, dialog_answer)
             self._answered_traces.add(session.trace_id)
             message = f"{one_line(change.message)}; the same on each trace you open"
         self._current_id = None
@@ -881,31 +890,31 @@ class Suggestions:
         self._screen.show_span()
         self._hints.say(message)
 
-    def _end_standing_answers(self) -> None:
-        self._standing_answers = ()
+    def _end_answers_for_later_traces(self) -> None:
+        self._answers_for_later_traces = ()
         self._answered_traces.clear()
 
     def repeat_answers(self) -> None:
-        """Give the standing answers on the trace that was opened.
+        """Give the answers for later traces on the trace that was opened.
 
         Each trace receives them once, unless it is finished. Each answer is one change.
         """
-        if self._standing_answers:
+        if self._answers_for_later_traces:
             self._commands.when_session_opens(self._repeat_answers)
 
     async def _repeat_answers(self, session: Session) -> None:
-        """Give the standing answers on the open trace: once, and never on a finished trace."""
+        """Give the answers for later traces on the open trace, once; never on a finished trace."""
         is_open = session is self._state.session
         if not is_open or session.finished or session.trace_id in self._answered_traces:
             return
         self._answered_traces.add(session.trace_id)
         messages: list[str] = []
-        for standing_answer in self._standing_answers:
-            selected_suggestions = standing_answer.scope.select(self.pending)
+        for later_answer in self._answers_for_later_traces:
+            selected_suggestions = later_answer.scope.select(self.pending)
             if not selected_suggestions:
                 continue
             change = await self._commands.run_command(
-                partial(_answer_all, key=standing_answer.answer, suggestions=selected_suggestions)
+                partial(_answer_all, key=later_answer.answer, suggestions=selected_suggestions)
             )
             if change is not None and change.message:
                 messages.append(one_line(change.message))
@@ -923,7 +932,7 @@ def _answer_all(session: Session, key: str, suggestions: Sequence[Suggestion]) -
 
 
 def _rule_of(suggestion: Suggestion) -> tuple[str, str, str]:
-    return suggestion.judge, suggestion.mode, rule_words(suggestion.rationale)
+    return suggestion.judge, suggestion.mode, rule_text(suggestion.rationale)
 
 
 def _suggestion_at(session: Session, location: TraceLocation) -> Suggestion | None:

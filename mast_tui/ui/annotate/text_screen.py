@@ -209,7 +209,7 @@ class CompareScreen(LinesDialog):
         """Yield the lines."""
         with Vertical(classes="dialog tall wide") as box:
             box.border_title = plain_title(self._title)
-            cut_text = f"the first {MOST_LINES:,} lines · " if self._comparison.cut else ""
+            cut_text = f"the first {MOST_LINES:,} lines · " if self._comparison.is_cut else ""
             box.border_subtitle = f"{cut_text}Esc closes"
             yield self.lines
 
@@ -217,7 +217,7 @@ class CompareScreen(LinesDialog):
         """Fill in the lines."""
         self.lines.show_text(
             self._comparison.text,
-            [TextPart(first, end, "evidence") for first, end in self._comparison.changed],
+            [TextPart(first, end, "evidence") for first, end in self._comparison.changed_ranges],
             empty="No differences so far.",
             text_format="diff",
         )
@@ -415,7 +415,7 @@ def _compare_step(screen: AnnotateScreen) -> None:
 
     def show_comparison(comparison: TextComparison) -> None:
         """Show the differences, or a message if there are none."""
-        if comparison.equal:
+        if comparison.is_equal:
             hints.say(f"#{index + 1} is identical to #{earlier_index + 1}")
         else:
             screen.app.push_screen(

@@ -198,7 +198,7 @@ class NoteScreen(TypingDialog):
         question: str = "",
         hint: str = "Enter saves · Esc changes nothing",
         check: Callable[[str], str] = str,
-        offered: bool = False,
+        typing_replaces: bool = False,
         in_editor: bool = False,
     ) -> None:
         """Make the dialog.
@@ -209,7 +209,7 @@ class NoteScreen(TypingDialog):
             question: The question above the line.
             hint: The keys and their effects.
             check: Returns the text in its final form, or raises ``MastError`` to refuse it.
-            offered: Whether typing replaces the text to begin with, instead of continuing it.
+            typing_replaces: Whether typing replaces the initial text, instead of continuing it.
             in_editor: Whether the text can be written in the user's editor, in several lines.
         """
         super().__init__()
@@ -220,7 +220,7 @@ class NoteScreen(TypingDialog):
         self._hint = f"{hint} · ^g or F2: in your editor" if in_editor else hint
         self._in_editor = in_editor
         self._check = check
-        self._offered = offered
+        self._typing_replaces = typing_replaces
 
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
@@ -234,12 +234,12 @@ class NoteScreen(TypingDialog):
             box.border_title = plain_title(self._title)
             if self._question:
                 yield Static(plain_lines(self._question), classes="question")
-            yield TextLine(self._value, id="text", select_on_focus=self._offered)
+            yield TextLine(self._value, id="text", select_on_focus=self._typing_replaces)
             yield Static(Content(self._hint), classes="hint")
 
     def on_mount(self) -> None:
         """Show the end of a text that typing continues."""
-        if not self._offered:
+        if not self._typing_replaces:
             self.call_after_refresh(self._show_end)
 
     def _show_end(self) -> None:

@@ -274,14 +274,14 @@ class ExportJob:
         output: The file or folder that the user named.
         check: Raises an error if ``output`` cannot or must not be written.
         add: Adds the files to the outputs and returns a summary. It is slow: call it in a worker.
-        although_unordered: Returns the same export, but allows gold with labels whose order is
+        allowing_unknown_order: Returns the same export, but allows gold with labels whose order is
             unknown; None if the export has no gold.
     """
 
     output: Path
     check: Callable[[Outputs], None]
     add: Callable[[Outputs, ReportStage], str]
-    although_unordered: Callable[[], ExportJob] | None = None
+    allowing_unknown_order: Callable[[], ExportJob] | None = None
 
 
 def labels_job(request: ExportRequest, adjudicate_key: str) -> ExportJob:
@@ -306,10 +306,10 @@ def labels_job(request: ExportRequest, adjudicate_key: str) -> ExportJob:
             counts = request.format.writes(observed_request, outputs)
         return success_text(request, counts, remarks, adjudicate_key)
 
-    def although_unordered() -> ExportJob:
+    def allowing_unknown_order() -> ExportJob:
         return labels_job(replace(request, allow_unordered=True), adjudicate_key)
 
-    return ExportJob(request.output, check_output_path, _add_files, although_unordered)
+    return ExportJob(request.output, check_output_path, _add_files, allowing_unknown_order)
 
 
 def report_job(
@@ -484,16 +484,16 @@ class ExportForm(Form):
             on_enter=partial(self._start_export, job, force=True),
         )
 
-    def _ask_although_unordered(
+    def _ask_to_allow_unknown_order(
         self, job: ExportJob, error: UnorderedSpans, *, force: bool
     ) -> None:
         """Ask whether to export although the order of labelled spans is unknown."""
-        assert job.although_unordered is not None, "only labels have an order of spans"
+        assert job.allowing_unknown_order is not None, "only labels have an order of spans"
         self.show_text(
             f"{one_line(error.explanation, 2000)} Open the traces once, or export anyway: "
             "the datasheet of gold then says how many there are.",
             "Enter exports anyway · Esc back to the fields",
-            on_enter=partial(self._start_export, job.although_unordered(), force=force),
+            on_enter=partial(self._start_export, job.allowing_unknown_order(), force=force),
         )
 
     def _start_export(self, job: ExportJob, *, force: bool = False) -> None:
@@ -543,7 +543,7 @@ class ExportForm(Form):
         except InTheWay as obstacle:
             finish = partial(self._ask_to_replace, job, obstacle)
         except UnorderedSpans as error:
-            finish = partial(self._ask_although_unordered, job, error, force=force)
+            finish = partial(self._ask_to_allow_unknown_order, job, error, force=force)
         except MastError as error:
             finish = partial(self.refuse, str(error))
         except OSError as error:

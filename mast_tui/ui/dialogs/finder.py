@@ -47,7 +47,7 @@ LEAST_WIDTH: Final = 72
 MOST_WIDTH: Final = 110
 """The most cells of the dialog, so that some of the screen stays visible."""
 
-FRAME: Final = 7
+FRAME_CELLS: Final = 7
 """The cells of the border, the padding and the scroll bar."""
 
 CODE_CELLS: Final = 14
@@ -56,7 +56,7 @@ CODE_CELLS: Final = 14
 MEASURED_ROWS: Final = 1_000
 """The number of rows that are measured; a list of traces may have many more."""
 
-SPACES: Final = 5
+SPACE_CELLS: Final = 5
 """The cells between the texts of a row and around them."""
 
 EXACT_CODE_SCORE: Final = 100.0
@@ -74,7 +74,7 @@ def widest_row(choices: Sequence[FinderChoice]) -> int:
         cell_len(one_line(choice.name)) + cell_len(one_line(choice.detail))
         for choice in first_choices
     )
-    return min(CODE_CELLS, code_cells) + SPACES + max(text_cells, default=0)
+    return min(CODE_CELLS, code_cells) + SPACE_CELLS + max(text_cells, default=0)
 
 
 class ChoiceList(VirtualLines):
@@ -161,7 +161,7 @@ def _match_score(query: str, matcher: Matcher, choice: FinderChoice) -> float:
 class FinderDialog(TypingDialog):
     """A dialog that returns the value of the choice, or None after Escape.
 
-    With ``free`` it returns the typed text if that is a number or matches no choice.
+    With ``accepts_other`` it returns the typed text if that is a number or matches no choice.
     """
 
     dialog_keys: ClassVar = (*(("↑ ↓", "move"), ("Enter", "chooses"), ("Esc", "leaves")),)
@@ -172,7 +172,12 @@ class FinderDialog(TypingDialog):
     ]
 
     def __init__(
-        self, title: str, choices: Sequence[FinderChoice], *, placeholder: str, free: bool = False
+        self,
+        title: str,
+        choices: Sequence[FinderChoice],
+        *,
+        placeholder: str,
+        accepts_other: bool = False,
     ) -> None:
         """Make the dialog.
 
@@ -180,19 +185,19 @@ class FinderDialog(TypingDialog):
             title: The title.
             choices: The choices.
             placeholder: The hint on the empty line.
-            free: Whether the typed text can be returned.
+            accepts_other: Whether the typed text can be returned instead of a choice.
         """
         super().__init__()
         self._title = title
         self._choices = choices
         self._placeholder = placeholder
-        self._free = free
+        self._accepts_other = accepts_other
 
     def compose(self) -> ComposeResult:
         """Yield the input line, and the matches."""
         with Vertical(classes="dialog finder") as box:
             box.border_title = plain_title(self._title)
-            needed_width = widest_row(self._choices) + FRAME
+            needed_width = widest_row(self._choices) + FRAME_CELLS
             box.styles.width = max(LEAST_WIDTH, min(needed_width, MOST_WIDTH))
             yield TextLine(placeholder=self._placeholder)
             yield ChoiceList()
@@ -206,7 +211,9 @@ class FinderDialog(TypingDialog):
         matches = best_first(event.value, self._choices)
         self.query_one(ChoiceList).show(matches)
         nothing = (
-            "Enter goes to the span of this number or key" if self._free else "nothing matches"
+            "Enter goes to the span of this number or key"
+            if self._accepts_other
+            else "nothing matches"
         )
         self.query_one(".finder").border_subtitle = None if matches else nothing
         self._preview_choice()
@@ -227,7 +234,7 @@ class FinderDialog(TypingDialog):
         text = event.value.strip()
         # The number of a span is returned as typed, even if it is part of a choice.
         is_number = text.removeprefix("#").isdecimal()
-        if self._free and text and (is_number or not choice_list.choices):
+        if self._accepts_other and text and (is_number or not choice_list.choices):
             self.dismiss(text)
         elif choice_list.choices:
             self.dismiss(choice_list.choices[choice_list.cursor].value)
@@ -285,7 +292,7 @@ class Palette(FinderDialog):
             if not action.name.startswith(("digit_", "side_"))
         ]
         hint = "what to do, a #number or a span's key"
-        super().__init__("Go to", choices, placeholder=hint, free=True)
+        super().__init__("Go to", choices, placeholder=hint, accepts_other=True)
 
 
 class ThemeChoice(FinderDialog):

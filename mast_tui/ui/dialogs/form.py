@@ -344,18 +344,18 @@ class Form(Dialog[None]):
         self._enter_callback = on_enter
         self._escape_callback = on_escape
         self.query_one("#said", Static).update(plain_lines(text))
-        self._show_text_or_fields(to_text=True, keys=keys)
+        self._show_text_or_fields(shows_text=True, keys=keys)
         self.query_one("#words").focus()
 
     def show_fields(self, name: str | None = None) -> None:
         """Show the fields again, with the cursor on the field ``name``, or on the current field."""
-        self._show_text_or_fields(to_text=False, keys=FIELD_KEYS)
+        self._show_text_or_fields(shows_text=False, keys=FIELD_KEYS)
         self.query_one(f"#{name or self._current_field}").focus()
 
-    def _show_text_or_fields(self, *, to_text: bool, keys: str) -> None:
-        self.query_one("#words").display = to_text
-        self.query_one(".fields").display = not to_text
-        self.query_one("#about").display = not to_text
+    def _show_text_or_fields(self, *, shows_text: bool, keys: str) -> None:
+        self.query_one("#words").display = shows_text
+        self.query_one(".fields").display = not shows_text
+        self.query_one("#about").display = not shows_text
         self.query_one(".keys", Static).update(Content(keys))
         self._keys_hint = keys
         self.app.screen_change_signal.publish(self)  # so that the hints show these keys

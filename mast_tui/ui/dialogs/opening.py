@@ -82,17 +82,17 @@ class WelcomeScreen(ModalScreen[bool]):
     CSS_PATH = DIALOGS
     dialog_keys: ClassVar = (("any key", "begins"),)
 
-    def __init__(self, keys: tuple[tuple[str, str], ...], saved: str) -> None:
+    def __init__(self, keys: tuple[tuple[str, str], ...], saved_text: str) -> None:
         """Make the screen.
 
         Args:
             keys: The keys and their effects.
-            saved: Where labels are saved; empty if the user knows it.
+            saved_text: Where labels are saved; empty if the user knows it.
         """
         super().__init__()
         self._mounted_at: float | None = None
         self._keys = keys
-        self._saved = saved
+        self._saved_text = saved_text
 
     def compose(self) -> ComposeResult:
         """Yield the first keys."""
@@ -105,8 +105,8 @@ class WelcomeScreen(ModalScreen[bool]):
             )
             for key, effect in self._keys:
                 yield Static(Content.assemble((f" {key:<5}", "bold"), f" {effect}"))
-            if self._saved:
-                yield Static(plain_lines(self._saved), classes="hint")
+            if self._saved_text:
+                yield Static(plain_lines(self._saved_text), classes="hint")
 
     def on_mount(self) -> None:
         """Note the time; the screen is drawn right after this."""
@@ -181,34 +181,35 @@ class NameScreen(Dialog[str]):
         self,
         people: Sequence[tuple[str, str]],
         *,
-        suggested: str,
-        saved: str,
+        suggested_name: str,
+        saved_text: str,
         escape: str,
         in_study: bool,
         check: Callable[[str], str],
-        outside: Callable[[str], str | None],
+        outside_study_reason: Callable[[str], str | None],
     ) -> None:
         """Make the dialog.
 
         Args:
             people: The names to choose from, each with the person's part in the study.
-            suggested: The name on the line outside a study.
-            saved: Where labels are saved.
+            suggested_name: The name on the line outside a study.
+            saved_text: Where labels are saved.
             escape: The effect of Escape.
             in_study: Whether the people take part in a study.
             check: Returns the name in its final form, or raises ``MastError``.
-            outside: Returns why labels under a name will not count in the study; None if they do.
+            outside_study_reason: Returns why labels under a name will not count in the study;
+                None if they do.
         """
         super().__init__()
         self._choices = [
             FinderChoice(name, code="", name=name, detail=part) for name, part in people
         ]
-        self._suggested = "" if in_study else suggested
-        self._saved = saved
+        self._suggested_name = "" if in_study else suggested_name
+        self._saved_text = saved_text
         self._escape = escape
         self._in_study = in_study
         self._check = check
-        self._outside = outside
+        self._outside_study_reason = outside_study_reason
         self._move_letters = ""
         """The letter keys (such as j and k) that have moved the cursor of the list. They may be the
         beginning of a typed name."""
@@ -237,11 +238,12 @@ class NameScreen(Dialog[str]):
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title("Who is labelling?")
             question = (
-                f"{self._saved} Each label carries your name: use the same name on every machine."
+                f"{self._saved_text} "
+                "Each label carries your name: use the same name on every machine."
             )
             yield Static(plain_lines(question), classes="question")
             yield TextLine(
-                self._suggested,
+                self._suggested_name,
                 placeholder="your name",
                 id="text",
                 select_on_focus=not self._in_study,
@@ -354,7 +356,7 @@ class NameScreen(Dialog[str]):
         except MastError as error:
             self.say_below(str(error), error=True)
             return
-        reason = self._outside(name)
+        reason = self._outside_study_reason(name)
         if reason is None:
             self.dismiss(name)
             return

@@ -29,7 +29,7 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace.registers.hold_out import TracePart, trace_part
 
-SIGNIFICANT: Final = 0.05
+SIGNIFICANCE_LEVEL: Final = 0.05
 """The p-value up to which a difference counts as shown."""
 
 ALL_MODES: Final = ""
@@ -66,7 +66,7 @@ class VersionTest:
         p_value = pooled["p_value"]
         if p_value is None:
             return "no verdict to compare"
-        if p_value > SIGNIFICANT:
+        if p_value > SIGNIFICANCE_LEVEL:
             return "no better shown"
         is_better = pooled["only_first_right"] > pooled["only_second_right"]
         return "better" if is_better else "worse"
@@ -80,7 +80,7 @@ class JudgeAlignment:
         rates: The rates of the judge, by the slug of the mode.
         version: The judge as a taught version; None if no one has taught it.
         test: The test of the version against its parent; None without held-out traces.
-        marked: The reason why a person has marked a verdict as wrong, by trace id and mode.
+        mistake_reasons: The reason why a person marked a verdict as wrong, by trace id and mode.
         held_out: The number of traces left out because they are kept for other uses, such as tests.
         test_traces: The ids of the traces that are kept for tests.
         agreed: The trace id and mode of each verdict that is unanimous or adjudicated.
@@ -90,7 +90,7 @@ class JudgeAlignment:
     rates: Mapping[str, JudgeRates] = field(default_factory=dict)
     version: JudgeVersion | None = None
     test: VersionTest | None = None
-    marked: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    mistake_reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
     held_out: int = 0
     test_traces: tuple[str, ...] = ()
     agreed: frozenset[tuple[str, str]] = frozenset()
@@ -145,7 +145,7 @@ def read_alignment(
         rates,
         version,
         test=None if version is None else _test_against_parent(opened, version, test_gold),
-        marked={
+        mistake_reasons={
             (mistake.trace_id, mistake.mode): mistake.reason
             for mistake in mistakes(workspace, taxonomy.ref)
             if mistake.judge == judge
@@ -232,7 +232,7 @@ def version_test_text(alignment: JudgeAlignment) -> str:
         f"{code} {'better' if mode['only_first_right'] > mode['only_second_right'] else 'worse'} "
         f"(p = {mode['p_adjusted']:.3g})"
         for code, mode in test.result["modes"].items()
-        if mode["p_adjusted"] is not None and mode["p_adjusted"] <= SIGNIFICANT
+        if mode["p_adjusted"] is not None and mode["p_adjusted"] <= SIGNIFICANCE_LEVEL
     ]
     if changed_modes:
         further_count = len(changed_modes) - MOST_NAMED

@@ -59,14 +59,14 @@ from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.table_screen import OpensTraces
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.virtual_lines import (
-    SOME,
+    ANY_FILLED,
     ColumnTable,
     VirtualLines,
     figure_column,
     name_width,
     sign_column,
 )
-from mast_tui.ui.wording import place_words, plain_title
+from mast_tui.ui.wording import place_text, plain_title
 from mast_tui.workspace import Run, WorkspaceError
 from mast_tui.workspace.events.model import now
 from mast_tui.workspace.registers.hold_out import TracePart, trace_part
@@ -81,10 +81,10 @@ class RunComparison:
         comparison: The counts and cases.
         loader: Reads the traces.
         traces: The number of compared traces.
-        examples: The number of traces left out because their text is in a prompt.
-        hidden: The number of traces left out because the annotator may not see them yet.
-        judge_seen: The number of verdicts that were settled with a judge on screen.
-        with_seen: Whether these verdicts are counted.
+        example_count: The number of traces left out because their text is in a prompt.
+        hidden_count: The number of traces left out because the annotator may not see them yet.
+        seen_verdict_count: The number of verdicts that were settled with a judge on screen.
+        counts_seen_verdicts: Whether these verdicts are counted.
         alignment: The quality of the judge; empty in a comparison of two runs.
         work_by_trace: The work of annotators, by trace id; empty in a comparison of two runs.
     """
@@ -92,10 +92,10 @@ class RunComparison:
     comparison: Comparison
     loader: TraceLoader
     traces: int
-    examples: int
-    hidden: int
-    judge_seen: int = 0
-    with_seen: bool = False
+    example_count: int
+    hidden_count: int
+    seen_verdict_count: int = 0
+    counts_seen_verdicts: bool = False
     alignment: JudgeAlignment = field(default_factory=JudgeAlignment)
     work_by_trace: Mapping[str, TraceSides] = field(default_factory=dict)
 
@@ -139,13 +139,13 @@ def compare_runs(
         comparison=comparison,
         loader=loader,
         traces=len(compared_ids),
-        examples=len(visible_ids & example_ids),
-        hidden=len(shared_ids - visible_ids),
+        example_count=len(visible_ids & example_ids),
+        hidden_count=len(shared_ids - visible_ids),
     )
 
 
 def compare_with_gold(
-    opened: OpenWorkspace, run: Run, open_traces: Sequence[Trace], *, with_seen: bool
+    opened: OpenWorkspace, run: Run, open_traces: Sequence[Trace], *, counts_seen_verdicts: bool
 ) -> RunComparison:
     """Compare a run with the gold, over traces that the annotator has finished or adjudicated.
 
@@ -156,7 +156,7 @@ def compare_with_gold(
         opened: The open workspace.
         run: The run of a judge.
         open_traces: The traces that the library lists.
-        with_seen: Whether verdicts that were settled with a judge on screen count.
+        counts_seen_verdicts: Whether verdicts that were settled with a judge on screen count.
 
     Returns:
         The comparison, without traces whose gold is hidden or whose text is in the judge's prompt.
@@ -175,7 +175,8 @@ def compare_with_gold(
         trace_id: work_by_trace[trace_id].gold(taxonomy, loader.orders(trace_id))
         for trace_id in sorted(visible_ids)
     }
-    alignment = read_alignment(opened, run.judge, gold_by_trace, with_seen=with_seen)
+    alignment = read_alignment(opened, run.judge, gold_by_trace, with_seen=counts_seen_verdicts)
+    # Traces that are set aside must not become known before they measure a judge.
     counted_ids = {
         trace_id
         for trace_id in visible_ids - example_ids
@@ -196,7 +197,7 @@ def compare_with_gold(
             subject = (trace_id, label.mode)
             marks[subject] = (*marks.get(subject, ()), Mark(label.target))
     judge_side = _side_of_judge(opened, run.judge)
-    omitted_subjects = frozenset() if with_seen else frozenset(seen_subjects)
+    omitted_subjects = frozenset() if counts_seen_verdicts else frozenset(seen_subjects)
     compared_subjects = (verdicts.keys() & judge_side.verdicts.keys()) - omitted_subjects
     comparison = compare(
         judge_side,
@@ -217,10 +218,10 @@ def compare_with_gold(
         comparison=comparison,
         loader=loader,
         traces=len({trace_id for trace_id, _ in compared_subjects}),
-        examples=len(visible_ids & example_ids),
-        hidden=len(gold_ids - visible_ids),
-        judge_seen=len(seen_subjects),
-        with_seen=with_seen,
+        example_count=len(visible_ids & example_ids),
+        hidden_count=len(gold_ids - visible_ids),
+        seen_verdict_count=len(seen_subjects),
+        counts_seen_verdicts=counts_seen_verdicts,
         alignment=alignment,
         work_by_trace={trace_id: work_by_trace[trace_id] for trace_id in counted_ids},
     )
@@ -320,7 +321,7 @@ def count_columns(
     columns: tuple[TableColumn[ModeCounts], ...] = (
         sign_column(_counts_sign, lambda row: "doubt" if _has_difference(row) else "quiet"),
         TableColumn(
-            "", lambda row: mode_code(row.mode, taxonomy), "name", ColumnWidth(filled=SOME)
+            "", lambda row: mode_code(row.mode, taxonomy), "name", ColumnWidth(filled=ANY_FILLED)
         ),
         TableColumn(
             "mode",
@@ -374,10 +375,10 @@ def case_columns(
             "",
             lambda row: mode_code(row.mode, taxonomy) if with_mode else "",
             "name",
-            ColumnWidth(90, filled=SOME),
+            ColumnWidth(90, filled=ANY_FILLED),
         ),
         TableColumn(
-            "", lambda row: outcome_text(row, gold=gold), style, ColumnWidth(95, filled=SOME)
+            "", lambda row: outcome_text(row, gold=gold), style, ColumnWidth(95, filled=ANY_FILLED)
         ),
         TableColumn(
             "judge" if gold else "A",
@@ -418,7 +419,7 @@ def ranges_text(marks: tuple[Mark, ...], order: Order) -> str:
     if not marks:
         return "no place"
     ordered_marks = in_reading_order(marks, lambda mark: mark.target, order)
-    ranges = [place_words(mark.target, order, quoted=False) for mark in ordered_marks[:MOST_RANGES]]
+    ranges = [place_text(mark.target, order, quoted=False) for mark in ordered_marks[:MOST_RANGES]]
     further_count = len(marks) - MOST_RANGES
     return ", ".join(ranges) + (f" and {further_count} more" if further_count > 0 else "")
 
@@ -435,18 +436,20 @@ def comparison_summary(comparison: RunComparison, key_of: KeyOf, *, gold: bool) 
     """
     count = comparison.traces
     parts = [f"{count} trace{'' if count == 1 else 's'} compared"]
-    if comparison.examples:
-        noun = "an example" if comparison.examples == 1 else "examples"
-        parts.append(f"{comparison.examples} left out, {noun} in a prompt")
-    if comparison.hidden:
-        parts.append(f"{comparison.hidden} hidden until you have finished them")
-    if gold and comparison.judge_seen:
-        noun = "verdict" if comparison.judge_seen == 1 else "verdicts"
-        if comparison.with_seen:
+    if comparison.example_count:
+        noun = "an example" if comparison.example_count == 1 else "examples"
+        parts.append(f"{comparison.example_count} left out, {noun} in a prompt")
+    if comparison.hidden_count:
+        parts.append(f"{comparison.hidden_count} hidden until you have finished them")
+    if gold and comparison.seen_verdict_count:
+        noun = "verdict" if comparison.seen_verdict_count == 1 else "verdicts"
+        if comparison.counts_seen_verdicts:
             treatment = "counted too: no independent figure"
         else:
             treatment = f"left out ({key_of('comparison.seen')} counts them)"
-        parts.append(f"{comparison.judge_seen} {noun} settled with a judge on screen {treatment}")
+        parts.append(
+            f"{comparison.seen_verdict_count} {noun} settled with a judge on screen {treatment}"
+        )
     if comparison.alignment.held_out:
         parts.append(f"{comparison.alignment.held_out} held out")
     if comparison.alignment.is_default:
@@ -475,10 +478,12 @@ def empty_comparison_text(comparison: RunComparison, key_of: KeyOf, *, gold: boo
             f"{key_of('everywhere.runs')}, then {key_of('runs.judge')}, runs a judge on all traces "
             "of the library.",
         ]
-    if comparison.examples:
-        lines.append(f"{comparison.examples} left out: their text stood as examples in a prompt.")
-    if comparison.hidden:
-        lines.append(f"{comparison.hidden} hidden from you until you have finished them.")
+    if comparison.example_count:
+        lines.append(
+            f"{comparison.example_count} left out: their text stood as examples in a prompt."
+        )
+    if comparison.hidden_count:
+        lines.append(f"{comparison.hidden_count} hidden from you until you have finished them.")
     lines += ["", f"{key_of('everywhere.back')} goes back."]
     return "\n".join(lines)
 
@@ -503,7 +508,7 @@ class ComparisonScreen(OpensTraces):
         super().__init__()
         self._first = first
         self._second = second
-        self._with_seen = False
+        self._counts_seen_verdicts = False
         self._comparison: RunComparison | None = None
         self.keys_left_out = () if second is None else GOLD_ACTIONS
 
@@ -535,7 +540,7 @@ class ComparisonScreen(OpensTraces):
 
     def on_mount(self) -> None:
         """Start the comparison as soon as the workspace is open."""
-        self.show_words("Comparing …")
+        self.show_message_only("Comparing …")
         self.show_title()
         for reasons_pane in self.query(SpanView):
             reasons_pane.can_focus = False
@@ -547,7 +552,7 @@ class ComparisonScreen(OpensTraces):
         first_name = judge_name(self._first.judge)
         second_title = "gold" if self._second is None else f"B {judge_name(self._second.judge)}"
         first_title = first_name if self._with_gold else f"A {first_name}"
-        self.title_bar.show((first_title, f"beside {second_title}"), self.who())
+        self.title_bar.show((first_title, f"beside {second_title}"), self.right_title_parts())
 
     # Comparing
 
@@ -558,7 +563,10 @@ class ComparisonScreen(OpensTraces):
         try:
             if self._second is None:
                 comparison = compare_with_gold(
-                    opened, self._first, open_traces, with_seen=self._with_seen
+                    opened,
+                    self._first,
+                    open_traces,
+                    counts_seen_verdicts=self._counts_seen_verdicts,
                 )
             else:
                 comparison = compare_runs(opened, self._first, self._second, open_traces)
@@ -569,14 +577,14 @@ class ComparisonScreen(OpensTraces):
 
     def _show_problem(self, problem: str) -> None:
         self._comparison = None
-        self.show_words(problem)
+        self.show_message_only(problem)
 
     def _show_comparison(self, comparison: RunComparison) -> None:
         """Show the counts and traces, or the reason why there is nothing to compare."""
         self._comparison = comparison
         is_empty = not comparison.traces or not comparison.comparison.total.compared
-        if is_empty and not comparison.judge_seen:
-            self.show_words(
+        if is_empty and not comparison.seen_verdict_count:
+            self.show_message_only(
                 empty_comparison_text(comparison, self.mast.key_of, gold=self._with_gold)
             )
             return
@@ -698,7 +706,7 @@ class ComparisonScreen(OpensTraces):
     @work(thread=True, group="reasons", exclusive=True)
     def _read_reasons(self, opened: OpenWorkspace, comparison: RunComparison, case: Case) -> None:
         """Read the answers and reasons of both sides in a worker, and show them or the error."""
-        mistake_reason = comparison.alignment.marked.get((case.trace_id, case.mode), "")
+        mistake_reason = comparison.alignment.mistake_reasons.get((case.trace_id, case.mode), "")
         trace_work = comparison.work_by_trace[case.trace_id]
         try:
             trace = None if opened.masks is None else comparison.loader.read(case.trace_id)
@@ -750,10 +758,10 @@ class ComparisonScreen(OpensTraces):
         """Include or leave out the verdicts that were settled with a judge on screen."""
         if not self._with_gold:
             self.hints.say("This is only for a comparison with gold")
-        elif self._comparison is not None and not self._comparison.judge_seen:
+        elif self._comparison is not None and not self._comparison.seen_verdict_count:
             self.hints.say("No verdict was settled with a judge on screen")
         else:
-            self._with_seen = not self._with_seen
+            self._counts_seen_verdicts = not self._counts_seen_verdicts
             self.mast.workspace.when_ready(self._read_comparison)
 
     def _require_case(self) -> Case | None:
@@ -788,7 +796,7 @@ class ComparisonScreen(OpensTraces):
 
         is_missed = case.outcome is PresentSide.SECOND  # only the gold says present
         title = f"Why is {mode.code} {'missed' if is_missed else 'not shown'} here?"
-        previous_reason = comparison.alignment.marked.get((case.trace_id, case.mode), "")
+        previous_reason = comparison.alignment.mistake_reasons.get((case.trace_id, case.mode), "")
         self.app.push_screen(NoteScreen(title, previous_reason), reason_entered)
 
     def _mark_mistake(self, case: Case, reason: str) -> None:
@@ -882,13 +890,13 @@ class ComparisonScreen(OpensTraces):
         self.hints.say(message)
         self.mast.workspace.when_ready(self._read_comparison)
 
-    def judged(self, message: JudgeProgress) -> None:
+    def show_judge_progress(self, message: JudgeProgress) -> None:
         """Show the progress of a judge at work.
 
         Args:
             message: The progress.
         """
-        message.tell(self.hints)
+        message.show_in(self.hints)
 
 
 def _write_guideline(opened: OpenWorkspace, mode: str, text: str) -> str:

@@ -23,8 +23,8 @@ from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_wording import ALTERED, judge_name
 from mast_tui.ui.table_screen import OpensTraces, TableScreen
-from mast_tui.ui.widgets.virtual_lines import SOME, figure_column, name_width, sign_column
-from mast_tui.ui.wording import cost_words, counted, plain_title, short_count, trace_names
+from mast_tui.ui.widgets.virtual_lines import ANY_FILLED, figure_column, name_width, sign_column
+from mast_tui.ui.wording import cost_text, counted, plain_title, short_count, trace_names
 from mast_tui.workspace import WorkspaceError
 from mast_tui.workspace.records import Asked, JudgementRecord, Run, RunSettings, RunTrace
 
@@ -73,18 +73,19 @@ class RunView:
         run: The run.
         answers: The number of suggestions by answer; None while hidden from the annotator.
         modes: The same for each mode, by slug; None while hidden.
-        waiting: The number of suggestions without an answer, by trace id; empty while hidden.
+        waiting_by_trace: The number of suggestions without an answer, by trace id; empty while
+            hidden.
         left_out: The number of traces of the run whose text is an example in the prompt.
     """
 
     run: Run
     answers: AnswerCounts | None
     modes: Mapping[str, AnswerCounts] | None
-    waiting: Mapping[str, int] = field(default_factory=dict)
+    waiting_by_trace: Mapping[str, int] = field(default_factory=dict)
     left_out: int = 0
 
     @property
-    def failed(self) -> int:
+    def failed_count(self) -> int:
         """The number of traces on which the judge failed."""
         return sum(trace.problem is not None for trace in self.run.traces)
 
@@ -182,7 +183,7 @@ def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
                 run=run,
                 answers=counts,
                 modes=counts_by_mode,
-                waiting=waiting_by_trace,
+                waiting_by_trace=waiting_by_trace,
                 left_out=sum(trace.trace_id in example_ids for trace in run.traces),
             )
         )
@@ -205,7 +206,7 @@ def local_time(iso: str) -> str:
         return one_line(iso, 16)
 
 
-def in_order_of_work(view: RunView) -> list[RunTrace]:
+def most_urgent_first(view: RunView) -> list[RunTrace]:
     """Return a run's traces in the order in which they need work.
 
     Failed traces come first, then the traces with the most waiting suggestions. Traces with the
@@ -213,7 +214,11 @@ def in_order_of_work(view: RunView) -> list[RunTrace]:
     """
 
     def sort_key(trace: RunTrace) -> tuple[bool, int, str]:
-        return (trace.problem is None, -view.waiting.get(trace.trace_id, 0), trace.trace_id)
+        return (
+            trace.problem is None,
+            -view.waiting_by_trace.get(trace.trace_id, 0),
+            trace.trace_id,
+        )
 
     return sorted(view.run.traces, key=sort_key)
 
@@ -228,7 +233,7 @@ def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[TableColumn[
     is_hidden = view.answers is None
 
     def waiting_count(trace: RunTrace) -> int:
-        return view.waiting.get(trace.trace_id, 0)
+        return view.waiting_by_trace.get(trace.trace_id, 0)
 
     def has_failed(trace: RunTrace) -> bool:
         return trace.problem is not None
@@ -261,28 +266,28 @@ def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[TableColumn[
         TableColumn(
             "found",
             lambda row: _count_text(row, row.findings),
-            width=ColumnWidth(90, filled=SOME),
+            width=ColumnWidth(90, filled=ANY_FILLED),
             right=True,
         ),
         TableColumn(
             "waiting",
             lambda row: _count_text(row, waiting_count(row)),
             lambda row: "doubt" if waiting_count(row) else "quiet",
-            ColumnWidth(95, filled=SOME),
+            ColumnWidth(95, filled=ANY_FILLED),
             right=True,
         ),
         TableColumn(
             "quotes found",
             lambda row: "" if is_hidden else quotes_text(row.quotes),
             lambda row: "doubt" if row.quotes.found < row.quotes.all else "figure",
-            ColumnWidth(60, filled=SOME),
+            ColumnWidth(60, filled=ANY_FILLED),
             right=True,
         ),
         TableColumn(
             "windows",
             lambda row: str(row.windows) if row.windows else "",
             "quiet",
-            ColumnWidth(40, filled=SOME),
+            ColumnWidth(40, filled=ANY_FILLED),
             right=True,
         ),
         TableColumn("", note, lambda row: "doubt" if has_failed(row) else "quiet", name_width(80)),
@@ -366,11 +371,11 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
         """Show the traces of the run, or that there are none."""
         if not self._view.run.traces:
             key = self.mast.key_of("everywhere.back")
-            self.show_words(f"This run has no traces.\n\n{key} goes back.")
+            self.show_message_only(f"This run has no traces.\n\n{key} goes back.")
             return
         self.remove_class("-empty")
         self.main_list.columns = trace_columns(self._view, self._names)
-        self.main_list.show(in_order_of_work(self._view))
+        self.main_list.show(most_urgent_first(self._view))
         self.show_detail()
 
     def show_title(self) -> None:
@@ -380,9 +385,9 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
         title = (
             f"{judge_name(run.judge)} · {local_time(run.started_at)}",
             f"{count} trace{'' if count == 1 else 's'}",
-            *((f"{self._view.failed} failed",) if self._view.failed else ()),
+            *((f"{self._view.failed_count} failed",) if self._view.failed_count else ()),
         )
-        self.title_bar.show(title, self.who())
+        self.title_bar.show(title, self.right_title_parts())
 
     def show_detail(self) -> None:
         """Show the result for the trace under the cursor, or the model's answers about it."""
@@ -457,7 +462,7 @@ def run_columns(marked_run_id: str | None = None) -> tuple[TableColumn[RunView],
         """Return the sign of a run: marked, failed on a trace, finished or not finished."""
         if view.run.id == marked_run_id:
             return "A"  # the name of the first side in the comparison
-        if view.failed:
+        if view.failed_count:
             return "!"
         # A run with an ``ending`` stopped before its last trace.
         is_finished = view.run.finished_at is not None and view.run.ending is None
@@ -481,11 +486,13 @@ def run_columns(marked_run_id: str | None = None) -> tuple[TableColumn[RunView],
             "prompt",
             lambda row: one_line(row.run.settings.prompt, 12) if row.run.settings else "",
             "quiet",
-            ColumnWidth(30, filled=SOME),
+            ColumnWidth(30, filled=ANY_FILLED),
         ),
         TableColumn("when", lambda row: local_time(row.run.started_at), "quiet", ColumnWidth(80)),
         figure_column("traces", lambda row: str(len(row.run.traces)), 90),
-        figure_column("failed", lambda row: str(row.failed) if row.failed else "", 60, "doubt"),
+        figure_column(
+            "failed", lambda row: str(row.failed_count) if row.failed_count else "", 60, "doubt"
+        ),
         figure_column("found", lambda row: str(row.run.findings) if row.answers else HIDDEN, 95),
         figure_column(
             "quotes", lambda row: share_in_traces(row.run.quotes) if row.answers else "", 50
@@ -501,13 +508,13 @@ def run_columns(marked_run_id: str | None = None) -> tuple[TableColumn[RunView],
         ),
         figure_column("tokens", tokens, 40),
         figure_column(
-            "cost", lambda row: "" if row.run.cost is None else cost_words(row.run.cost), 45
+            "cost", lambda row: "" if row.run.cost is None else cost_text(row.run.cost), 45
         ),
     )
 
 
 def run_text(
-    view: RunView, names: Mapping[str, str], taxonomy: Taxonomy, *, at_work: bool = False
+    view: RunView, names: Mapping[str, str], taxonomy: Taxonomy, *, is_running: bool = False
 ) -> str:
     """Describe one run in sentences and a table of modes.
 
@@ -515,13 +522,13 @@ def run_text(
         view: The run.
         names: The names of traces, by id.
         taxonomy: The open taxonomy, for the names of modes.
-        at_work: Whether the judge is running now.
+        is_running: Whether the judge is running now.
     """
     run = view.run
-    lines = [_status_line(run, at_work)]
-    if view.failed:
+    lines = [_status_line(run, is_running)]
+    if view.failed_count:
         count = len(run.traces)
-        lines.append(f"It failed on {view.failed} of {count} traces, listed in the run.")
+        lines.append(f"It failed on {view.failed_count} of {count} traces, listed in the run.")
     if run.note:
         lines.append(run.note)
     lines += _usage_lines(run)
@@ -541,7 +548,7 @@ def run_text(
     return "\n".join(lines)
 
 
-def _status_line(run: Run, at_work: bool) -> str:
+def _status_line(run: Run, is_running: bool) -> str:
     """Return the judge, the taxonomy, and whether the run is finished, at work or ended early."""
     title = f"{one_line(run.judge)}, {one_line(run.taxonomy)}"
     parameters = {} if run.settings is None else dict(run.settings.parameters)
@@ -551,7 +558,7 @@ def _status_line(run: Run, at_work: bool) -> str:
         title += ", each finding verified"
     if run.ending is not None:
         return f"{title}, ended early: {run.ending}. Run it again to continue."
-    if run.finished_at is None and at_work:
+    if run.finished_at is None and is_running:
         return f"{title}, still at work."
     if run.finished_at is None:
         return f"{title}, not finished: run it again to continue."
@@ -563,11 +570,11 @@ def _usage_lines(run: Run) -> Iterator[str]:
     if run.settings is None:
         return
     usage = run.usage
-    cost_text = "" if run.cost is None else f", cost {cost_words(run.cost)}"
+    run_cost_text = "" if run.cost is None else f", cost {cost_text(run.cost)}"
     cached_text = f" ({usage.tokens_cached:,} cached)" if usage.tokens_cached else ""
     yield (
         f"{counted(usage.requests, 'request')} to {one_line(run.settings.host)}: "
-        f"{usage.tokens_in:,} tokens in{cached_text}, {usage.tokens_out:,} out{cost_text}."
+        f"{usage.tokens_in:,} tokens in{cached_text}, {usage.tokens_out:,} out{run_cost_text}."
     )
 
 
@@ -718,7 +725,7 @@ class RunsScreen(TableScreen[RunView]):
             runs = opened.workspace.runs()
             views = read_views(opened, [*runs, *imported_runs(opened, runs)])
         except WorkspaceError as error:
-            self.call_later(self.show_words, one_line(str(error)))
+            self.call_later(self.show_message_only, one_line(str(error)))
             return
         self.call_later(self._list_runs, views, names)
 
@@ -733,7 +740,7 @@ class RunsScreen(TableScreen[RunView]):
         else:
             opened = self.mast.opened
             blind = opened is not None and opened.blind
-            self.show_words(no_runs_text(self.mast.key_of, blind=blind))
+            self.show_message_only(no_runs_text(self.mast.key_of, blind=blind))
         self.show_title()
 
     def _show_rows(self) -> None:
@@ -747,7 +754,7 @@ class RunsScreen(TableScreen[RunView]):
         title = (
             ("Judge runs", f"{count} run{'' if count == 1 else 's'}") if count else ("Judge runs",)
         )
-        self.title_bar.show(title, self.who())
+        self.title_bar.show(title, self.right_title_parts())
 
     def show_detail(self) -> None:
         """Describe the run under the cursor."""
@@ -765,8 +772,8 @@ class RunsScreen(TableScreen[RunView]):
             f"{key_of('runs.text_down')} {key_of('runs.text_up')} scroll"
         )
         is_latest = next(iter(self._views)) == run.id
-        is_at_work = is_latest and self.mast.judge_at_work is not None
-        text = run_text(view, self._names, self.mast.taxonomy, at_work=is_at_work)
+        is_running = is_latest and self.mast.judge_at_work is not None
+        text = run_text(view, self._names, self.mast.taxonomy, is_running=is_running)
         self.detail.show_text(text)
 
     # Keys
@@ -848,9 +855,9 @@ class RunsScreen(TableScreen[RunView]):
             return
         self.mast.judge_traces(traces)
 
-    def judged(self, message: JudgeProgress) -> None:
+    def show_judge_progress(self, message: JudgeProgress) -> None:
         """Show the progress of the judge; when it is done, list its run."""
-        message.tell(self.hints)
+        message.show_in(self.hints)
         opened = self.mast.opened
         if message.done and opened is not None and self.is_attached:
             self.read_runs(opened)

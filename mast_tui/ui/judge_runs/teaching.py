@@ -38,14 +38,14 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import JudgeProgress
 from mast_tui.ui.judge_runs.alignment import JudgeAlignment
-from mast_tui.ui.services.model_judge import Plan, estimate_words
+from mast_tui.ui.services.model_judge import Plan, estimate_text
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.table_screen import TableScreen
-from mast_tui.ui.widgets.virtual_lines import SOME, name_width, sign_column
+from mast_tui.ui.widgets.virtual_lines import ANY_FILLED, name_width, sign_column
 from mast_tui.ui.wording import counted, plain_title
 from mast_tui.workspace import Run
 from mast_tui.workspace.events.model import now
@@ -115,7 +115,7 @@ class AlignedRun:
         errors = []
         for case in self._wrong_cases():
             subject = (case.trace_id, case.mode)
-            correction = self.alignment.marked.get(subject, "")
+            correction = self.alignment.mistake_reasons.get(subject, "")
             record = record_by_trace[case.trace_id]
             length_class = (record.spans or 0).bit_length()
             error = JudgeError(
@@ -180,18 +180,18 @@ class NextVersion:
 def next_version(
     opened: OpenWorkspace,
     aligned: AlignedRun,
-    chosen: Sequence[JudgeError],
+    chosen_errors: Sequence[JudgeError],
     loader: TraceLoader,
-    listed: Mapping[str, Trace],
+    library_traces: Mapping[str, Trace],
 ) -> NextVersion:
     """Make the next version of a judge. This is slow: call it in a worker.
 
     Args:
         opened: The workspace.
         aligned: The judge beside the gold.
-        chosen: The errors that become examples.
+        chosen_errors: The errors that become examples.
         loader: Reads the traces that the library does not list.
-        listed: The traces of the library, by id.
+        library_traces: The traces of the library, by id.
 
     Raises:
         MastError: No model is configured, or the workspace cannot be read.
@@ -203,7 +203,7 @@ def next_version(
     parent = versions(workspace, ref).get(aligned.run.judge)
     parent_setup = base_setup if parent is None else parent.applied_to(base_setup)
     examples = examples_of(
-        chosen,
+        chosen_errors,
         loader.read,
         base_setup.redaction,
         count=MOST_EXAMPLES,
@@ -214,17 +214,17 @@ def next_version(
     guidelines = guidelines_of(workspace, ref)
     new_setup = with_chosen(with_guidelines(base_setup, guidelines), examples)
     version = JudgeVersion(
-        new_setup.judge,
-        aligned.run.judge,
-        guidelines,
-        tuple(example for _, example in examples),
-        tuple(text for _, text in choice_parameters(examples)),
-        opened.annotator,
-        now(),
+        judge=new_setup.judge,
+        parent=aligned.run.judge,
+        guidelines=guidelines,
+        examples=tuple(example for _, example in examples),
+        choices=tuple(text for _, text in choice_parameters(examples)),
+        made_by=opened.annotator,
+        made_at=now(),
     )
     example_ids = {example.trace_id for _, example in examples}
     candidates = (
-        listed.get(trace_id) or loader.read(trace_id)
+        library_traces.get(trace_id) or loader.read(trace_id)
         for trace_id in aligned.traces()
         if trace_id not in example_ids
     )
@@ -271,14 +271,14 @@ def prompt_change(old_setup: Setup, new_setup: Setup) -> Iterator[str]:
 
 
 def error_columns(
-    taxonomy: Taxonomy, loader: TraceLoader | None, chosen: frozenset[tuple[str, str]]
+    taxonomy: Taxonomy, loader: TraceLoader | None, chosen_errors: frozenset[tuple[str, str]]
 ) -> tuple[TableColumn[JudgeError], ...]:
     """Return the columns of a judge's errors.
 
     Args:
         taxonomy: The taxonomy of the modes.
         loader: Returns the names of the traces; None shows their ids.
-        chosen: The trace id and mode of each error that becomes an example.
+        chosen_errors: The trace id and mode of each error that becomes an example.
     """
 
     def name(row: JudgeError) -> str:
@@ -290,7 +290,9 @@ def error_columns(
         return "" if row.agreed else "one person"
 
     return (
-        sign_column(lambda row: "●" if (row.trace_id, row.mode) in chosen else "○", "figure"),
+        sign_column(
+            lambda row: "●" if (row.trace_id, row.mode) in chosen_errors else "○", "figure"
+        ),
         TableColumn("trace", lambda row: one_line(name(row)), "name", name_width()),
         TableColumn("", lambda row: taxonomy.mode(row.mode).code, "name", ColumnWidth(95)),
         TableColumn(
@@ -299,7 +301,7 @@ def error_columns(
             "figure",
             ColumnWidth(94),
         ),
-        TableColumn("", source, "quiet", ColumnWidth(60, filled=SOME)),
+        TableColumn("", source, "quiet", ColumnWidth(60, filled=ANY_FILLED)),
         TableColumn("reason", lambda row: one_line(row.reason), "quiet", name_width(80)),
     )
 
@@ -328,7 +330,7 @@ class TeachingScreen(TableScreen[JudgeError]):
     def show_title(self) -> None:
         """Show which judge is taught, and by whom."""
         name = judge_name(self._aligned.run.judge)
-        self.title_bar.show(("Teach", name, "examples and guidelines"), self.who())
+        self.title_bar.show(("Teach", name, "examples and guidelines"), self.right_title_parts())
 
     @work(thread=True, group="teaching", exclusive=True)
     def _read_errors(self, opened: OpenWorkspace) -> None:
@@ -337,7 +339,7 @@ class TeachingScreen(TableScreen[JudgeError]):
             errors = self._aligned.errors(opened)
             loader = TraceLoader(opened.workspace, list(self.mast.catalog.traces.values()))
         except MastError as error:
-            self.call_later(self.show_words, one_line(str(error)))
+            self.call_later(self.show_message_only, one_line(str(error)))
             return
         self.call_later(self._list_errors, errors, loader)
 
@@ -399,7 +401,7 @@ class TeachingScreen(TableScreen[JudgeError]):
             f"{counted(len(version.examples), 'example')}.",
             f"{counted(len(planned.traces), 'trace')}: {wrong_count} on which the judge was wrong, "
             f"a random sample, {test_count} held out.",
-            estimate_words(planned.plan),
+            estimate_text(planned.plan),
             "",
             *(planned.change or ("Nothing changes: choose examples, or write a guideline.",)),
         ]
@@ -442,13 +444,13 @@ class TeachingScreen(TableScreen[JudgeError]):
             return
         self.mast.judge_traces(planned.traces, planned.plan)
 
-    def judged(self, message: JudgeProgress) -> None:
+    def show_judge_progress(self, message: JudgeProgress) -> None:
         """Show the progress of the judge, and at the end the key that lists the new version.
 
         Args:
             message: The progress.
         """
-        message.tell(self.hints)
+        message.show_in(self.hints)
         if message.done and not message.problem:
             key = self.mast.key_of("everywhere.runs")
             self.hints.say(f"{message.text} · {key} lists the new version")

@@ -246,10 +246,14 @@ class Contents:
                 batch = []
                 last_report = monotonic()
         search.close()
-        self._screen.call_later(self._show_results, search, batch, over=True)
+        self._screen.call_later(self._show_results, search, batch, has_ended=True)
 
     def _show_results(
-        self, search: ManyFilesSearch, batch: Sequence[Hit | NotSearched], *, over: bool = False
+        self,
+        search: ManyFilesSearch,
+        batch: Sequence[Hit | NotSearched],
+        *,
+        has_ended: bool = False,
     ) -> None:
         """Show the results of a search since the last update.
 
@@ -258,7 +262,7 @@ class Contents:
         Args:
             search: The search.
             batch: The results.
-            over: Whether the search has ended.
+            has_ended: Whether the search has ended.
         """
         if search is not self._search:
             return
@@ -267,9 +271,9 @@ class Contents:
         if rows:
             self.list.add(rows)
         self._not_searched += [result for result in batch if isinstance(result, NotSearched)]
-        self.done |= over
+        self.done |= has_ended
         self._screen.contents_changed()
-        if over and self._not_searched:
+        if has_ended and self._not_searched:
             first_file, *further_files = self._not_searched
             further_text = f" · and {len(further_files)} more" if further_files else ""
             file_name = Path(first_file.path).name

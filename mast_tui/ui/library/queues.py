@@ -44,7 +44,7 @@ class QueueName(StrEnum):
     SAMPLE = "sample"
 
 
-REVEALING: Final = frozenset((QueueName.DISAGREEMENTS, QueueName.JUDGE))
+REVEALING_QUEUES: Final = frozenset((QueueName.DISAGREEMENTS, QueueName.JUDGE))
 """Queues that reveal answers of others; the workspace records that the annotator has seen them."""
 
 
@@ -122,7 +122,7 @@ class QueueTraces:
     Attributes:
         request: The queue.
         trace_ids: The ids of its traces; None for all traces.
-        in_order: Whether the queue has an order of its own; else the library sorts the traces.
+        keeps_order: Whether the queue has an order of its own; else the library sorts the traces.
         modes: The slugs of the modes for which a trace is in the queue, by trace id.
         retests: The ids of the traces to label once more. They come next, and look like any other
             trace on screen.
@@ -132,7 +132,7 @@ class QueueTraces:
 
     request: QueueRequest
     trace_ids: tuple[str, ...] | None = None
-    in_order: bool = True
+    keeps_order: bool = True
     modes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     retests: frozenset[str] = frozenset()
     precision: str = ""
@@ -163,7 +163,7 @@ def read_queue(
     if study is None and request.name is QueueName.MINE:
         finished_ids = opened.finished()
         unfinished_ids = tuple(trace_id for trace_id in listed_ids if trace_id not in finished_ids)
-        return QueueTraces(request, unfinished_ids, in_order=False)
+        return QueueTraces(request, unfinished_ids, keeps_order=False)
     if study is None and request.name is QueueName.SAMPLE:
         # Only a study has a seed of its own.
         return QueueTraces(request, random_sample(listed_ids, request.seed or 0, request.n))
@@ -187,8 +187,8 @@ def read_queue(
 def count_queues(opened: OpenWorkspace, listed_ids: Sequence[str]) -> Mapping[QueueName, int]:
     """Count the traces of each queue but the sample. This is slow: call it in a worker.
 
-    The size of a queue of ``REVEALING`` would reveal answers of others. Its count is the number of
-    finished traces, which is the most that the queue can have.
+    The size of a queue of ``REVEALING_QUEUES`` would reveal answers of others. Its count is the
+    number of finished traces, which is the most that the queue can have.
 
     Args:
         opened: The open workspace.
@@ -198,7 +198,7 @@ def count_queues(opened: OpenWorkspace, listed_ids: Sequence[str]) -> Mapping[Qu
     for name in (QueueName.MINE, QueueName.UNSURE, QueueName.CHANGED):
         sizes[name] = len(read_queue(opened, QueueRequest(name), listed_ids).trace_ids or ())
     sizes[QueueName.WORTH] = len(opened.queue(QueueName.WORTH.value, n=SAMPLE_SIZE, seed=None))
-    return sizes | dict.fromkeys(REVEALING, len(opened.finished()))
+    return sizes | dict.fromkeys(REVEALING_QUEUES, len(opened.finished()))
 
 
 def count_text(
@@ -214,7 +214,7 @@ def count_text(
     if name is QueueName.SAMPLE:
         return "asks how many"
     count = counts.get(name)
-    if name not in REVEALING:
+    if name not in REVEALING_QUEUES:
         return "…" if count is None else f"{count:,}"
     if name in seen_sizes:
         return f"{seen_sizes[name]:,}"
@@ -435,7 +435,7 @@ class CurrentQueue:
 
     def choose(self) -> None:
         """Ask for another queue; show an error if no workspace can be opened."""
-        if self._screen.mast.refused is not None:
+        if self._screen.mast.no_workspace_reason is not None:
             self._screen.hints.say("No workspace is open, so all traces are shown", error=True)
             return
         self._screen.mast.workspace.when_ready(self._ask_for_queue)
@@ -476,7 +476,7 @@ class CurrentQueue:
                 "seed always draws the same traces.",
                 hint="Enter draws · Esc leaves it as it was",
                 check=check_sample,
-                offered=True,
+                typing_replaces=True,
             ),
             sample_entered,
         )

@@ -22,7 +22,7 @@ from mast_tui.ui.context import JudgeProgress, ShowSideBySide, ShowTrace
 from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.library.contents import Contents, HitList
 from mast_tui.ui.library.queues import (
-    REVEALING,
+    REVEALING_QUEUES,
     CurrentQueue,
     QueueName,
     QueueTraces,
@@ -93,7 +93,7 @@ class LibraryScreen(ListScreen):
         self._about_pane = SpanView(id="about")
         self._listing = TraceListing()
         self._entry_by_trace: Mapping[str, LibraryEntry] = {}
-        self._hidden_visible = False
+        self._outcomes_visible = False
         self._shown_change_count = 0
         """The number of changes of the catalog that the rows show."""
         self._same_runs: Mapping[str, tuple[str, ...]] = {}
@@ -156,7 +156,7 @@ class LibraryScreen(ListScreen):
         changed_ids = dict.fromkeys(catalog.changes[self._shown_change_count :])
         self._shown_change_count = len(catalog.changes)
         self._update_rows(changed_ids)
-        self._show_matching_rows(still=True)
+        self._show_matching_rows(keeps_position=True)
         if catalog.complete and self._compared_change_count != len(catalog.changes):
             self._compared_change_count = len(catalog.changes)
             traces = list(catalog.traces.values())
@@ -186,7 +186,7 @@ class LibraryScreen(ListScreen):
         ]
         if changed_ids:
             self._update_rows(changed_ids)
-            self._show_matching_rows(still=True)
+            self._show_matching_rows(keeps_position=True)
 
     def _labels_changed(self) -> None:
         """Read the progress of all annotators again, in the background as a server may be slow."""
@@ -205,11 +205,11 @@ class LibraryScreen(ListScreen):
             return
         view = await self.mast.workspace.carry_out(opened.library_view)
         if view is not None and self.is_mounted:
-            self._update_view(view, hidden_visible=not opened.blind)
+            self._update_view(view, outcomes_visible=not opened.blind)
 
     async def _read_view_and_arrange(self) -> None:
         await self._read_view()
-        self._show_matching_rows(still=True)
+        self._show_matching_rows(keeps_position=True)
 
     def show_queue(self, traces: QueueTraces, *, is_chosen: bool) -> None:
         """Show a queue; if it reveals answers, also show the facts that were hidden until then.
@@ -218,25 +218,25 @@ class LibraryScreen(ListScreen):
             traces: The traces of the queue.
             is_chosen: Whether the user has just chosen the queue.
         """
-        self._listing.narrow(traces.trace_ids, in_order=traces.in_order)
-        if is_chosen and traces.request.name in REVEALING:
+        self._listing.narrow(traces.trace_ids, keeps_order=traces.keeps_order)
+        if is_chosen and traces.request.name in REVEALING_QUEUES:
             self.mast.writes.do(self._read_view_and_arrange, HeldKeys.NOTHING)
         if is_chosen:
             self.sort = Sort.QUEUE
             self.hints.clear()
         self._show_matching_rows()
 
-    def _update_view(self, view: Mapping[str, LibraryEntry], *, hidden_visible: bool) -> None:
+    def _update_view(self, view: Mapping[str, LibraryEntry], *, outcomes_visible: bool) -> None:
         """Update the rows of the traces whose entry or visible outcome has changed.
 
         Args:
             view: The annotator's entry of each trace, by trace id.
-            hidden_visible: Whether hidden facts of traces without an entry are shown.
+            outcomes_visible: Whether the outcomes of traces without an entry are shown.
         """
         previous_entries = self._entry_by_trace
         self._entry_by_trace = view
-        visibility_changed = hidden_visible != self._hidden_visible
-        self._hidden_visible = hidden_visible
+        visibility_changed = outcomes_visible != self._outcomes_visible
+        self._outcomes_visible = outcomes_visible
         traces = self.mast.catalog.traces
 
         def has_changed(trace_id: str) -> bool:
@@ -258,7 +258,7 @@ class LibraryScreen(ListScreen):
                 traces[trace_id],
                 name_of(traces[trace_id]),
                 self._entry_by_trace.get(trace_id),
-                hidden_visible=self._hidden_visible,
+                outcomes_visible=self._outcomes_visible,
                 same_as=self._same_run_names(trace_id, name_of),
             )
             for trace_id in trace_ids
@@ -273,11 +273,11 @@ class LibraryScreen(ListScreen):
             name_of(traces[same_run_id]) for same_run_id in same_run_ids if same_run_id in traces
         )
 
-    def _show_matching_rows(self, *, still: bool = False) -> None:
+    def _show_matching_rows(self, *, keeps_position: bool = False) -> None:
         """Filter, sort and show the rows, and update the queue of the annotate screen.
 
         Args:
-            still: Whether the rows on screen keep their position.
+            keeps_position: Whether the rows on screen keep their position.
         """
         needle = self._filter.value
         rows = self._listing.arranged(needle, self.sort)
@@ -286,7 +286,9 @@ class LibraryScreen(ListScreen):
         open_id = self.mast.open_trace_id if is_mine else None
         queue = self.mast.trace_queue
         queue.ids = continued_queue(queue.ids, trace_ids, open_id, self.queue.traces.retests)
-        self.table.show(rows, () if needle else self.mast.catalog.unreadable, still=still)
+        self.table.show(
+            rows, () if needle else self.mast.catalog.unreadable, keeps_position=keeps_position
+        )
         self._show_heading()
         self._show_title()
         self._show_list_or_reason()
@@ -299,7 +301,7 @@ class LibraryScreen(ListScreen):
     def _show_title(self) -> None:
         """Show the queue, the number of traces, the progress of reading, and problems."""
         if self.contents.is_listing:
-            self.title_bar.show(("Contents", *self.contents.title()), self.who())
+            self.title_bar.show(("Contents", *self.contents.title()), self.right_title_parts())
             return
         catalog = self.mast.catalog
         listed_count = len(self.table.rows)
@@ -332,7 +334,7 @@ class LibraryScreen(ListScreen):
         problem_count = len(catalog.troubles) - len(catalog.unreadable)
         if problem_count:
             parts.append(f"{counted(problem_count, 'problem')}, see mast-tui inspect")
-        self.title_bar.show(tuple(parts), self.who())
+        self.title_bar.show(tuple(parts), self.right_title_parts())
 
     def still_reading(self, _progress: str) -> None:
         """Show the progress of reading a big document."""
@@ -344,11 +346,11 @@ class LibraryScreen(ListScreen):
         """Show that there is no workspace; traces can be read without one."""
         self._show_title()
 
-    def who(self) -> tuple[str, ...]:
+    def right_title_parts(self) -> tuple[str, ...]:
         """Return the annotator, their role, and the number of traces that they have finished."""
         if self.mast.opened is None:
-            return super().who()
-        return (*super().who(), self.mast.trace_queue.finished_words())
+            return super().right_title_parts()
+        return (*super().right_title_parts(), self.mast.trace_queue.finished_text())
 
     def _show_list_or_reason(self) -> None:
         """Show the list that has rows, or the reason why there are none."""
@@ -641,13 +643,13 @@ class LibraryScreen(ListScreen):
             return
         self.mast.judge_traces(traces)
 
-    def judged(self, message: JudgeProgress) -> None:
+    def show_judge_progress(self, message: JudgeProgress) -> None:
         """Show the result of the judge, and read the labels again."""
-        message.tell(self.hints)
+        message.show_in(self.hints)
         if message.done:
             self._labels_changed()
 
-    def written_elsewhere(self) -> None:
+    def show_changes_of_others(self) -> None:
         """Read the labels again after another window or program has written."""
         if self.is_current and len([*self.walk_children()]) == self._widget_count:
             self._labels_changed()  # a screen with other widgets is being opened or closed

@@ -146,12 +146,12 @@ def _has_letters(text: str, word: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _FilteredRows:
-    """The rows for a needle. If ``similar``, they have only its letters in order."""
+    """The rows for a needle. If ``only_similar``, they have only its letters in order."""
 
     needle: str
     sort: Sort
     rows: list[LibraryRow]
-    similar: bool = False
+    only_similar: bool = False
 
     def continues_in(self, needle: str, sort: Sort) -> bool:
         """Return whether a needle has grown from this one, with the same order.
@@ -199,17 +199,17 @@ class TraceListing:
             self._rows.pop(trace_id, None)
         self._clear_results()
 
-    def narrow(self, trace_ids: Sequence[str] | None, *, in_order: bool) -> None:
+    def narrow(self, trace_ids: Sequence[str] | None, *, keeps_order: bool) -> None:
         """Restrict the rows to a queue.
 
         Args:
             trace_ids: The ids of the traces in the queue; None for all traces.
-            in_order: Whether ``Sort.QUEUE`` keeps the order of these ids.
+            keeps_order: Whether ``Sort.QUEUE`` keeps the order of these ids.
         """
         queue_ids = None if trace_ids is None else tuple(trace_ids)
-        if (queue_ids, in_order) != (self._queue_ids, self._keeps_queue_order):
+        if (queue_ids, keeps_order) != (self._queue_ids, self._keeps_queue_order):
             self._queue_ids = queue_ids
-            self._keeps_queue_order = in_order
+            self._keeps_queue_order = keeps_order
             self._clear_results()
 
     def _sorted_queue_rows(self, sort: Sort) -> list[LibraryRow]:
@@ -248,7 +248,7 @@ class TraceListing:
         last_result = self._last_filtered
         if last_result is not None and last_result.continues_in(needle, sort):
             searched = last_result
-        matches = [] if searched.similar else searched.rows
+        matches = [] if searched.only_similar else searched.rows
         for term in terms:
             matches = [row for row in matches if term in row.haystack]
         if not matches:
@@ -256,7 +256,7 @@ class TraceListing:
         use_similar = not matches and not self.matches_elsewhere
         if use_similar:
             # Rows that match a shorter needle exactly are not all that are similar to this one.
-            rows = searched.rows if searched.similar else self._all_rows.rows
+            rows = searched.rows if searched.only_similar else self._all_rows.rows
             matches = [
                 row for row in rows if all(_has_letters(row.haystack, term) for term in terms)
             ]
@@ -276,7 +276,7 @@ def row_of(
     name: str,
     entry: LibraryEntry | None,
     *,
-    hidden_visible: bool,
+    outcomes_visible: bool,
     same_as: tuple[str, ...] = (),
 ) -> LibraryRow:
     """Return the row of a trace, without the facts that are hidden from the annotator.
@@ -285,11 +285,11 @@ def row_of(
         trace: The trace.
         name: Its name in the list.
         entry: The annotator's entry of the trace; None if the workspace has none.
-        hidden_visible: Whether hidden facts are shown without an entry.
+        outcomes_visible: Whether the outcome is shown if there is no entry.
         same_as: The names of traces that are the same run.
     """
     facts = trace.summary
-    is_outcome_visible = entry.hidden_visible if entry is not None else hidden_visible
+    is_outcome_visible = entry.hidden_visible if entry is not None else outcomes_visible
     outcome = facts.outcome if is_outcome_visible and facts.outcome != Outcome.UNKNOWN else ""
     return LibraryRow(
         trace_id=facts.trace_id,
@@ -319,16 +319,16 @@ def tells_outcome(trace: Trace) -> bool:
 SAME_RUN_MARK: Final = " ≡"
 """The mark after the name of a trace that is the same run as another."""
 
-WIDE: Final = 89
+WIDE_LINE: Final = 89
 """The cells of the shortest line that shows everything about a trace."""
 
-OFTEN: Final = 0.25
+OFTEN_FILLED: Final = 0.25
 """The share of rows that must have a value in a column so that the column is shown."""
 
 MEASURED_ROWS: Final = 400
 """The number of rows from which the widths of the columns are computed."""
 
-REMEMBERED: Final = 4 * MEASURED_ROWS
+CACHED_ROWS: Final = 4 * MEASURED_ROWS
 """The number of rows whose widths are cached."""
 
 
@@ -370,13 +370,13 @@ COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
         "task",
         lambda row: one_line(row.task_id),
         "quiet",
-        ColumnWidth(12, cuts=((2, 6),), most=16, least_line=WIDE, filled=OFTEN),
+        ColumnWidth(12, cuts=((2, 6),), most=16, least_line=WIDE_LINE, filled=OFTEN_FILLED),
     ),
     TableColumn(
         "trial",
         lambda row: one_line(row.trial),
         "quiet",
-        ColumnWidth(13, most=5, least_line=WIDE, filled=OFTEN),
+        ColumnWidth(13, most=5, least_line=WIDE_LINE, filled=OFTEN_FILLED),
         right=True,
     ),
     TableColumn(
@@ -389,7 +389,7 @@ COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
         "system",
         lambda row: one_line(row.system),
         "quiet",
-        ColumnWidth(14, most=14, least_line=WIDE),
+        ColumnWidth(14, most=14, least_line=WIDE_LINE),
     ),
     TableColumn("outcome", lambda row: row.outcome, _outcome_style, ColumnWidth(17, filled=0.0)),
     TableColumn(
@@ -402,7 +402,7 @@ COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
         "look",
         lambda row: "" if row.look_here is None else f"┊{row.look_here}",
         "quiet",
-        ColumnWidth(10, filled=OFTEN),
+        ColumnWidth(10, filled=OFTEN_FILLED),
         right=True,
     ),
     TableColumn(
@@ -423,7 +423,7 @@ COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
         "finished by",
         lambda row: one_line(", ".join(row.finished_by)),
         "quiet",
-        ColumnWidth(11, cuts=((1, 8), (6, 5)), most=24, least_line=WIDE),
+        ColumnWidth(11, cuts=((1, 8), (6, 5)), most=24, least_line=WIDE_LINE),
     ),
 )
 """The columns. On narrow screens those of the lowest rank are dropped first."""
@@ -440,7 +440,7 @@ class LibraryList(ColumnTable[LibraryRow]):
         super().__init__(attrgetter("trace_id"), COLUMNS, id=id)
         self.troubles: Sequence[FileProblem] = ()
         self._lengths_by_trace: LRUCache[str, tuple[LibraryRow, Sequence[int]]] = LRUCache(
-            REMEMBERED
+            CACHED_ROWS
         )
 
     @property
@@ -459,18 +459,18 @@ class LibraryList(ColumnTable[LibraryRow]):
         rows: Sequence[LibraryRow],
         troubles: Sequence[FileProblem] = (),
         *,
-        still: bool = False,
+        keeps_position: bool = False,
     ) -> None:
         """List other rows; the cursor stays on its trace.
 
         A cursor on the first row stays on the first row. If its trace is gone, the cursor keeps its
-        position with ``still``, else it moves to the first row.
+        position with ``keeps_position``, else it moves to the first row.
 
         Args:
             rows: The traces.
             troubles: The files that could not be read.
-            still: Whether to scroll so that the trace under the cursor keeps its line on screen. If
-                the cursor is not on screen, the first trace on screen keeps its line.
+            keeps_position: Whether to scroll so that the trace under the cursor keeps its line on
+                screen. If the cursor is not on screen, the first trace on screen keeps its line.
         """
         top = round(self.scroll_y)
         is_cursor_on_screen = self.cursor in self.rows_on_screen()
@@ -484,16 +484,17 @@ class LibraryList(ColumnTable[LibraryRow]):
         position_by_id = {row.trace_id: position for position, row in enumerate(rows)}
 
         def new_position(position: int) -> int | None:
+            # The files that could not be read are listed below the traces.
             if position >= len(previous_rows):
                 return position - len(previous_rows) + len(rows) if self.troubles else None
             return position_by_id.get(previous_rows[position].trace_id)
 
         new_cursor = new_position(previous_cursor) if previous_cursor else 0
         if new_cursor is None:
-            new_cursor = previous_cursor if still else 0
+            new_cursor = previous_cursor if keeps_position else 0
         self.cursor = new_cursor
         self.rows_changed()
-        if not still:
+        if not keeps_position:
             self.show_row(self.cursor)
             return
         new_anchor = new_position(anchor) if anchor else None

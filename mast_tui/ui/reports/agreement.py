@@ -58,10 +58,10 @@ SPANS: Final = "spans"
 JUDGE: Final = "judge"
 """The groups of figures that are computed apart."""
 
-ELSEWHERE: Final = ("no_spans", "no_judge")
+NOTES_OF_OTHER_PAGES: Final = ("no_spans", "no_judge")
 """Notes of the report that do not hold on screen, where spans and judges have their own pages."""
 
-COMPARING: Final = "Comparing the judge with people …"
+COMPARING_TEXT: Final = "Comparing the judge with people …"
 
 NO_PAGE: Final = {
     "modes": "This taxonomy has no modes.",
@@ -77,10 +77,10 @@ class PeopleFigures:
     Attributes:
         report: The report; None if no two people have finished a trace that the user may see.
         study: The input of the report, or None.
-        pending: Whether intervals are still being computed.
-        hidden: The ids of traces that two others have finished and the user has not.
-        finished: The number of finished traces of each person.
-        visible: The ids of the traces that the user may see.
+        intervals_pending: Whether intervals are still being computed.
+        hidden_ids: The ids of traces that two others have finished and the user has not.
+        finished_counts: The number of finished traces of each person.
+        visible_ids: The ids of the traces that the user may see.
         problem: The reason why nothing could be computed, or None.
         sections: The pages, by the ids of their sections.
         notes: The notes that hold for all pages.
@@ -88,10 +88,10 @@ class PeopleFigures:
 
     report: Agreement | None = None
     study: StudyInput | None = None
-    pending: bool = False
-    hidden: tuple[str, ...] = ()
-    finished: Mapping[str, int] = field(default_factory=dict)
-    visible: frozenset[str] = frozenset()
+    intervals_pending: bool = False
+    hidden_ids: tuple[str, ...] = ()
+    finished_counts: Mapping[str, int] = field(default_factory=dict)
+    visible_ids: frozenset[str] = frozenset()
     problem: str | None = None
     sections: Mapping[str, ReportSection] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
@@ -104,7 +104,7 @@ class SpanFigures:
     report: SpanAgreement | None = None
     span_input: SpanInput | None = None
     section: ReportSection | None = None
-    pending: bool = False
+    intervals_pending: bool = False
     problem: str | None = None
 
 
@@ -119,9 +119,9 @@ class JudgeFigures:
         section: The page, or None.
         judges: The judges of the workspace.
         references: The annotators (or gold) with whom a judge can be compared.
-        hidden: The number of unlabelled traces that are left out of the corrected prevalence, as
-            the user may not see the judge's answers on them.
-        pending: Whether figures or intervals are still being computed.
+        hidden_count: The number of unlabelled traces that are left out of the corrected prevalence,
+            as the user may not see the judge's answers on them.
+        intervals_pending: Whether figures or intervals are still being computed.
         problem: The reason why nothing could be computed, or None.
     """
 
@@ -131,8 +131,8 @@ class JudgeFigures:
     section: ReportSection | None = None
     judges: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
-    hidden: int = 0
-    pending: bool = False
+    hidden_count: int = 0
+    intervals_pending: bool = False
     problem: str | None = None
 
 
@@ -203,7 +203,7 @@ class AgreementScreen(ReportScreen):
         people = self.people
         passes = self.passes
         if self.page == SPANS and people is not None and self.spans is None:
-            self.spans = SpanFigures(pending=True)
+            self.spans = SpanFigures(intervals_pending=True)
             self.run_stages(
                 SPANS,
                 lambda stopped: compute_spans(opened, people, passes, stopped),
@@ -211,7 +211,7 @@ class AgreementScreen(ReportScreen):
                 failed=lambda problem: SpanFigures(problem=problem),
             )
         elif self.page == JUDGE and self.judge is None:
-            self.judge = JudgeFigures(pending=True)
+            self.judge = JudgeFigures(intervals_pending=True)
             self._start_judge(opened)
 
     def _start_judge(self, opened: OpenWorkspace) -> None:
@@ -247,16 +247,16 @@ class AgreementScreen(ReportScreen):
         If the page of span ranges is open, compute its figures next.
         """
         self.people = figures
-        self.hints.leave_out(() if figures.hidden else ("look",))
+        self.hints.leave_out(() if figures.hidden_ids else ("look",))
         self.hints.clear()
         if self.page == SPANS:
             self.mast.workspace.when_ready(self.start_page)
         elif self.page != JUDGE:
             self.show()
         warnings = [note.text for note in figures.notes if note.warning]
-        if figures.report is not None and figures.hidden:
+        if figures.report is not None and figures.hidden_ids:
             self.hints.say(
-                hidden_traces_text(len(figures.hidden), self.mast.key_of("agreement.look"))
+                hidden_traces_text(len(figures.hidden_ids), self.mast.key_of("agreement.look"))
             )
         elif warnings:
             self.hints.say(warnings[0])
@@ -309,27 +309,37 @@ class AgreementScreen(ReportScreen):
             problem = no_spans_text(self.spans)
             if self.spans is None or problem:
                 return Page(text=problem)
-            return Page(self.spans.section, pending=self.spans.pending, notes=people.notes)
+            return Page(
+                self.spans.section,
+                intervals_pending=self.spans.intervals_pending,
+                notes=people.notes,
+            )
         section = people.sections.get(self.page)
         if section is None:
             return Page(text=NO_PAGE[self.page])
-        return Page(section, pending=people.pending, notes=people.notes)
+        return Page(section, intervals_pending=people.intervals_pending, notes=people.notes)
 
     def _judge_page(self) -> Page:
         """Return the page of the judge, or the reason why it has no figures."""
         judge = self.judge
-        if judge is None or (judge.report is None and judge.pending):
+        if judge is None or (judge.report is None and judge.intervals_pending):
             return Page()
         key_of = self.mast.key_of
         problem = no_judge_text(judge, key_of)
         if problem:
             return Page(text=problem)
-        hidden_text = counted(judge.hidden, "unlabelled trace")
+        hidden_text = counted(judge.hidden_count, "unlabelled trace")
         note_text = f"{hidden_text} excluded: the judges' answers are hidden from you."
-        notes = (Note(note_text, reason="hidden"),) if judge.hidden else ()
+        notes = (Note(note_text, reason="hidden"),) if judge.hidden_count else ()
         keys = (f"{key_of('agreement.against')} against", f"{key_of('agreement.next_judge')} judge")
         about = "" if judge.report is None else seen_text(judge.report, key_of)
-        return Page(judge.section, pending=judge.pending, notes=notes, about=about, keys=keys)
+        return Page(
+            judge.section,
+            intervals_pending=judge.intervals_pending,
+            notes=notes,
+            about=about,
+            keys=keys,
+        )
 
     def whole_report(self) -> Callable[[OpenWorkspace, Stopped], Report] | None:
         """Return a function that computes all pages, or None while there are no figures.
@@ -439,9 +449,9 @@ class AgreementScreen(ReportScreen):
         if self.judge is not None:
             # The lists stay, so that keys pressed meanwhile choose among them.
             self.judge = JudgeFigures(
-                judges=self.judge.judges, references=self.judge.references, pending=True
+                judges=self.judge.judges, references=self.judge.references, intervals_pending=True
             )
-        self.hints.prompt(COMPARING)
+        self.hints.prompt(COMPARING_TEXT)
         self.mast.workspace.when_ready(self._start_judge)
 
     def action_adjudicate(self) -> None:
@@ -457,8 +467,8 @@ class AgreementScreen(ReportScreen):
         """Ask whether to include hidden traces as their adjudicator."""
         if self.people is None:
             return
-        if self.people.hidden:
-            self.offer_adjudication(self.people.hidden)
+        if self.people.hidden_ids:
+            self.offer_adjudication(self.people.hidden_ids)
         else:
             self.hints.say("All traces that two people have finished are included already")
 
@@ -496,9 +506,9 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
     shared_traces = {trace for trace, names in names_by_trace.items() if len(names) > 1}
     compared_traces = shared_traces & visible_ids
     without_report = PeopleFigures(
-        hidden=tuple(sorted(shared_traces - visible_ids)),
-        finished={name: len(traces) for name, traces in finished_by_name.items()},
-        visible=visible_ids,
+        hidden_ids=tuple(sorted(shared_traces - visible_ids)),
+        finished_counts={name: len(traces) for name, traces in finished_by_name.items()},
+        visible_ids=visible_ids,
     )
     if not compared_traces:
         yield without_report
@@ -517,15 +527,15 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
             without_report,
             report=figures,
             study=study,
-            pending=not rounds,
+            intervals_pending=not rounds,
             sections={section.id: section for section in report.sections},
-            notes=tuple(note for note in report.notes if note.reason not in ELSEWHERE),
+            notes=tuple(note for note in report.notes if note.reason not in NOTES_OF_OTHER_PAGES),
         )
 
 
 def _visibility_limit(opened: OpenWorkspace, people: PeopleFigures) -> dict[str, object] | None:
     """Return the annotator and the number of hidden traces, or None if nothing is hidden."""
-    hidden_count = len(people.hidden)
+    hidden_count = len(people.hidden_ids)
     if not hidden_count:
         return None
     return {"annotator": opened.annotator, "blind": opened.blind, "left_out": hidden_count}
@@ -565,11 +575,11 @@ def compute_spans(
         order_of=order_of,
         length_of=orders.length_of,
         which=passes,
-        traces=people.visible,
+        traces=people.visible_ids,
     )
     for rounds in (0, ROUNDS):
         report = span_figures(span_input, rounds=rounds)
-        yield SpanFigures(report, span_input, places_section(report), pending=not rounds)
+        yield SpanFigures(report, span_input, places_section(report), intervals_pending=not rounds)
 
 
 def compute_judge(
@@ -637,8 +647,8 @@ def compute_judge(
             section=judge_section(report),
             judges=judges,
             references=references,
-            hidden=hidden_count,
-            pending=not rounds,
+            hidden_count=hidden_count,
+            intervals_pending=not rounds,
         )
 
 
@@ -669,22 +679,22 @@ def no_people_text(people: PeopleFigures, key_of: KeyOf) -> str:
     """
     if people.problem is not None:
         return one_line(people.problem)
-    if people.hidden:
+    if people.hidden_ids:
         lines = ["You may not see any trace yet that another person has finished."]
     else:
         lines = ["Agreement needs two people who have finished the same trace."]
     lines.append("")
-    if people.finished:
+    if people.finished_counts:
         lines += [
             f"{one_line(name)} has finished {counted(count, 'trace')}."
-            for name, count in people.finished.items()
+            for name, count in people.finished_counts.items()
         ]
     else:
         key = key_of("annotate.finish")
         lines.append(f"No one has finished a trace yet: {key} finishes an open one.")
     lines.append("")
-    if people.hidden:
-        lines.append(f"{hidden_traces_text(len(people.hidden), key_of('agreement.look'))}.")
+    if people.hidden_ids:
+        lines.append(f"{hidden_traces_text(len(people.hidden_ids), key_of('agreement.look'))}.")
     else:
         lines.append("Another person labels in this workspace with: mast-tui --annotator NAME")
     return "\n".join(lines)
@@ -750,7 +760,7 @@ def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
         )
     report = judge.report
     if report is None:
-        return COMPARING
+        return COMPARING_TEXT
     counts = [report.table(scope).count("n") for scope in ("judge_pooled", "answers")]
     if any(counts) or any(report.table("effect").values("passes").values()):
         return ""

@@ -49,8 +49,8 @@ class TraceAnswers:
         trace_id: The id of the trace.
         mode: The slug of the mode.
         answers: The text of each side's answer, by the name of the side.
-        differs: Whether the answers of the sides differ.
-        present: Whether any side says present.
+        sides_differ: Whether the answers of the sides differ.
+        any_present: Whether any side says present.
         note: A remark on the difference, such as ``missed``.
         judge: The name of the judge if the sides are a judge and its reference, else None.
     """
@@ -58,8 +58,8 @@ class TraceAnswers:
     trace_id: str
     mode: str
     answers: Mapping[str, str]
-    differs: bool
-    present: bool
+    sides_differ: bool
+    any_present: bool
     note: str = ""
     judge: str | None = None
 
@@ -77,13 +77,13 @@ class ComparedTraces:
         sides: The names of the sides.
         rows: The answers on the first traces.
         total: The number of all source traces.
-        differing: The number of all source traces on which the sides differ.
+        differing_count: The number of all source traces on which the sides differ.
     """
 
     sides: tuple[str, ...]
     rows: tuple[TraceAnswers, ...]
     total: int
-    differing: int
+    differing_count: int
 
     @classmethod
     def ranked(cls, sides: tuple[str, ...], rows: list[tuple[Any, TraceAnswers]]) -> ComparedTraces:
@@ -99,8 +99,8 @@ class ComparedTraces:
             return rank
 
         traces = [trace for _, trace in sorted(rows, key=rank_of)]
-        differing = sum(trace.differs for trace in traces)
-        return cls(sides, tuple(traces[:MOST_SOURCE_TRACES]), len(traces), differing)
+        differing_count = sum(trace.sides_differ for trace in traces)
+        return cls(sides, tuple(traces[:MOST_SOURCE_TRACES]), len(traces), differing_count)
 
 
 def compare_people(
@@ -163,8 +163,8 @@ def _compared_verdicts(
                 answers={
                     name: verdict.value if verdict else OPEN for name, verdict in verdicts.items()
                 },
-                differs=differs,
-                present=VerdictValue.PRESENT in verdicts.values(),
+                sides_differ=differs,
+                any_present=VerdictValue.PRESENT in verdicts.values(),
                 note=note,
                 judge=judge,
             )
@@ -196,8 +196,8 @@ def compare_spans(span_input: SpanInput, modes: Sequence[str]) -> ComparedTraces
             trace.trace_id,
             mode,
             answers={name: _ranges_text(ranges) for name, ranges in ranges_by_name.items()},
-            differs=unmatched_count > 0,
-            present=True,
+            sides_differ=unmatched_count > 0,
+            any_present=True,
             note=f"{unmatched_count} of {range_count} differ" if unmatched_count else "",
         )
         ranked_rows.append(((-unmatched_count, trace.trace_id), row))
@@ -263,15 +263,15 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
     answers_by_row_id = {row.id: row for row in compared.rows}
     facts = [
         counted(compared.total, "trace × mode" if several_modes else "trace"),
-        f"{compared.differing:,} where the sides differ",
+        f"{compared.differing_count:,} where the sides differ",
     ]
     if len(rows) < compared.total:
         facts.append(f"the first {len(rows):,} listed")
 
     def _destination_of(opened: OpenWorkspace, row_id: str) -> TraceLocation | ShowDisagreements:
         row = answers_by_row_id[row_id]
-        if row.judge is None and row.present and _may_adjudicate(opened):
-            return ShowDisagreements(row.mode, row.trace_id, agreed=not row.differs)
+        if row.judge is None and row.any_present and _may_adjudicate(opened):
+            return ShowDisagreements(row.mode, row.trace_id, lists_agreed=not row.sides_differ)
         return _evidence_location(opened, row)
 
     return Listing(
@@ -279,7 +279,7 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
         titles,
         tuple(facts),
         _destination_of,
-        frozenset(row.id for row in compared.rows if row.differs),
+        frozenset(row.id for row in compared.rows if row.sides_differ),
     )
 
 
@@ -304,7 +304,7 @@ def _table_row(
     if answers.note:
         detail.append(f"{answers.note}.")
     detail.append(f"trace {answers.trace_id}")
-    return Row(answers.id, cells, "≠" if answers.differs else "", tuple(detail))
+    return Row(answers.id, cells, "≠" if answers.sides_differ else "", tuple(detail))
 
 
 def _may_adjudicate(opened: OpenWorkspace) -> bool:

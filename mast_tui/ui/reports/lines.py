@@ -23,7 +23,7 @@ from mast_tui.reports.render.cells import NONE, WITHHELD, naming, number
 from mast_tui.reports.sentences import joined_names
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.ui.text.layout import wrapped
-from mast_tui.ui.widgets.virtual_lines import SMALL, VirtualLines, row_strip
+from mast_tui.ui.widgets.virtual_lines import SMALL_HEIGHT, VirtualLines, row_strip
 
 PENDING: Final = "…"
 """The text in place of an interval that is still being computed."""
@@ -64,7 +64,7 @@ def value_text(cell: Cell, kind: Kind) -> str:
     return NONE if value is None else number(value, kind)
 
 
-def interval_text(cell: Cell, kind: Kind, *, pending: bool) -> str:
+def interval_text(cell: Cell, kind: Kind, *, intervals_pending: bool) -> str:
     """Return the interval of a cell, or the sign in its place.
 
     The text is empty if the cell has no interval.
@@ -72,7 +72,7 @@ def interval_text(cell: Cell, kind: Kind, *, pending: bool) -> str:
     Args:
         cell: The cell.
         kind: The kind of its column.
-        pending: Whether the interval is still being computed.
+        intervals_pending: Whether the interval is still being computed.
     """
     if not isinstance(cell, Estimate) or cell.value is None:
         return ""
@@ -81,7 +81,7 @@ def interval_text(cell: Cell, kind: Kind, *, pending: bool) -> str:
         return f"[{low}, {high}]"
     if cell.withheld is not None:
         return WITHHELD
-    return PENDING if pending else ""
+    return PENDING if intervals_pending else ""
 
 
 def bar(cell: Cell, width: int) -> str:
@@ -109,7 +109,7 @@ def bar(cell: Cell, width: int) -> str:
     return sure + BELOW * max(0, value_end - low_end) + ABOVE * (high_end - value_end)
 
 
-def choosable(table: Table) -> tuple[str, ...]:
+def choosable_columns(table: Table) -> tuple[str, ...]:
     """Return the keys of the columns whose cells have source traces of their own.
 
     The user can choose these cells.
@@ -125,7 +125,8 @@ def row_title(table: Table, row: Row) -> str:
         table: The table.
         row: The row.
     """
-    columns = table.columns[: naming(table.columns)]
+    name_count = naming(table.columns)
+    columns = table.columns[:name_count]
     names = (value_text(row.cells.get(column.key), column.kind) for column in columns)
     return " ".join(name for name in names if name)
 
@@ -134,8 +135,8 @@ def row_text(
     table: Table,
     row: Row,
     *,
-    chosen: str | None = None,
-    pending: bool = False,
+    chosen_column: str | None = None,
+    intervals_pending: bool = False,
     notes: Sequence[Note] = (),
 ) -> str:
     """Return a row's values with their intervals, its own sentences, and the notes of its table.
@@ -143,19 +144,21 @@ def row_text(
     Args:
         table: The table of the row.
         row: The row.
-        chosen: The key of the chosen column. If more than ``MOST_CHOICES`` columns can be chosen,
-            the others are left out.
-        pending: Whether intervals are still being computed.
+        chosen_column: The key of the chosen column. If more than ``MOST_CHOICES`` columns can be
+            chosen, the others are left out.
+        intervals_pending: Whether intervals are still being computed.
         notes: Notes of the page.
     """
-    choices = choosable(table)
-    omitted = {key for key in choices if key != chosen} if len(choices) > MOST_CHOICES else set()
+    choices = choosable_columns(table)
+    omitted = (
+        {key for key in choices if key != chosen_column} if len(choices) > MOST_CHOICES else set()
+    )
     value_columns = table.columns[naming(table.columns) :]
     columns = [column for column in value_columns if column.key not in omitted]
-    values = [*_titles_and_values(columns, row, pending=pending)]
+    values = [*_titles_and_values(columns, row, intervals_pending=intervals_pending)]
     title_width = max((cell_len(title) for title, _ in values), default=0)
     lines = [f"{set_cell_size(title, title_width)}  {value}" for title, value in values]
-    for sentence in (*row.detail_cells.get(chosen or "", ()), *row.detail):
+    for sentence in (*row.detail_cells.get(chosen_column or "", ()), *row.detail):
         lines += display_lines(sentence)
     last_lines = note_lines(table, notes=notes)
     return "\n".join([*lines, "", *last_lines] if last_lines else lines)
@@ -181,17 +184,17 @@ def note_lines(table: Table, *, notes: Sequence[Note] = ()) -> list[str]:
 
 
 def _titles_and_values(
-    columns: Sequence[Column], row: Row, *, pending: bool
+    columns: Sequence[Column], row: Row, *, intervals_pending: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield the title and the text of each column with a value in the row."""
     for column in columns:
         cell = row.cells.get(column.key)
         if cell is None or cell == "":
             continue
-        yield one_line(column.name or column.title), _cell_text(cell, column, pending)
+        yield one_line(column.name or column.title), _cell_text(cell, column, intervals_pending)
 
 
-def _cell_text(cell: Cell, column: Column, pending: bool) -> str:
+def _cell_text(cell: Cell, column: Column, intervals_pending: bool) -> str:
     """Return a value with its count, and with its interval or the reason why there is none."""
     text = value_text(cell, column.kind)
     if not isinstance(cell, Estimate):
@@ -206,8 +209,8 @@ def _cell_text(cell: Cell, column: Column, pending: bool) -> str:
             reason += f": it needs {cell.needs}"
         parts.append(f"no interval ({reason})")
     elif cell.ci is not None:
-        parts.append(interval_text(cell, column.kind, pending=pending))
-    elif pending and column.interval:
+        parts.append(interval_text(cell, column.kind, intervals_pending=intervals_pending))
+    elif intervals_pending and column.interval:
         parts.append("its interval is being computed …")
     if cell.n is not None:
         parts.append(f"n {cell.n:,}")
@@ -223,13 +226,13 @@ RULE: Final = "─"
 
 FOLDED: Final = "▸"
 UNFOLDED: Final = "▾"
-WIDEST_TEXT: Final = 100
+WIDEST_TEXT_CELLS: Final = 100
 """The cells of the widest lines of text; longer ones are hard to read."""
-LEAD: Final = 3
+LEAD_CELLS: Final = 3
 """The cells of the cursor and the mark before the first column."""
 
-GAP: Final = 2
-LEAST_NAME: Final = 12
+GAP_CELLS: Final = 2
+LEAST_NAME_CELLS: Final = 12
 """The fewest cells of a name that is cut to make room for figures."""
 
 LEAST_BAR: Final = 10
@@ -255,7 +258,7 @@ class Line:
     text: str | None = None
     style: str = "text"
 
-    folds: Table | Text | None = None
+    foldable_part: Table | Text | None = None
     """The table or text that Enter on this title folds or unfolds."""
 
     @property
@@ -264,14 +267,14 @@ class Line:
 
         The row id of a title is empty.
         """
-        if self.folds is not None:
-            return (self.folds.id, "")
+        if self.foldable_part is not None:
+            return (self.foldable_part.id, "")
         return None if self.table is None or self.row is None else (self.table.id, self.row.id)
 
     @property
     def is_stop(self) -> bool:
         """True if the cursor can be on the line."""
-        return self.row is not None or self.folds is not None
+        return self.row is not None or self.foldable_part is not None
 
 
 class ReportLines(VirtualLines):
@@ -288,7 +291,7 @@ class ReportLines(VirtualLines):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.parts: Sequence[Part] = ()
-        self.pending = False
+        self.intervals_pending = False
         self._lines: list[Line] = []
         self._layouts: dict[str, LineLayout] = {}
         self._chosen_by_table: dict[str, str] = {}
@@ -322,7 +325,7 @@ class ReportLines(VirtualLines):
         return [line.row for line in self._lines if line.row is not None]
 
     @property
-    def chosen(self) -> str | None:
+    def chosen_column(self) -> str | None:
         """The column of the cell under the cursor, or None if cells cannot be chosen."""
         return None if self.line.table is None else self._chosen_column(self.line.table)
 
@@ -332,7 +335,7 @@ class ReportLines(VirtualLines):
         row = self.row
         if row is None:
             return None
-        return row.cell_sources.get(self.chosen or "") if row.cell_sources else row.sources
+        return row.cell_sources.get(self.chosen_column or "") if row.cell_sources else row.sources
 
     @property
     def sources_title(self) -> str:
@@ -352,7 +355,9 @@ class ReportLines(VirtualLines):
             is_named_by_pair = row_name in (*sources.subject, pair_text)
             return pair_text if is_named_by_pair else f"{row_name}, {pair_text}"
         outcome = dict(sources.where).get("outcome")
-        column = next((column for column in table.columns if column.key == self.chosen), None)
+        column = next(
+            (column for column in table.columns if column.key == self.chosen_column), None
+        )
         if outcome is not None and len(sources.modes) < 2:
             return f"{row_name}, {'successful' if outcome == 'succeeded' else outcome} traces"
         return row_name if column is None else f"{row_name}, {column.name or column.title}"
@@ -361,19 +366,19 @@ class ReportLines(VirtualLines):
         self,
         parts: Sequence[Part],
         *,
-        pending: bool = False,
+        intervals_pending: bool = False,
         row_key: tuple[str, str] | None = None,
     ) -> None:
         """Show other tables.
 
         Args:
             parts: Tables and texts; charts are left out.
-            pending: Whether intervals are still being computed.
+            intervals_pending: Whether intervals are still being computed.
             row_key: The row for the cursor; None to keep its row if that still exists.
         """
         row_key = row_key or self.row_key
         self.parts = parts
-        self.pending = pending
+        self.intervals_pending = intervals_pending
         self.rows_changed()
         self.cursor = self._line_of(row_key)
         self.show_row(self.cursor)
@@ -386,11 +391,14 @@ class ReportLines(VirtualLines):
         tables = [part for part in self.parts if isinstance(part, Table)]
         self._layouts = {
             table.id: fit_columns(
-                table, width, chosen=self._chosen_column(table), pending=self.pending
+                table,
+                width,
+                chosen_column=self._chosen_column(table),
+                intervals_pending=self.intervals_pending,
             )
             for table in tables
         }
-        self._lines = _lines_of(self.parts, min(width, WIDEST_TEXT), self._unfolded)
+        self._lines = _lines_of(self.parts, min(width, WIDEST_TEXT_CELLS), self._unfolded)
         self.cursor = self._line_of(row_key)
         super().rows_changed()
 
@@ -410,7 +418,7 @@ class ReportLines(VirtualLines):
 
     def _chosen_column(self, table: Table) -> str | None:
         """Return the key of the chosen column of a table, or None if no cell can be chosen."""
-        choices = choosable(table)
+        choices = choosable_columns(table)
         if not choices:
             return None
         key = self._chosen_by_table.get(table.id)
@@ -450,7 +458,7 @@ class ReportLines(VirtualLines):
 
     def toggle_fold(self) -> bool:
         """Fold or unfold the part under the cursor; return False if there is none."""
-        part = self.line.folds
+        part = self.line.foldable_part
         if part is None:
             return False
         if part.id in self._unfolded:
@@ -464,7 +472,7 @@ class ReportLines(VirtualLines):
     def move_across(self, delta: int) -> bool:
         """Choose another column; return False if there is no other."""
         table = self.line.table
-        choices = () if table is None else choosable(table)
+        choices = () if table is None else choosable_columns(table)
         if table is None or len(choices) < 2:
             return False
         position = choices.index(self._chosen_column(table) or choices[0]) + delta
@@ -491,7 +499,7 @@ class ReportLines(VirtualLines):
         if line.row is None or line.table is None:
             return
         key = self._layouts[line.table.id].column_at(offset.x)
-        if key in choosable(line.table) and key != self._chosen_column(line.table):
+        if key in choosable_columns(line.table) and key != self._chosen_column(line.table):
             self._choose_column(line.table, key)
             self.move_to(number)
             event.prevent_default()
@@ -509,7 +517,7 @@ class ReportLines(VirtualLines):
     def _is_sticky_heading(self, y: int) -> bool:
         """Return whether a line of the widget keeps the column titles of the scrolled table."""
         top = round(self.scroll_y)
-        if y or not 0 < top < len(self._lines) or self.lines_area.height <= SMALL:
+        if y or not 0 < top < len(self._lines) or self.lines_area.height <= SMALL_HEIGHT:
             return False
         line = self._lines[top]
         return line.table is not None
@@ -540,8 +548,8 @@ class ReportLines(VirtualLines):
         base = self.rich_style
         if at_cursor and self.has_focus:
             base += self._part("cursor")
-        text = RULE * (width - LEAD) if line.text == RULE else line.text or ""
-        lead = Segment(("▌" if at_cursor else " ").ljust(LEAD), base + self._part("name"))
+        text = RULE * (width - LEAD_CELLS) if line.text == RULE else line.text or ""
+        lead = Segment(("▌" if at_cursor else " ").ljust(LEAD_CELLS), base + self._part("name"))
         return Strip([lead, Segment(text, base + self._part(line.style))]).adjust_cell_length(
             width, base
         )
@@ -549,7 +557,7 @@ class ReportLines(VirtualLines):
     def _heading_strip(self, table: Table, width: int) -> Strip:
         """Render the titles of the columns of a table."""
         layout = self._layouts[table.id]
-        text = " " * LEAD
+        text = " " * LEAD_CELLS
         for position, column in enumerate(layout.columns):
             text += " " * layout.gap if position else ""
             if column.is_text or column.bar:
@@ -569,7 +577,7 @@ class ReportLines(VirtualLines):
             base += self._part("cursor")
         parts = [
             Segment("▌" if at_cursor else " ", base + self._part("name")),
-            Segment(set_cell_size(one_line(row.mark), LEAD - 1), base + self._part("mark")),
+            Segment(set_cell_size(one_line(row.mark), LEAD_CELLS - 1), base + self._part("mark")),
         ]
         layout = self._layouts[table.id]
         for position, column in enumerate(layout.columns):
@@ -578,12 +586,16 @@ class ReportLines(VirtualLines):
             parts.append(Segment(" " * layout.gap if position else "", base))
             parts += [
                 Segment(text, base + self._part("name" if is_name else style))
-                for text, style in _cell_segments(column, row, pending=self.pending)
+                for text, style in _cell_segments(
+                    column, row, intervals_pending=self.intervals_pending
+                )
             ]
         return row_strip(parts, width, base)
 
 
-def _cell_segments(column: FittedColumn, row: Row, *, pending: bool) -> list[tuple[str, str]]:
+def _cell_segments(
+    column: FittedColumn, row: Row, *, intervals_pending: bool
+) -> list[tuple[str, str]]:
     """Return the bar, value and interval of a cell with their styles, as wide as its column."""
     cell = row.cells.get(column.key)
     kind = column.column.kind
@@ -600,7 +612,7 @@ def _cell_segments(column: FittedColumn, row: Row, *, pending: bool) -> list[tup
     right_aligned = " " * (column.value_cells - cell_len(text)) + text
     parts.append((right_aligned, "quiet" if is_quiet else "figure"))
     if column.interval:
-        interval = interval_text(cell, kind, pending=pending)
+        interval = interval_text(cell, kind, intervals_pending=intervals_pending)
         parts.append((" " + set_cell_size(interval, column.interval), "quiet"))
     return parts
 
@@ -621,11 +633,11 @@ def _lines_of(parts: Sequence[Part], width: int, unfolded: Collection[str]) -> l
         title = one_line(part.title)
         is_folded = part.folded and part.id not in unfolded
         # Folded parts follow each other without an empty line.
-        if lines and not (is_folded and lines[-1].folds):
+        if lines and not (is_folded and lines[-1].foldable_part):
             lines.append(Line())
         if part.folded:
             sign = FOLDED if is_folded else UNFOLDED
-            lines.append(Line(text=f"{sign} {title}", style="title", folds=part))
+            lines.append(Line(text=f"{sign} {title}", style="title", foldable_part=part))
         elif len(visible_parts) > 1 or isinstance(part, Text):
             lines.append(Line(text=title, style="title"))
         if not is_folded:
@@ -635,7 +647,7 @@ def _lines_of(parts: Sequence[Part], width: int, unfolded: Collection[str]) -> l
 
 def _text_lines(part: Text, width: int) -> Iterator[Line]:
     for paragraph in (*part.paragraphs, *(f"{name}: {address}" for name, address in part.links)):
-        for text in wrapped(paragraph, max(8, width - LEAD)):
+        for text in wrapped(paragraph, max(8, width - LEAD_CELLS)):
             yield Line(text=text)
 
 
@@ -700,13 +712,13 @@ class LineLayout:
     """The visible columns of a table, and the cells between them."""
 
     columns: tuple[FittedColumn, ...]
-    gap: int = GAP
+    gap: int = GAP_CELLS
 
     @property
     def width(self) -> int:
         """The cells of a line."""
         gaps_width = self.gap * max(0, len(self.columns) - 1)
-        return LEAD + gaps_width + sum(column.width for column in self.columns)
+        return LEAD_CELLS + gaps_width + sum(column.width for column in self.columns)
 
     def replace_column(
         self, column: FittedColumn, replacement: tuple[FittedColumn, ...]
@@ -730,7 +742,7 @@ class LineLayout:
         Args:
             key: The key of the column.
         """
-        column_start = LEAD
+        column_start = LEAD_CELLS
         for column in self.columns:
             if column.key == key:
                 values_start = column_start + column.bar_width
@@ -740,7 +752,7 @@ class LineLayout:
 
     def column_at(self, x: int) -> str | None:
         """Return the key of the column at a cell of the line, or None if there is none."""
-        start = LEAD
+        start = LEAD_CELLS
         for column in self.columns:
             end = start + column.width + self.gap
             if start <= x < end:
@@ -750,7 +762,7 @@ class LineLayout:
 
 
 def fit_columns(
-    table: Table, width: int, *, chosen: str | None = None, pending: bool
+    table: Table, width: int, *, chosen_column: str | None = None, intervals_pending: bool
 ) -> LineLayout:
     """Fit the columns of a table to a width.
 
@@ -764,14 +776,15 @@ def fit_columns(
     Args:
         table: The table.
         width: The cells of a line.
-        chosen: The column under the cursor; columns near it rank higher if there are many choices.
-        pending: Whether intervals are still being computed.
+        chosen_column: The column under the cursor; columns near it rank higher if there are many
+            choices.
+        intervals_pending: Whether intervals are still being computed.
     """
     visible_columns, *_ = table.split_columns()
-    columns = [_measured_column(table, column, pending) for column in visible_columns]
-    ranks = _rank_by_column(table, columns, chosen)
+    columns = [_measured_column(table, column, intervals_pending) for column in visible_columns]
+    ranks = _rank_by_column(table, columns, chosen_column)
     natural_widths = {column.key: column.value_cells for column in columns}
-    layout = LineLayout(_with_cut_texts(columns, max(LEAST_NAME, width // 4)))
+    layout = LineLayout(_with_cut_texts(columns, max(LEAST_NAME_CELLS, width // 4)))
     interval_keys = [column.key for column in columns if column.interval]
     for key in sorted(interval_keys, key=lambda key: ranks[key]):
         if layout.width <= width:
@@ -780,7 +793,7 @@ def fit_columns(
         layout = layout.replace_column(column, (replace(column, interval=0),))
     if layout.width > width:
         layout = _dropped_to_width(
-            LineLayout(_with_cut_texts(layout.columns, LEAST_NAME), gap=1), width, ranks
+            LineLayout(_with_cut_texts(layout.columns, LEAST_NAME_CELLS), gap=1), width, ranks
         )
     return _widened_to_width(layout, width, natural_widths)
 
@@ -810,14 +823,16 @@ def _dropped_to_width(layout: LineLayout, width: int, ranks: Mapping[str, float]
     return layout
 
 
-def _measured_column(table: Table, column: Column, pending: bool) -> FittedColumn:
+def _measured_column(table: Table, column: Column, intervals_pending: bool) -> FittedColumn:
     """Return a column with the cells that its texts need."""
     cells = [row.cells.get(column.key) for row in table.rows]
     value_cells = max((cell_len(value_text(cell, column.kind)) for cell in cells), default=0)
     is_share = column.kind is Kind.SHARE
     interval = 0
     if column.interval and not is_share:
-        texts = {interval_text(cell, column.kind, pending=pending) for cell in cells}
+        texts = {
+            interval_text(cell, column.kind, intervals_pending=intervals_pending) for cell in cells
+        }
         interval = max((cell_len(text) for text in texts), default=0)
         if texts - {"", WITHHELD}:
             interval = max(interval, cell_len(INTERVAL_TITLE))
@@ -827,15 +842,16 @@ def _measured_column(table: Table, column: Column, pending: bool) -> FittedColum
 
 
 def _rank_by_column(
-    table: Table, columns: Sequence[FittedColumn], chosen: str | None
+    table: Table, columns: Sequence[FittedColumn], chosen_column: str | None
 ) -> Mapping[str, float]:
     """Return the rank of each column by its key; the first column has the highest."""
+    # A short line drops the columns with the lowest ranks.
     ranks: dict[str, float] = {column.key: column.column.keeps for column in columns}
     if columns:
         ranks[columns[0].key] = inf
-    choices = choosable(table)
-    if chosen in choices and len(choices) > 2:
-        chosen_index = choices.index(chosen)
+    choices = choosable_columns(table)
+    if chosen_column in choices and len(choices) > 2:
+        chosen_index = choices.index(chosen_column)
         for index, key in enumerate(choices):
             ranks[key] = CHOSEN_RANK - abs(index - chosen_index)
     return ranks

@@ -28,7 +28,13 @@ from mast_tui.reports.model import Note, Report, ReportSection, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import Destination, ReportToWrite, TraceLocation
 from mast_tui.ui.dialogs.dialog import Ask
-from mast_tui.ui.reports.lines import ReportLines, choosable, note_lines, row_text, row_title
+from mast_tui.ui.reports.lines import (
+    ReportLines,
+    choosable_columns,
+    note_lines,
+    row_text,
+    row_title,
+)
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.styles import BASE_SCREEN, REPORTS
 from mast_tui.ui.table_screen import DetailScreen, OpensTraces
@@ -101,7 +107,7 @@ Stage = TypeVar("Stage")
 Stopped = Callable[[], bool]
 """Returns True once the figures are no longer needed."""
 
-COUNTING: Final = "Counting verdicts …"
+COUNTING_TEXT: Final = "Counting verdicts …"
 
 MOST_SOURCE_TRACES: Final = 2000
 """The most source traces that are listed; further traces are only counted."""
@@ -121,14 +127,14 @@ class Listing:
         facts: Parts of the title, such as the number of traces.
         open: Returns the trace or the screen that Enter on a row opens, given the id of the row.
             It may raise ``WorkspaceError``.
-        differing: The ids of the rows on which the sides differ; None if there are no sides.
+        differing_ids: The ids of the rows on which the sides differ; None if there are no sides.
     """
 
     table: Table
     titles: Mapping[str, str]
     facts: tuple[str, ...]
     open: Callable[[OpenWorkspace, str], TraceLocation | Destination]
-    differing: frozenset[str] | None = None
+    differing_ids: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +144,15 @@ class Page:
     Attributes:
         section: The tables of the page; None if it has only a text.
         text: The text in place of the section.
-        pending: Whether intervals are still being computed.
+        intervals_pending: Whether intervals are still being computed.
         notes: The notes that hold for the whole report.
         about: The line over the tables.
         keys: The keys of the page, shown beside the row under the cursor.
     """
 
     section: ReportSection | None = None
-    text: str = COUNTING
-    pending: bool = False
+    text: str = COUNTING_TEXT
+    intervals_pending: bool = False
     notes: Sequence[Note] = ()
     about: str = ""
     keys: tuple[str, ...] = ()
@@ -257,7 +263,7 @@ class ReportScreen(TablesScreen):
 
     def on_mount(self) -> None:
         """Compute the report as soon as the workspace is open."""
-        self.show_words("Opening the workspace …")
+        self.show_message_only("Opening the workspace …")
         self.show_title()
         self.mast.workspace.when_ready(self.start)
 
@@ -278,11 +284,11 @@ class ReportScreen(TablesScreen):
 
     def announce_start(self, opened: OpenWorkspace) -> None:
         """Show that the report is being computed, and count later changes from now on."""
-        self.hints.prompt(COUNTING)
+        self.hints.prompt(COUNTING_TEXT)
         self._counted_work = None
         self._read_changes(opened)
 
-    def written_elsewhere(self) -> None:
+    def show_changes_of_others(self) -> None:
         """Show how much has changed; the figures stay until the user asks for new figures."""
         if self.mast.opened is not None:
             self._read_changes(self.mast.opened)
@@ -369,20 +375,20 @@ class ReportScreen(TablesScreen):
         if turn == self._turn_by_group[group]:
             receive(stage)
 
-    def offer_adjudication(self, hidden: Sequence[str]) -> None:
+    def offer_adjudication(self, hidden_ids: Sequence[str]) -> None:
         """Ask whether to adjudicate hidden traces; if so, compute the report with them.
 
         Args:
-            hidden: The ids of the hidden traces.
+            hidden_ids: The ids of the hidden traces.
         """
 
         def answered(answer: str | None) -> None:
             if answer == "a":
-                self.mast.workspace.when_ready(lambda opened: self._take_on(opened, hidden))
+                self.mast.workspace.when_ready(lambda opened: self._take_on(opened, hidden_ids))
 
         self.app.push_screen(
             Ask(
-                f"{counted(len(hidden), 'trace')} that are hidden from you",
+                f"{counted(len(hidden_ids), 'trace')} that are hidden from you",
                 "As their adjudicator you will see the labels of others. After that you cannot "
                 "label these traces independently. This is recorded.",
                 (("a", "see them as adjudicator"), ("n", "leave them out")),
@@ -392,18 +398,18 @@ class ReportScreen(TablesScreen):
         )
 
     @piece_of_work
-    async def _take_on(self, opened: OpenWorkspace, hidden: Sequence[str]) -> None:
+    async def _take_on(self, opened: OpenWorkspace, hidden_ids: Sequence[str]) -> None:
         """Begin to adjudicate hidden traces, and compute the report again.
 
         Traces that the annotator has begun to label stay hidden; show their number.
         """
         started_ids = await self.mast.workspace.carry_out(
-            lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, hidden)
+            lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, hidden_ids)
         )
         if started_ids is None:
             return
         self.start(opened)
-        omitted_count = len(hidden) - len(started_ids)
+        omitted_count = len(hidden_ids) - len(started_ids)
         if omitted_count:
             self.notify(
                 f"{counted(omitted_count, 'trace')} excluded: you have begun to label "
@@ -420,7 +426,7 @@ class ReportScreen(TablesScreen):
 
     def show_title(self) -> None:
         """Show the parts of the title, and the annotator."""
-        self.title_bar.show(self.title_parts(), self.who())
+        self.title_bar.show(self.title_parts(), self.right_title_parts())
 
     def show(self) -> None:
         """Show the open page, or the text in place of it."""
@@ -429,13 +435,13 @@ class ReportScreen(TablesScreen):
         page = self.open_page()
         self._open_page = page
         if page.section is None:
-            self.show_words(page.text)
+            self.show_message_only(page.text)
             return
         self.remove_class("-empty")
         self.show_about(page.about)
         self.main_list.show(
             page.section.parts,
-            pending=page.pending,
+            intervals_pending=page.intervals_pending,
             row_key=self._row_key_by_section.get(self._section_id),
         )
         self.main_list.focus()
@@ -457,15 +463,15 @@ class ReportScreen(TablesScreen):
             text = row_text(
                 line.table,
                 line.row,
-                chosen=self.main_list.chosen,
-                pending=page.pending,
+                chosen_column=self.main_list.chosen_column,
+                intervals_pending=page.intervals_pending,
                 notes=notes,
             )
-        elif line.folds is not None:
-            title = line.folds.title
+        elif line.foldable_part is not None:
+            title = line.foldable_part.title
             text = ""
-            if isinstance(line.folds, Table):
-                text = "\n".join(note_lines(line.folds, notes=notes))
+            if isinstance(line.foldable_part, Table):
+                text = "\n".join(note_lines(line.foldable_part, notes=notes))
         else:
             return
         self.detail.border_title = plain_title(title)
@@ -482,13 +488,13 @@ class ReportScreen(TablesScreen):
         lines = self.main_list
         keys: list[str] = []
         open_key = self._key_text("open")
-        if lines.line.folds is not None:
+        if lines.line.foldable_part is not None:
             keys.append(f"{open_key}: fold, unfold")
         elif lines.sources is not None:
             keys.append(f"{open_key}: source traces")
         elif lines.row is not None and self.location_of(lines.row.id) is not None:
             keys.append(f"{open_key}: open it")
-        if lines.line.table is not None and len(choosable(lines.line.table)) > 1:
+        if lines.line.table is not None and len(choosable_columns(lines.line.table)) > 1:
             keys.append(f"{self._key_text('left')} {self._key_text('right')} column")
         keys += self._open_page.keys
         keys.append(f"{self._key_text('text_down')} {self._key_text('text_up')} scroll")
@@ -502,7 +508,7 @@ class ReportScreen(TablesScreen):
         if row_key is not None:
             self._row_key_by_section[self._section_id] = row_key
         self.show_detail()
-        if not self._open_page.pending:
+        if not self._open_page.intervals_pending:
             self.hints.clear()
 
     @on(PageBar.PageChosen)
@@ -516,7 +522,7 @@ class ReportScreen(TablesScreen):
     def action_show_page(self, page: str) -> None:
         """Show a page, and compute its figures if needed."""
         self.page = page
-        if not self._open_page.pending:
+        if not self._open_page.intervals_pending:
             self.hints.clear()
         self.mast.workspace.when_ready(self.start_page)
         self.show()
@@ -571,13 +577,13 @@ class TracesScreen(TablesScreen):
         self._figure = figure
         self._find = find
         self._listing: Listing | None = None
-        self._only_differing = False
+        self._shows_only_differing = False
         self._is_searching = True
         self._delayed_actions: list[Callable[[], None]] = []
 
     def on_mount(self) -> None:
         """Search the traces."""
-        self.show_words("Finding the traces …")
+        self.show_message_only("Finding the traces …")
         self._show_title()
         self.mast.workspace.when_ready(self._find_traces)
 
@@ -596,7 +602,7 @@ class TracesScreen(TablesScreen):
         if listing is None or not listing.table.rows:
             back = self.mast.key_of("everywhere.back")
             empty_text = f"This figure has no source traces.\n\n{back} goes back to the figures."
-            self.show_words(empty_text if problem is None else problem)
+            self.show_message_only(empty_text if problem is None else problem)
         else:
             self._show_rows(listing)
         self._show_title()
@@ -607,13 +613,13 @@ class TracesScreen(TablesScreen):
 
     def _show_title(self) -> None:
         facts = () if self._listing is None else self._listing.facts
-        self.title_bar.show((self._figure, *facts), self.who())
+        self.title_bar.show((self._figure, *facts), self.right_title_parts())
 
     def _show_rows(self, listing: Listing) -> None:
         """Show all traces, or only the traces on which the sides differ."""
         table = listing.table
-        if self._only_differing and listing.differing is not None:
-            differing_rows = tuple(row for row in table.rows if row.id in listing.differing)
+        if self._shows_only_differing and listing.differing_ids is not None:
+            differing_rows = tuple(row for row in table.rows if row.id in listing.differing_ids)
             table = replace(table, groups=(differing_rows,))
         self.remove_class("-empty")
         self.main_list.show((table,))
@@ -629,7 +635,7 @@ class TracesScreen(TablesScreen):
         self.detail.border_title = plain_title(listing.titles.get(line.row.id, line.row.id))
         key_of = self.mast.key_of
         keys = [f"{key_of(f'{self.where}.open')} opens it"]
-        if listing.differing is not None:
+        if listing.differing_ids is not None:
             keys.append(f"{key_of('agreement_traces.differing')} only where they differ")
         self.detail.border_subtitle = plain_title(" · ".join(keys))
         self.detail.show_text(row_text(line.table, line.row))
@@ -647,14 +653,16 @@ class TracesScreen(TablesScreen):
         listing = self._listing
         if listing is None or not listing.table.rows:
             return
-        if not listing.differing:
+        if not listing.differing_ids:
             self.hints.say("The sides differ in none of these traces")
             return
-        self._only_differing = not self._only_differing
+        self._shows_only_differing = not self._shows_only_differing
         self._show_rows(listing)
         key = self.mast.key_of("agreement_traces.differing")
         message = (
-            f"Only where the sides differ · {key} lists all" if self._only_differing else "All"
+            f"Only where the sides differ · {key} lists all"
+            if self._shows_only_differing
+            else "All"
         )
         self.hints.say(message)
 

@@ -81,7 +81,7 @@ class TraceFilter:
         tenth: The tenth of the run, from 0, in which the first failure must be.
         first: The mode that must have the first onset.
         step: Two modes; the second must have the next onset after the first.
-        placed: Whether each of the ``modes`` must have a span.
+        must_have_spans: Whether each of the ``modes`` must have a span.
         chain: The exact order of the onsets.
     """
 
@@ -90,7 +90,7 @@ class TraceFilter:
     tenth: int | None = None
     first: str | None = None
     step: tuple[str, str] | None = None
-    placed: bool = False
+    must_have_spans: bool = False
     chain: Chain | None = None
 
     @classmethod
@@ -111,7 +111,7 @@ class TraceFilter:
             tenth=None if tenth is None else int(tenth),
             first=conditions.get("first"),
             step=(first, second) if first else None,
-            placed="placed" in conditions,
+            must_have_spans="placed" in conditions,
             chain=chain_of(conditions["chain"]) if "chain" in conditions else None,
         )
 
@@ -206,7 +206,7 @@ def failing_traces(inputs: SignatureInput, group: str, trace_filter: TraceFilter
 
 
 def _onsets_by_row(
-    inputs: SignatureInput, codes: Sequence[str], chosen: Flags
+    inputs: SignatureInput, codes: Sequence[str], included: Flags
 ) -> dict[int, list[ModeOnset]]:
     """Return the onsets of the modes on each chosen trace, by the row of the trace in ``inputs``.
 
@@ -215,9 +215,9 @@ def _onsets_by_row(
     Args:
         inputs: The traces and their labels.
         codes: The codes of the modes.
-        chosen: Whether each trace is included.
+        included: Whether each trace is included.
     """
-    table = onsets(inputs).in_traces(chosen)
+    table = onsets(inputs).in_traces(included)
     onsets_by_row: dict[int, list[ModeOnset]] = {}
     columns = (table.trace.tolist(), table.mode.tolist(), table.first.tolist(), table.step.tolist())
     for row, mode, span, step in zip(*columns, strict=True):
@@ -255,7 +255,7 @@ def _passes_filter(
     Its outcome and its modes are not checked.
     """
     step_by_code = {onset.code: onset.step for onset in trace_onsets}
-    if trace_filter.placed and not set(trace_filter.modes) <= step_by_code.keys():
+    if trace_filter.must_have_spans and not set(trace_filter.modes) <= step_by_code.keys():
         return False
     if trace_filter.chain is not None and _chain_of_onsets(trace_onsets) != trace_filter.chain:
         return False

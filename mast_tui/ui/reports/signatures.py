@@ -117,9 +117,9 @@ class Signatures:
         choice: The choices for which the figures hold.
         report: The report; None if nothing could be computed.
         inputs: The input of the report; None if nothing could be computed.
-        pending: Whether span ranges and intervals of means are still being computed.
+        intervals_pending: Whether span ranges and intervals of means are still being computed.
         sources: ``GOLD``, and the annotators and judges with labels.
-        hidden: The ids of traces that are left out, as the user may not see answers on them.
+        hidden_ids: The ids of traces that are left out, as the user may not see answers on them.
         hidden_outcomes: The number of traces whose outcome is hidden.
         names: The names of traces, by id.
         problem: The reason why nothing could be computed, or None.
@@ -129,9 +129,9 @@ class Signatures:
     choice: SignatureChoice
     report: SignatureReport | None = None
     inputs: SignatureInput | None = None
-    pending: bool = False
+    intervals_pending: bool = False
     sources: tuple[str, ...] = ()
-    hidden: tuple[str, ...] = ()
+    hidden_ids: tuple[str, ...] = ()
     hidden_outcomes: int = 0
     names: Mapping[str, str] = field(default_factory=dict)
     problem: str | None = None
@@ -230,24 +230,24 @@ class SignaturesScreen(ReportScreen):
         has_complete_figures = (
             previous_signatures is not None
             and previous_signatures.choice == signatures.choice
-            and not previous_signatures.pending
+            and not previous_signatures.intervals_pending
         )
-        if signatures.pending and has_complete_figures:
+        if signatures.intervals_pending and has_complete_figures:
             # The complete figures stay on screen until the new ones are complete.
             return
         self.signatures = signatures
         self.forget(EXPERIMENT)
         self._planning = None
         self.mast.workspace.when_ready(self.start_page)
-        can_look = bool(signatures.hidden) and not signatures.choice.of_judge
+        can_look = bool(signatures.hidden_ids) and not signatures.choice.of_judge
         self.hints.leave_out(() if can_look else ("look",))
         if self.group not in signatures.groups:
             self.group = OVERALL
-        if signatures.pending:
+        if signatures.intervals_pending:
             self.hints.prompt("Finding the places of labels, and resampling …")
         else:
             self.hints.clear()
-            if signatures.hidden and signatures.groups:
+            if signatures.hidden_ids and signatures.groups:
                 self.hints.say(_left_out_text(signatures, self.mast.key_of("signatures.look")))
         self.show()
 
@@ -308,12 +308,18 @@ class SignaturesScreen(ReportScreen):
         ]
         about = self._line_over_tables(signatures, report)
         keys = () if page in ("modes", "helps") else ("a failed or all traces",)
-        return Page(section, pending=signatures.pending, notes=notes, about=about, keys=keys)
+        return Page(
+            section,
+            intervals_pending=signatures.intervals_pending,
+            notes=notes,
+            about=about,
+            keys=keys,
+        )
 
     def _experiment_page(self, signatures: Signatures) -> Page:
         """Return the page with all arms, and with the chosen group against the baseline."""
         if signatures.experiment is None:
-            if signatures.pending:
+            if signatures.intervals_pending:
                 return Page()
             key = self.mast.key_of("signatures.by")
             return Page(
@@ -327,7 +333,9 @@ class SignaturesScreen(ReportScreen):
         about = f"baseline: {one_line(experiment.baseline, 60)} · arm: {one_line(arm, 60)}"
         section = ReportSection(EXPERIMENT, EXPERIMENT, arm_parts(experiment, figures, arm))
         notes = experiment_notes(experiment, figures)
-        return Page(section, pending=signatures.pending, notes=notes, about=about)
+        return Page(
+            section, intervals_pending=signatures.intervals_pending, notes=notes, about=about
+        )
 
     def _shows_all(self, signatures: Signatures) -> bool:
         """Return whether all traces of the group are counted, not only failed ones."""
@@ -384,7 +392,7 @@ class SignaturesScreen(ReportScreen):
         key = self.mast.key_of("signatures.every")
         hint = "" if self._shows_all(signatures) else f"\n\n{key} counts all traces."
         if section.id == "onset":
-            if signatures.pending:
+            if signatures.intervals_pending:
                 return "Reading the traces and locating their labels …"
             if section.notes:
                 return "\n\n".join(one_line(note.text) for note in section.notes)
@@ -527,7 +535,7 @@ class SignaturesScreen(ReportScreen):
             ),
         ]
         self._ask_for_choice(
-            "Outcome", choices, "a score, or empty", self._set_failed_below, free=True
+            "Outcome", choices, "a score, or empty", self._set_failed_below, accepts_other=True
         )
 
     def _set_failed_below(self, value: str) -> None:
@@ -561,7 +569,7 @@ class SignaturesScreen(ReportScreen):
 
     def action_look(self) -> None:
         """Ask whether to include hidden traces as their adjudicator."""
-        hidden_ids = self.signatures.hidden if self.signatures is not None else ()
+        hidden_ids = self.signatures.hidden_ids if self.signatures is not None else ()
         if not hidden_ids:
             self.hints.say("No trace is excluded")
         elif self.choice.of_judge:
@@ -582,7 +590,7 @@ class SignaturesScreen(ReportScreen):
         hint: str,
         on_chosen: Callable[[str], None],
         *,
-        free: bool = False,
+        accepts_other: bool = False,
     ) -> None:
         """Ask for one of some choices; the answer is passed on, unless the dialog is cancelled.
 
@@ -591,14 +599,14 @@ class SignaturesScreen(ReportScreen):
             choices: The choices.
             hint: The text in the empty input line.
             on_chosen: Called with the value of the answer.
-            free: Whether a value that is not among the choices is accepted.
+            accepts_other: Whether a value that is not among the choices is accepted.
         """
 
         def answered(value: str | None) -> None:
             if value is not None:
                 on_chosen(value)
 
-        finder = FinderDialog(title, choices, placeholder=hint, free=free)
+        finder = FinderDialog(title, choices, placeholder=hint, accepts_other=accepts_other)
         self.app.push_screen(finder, answered)
 
 
@@ -646,9 +654,9 @@ def compute_signatures(
         visible_outcomes = {trace_id for trace_id, entry in view.items() if entry.hidden_visible}
     without_report = Signatures(
         choice,
-        pending=True,
+        intervals_pending=True,
         sources=(GOLD, *(name for name, traces in traces_by_source.items() if traces)),
-        hidden=tuple(sorted(visibility.hidden)),
+        hidden_ids=tuple(sorted(visibility.hidden)),
         names=trace_names(workspace.traces()),
     )
     order_of = stop_when(stopped, orders(workspace))
@@ -673,7 +681,7 @@ def compute_signatures(
             without_report,
             report=report,
             inputs=inputs,
-            pending=not rounds,
+            intervals_pending=not rounds,
             hidden_outcomes=hidden_outcomes,
             experiment=_experiment_of_groups(inputs) if rounds else None,
         )
@@ -740,8 +748,8 @@ def hidden_outcomes_text(count: int) -> str:
 def _left_out_text(signatures: Signatures, key: str) -> str:
     """Return how many traces are left out, and the key that includes them if that is possible."""
     if signatures.choice.of_judge:
-        return f"{counted(len(signatures.hidden), 'trace')} excluded, hidden from you for now"
-    return hidden_traces_text(len(signatures.hidden), key)
+        return f"{counted(len(signatures.hidden_ids), 'trace')} excluded, hidden from you for now"
+    return hidden_traces_text(len(signatures.hidden_ids), key)
 
 
 def no_signatures_text(signatures: Signatures, key_of: KeyOf) -> str:
@@ -755,17 +763,18 @@ def no_signatures_text(signatures: Signatures, key_of: KeyOf) -> str:
         return f"{one_line(signatures.problem, 400)}\n\n{key_of('everywhere.back')} goes back."
     labels = signatures.choice.labels
     lines = []
-    if signatures.hidden and signatures.choice.of_judge:
+    if signatures.hidden_ids and signatures.choice.of_judge:
+        hidden_count = counted(len(signatures.hidden_ids), "trace")
         lines.append(
             f"Labels of {one_line(labels)} are hidden from you on "
-            f"{counted(len(signatures.hidden), 'trace')} while you work blind or the study hides "
+            f"{hidden_count} while you work blind or the study hides "
             "them."
         )
-    elif signatures.hidden:
+    elif signatures.hidden_ids:
         lines += [
             "The labels of others on these traces are hidden from you.",
             "",
-            f"{hidden_traces_text(len(signatures.hidden), key_of('signatures.look'))}.",
+            f"{hidden_traces_text(len(signatures.hidden_ids), key_of('signatures.look'))}.",
         ]
     elif labels == GOLD:
         lines += [

@@ -84,7 +84,7 @@ def _copy_with(command: tuple[str, ...], text: str) -> bool:
     return result.returncode == 0
 
 
-def copied_words(name: str, chars: int, tools_used: list[str]) -> str:
+def copied_text(name: str, chars: int, tools_used: list[str]) -> str:
     """Return the message after a copy.
 
     Args:

@@ -34,7 +34,7 @@ class Differences:
         self._cached_id_by_place: dict[tuple[str, int | None], str] = {}
         """The ids of the cached traces, by file and number of the record."""
         self._gone_ids: list[str] = []
-        self.any = False
+        self.has_differences = False
         """True if there is a difference."""
 
     def add_cached(self, traces: Sequence[Trace]) -> None:
@@ -48,7 +48,7 @@ class Differences:
         """Return the report without unchanged traces, or None if nothing else is in it."""
         changed_traces = [trace for trace in report.traces if self._note_change(trace)]
         if changed_traces:
-            self.any = True
+            self.has_differences = True
         has_messages = report.problems or report.skipped is not None or report.failed is not None
         if not changed_traces and not has_messages:
             return None
@@ -63,7 +63,7 @@ class Differences:
     def finish(self) -> None:
         """End the scan; the traces that it has not found are gone."""
         self._gone_ids += self._unseen_cached
-        self.any = self.any or bool(self._unseen_cached)
+        self.has_differences = self.has_differences or bool(self._unseen_cached)
         self._unseen_cached = {}
 
     def _note_change(self, trace: Trace) -> bool:
@@ -164,7 +164,7 @@ def scan_paths(
         batch.total = scan.total
         batch.gone = differences.take_gone()
         yield batch
-        if differences.any:
+        if differences.has_differences:
             name_of = names_under(paths)
 
             def sort_key(scanned_trace: Looked) -> str:

@@ -38,14 +38,14 @@ SCROLLING: Final = (
     events.MouseScrollUp,
 )
 
-WRITING: Final = 0.001
+WRITER_TURN: Final = 0.001
 """Seconds in which the thread that writes to the terminal gets its turn."""
 
 ALLOWED_WHILE_SAVING: Final = ("move", "digit")
 """Prefixes of the actions that may run while a label is being saved. They act on what is on screen
 already, and the label that is being saved changes none of it."""
 
-DRAWING: Final = 0.05
+DRAWING_TIME: Final = 0.05
 """Seconds after which the queue goes on although the screen has not been drawn. A screen that the
 event has closed is never drawn again."""
 
@@ -84,7 +84,7 @@ class AwaitsContent(Protocol):
         """True if no input has to wait; this is checked first, because it is fast."""
 
     def awaits_content(self, action: str | None) -> bool:
-        """Check if input has to wait until more has been read.
+        """Check if input has to wait until more of the content has been read.
 
         Args:
             action: The id of the action that is bound to a key; None for all other input.
@@ -110,7 +110,7 @@ class InputQueue:
             send: Delivers an event as Textual does.
             nothing_bound: Reports that a key does nothing here.
         """
-        self.delivered = 0
+        self.delivered_count = 0
         """The number of keys, clicks and pastes delivered so far."""
         self.blocked = False
         """Whether the next event waits until something is saved, or read."""
@@ -124,7 +124,7 @@ class InputQueue:
         self._step_number = 0
         """A number that changes when an event is delivered and when it is handled."""
         self._path_of_last_event: list[DOMNode] = []
-        """The widgets whose queues the last event passes; empty once that is followed."""
+        """The widgets whose queues the last event passes; empty once it is awaited."""
         self._known_screen: Screen[object] | None = None
         """The last screen that is known to be mounted."""
         self._unread_screen: Screen[object] | None = None
@@ -144,7 +144,7 @@ class InputQueue:
 
     def open(self) -> None:
         """Deliver what arrived before the first screen was shown, and all that follows."""
-        self._follow_event(self._step_number, [])
+        self._deliver_next_after(self._step_number, [])
 
     async def put(self, event: InputEvent) -> None:
         """Deliver an event, or keep it until the events before it are handled.
@@ -165,7 +165,7 @@ class InputQueue:
         if not self._busy:
             await self._deliver_next()
         else:
-            self._follow_delivered()
+            self._wait_for_last_event()
 
     def put_back(self, event: events.Key) -> None:
         """Put a key at the front of the queue, for the screen below the screen that received it."""
@@ -183,7 +183,7 @@ class InputQueue:
             self._waiting.clear()
         self._unread_screen = None
         # What was saved or read may have opened a dialog, which gets the next key.
-        self._app.call_later(self._follow_event, self._step_number, [])
+        self._app.call_later(self._deliver_next_after, self._step_number, [])
 
     def _awaits_content(self, event: InputEvent, screen: Screen[object]) -> bool:
         """Check if an event needs content that the screen has not read yet."""
@@ -245,7 +245,8 @@ class InputQueue:
             return
         self._step_number += 1
         self._waiting.popleft()
-        self.delivered += not isinstance(event, SCROLLING)
+        if not isinstance(event, SCROLLING):
+            self.delivered_count += 1
         target = self._target_of(event)
         if isinstance(event, events.Key):
             for hint_bar in self._app.screen.query(HintBar):
@@ -255,11 +256,13 @@ class InputQueue:
             await self._send(event)
         self._path_of_last_event = [*target.ancestors_with_self] * 2
         if self._waiting:
-            self._follow_delivered()
+            self._wait_for_last_event()
         else:
             # What the event has changed is drawn first, unless another event comes meanwhile.
-            self._app.screen.call_after_refresh(self._follow_after_drawing)
-            self._check_timer = get_running_loop().call_later(DRAWING, self._follow_delivered)
+            self._app.screen.call_after_refresh(self._wait_for_last_event_after_drawing)
+            self._check_timer = get_running_loop().call_later(
+                DRAWING_TIME, self._wait_for_last_event
+            )
 
     def _target_of(self, event: InputEvent) -> DOMNode:
         """Get the widget to which Textual sends an event."""
@@ -307,17 +310,17 @@ class InputQueue:
         # A key with priority, such as that of help, keeps its effect during a question.
         return not active.binding.priority and screen.take_key(key, active.binding.id)
 
-    def _follow_after_drawing(self) -> None:
-        get_running_loop().call_later(WRITING, self._app.call_later, self._follow_delivered)
+    def _wait_for_last_event_after_drawing(self) -> None:
+        get_running_loop().call_later(WRITER_TURN, self._app.call_later, self._wait_for_last_event)
 
-    def _follow_delivered(self) -> None:
-        """Follow the event that was delivered last, unless it is followed already."""
+    def _wait_for_last_event(self) -> None:
+        """Wait until the last event is handled, unless that is awaited already."""
         path = self._path_of_last_event
         self._path_of_last_event = []
         if path:
-            self._follow_event(self._step_number, path)
+            self._deliver_next_after(self._step_number, path)
 
-    def _follow_event(self, number: int, path: list[DOMNode]) -> None:
+    def _deliver_next_after(self, number: int, path: list[DOMNode]) -> None:
         """Wait until an event is handled, then deliver the next event.
 
         This passes a callback through the same message queues as the event. A callback that is
@@ -341,7 +344,7 @@ class InputQueue:
             path.append(screen)
         while path:
             node = path.pop(0)
-            if node.call_later(self._follow_event, number, path):
+            if node.call_later(self._deliver_next_after, number, path):
                 self._wait_for(node, number, path)
                 return
         self._finish_event()
@@ -353,7 +356,7 @@ class InputQueue:
             if node.is_running or node.is_attached:
                 self._wait_for(node, number, path)
             else:
-                self._follow_event(number, path)
+                self._deliver_next_after(number, path)
 
         self._check_timer = get_running_loop().call_later(CHECK_INTERVAL, check)
 

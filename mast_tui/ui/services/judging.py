@@ -35,9 +35,9 @@ from mast_tui.judges.runner import Progress, run_judge
 from mast_tui.judges.twins import TwinsJudge, comparable_runs
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.context import HearsJudge, JudgeProgress, context_of
+from mast_tui.ui.context import JudgeProgress, ShowsJudgeProgress, context_of
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow, NoteScreen
-from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name, run_model
+from mast_tui.ui.services.model_judge import Plan, estimate_text, model_name, run_model
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.services.workspace import WorkspaceService
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
 RULES_KEY: Final = "r"
 TWINS_KEY: Final = "t"
 MODEL_KEY: Final = "m"
-WAYS: Final[Mapping[str, Way]] = {MODEL_KEY: "", "d": "whole run", "s": "step by step"}
+MODEL_TASKS: Final[Mapping[str, Way]] = {MODEL_KEY: "", "d": "whole run", "s": "step by step"}
 """The tasks of the model by key: all modes, or the decisive step in one of two ways."""
 
-ESTIMATING: Final = "Estimating tokens and cost"
+ESTIMATE_PROGRESS: Final = "Estimating tokens and cost"
 
 REPORT_EVERY: Final = 20
 """The number of traces between two updates of the progress."""
@@ -103,16 +103,16 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
         self._opened = opened
         self._traces = traces
         self.default = default
-        self._estimated_key = default if default in WAYS else MODEL_KEY
+        self._estimated_key = default if default in MODEL_TASKS else MODEL_KEY
         """The key of the task that is estimated."""
         self._plan: Plan | None = None
-        self._is_chosen = False
+        self._is_model_chosen = False
 
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
         """The keys and their judges."""
         names = {RULES_KEY: "the rules", TWINS_KEY: "the twins", MODEL_KEY: "the model"}
-        keys = {MODEL_KEY: " ".join(WAYS)}
+        keys = {MODEL_KEY: " ".join(MODEL_TASKS)}
         effects = ((keys.get(key, key), names[key]) for key in self._title_by_key if key in names)
         return (*effects, ("Esc", "asks nothing"))
 
@@ -133,7 +133,7 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
                 default_mark = "  ↵" if key == self.default else ""
                 yield KeyRow(key, f" {title}{default_mark}")
             if self._setup is not None:
-                yield Static(plain_lines(f"{ESTIMATING} …"), classes="hint")
+                yield Static(plain_lines(f"{ESTIMATE_PROGRESS} …"), classes="hint")
 
     def on_mount(self) -> None:
         """Start the estimate."""
@@ -145,7 +145,8 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
         """Estimate tokens and cost in a worker, then show the estimate or the error."""
         worker = get_current_worker()
         key = self._estimated_key
-        setup = setup.deciding(WAYS[key]) if WAYS[key] else setup  # empty: judge all modes
+        task = MODEL_TASKS[key]
+        setup = setup.deciding(task) if task else setup  # empty: judge all modes
 
         def report_progress(partial_estimate: RunEstimate) -> None:
             if partial_estimate.traces % REPORT_EVERY == 0:
@@ -163,21 +164,21 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
     def _show_progress(self, traces: int) -> None:
         """Show the progress of the estimate."""
         if self._plan is None:
-            self.say_below(f"{ESTIMATING}: {traces:,} of {len(self._traces):,} traces …")
+            self.say_below(f"{ESTIMATE_PROGRESS}: {traces:,} of {len(self._traces):,} traces …")
 
     def _show_plan(self, key: str, plan: Plan) -> None:
         """Show the estimate; if the model was chosen already, return it."""
         if key == self._estimated_key:
             self._plan = plan
-            self.say_below(estimate_words(plan))
-            if self._is_chosen:
+            self.say_below(estimate_text(plan))
+            if self._is_model_chosen:
                 self.dismiss((key, plan))
 
     def _show_failed_estimate(self, key: str, problem: str) -> None:
         """Show why there is no estimate, and let the user choose again."""
         if key == self._estimated_key:
             self.say_below(problem, error=True)
-            self._is_chosen = False
+            self._is_model_chosen = False
             self._estimated_key = ""
 
     def take(self, key: str) -> bool:
@@ -188,13 +189,13 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
         """
         if key not in self._title_by_key:
             return False
-        if key not in WAYS or self._setup is None:
+        if key not in MODEL_TASKS or self._setup is None:
             self.dismiss((key, None))
         elif key == self._estimated_key and self._plan is not None:
             self.dismiss((key, self._plan))
         else:
-            self._is_chosen = True
-            self.say_below(f"{ESTIMATING}; the judge starts then …")
+            self._is_model_chosen = True
+            self.say_below(f"{ESTIMATE_PROGRESS}; the judge starts then …")
             if key != self._estimated_key:
                 self._estimated_key = key
                 self._plan = None
@@ -253,7 +254,7 @@ class JudgeRuns:
     """The judge at work, of which there is at most one. ``J`` on any screen asks to cancel it."""
 
     def __init__(self, app: MastApp, workspace: WorkspaceService) -> None:
-        self.at_work: RunningJudge | None = None
+        self.running_judge: RunningJudge | None = None
         """The judge at work, or None."""
         self._app = app
         self._workspace = workspace
@@ -267,9 +268,9 @@ class JudgeRuns:
         """
         if not isinstance(traces, OneByOne):
             traces = [trace.with_masks(None) for trace in traces]
-        if self.at_work is not None:
-            self._ask_to_cancel(self.at_work)
-        elif self._workspace.refused is not None:
+        if self.running_judge is not None:
+            self._ask_to_cancel(self.running_judge)
+        elif self._workspace.no_workspace_reason is not None:
             self._app.show_error("No workspace is open, so no judge can store its suggestions")
         elif plan is not None:
             self._workspace.when_ready(
@@ -322,7 +323,7 @@ class JudgeRuns:
             else:
                 self._start_rules(traces, opened, hint)
 
-        is_possible = {TWINS_KEY: bool(twin_runs), **dict.fromkeys(WAYS, setup is not None)}
+        is_possible = {TWINS_KEY: bool(twin_runs), **dict.fromkeys(MODEL_TASKS, setup is not None)}
         default = RULES_KEY
         if previous_key is not None and is_possible.get(previous_key):
             default = previous_key
@@ -342,7 +343,7 @@ class JudgeRuns:
         trace_count = plan.estimate.to_judge
         token_limit = plan.default_allowance()
         if not trace_count:
-            app.say(f"{estimate_words(plan)} Run mast-tui judge --again to ask again.", seconds=8)
+            app.say(f"{estimate_text(plan)} Run mast-tui judge --again to ask again.", seconds=8)
             return
         has_consented = await self._workspace.carry_out(
             lambda: is_notice_seen(opened.workspace, plan.setup)
@@ -373,11 +374,11 @@ class JudgeRuns:
                 f"Ask {plan.name} about {trace_count:,} traces?",
                 f"{token_limit:,}",
                 question=("" if has_consented else f"{sent_text}\n\n")
-                + f"{estimate_words(plan)}\n\n"
+                + f"{estimate_text(plan)}\n\n"
                 "It stops when so many tokens are spent, in and out together:",
                 hint="Enter begins · Esc asks nothing",
                 check=tokens_of,
-                offered=True,
+                typing_replaces=True,
             )
             app.ask(dialog, limit_entered)
         elif has_consented:
@@ -385,7 +386,7 @@ class JudgeRuns:
         else:
             app.ask_key(
                 f"Send this trace to {one_line(plan.setup.host, 60)}?",
-                f"{sent_text}\n\n{estimate_words(plan)} It stops at {token_limit:,} tokens."
+                f"{sent_text}\n\n{estimate_text(plan)} It stops at {token_limit:,} tokens."
                 "\n\nThis is asked once for this server and workspace.",
                 (("y", f"send it and ask {plan.name}"), ("n", "send nothing")),
                 answered,
@@ -400,20 +401,25 @@ class JudgeRuns:
         runs = (trace for trace in catalog_traces.values() if trace.meta.task_key in tasks)
         return OneByOne(comparable_runs(runs))
 
-    def _ask_to_cancel(self, at_work: RunningJudge) -> None:
+    def _ask_to_cancel(self, running_judge: RunningJudge) -> None:
         """Ask whether to cancel the judge at work."""
 
         def answered(answer: str | None) -> None:
             """Cancel the judge after ``y``."""
             # The judge may have ended meanwhile.
-            if answer == "y" and self.at_work is at_work and at_work.worker is not None:
-                at_work.stopping = True
-                at_work.worker.cancel()
-                self._show_report(f"{at_work.name}: stopping …")
+            if (
+                answer == "y"
+                and self.running_judge is running_judge
+                and running_judge.worker is not None
+            ):
+                running_judge.stopping = True
+                running_judge.worker.cancel()
+                self._show_report(f"{running_judge.name}: stopping …")
 
         self._app.ask_key(
-            f"{at_work.name} is at work",
-            f"{at_work.message}\n\nIts suggestions and answers are kept. Run it again to continue.",
+            f"{running_judge.name} is at work",
+            f"{running_judge.message}\n\n"
+            "Its suggestions and answers are kept. Run it again to continue.",
             (("y", "cancel it"), ("n", "let it continue")),
             answered,
             default="n",
@@ -464,36 +470,38 @@ class JudgeRuns:
             message: The message.
             work: Runs the judge.
         """
-        self.at_work = RunningJudge(name, message)
+        self.running_judge = RunningJudge(name, message)
         for bar in self._app.screen.query(HintBar):
             bar.clear()
         self._show_report(message)
-        self.at_work.worker = self._app.run_worker(work, group="judge", exclusive=True, thread=True)
+        self.running_judge.worker = self._app.run_worker(
+            work, group="judge", exclusive=True, thread=True
+        )
 
     def _show_report(self, message: str) -> None:
-        if self.at_work is not None:
-            self.at_work.message = message
+        if self.running_judge is not None:
+            self.running_judge.message = message
         self._app.refresh_hints()
 
     def _post_report(self, message: JudgeProgress) -> None:
-        self._app.call_later(self.judged, message)
+        self._app.call_later(self.show_judge_progress, message)
 
-    def judged(self, message: JudgeProgress) -> None:
+    def show_judge_progress(self, message: JudgeProgress) -> None:
         """Show a report of the running judge, and pass it on to the screens.
 
         If the last report is a problem that is too long for the last line, or that the visible
         screen does not show, it is shown as an error too.
         """
-        at_work = self.at_work
+        running_judge = self.running_judge
         if message.done:
-            self.at_work = None
+            self.running_judge = None
             self._show_report("")
-        elif at_work is not None and not at_work.stopping:
+        elif running_judge is not None and not running_judge.stopping:
             self._show_report(message.text)
         is_shown = False
         for screen in self._app.screen_stack:
-            if isinstance(screen, HearsJudge):
-                screen.judged(message)
+            if isinstance(screen, ShowsJudgeProgress):
+                screen.show_judge_progress(message)
                 is_shown = is_shown or screen is self._app.screen
         is_cut = len(message.text) > MAX_ROWS * (self._app.size.width - 2)
         if message.done and message.problem and (is_cut or not is_shown):
@@ -562,4 +570,4 @@ class JudgeRuns:
         else:
             message = f"{name} has looked at {traces_text}: {result}"
         has_problem = bool(summary.failed)
-        self._post_report(JudgeProgress(message, done=True, problem=has_problem, more=hint))
+        self._post_report(JudgeProgress(message, done=True, problem=has_problem, added_hint=hint))

@@ -23,7 +23,7 @@ from mast_tui.judges.runner import Progress, TraceStatus
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import JudgeProgress
-from mast_tui.ui.wording import cost_words, short_count
+from mast_tui.ui.wording import cost_text, short_count
 from mast_tui.workspace import Usage
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ REPORT_WAIT_AFTER: Final = 5.0
 CHECK_EVERY: Final = 0.1
 """Seconds between two checks whether the user has cancelled."""
 
-MARGIN: Final = 1.25
+ALLOWANCE_FACTOR: Final = 1.25
 """The default allowance for several traces, as a multiple of the estimate."""
 
 ONE_TRACE_MARGIN: Final = 3
@@ -73,7 +73,7 @@ class Plan:
 
     def default_allowance(self) -> int:
         """Return the suggested token limit, rounded up to a multiple of ``ROUND_TO``."""
-        margin = ONE_TRACE_MARGIN if self.estimate.traces == 1 else MARGIN
+        margin = ONE_TRACE_MARGIN if self.estimate.traces == 1 else ALLOWANCE_FACTOR
         return -(-int(self.tokens * margin) // ROUND_TO) * ROUND_TO
 
 
@@ -82,7 +82,7 @@ def model_name(setup: Setup) -> str:
     return one_line(setup.parameters.model, 40)
 
 
-def estimate_words(plan: Plan) -> str:
+def estimate_text(plan: Plan) -> str:
     """Return the estimate in sentences: requests, tokens, cost, and skipped or shortened traces."""
     estimate = plan.estimate
     if not estimate.to_judge:
@@ -95,8 +95,8 @@ def estimate_words(plan: Plan) -> str:
     ]
     cost = estimate.cost(plan.setup)
     if cost is not None:
-        cost_text = "less than 0.01" if cost < MIN_SHOWN_COST else f"about {cost_words(cost)}"
-        parts.append(f"cost {cost_text}")
+        amount = "less than 0.01" if cost < MIN_SHOWN_COST else f"about {cost_text(cost)}"
+        parts.append(f"cost {amount}")
     sentences = [f"{', '.join(parts)}."]
     if estimate.known:
         clause = counted(estimate.known, "trace judged before is", "traces judged before are")
@@ -240,9 +240,9 @@ class _RunReporter:
         self._blind = blind
         self._report = report
         self._is_single = plan.estimate.traces == 1
-        self._judged_windows = 0
-        self._done_traces = 0
-        self._suggestions = 0
+        self._judged_window_count = 0
+        self._done_trace_count = 0
+        self._suggestion_count = 0
         self._usage = Usage()
         self._message = f"{plan.name}: no answer yet"
         self._message_time = time.monotonic()
@@ -259,9 +259,9 @@ class _RunReporter:
 
     def on_trace(self, progress: Progress) -> None:
         """Report that a trace is done."""
-        self._done_traces = progress.done
+        self._done_trace_count = progress.done
         if not self._is_single:
-            self._suggestions += progress.suggestions
+            self._suggestion_count += progress.suggestions
         self._report_counts(trace_id=progress.trace_id)
 
     def on_use(self, usage: Usage) -> None:
@@ -280,9 +280,9 @@ class _RunReporter:
             trace_id: The trace.
             judgement: The judgement so far.
         """
-        self._judged_windows += 1
+        self._judged_window_count += 1
         if self._is_single:
-            self._suggestions = len(judgement.findings)
+            self._suggestion_count = len(judgement.findings)
         self._report_counts(trace_id=trace_id)
 
     def _report_counts(self, trace_id: str) -> None:
@@ -290,15 +290,15 @@ class _RunReporter:
         estimate = self._plan.estimate
         if self._is_single:
             planned_windows = estimate.windows * self._plan.setup.parameters.samples
-            window_count = max(planned_windows, self._judged_windows)
-            window = min(self._judged_windows + 1, window_count)
+            window_count = max(planned_windows, self._judged_window_count)
+            window = min(self._judged_window_count + 1, window_count)
             parts = [f"window {window} of {window_count}"]
         else:
-            parts = [f"{self._done_traces:,} of {counted(estimate.traces, 'trace')}"]
+            parts = [f"{self._done_trace_count:,} of {counted(estimate.traces, 'trace')}"]
             token_count = self._usage.tokens_in + self._usage.tokens_out
             parts.append(f"{short_count(token_count)} tokens")
         if not self._blind:
-            parts.append(f"{self._suggestions} found")
+            parts.append(f"{self._suggestion_count} found")
         self._report_message(f"{self._plan.name}: {' · '.join(parts)}", trace_id)
 
     def _report_message(self, message: str, trace_id: str) -> None:

@@ -63,6 +63,7 @@ class OpenWorkspace:
         """Return the annotator's session on a trace, with the visible work of others."""
         annotator = self.annotator
         session = Session.open(self.workspace, trace, self.taxonomy, annotator, blind=self.blind)
+        # ``Session.open`` has read the annotator's own work already.
         session.show_state(session.read_state(with_own_work=False))
         return session
 
@@ -141,7 +142,7 @@ class OpenWorkspace:
 
     @property
     def judges_hidden(self) -> bool:
-        """True if the number of suggestions must not be shown.
+        """True if judges' suggestions must not be shown, not even their number.
 
         That is so for a blind annotator, and while a study hides suggestions on unfinished traces,
         because the number would count these too.
@@ -247,12 +248,12 @@ class Opening:
             people = [(name, role_by_name[name]) for name in study.participants]
         return NameScreen(
             people,
-            suggested=present_name or suggested_name(self._configured),
-            saved=self.saved_text(),
+            suggested_name=present_name or suggested_name(self._configured),
+            saved_text=self.saved_text(),
             escape="quits" if present_name is None else "leaves",
             in_study=study is not None,
             check=lambda name: checked_new_name(self.workspace, name),
-            outside=lambda name: outside_study_text(name, study),
+            outside_study_reason=lambda name: outside_study_text(name, study),
         )
 
     def outside_notice(self, name: str) -> str | None:

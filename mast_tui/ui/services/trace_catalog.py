@@ -88,19 +88,20 @@ class Catalog:
         self._last_opened = None
         self.add_traces(list(self.traces.values()))
 
-    def renew(self, trace: Trace, fresh: Trace) -> None:
+    def renew(self, trace: Trace, new_reading: Trace) -> None:
         """Replace a trace by another reading of its file.
 
         Args:
             trace: The trace.
-            fresh: The new reading.
+            new_reading: The new reading.
         """
         trace_id = trace.identity.trace_id
-        fresh_id = fresh.identity.trace_id
-        if trace_id != fresh_id:
+        new_id = new_reading.identity.trace_id
+        if trace_id != new_id:
             self.remove((trace_id,))
-        self.add_traces((fresh.anew(),))
-        self._open[fresh_id] = fresh
+        # The catalog keeps a trace without spans, so that it does not hold those of the reading.
+        self.add_traces((new_reading.anew(),))
+        self._open[new_id] = new_reading
 
     def remove(self, trace_ids: Iterable[str]) -> None:
         """Remove traces that do not exist any more."""

@@ -72,7 +72,7 @@ class ScanThread:
             scan: Yields the reports, given a function that returns whether to stop.
             take: Receives the reports, in the thread.
         """
-        self.over: Future[None] = Future()
+        self.has_ended: Future[None] = Future()
         self._scan = scan
         self._take = take
         self._first_report: SimpleQueue[ScanNews] = SimpleQueue()
@@ -99,14 +99,14 @@ class ScanThread:
         self._continue_event.set()
 
     def _run_scan(self) -> None:
-        """Run the scan; set ``over`` to None at its end, or to its error."""
-        self.over.set_running_or_notify_cancel()
+        """Run the scan; set ``has_ended`` to None at its end, or to its error."""
+        self.has_ended.set_running_or_notify_cancel()
         try:
             self._pass_on_reports(self._scan(self._stop_event.is_set))
         except BaseException as error:
-            self.over.set_exception(error)
+            self.has_ended.set_exception(error)
             raise
-        self.over.set_result(None)
+        self.has_ended.set_result(None)
 
     def _pass_on_reports(self, scan: Iterator[ScanNews]) -> None:
         """Store the first report and wait for ``go_on``, then pass on all reports.

@@ -305,7 +305,7 @@ class TraceService:
 async def _wait_for_scan(scan: ScanThread) -> None:
     """Wait for the end of a scan; stop it if the wait is cancelled."""
     try:
-        await wrap_future(scan.over)
+        await wrap_future(scan.has_ended)
     finally:
         scan.stop()
 
@@ -366,7 +366,7 @@ class TraceQueue:
             self._traces.catalog.traces.keys() if self._assigned_ids is None else self._assigned_ids
         )
 
-    def finished_words(self) -> str:
+    def finished_text(self) -> str:
         """Return how many traces of the annotator are finished, as text: ``3 of 20 finished``."""
         assigned_ids = self._assigned_traces
         return f"{len(assigned_ids & self._finished)} of {len(assigned_ids)} finished"

@@ -30,7 +30,7 @@ WATCH_EVERY: Final = 0.5
 READ_AHEAD_EVERY: Final = 30.0
 """The least seconds between two reads of the labels needed while a server is away."""
 
-IDLE: Final = 3.0
+WRITE_PAUSE: Final = 3.0
 """Seconds without a write after which the write-ahead log is merged into the file."""
 
 
@@ -52,11 +52,14 @@ class WorkspaceWatcher:
         self._service = service
         self._app = app
         self._stop_event = Event()
-        self._merged_at = 0.0
+        self._merged_write = 0.0
+        """The time of the last write that was merged into the file."""
         self._read_ahead_at = 0.0
+        """The time of the last read ahead; 0 to read ahead as soon as possible."""
         self._has_new_changes = False
         """Whether someone has written since the last read ahead."""
-        self._reported_company: tuple[str, ...] = ()
+        self._reported_people: tuple[str, ...] = ()
+        """The others at the same item whom the app was told about last."""
         self._reported_send_error = ""
         Thread(target=self._watch_until_stopped, name="workspace-watch", daemon=True).start()
 
@@ -91,8 +94,8 @@ class WorkspaceWatcher:
         """Tell the app if other people have come to the same item or have left it."""
         presence = self._workspace.presence
         company = () if presence is None else presence.company()
-        if company != self._reported_company:
-            self._reported_company = company
+        if company != self._reported_people:
+            self._reported_people = company
             self._app.call_later(self._app.presence_changed)
 
     def _send_waiting_changes(self) -> None:
@@ -118,9 +121,9 @@ class WorkspaceWatcher:
             self._app.call_later(self._app.workspace_changed)
             decisions = self._workspace.decided_meanwhile(sent_changes)
             if decisions:
-                self._app.call_later(self._service.tell_decided, decisions)
+                self._app.call_later(self._service.report_decided, decisions)
         if refused_changes:
-            self._app.call_later(self._service.tell_refused, refused_changes)
+            self._app.call_later(self._service.report_refused, refused_changes)
 
     def _read_ahead(self) -> None:
         """Read the labels that the annotator needs if the server goes away.
@@ -140,8 +143,8 @@ class WorkspaceWatcher:
     def _merge_log(self) -> None:
         """Merge the write-ahead log into the file after a pause in writing."""
         last_write = self._workspace.last_write
-        if last_write > self._merged_at and monotonic() - last_write > IDLE:
-            self._merged_at = last_write
+        if last_write > self._merged_write and monotonic() - last_write > WRITE_PAUSE:
+            self._merged_write = last_write
             self._workspace.checkpoint()
 
 
@@ -177,7 +180,7 @@ class WorkspaceService:
         """
         self.opened: OpenWorkspace | None = None
         """The open workspace, or None."""
-        self.refused: str | None = None
+        self.no_workspace_reason: str | None = None
         """The reason why no workspace is open, if opening has failed."""
         self._app = app
         self._options = options
@@ -249,7 +252,7 @@ class WorkspaceService:
         )
 
     def _continue_without_workspace(self, reason: str) -> None:
-        self.refused = reason
+        self.no_workspace_reason = reason
         self._app.workspace_failed()
         self._app.traces.mask(None)
 
@@ -385,16 +388,20 @@ class WorkspaceService:
         else:
             self._steps_when_ready.append(work)
 
-    def waiting_words(self) -> str:
+    def waiting_text(self) -> str:
         """Return the text in place of the annotator while no workspace is open."""
-        return "opening the workspace …" if self.refused is None else "reading only · no workspace"
+        return (
+            "opening the workspace …"
+            if self.no_workspace_reason is None
+            else "reading only · no workspace"
+        )
 
-    def unsent_words(self) -> tuple[str, ...]:
+    def unsent_text(self) -> tuple[str, ...]:
         """Return the number of changes that wait for the server as one text; no text if none do."""
         count = 0 if self.opened is None else self.opened.workspace.waiting
         return (f"{count} waiting for the server",) if count else ()
 
-    def tell_refused(self, changes: Sequence[WaitingChange]) -> None:
+    def report_refused(self, changes: Sequence[WaitingChange]) -> None:
         """Report the changes that the server refused, and the file that has them."""
         outbox = None if self.opened is None else self.opened.workspace.outbox
         assert outbox is not None
@@ -412,7 +419,7 @@ class WorkspaceService:
             default="o",
         )
 
-    def tell_decided(self, decisions: Sequence[Recorded]) -> None:
+    def report_decided(self, decisions: Sequence[Recorded]) -> None:
         """Report that others have decided an item while the user's decision waited to be sent.
 
         Args:

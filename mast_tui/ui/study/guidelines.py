@@ -39,7 +39,7 @@ from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.bars import TitleBar
 from mast_tui.ui.widgets.taxonomy_panel import definition_of
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import counted, place_words, plain_title
+from mast_tui.ui.wording import counted, place_text, plain_title
 from mast_tui.writes import piece_of_work
 
 MOST_RANGES: Final = 3
@@ -95,7 +95,7 @@ def page_paragraphs(
     heading = f"Decided cases: {len(steps)}" if steps else "Decided cases"
     paragraphs.append(PageParagraph("heading", heading))
     paragraphs += [
-        _step_paragraph(step_cases, name_of, order_of(step_cases[0].trace_id))
+        _decided_cases_paragraph(step_cases, name_of, order_of(step_cases[0].trace_id))
         for step_cases in steps
     ]
     if page.hidden:
@@ -125,7 +125,7 @@ def _step_key(case: GuidelineCase) -> tuple[str, str, str, str]:
     return (case.trace_id, decision.decided_by, decision.decided_at, verdict_item)
 
 
-def _step_paragraph(
+def _decided_cases_paragraph(
     cases: Sequence[GuidelineCase], name_of: Callable[[str], str], order: Order
 ) -> PageParagraph:
     """Return a paragraph on cases that were decided together, with reasons, adjudicator and date.
@@ -139,7 +139,7 @@ def _step_paragraph(
     decisions = [case.decision for case in cases]
     text = f"{one_line(name_of(first_case.trace_id))}: {decided_words(decisions)}"
     targets = in_reading_order(targets_taken(decisions), lambda target: target, order)
-    ranges = [place_words(target, order) for target in targets[:MOST_RANGES]]
+    ranges = [place_text(target, order) for target in targets[:MOST_RANGES]]
     if ranges:
         ellipsis = " …" if len(targets) > MOST_RANGES else ""
         text += f" at {', '.join(ranges)}{ellipsis}"
@@ -154,7 +154,7 @@ INDENT: Final = 2
 MOST_LINES: Final = 200
 """The most rows of a line of a paragraph."""
 
-WIDEST: Final = 100
+WIDEST_LINE: Final = 100
 """The cells of the widest lines; longer ones are hard to read."""
 
 _GLYPHS: Final = {"guideline": "• ", "case": "→ "}
@@ -205,7 +205,7 @@ class PageLines(VirtualLines):
 
     def rows_changed(self) -> None:
         """Wrap the texts to the width."""
-        width = min(WIDEST, self.lines_area.width)
+        width = min(WIDEST_LINE, self.lines_area.width)
         rows: list[_PageRow] = []
         for paragraph in self.paragraphs:
             if rows and paragraph.style == "heading":
@@ -267,7 +267,7 @@ def _rows_of(paragraph: PageParagraph, width: int) -> list[_PageRow]:
 MOST_READ: Final = 40
 """The most traces that are read for the numbers of their spans."""
 
-WRITES: Final = ("write", "edit", "take_back")
+WRITING_ACTIONS: Final = ("write", "edit", "take_back")
 """The actions that change a page."""
 
 
@@ -300,8 +300,8 @@ class GuidelinesScreen(OpensTraces):
         super().__init__()
         self.mode_slug = mode_slug
         self.may_write = may_write
-        self.keys_left_out = () if may_write else WRITES
-        self._occasion = occasion
+        self.keys_left_out = () if may_write else WRITING_ACTIONS
+        self._occasion_ids = occasion
         self._occasion_mode = mode_slug
         self._go_to_case = go
         self._mode_page: ModePage | None = None
@@ -318,7 +318,7 @@ class GuidelinesScreen(OpensTraces):
 
     def on_mount(self) -> None:
         """Read the page as soon as the workspace is open."""
-        self.show_words("Reading the guidelines …")
+        self.show_message_only("Reading the guidelines …")
         self.show_title()
         self.mast.workspace.when_ready(self._read_page)
 
@@ -328,10 +328,12 @@ class GuidelinesScreen(OpensTraces):
         mode = taxonomy.mode(self.mode_slug)
         number = taxonomy.modes.index(mode) + 1
         position = f"{number} of {len(taxonomy.modes)}"
-        self.title_bar.show(("Guidelines", f"{mode.code} {mode.name}", position), self.who())
+        self.title_bar.show(
+            ("Guidelines", f"{mode.code} {mode.name}", position), self.right_title_parts()
+        )
         self.main_list.border_title = plain_title(f"{mode.code} {mode.name}")
 
-    def written_elsewhere(self) -> None:
+    def show_changes_of_others(self) -> None:
         """Show the number of unsent changes."""
         if self.query(TitleBar):
             self.show_title()
@@ -350,6 +352,7 @@ class GuidelinesScreen(OpensTraces):
         workspace = opened.workspace
         taxonomy = opened.taxonomy
         try:
+            # Without a connection, the page shows what was read ahead.
             with workspace.as_known():
                 page = mode_page(workspace, taxonomy, mode, reader=opened.annotator)
                 case_ids = [case.trace_id for case in page.cases]
@@ -464,8 +467,8 @@ class GuidelinesScreen(OpensTraces):
             return
         trace_id: str | None = None
         item: str | None = None
-        if self._occasion is not None and self._occasion_mode == self.mode_slug:
-            trace_id, item = self._occasion
+        if self._occasion_ids is not None and self._occasion_mode == self.mode_slug:
+            trace_id, item = self._occasion_ids
 
         def _write_guideline(book: GuidelineBook, text: str) -> Guideline | None:
             return book.write(self.mode_slug, text, trace_id=trace_id, item=item)

@@ -41,7 +41,7 @@ from mast_tui.ui.study.setup import (
 )
 from mast_tui.ui.styles import BASE_SCREEN, RUNS, STUDY
 from mast_tui.ui.table_screen import TableScreen
-from mast_tui.ui.widgets.virtual_lines import SOME, name_width, sign_column
+from mast_tui.ui.widgets.virtual_lines import ANY_FILLED, name_width, sign_column
 from mast_tui.ui.wording import counted, joined, plain_title
 from mast_tui.workspace import Workspace
 from mast_tui.writes import piece_of_work
@@ -72,7 +72,8 @@ class StudyView:
         study: The study.
         progress: The progress of each annotator.
         overlap: The progress on the traces with several annotators.
-        shows_retests: Whether retests are visible.
+        is_for_annotator: Whether the reader is an annotator of the study, who sees neither retests
+            nor what is left to decide.
         conflicts: The number of open conflicts. It is None if it would reveal answers of others,
             or is not counted yet.
     """
@@ -80,7 +81,7 @@ class StudyView:
     study: Study
     progress: Sequence[StudyProgress]
     overlap: Overlap
-    shows_retests: bool
+    is_for_annotator: bool
     conflicts: int | None
 
 
@@ -117,7 +118,7 @@ def study_view(
         study=study,
         progress=progress(workspace, study),
         overlap=_count_overlap(opened, study),
-        shows_retests=not is_annotator,
+        is_for_annotator=is_annotator,
         conflicts=conflicts,
     )
 
@@ -169,7 +170,7 @@ def _bar_cells(part: int, total: int, cells: int) -> int:
     return min(max(round(part * cells / total), least_cells), cells - 1)
 
 
-SEVERAL: Final = ""
+SEVERAL_ANNOTATORS: Final = ""
 """The name in the row of the traces that several annotators label."""
 
 
@@ -179,7 +180,7 @@ def table_rows(view: StudyView) -> list[StudyProgress]:
     overlap = view.overlap
     if overlap.traces:
         overlap_row = StudyProgress(
-            name=SEVERAL,
+            name=SEVERAL_ANNOTATORS,
             assigned=overlap.traces,
             shared=overlap.traces,
             withheld=0,
@@ -202,14 +203,14 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
 
     # An annotator sees a retest as an ordinary trace that is not finished.
     def finished_count(row: StudyProgress) -> int:
-        return row.finished - (0 if view.shows_retests else len(row.retests.current))
+        return row.finished - (len(row.retests.current) if view.is_for_annotator else 0)
 
     def begun_count(row: StudyProgress) -> int:
-        return row.begun + (0 if view.shows_retests else len(row.retests.begun))
+        return row.begun + (len(row.retests.begun) if view.is_for_annotator else 0)
 
     def sign(row: StudyProgress) -> str:
         """Return the sign of the progress: all finished, begun, or not begun."""
-        if row.name == SEVERAL:
+        if row.name == SEVERAL_ANNOTATORS:
             return " "
         if finished_count(row) == row.assigned:
             return "●"
@@ -217,29 +218,30 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
 
     def _private_count(row: StudyProgress, number: int, has_any: bool) -> str:
         # An annotator sees this count only in their own row, as in the command.
-        return f"{number:,}" if has_any and (view.shows_retests or row.name == reader) else ""
+        is_visible = not view.is_for_annotator or row.name == reader
+        return f"{number:,}" if has_any and is_visible else ""
 
     def retest_text(row: StudyProgress) -> str:
         """Return the number of finished retests; empty if retests are hidden or not planned."""
-        if not view.shows_retests or not row.planned:
+        if view.is_for_annotator or not row.planned:
             return ""
         lost_count = len(row.retests.lost)
         lost_text = f", {lost_count} not possible" if lost_count else ""
         return f"{len(row.retests.done)} of {row.planned}{lost_text}"
 
     def style(row: StudyProgress) -> str:
-        return "total" if row.name == SEVERAL else "figure"
+        return "total" if row.name == SEVERAL_ANNOTATORS else "figure"
 
     def _count_column(
         title: str, cell: Callable[[StudyProgress], str], keeps: int
     ) -> TableColumn[StudyProgress]:
-        return TableColumn(title, cell, style, ColumnWidth(keeps, filled=SOME), right=True)
+        return TableColumn(title, cell, style, ColumnWidth(keeps, filled=ANY_FILLED), right=True)
 
     return (
         sign_column(sign),
         TableColumn(
             "annotator",
-            lambda row: "by several" if row.name == SEVERAL else one_line(row.name),
+            lambda row: "by several" if row.name == SEVERAL_ANNOTATORS else one_line(row.name),
             lambda row: "name" if row.name == reader else style(row),
             name_width(),
         ),
@@ -304,7 +306,7 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
             "labelled again, without the first labels on screen."
         )
     lines.append(_adjudication_rules(study))
-    if view.conflicts is None and view.shows_retests:
+    if view.conflicts is None and not view.is_for_annotator:
         lines += ["", "Counting what is left to decide …"]
     elif view.conflicts is None:
         lines += ["", "Annotators of the study do not see what is left to decide."]
@@ -450,20 +452,20 @@ class StudyScreen(TableScreen[StudyProgress]):
     def _start_reading(self, opened: OpenWorkspace) -> None:
         """Read the study in a worker, and show that it is being read if nothing is shown yet."""
         if self.view is None:
-            self.show_words("Reading the study …")
-        self.read_study(opened, first=self.view is None)
+            self.show_message_only("Reading the study …")
+        self.read_study(opened, is_first=self.view is None)
 
     @work(thread=True, group="study", exclusive=True)
-    def read_study(self, opened: OpenWorkspace, *, first: bool = False) -> None:
+    def read_study(self, opened: OpenWorkspace, *, is_first: bool = False) -> None:
         """Read the study and its progress in a worker, then show it or the problem.
 
         Args:
             opened: The open workspace.
-            first: Whether nothing is on screen yet; then the study is shown before its conflicts
+            is_first: Whether nothing is on screen yet; then the study is shown before its conflicts
                 are counted.
         """
         try:
-            if first:
+            if is_first:
                 view = study_view(opened, count_conflicts=False)
                 if view is not None:
                     self.call_later(self._show_study, view)
@@ -483,7 +485,7 @@ class StudyScreen(TableScreen[StudyProgress]):
         self.view = view
         if view is None:
             text = no_study_text(self.mast.key_of("study.set_up"))
-            self.show_words(text if problem is None else problem)
+            self.show_message_only(text if problem is None else problem)
         else:
             opened = self.mast.opened
             self.remove_class("-empty")
@@ -506,13 +508,13 @@ class StudyScreen(TableScreen[StudyProgress]):
         parts = ["Study"]
         if self.view is not None:
             parts.append(progress_text(self.view))
-        self.title_bar.show(tuple(parts), self.who())
+        self.title_bar.show(tuple(parts), self.right_title_parts())
 
     # Setting it up
 
     def action_set_up(self) -> None:
         """Open the form of the study; show an error if no workspace can be opened."""
-        if self.mast.refused is not None:
+        if self.mast.no_workspace_reason is not None:
             self.hints.say("No workspace is open, so nothing can be set up", error=True)
             return
         self.mast.workspace.when_ready(self._open_setup_form)
@@ -587,7 +589,7 @@ class StudyScreen(TableScreen[StudyProgress]):
         def answered(answer: str | None) -> None:
             if answer in selection_by_key:
                 self.hints.prompt("Adding traces …")
-                self.set_up(opened, study, selection_by_key[answer], add=True)
+                self.set_up(opened, study, selection_by_key[answer], adds_traces=True)
 
         first_selection = new_selections[0]
         planned = with_traces(study, first_selection.ids)
@@ -706,7 +708,7 @@ class StudyScreen(TableScreen[StudyProgress]):
         study: Study,
         selection: TraceSelection | None,
         *,
-        add: bool = False,
+        adds_traces: bool = False,
     ) -> None:
         """Register the traces of a study and write it, in a worker; then show it or the problem.
 
@@ -714,7 +716,8 @@ class StudyScreen(TableScreen[StudyProgress]):
             opened: The open workspace.
             study: The study.
             selection: The traces of the study; None to keep its present traces.
-            add: Whether to add the selection to the present traces, instead of replacing them.
+            adds_traces: Whether to add the selection to the present traces instead of replacing
+                them.
         """
         trace_ids: list[str] = []
         try:
@@ -726,7 +729,7 @@ class StudyScreen(TableScreen[StudyProgress]):
                             register_open_trace(opened.workspace, trace.anew()) for trace in batch
                         ]
                 trace_ids = trace_ids or list(selection.ids)
-                change_traces = with_traces if add else _with_only_traces
+                change_traces = with_traces if adds_traces else _with_only_traces
                 new_study = change_traces(study, trace_ids)
             else:
                 new_study = study
@@ -736,12 +739,12 @@ class StudyScreen(TableScreen[StudyProgress]):
             return
         message = "The study is set up"
         if selection is not None:
-            count = len(new_study.traces) - (len(study.traces) if add else 0)
+            count = len(new_study.traces) - (len(study.traces) if adds_traces else 0)
             key = self.mast.key_of("everywhere.library")
             next_step = f"{key} opens the library"
             if opened.annotates:
                 next_step = f"{key} shows your traces"
-            done = f"{counted(count, 'trace')} added" if add else message
+            done = f"{counted(count, 'trace')} added" if adds_traces else message
             message = f"{done} · {next_step}"
         self.call_later(self._show_success, opened, message)
 

@@ -407,7 +407,7 @@ def preview_text(
     *,
     changed: Sequence[tuple[str, str, str]] = (),
     lost_traces: Mapping[str, int] | None = None,
-    finished: bool = False,
+    has_finished_traces: bool = False,
 ) -> str:
     """Describe a study before it is set up.
 
@@ -416,7 +416,7 @@ def preview_text(
         planned: The study to set up.
         changed: The title of each changed field, with its old and new text.
         lost_traces: The number of begun traces that each annotator loses, by name.
-        finished: Whether someone has finished a trace of the study.
+        has_finished_traces: Whether someone has finished a trace of the study.
     """
     if previous == planned:
         return "Nothing changes."
@@ -429,7 +429,7 @@ def preview_text(
     ]
     effects = effect_lines(previous, planned, lost_traces or {})
     paragraphs = [change_lines, assignment_lines, effects]
-    if finished:
+    if has_finished_traces:
         limit = (
             "Someone has finished a trace, so settings that the figures depend on are fixed. This "
             "change is still allowed."
@@ -579,7 +579,7 @@ class StudySetup(Form):
             traces=() if keeps_traces else selection.ids,
         )
         workspace = self._opened.workspace
-        planned = PlannedStudy(study, None)
+        planned = PlannedStudy(study, selection=None)
         if not keeps_traces:
             planned = draw_sample(study, selection, workspace.traces(), texts)
         elif texts["sample"].strip() or texts["over"].strip():
@@ -617,7 +617,7 @@ class StudySetup(Form):
             study,
             changed=changed_fields,
             lost_traces=count_reassigned_traces(workspace, study),
-            finished=previous is not None and anybody_finished(workspace, previous),
+            has_finished_traces=previous is not None and anybody_finished(workspace, previous),
         )
 
     async def _accept_study(self) -> None:

@@ -30,7 +30,7 @@ TITLES: Final = {
 }
 """The headings of the sections."""
 
-NOTHING: Final = (
+NO_ANSWER_KEY: Final = (
     "This trace brings no answer key.\n\n"
     "What would: expected actions (τ-bench), a reference answer or ground truth (Who&When, "
     "Inspect), rewards and scores with their explanations, a patch and its tests (SWE-agent, "
@@ -38,9 +38,9 @@ NOTHING: Final = (
     "traces tells how they ended."
 )
 _CHANGE_STYLES: Final = {"+": "added", "-": "removed", "@": "hunk"}
-_SHORT: Final = 70
+_SHORT_JSON_CHARS: Final = 70
 _MOST_JSON: Final = 1 << 16
-_ONE_LINE: Final = 200
+_ONE_LINE_CHARS: Final = 200
 """The most characters of a text on the line of its name."""
 
 
@@ -152,7 +152,7 @@ def _entry_lines(entries: Sequence[tuple[str, str]]) -> Iterator[StyledLine]:
     """Yield each name with its text: a short text on the same line, a long text below."""
     for name, text in entries:
         text_lines = _compact_json(text).replace("\r\n", "\n").strip("\n").split("\n")
-        if len(text_lines) == 1 and len(text_lines[0]) <= _ONE_LINE:
+        if len(text_lines) == 1 and len(text_lines[0]) <= _ONE_LINE_CHARS:
             yield f"{name}: {text_lines[0]}", "key"
         else:
             yield f"{name}:", "key"
@@ -169,7 +169,7 @@ def _compact_json(text: str) -> str:
     except ValueError:
         return text
     one_line_json = json.dumps(value, ensure_ascii=False)
-    if len(one_line_json) <= _SHORT:
+    if len(one_line_json) <= _SHORT_JSON_CHARS:
         return one_line_json
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return "\n".join(f"- {item}" for item in value)
@@ -194,7 +194,7 @@ def hidden_sentence(key_of: KeyOf) -> str:
 def answer_page(trace: Trace) -> TextPage:
     """Write the answer key of a trace; if it has none, which files would contain an answer key."""
     key = trace.meta.answer_key
-    return page_of(key, trace.index_of) if key.entries() else TextPage(NOTHING, ())
+    return page_of(key, trace.index_of) if key.entries() else TextPage(NO_ANSWER_KEY, ())
 
 
 def usage_page(trace: Trace, cost_of: CostOf | None) -> TextPage:

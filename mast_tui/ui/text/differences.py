@@ -26,10 +26,10 @@ WORDS_IN_ALL: Final = 20_000
 NEAR_CHARS: Final = 200
 """The code points of a very long line that are shown around a difference."""
 
-SET_OUT_CHARS: Final = 1 << 16
+MOST_FORMATTED_CHARS: Final = 1 << 16
 """The most code points of JSON that is formatted before it is compared."""
 
-CONTEXT: Final = 2
+CONTEXT_LINES: Final = 2
 """The equal lines that are shown around those that differ."""
 
 _WORD: Final = re.compile(r"\w+|\s+|.", re.DOTALL)
@@ -42,15 +42,15 @@ class TextComparison:
     Attributes:
         text: The lines, with ``-`` before those of the earlier text and ``+`` before those of the
             later text.
-        changed: The ranges of ``text`` that differ within changed lines, end exclusive.
-        equal: True if the texts are the same.
-        cut: True if the texts are longer than the compared parts.
+        changed_ranges: The ranges of ``text`` that differ within changed lines, end exclusive.
+        is_equal: True if the texts are the same.
+        is_cut: True if the texts are longer than the compared parts.
     """
 
     text: str
-    changed: tuple[tuple[int, int], ...]
-    equal: bool
-    cut: bool
+    changed_ranges: tuple[tuple[int, int], ...]
+    is_equal: bool
+    is_cut: bool
 
 
 class _Page:
@@ -58,13 +58,13 @@ class _Page:
 
     Attributes:
         lines: The lines so far, each with its sign and line break.
-        changed: The ranges of the text that differ within changed lines.
+        changed_ranges: The ranges of the text that differ within changed lines.
         words_left: The number of words that may still be compared.
     """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.changed: list[tuple[int, int]] = []
+        self.changed_ranges: list[tuple[int, int]] = []
         self.words_left = WORDS_IN_ALL
         self._length = 0
 
@@ -73,7 +73,9 @@ class _Page:
     ) -> None:
         """Add a line with its sign, and the ranges of the line that differ."""
         line_start = self._length + len(sign) + 1
-        self.changed += [(line_start + first, line_start + end) for first, end in changed_ranges]
+        self.changed_ranges += [
+            (line_start + first, line_start + end) for first, end in changed_ranges
+        ]
         self.lines.append(f"{sign} {line}\n")
         self._length += len(self.lines[-1])
 
@@ -87,14 +89,14 @@ def compare(earlier_text: str, later_text: str) -> TextComparison:
         earlier_text: The earlier text.
         later_text: The later text.
     """
-    if max(len(earlier_text), len(later_text)) <= SET_OUT_CHARS:
+    if max(len(earlier_text), len(later_text)) <= MOST_FORMATTED_CHARS:
         pretty_earlier = pretty_json(earlier_text)
         pretty_later = pretty_json(later_text)
         if pretty_earlier is not None and pretty_later is not None:
             earlier_text = pretty_earlier.whole()
             later_text = pretty_later.whole()
     if earlier_text == later_text:
-        return TextComparison("", (), equal=True, cut=False)
+        return TextComparison("", (), is_equal=True, is_cut=False)
     skipped_lines = 0
     if _is_cut(earlier_text) or _is_cut(later_text):
         earlier_text, later_text, skipped_lines = _without_common_ends(earlier_text, later_text)
@@ -103,7 +105,7 @@ def compare(earlier_text: str, later_text: str) -> TextComparison:
     later_lines = _compared_lines(later_text)
     page = _Page()
     matcher = SequenceMatcher(None, earlier_lines, later_lines)
-    for group in matcher.get_grouped_opcodes(CONTEXT):
+    for group in matcher.get_grouped_opcodes(CONTEXT_LINES):
         _, earlier_start, _, later_start, _ = group[0]
         if page.lines or skipped_lines or earlier_start > 0:
             page.add_line("⋯", f"line {skipped_lines + later_start + 1}")
@@ -117,7 +119,12 @@ def compare(earlier_text: str, later_text: str) -> TextComparison:
                     earlier_lines[earlier_start:earlier_end],
                     later_lines[later_start:later_end],
                 )
-    return TextComparison("".join(page.lines).rstrip("\n"), tuple(page.changed), False, is_cut)
+    return TextComparison(
+        "".join(page.lines).rstrip("\n"),
+        tuple(page.changed_ranges),
+        is_equal=False,
+        is_cut=is_cut,
+    )
 
 
 def _without_common_ends(earlier_text: str, later_text: str) -> tuple[str, str, int]:
@@ -170,14 +177,14 @@ def _equal_length(max_length: int, is_equal: Callable[[int, int], bool]) -> int:
 
 
 def _start_of_context(text: str, offset: int) -> int:
-    """Return the begin of the line ``CONTEXT`` lines above an offset.
+    """Return the begin of the line ``CONTEXT_LINES`` lines above an offset.
 
     Lines that are too long are left out, and a long line at the offset is cut.
     """
     start = text.rfind("\n", 0, offset) + 1
     if offset - start > NEAR_CHARS:
         return offset - NEAR_CHARS
-    for _line in range(CONTEXT):
+    for _line in range(CONTEXT_LINES):
         line_above = text.rfind("\n", 0, max(0, start - 1)) + 1
         if start - line_above > NEAR_CHARS:
             break
@@ -186,12 +193,12 @@ def _start_of_context(text: str, offset: int) -> int:
 
 
 def _end_of_context(text: str, offset: int) -> int:
-    """Return the end of the line ``CONTEXT`` lines below an offset.
+    """Return the end of the line ``CONTEXT_LINES`` lines below an offset.
 
     Lines that are too long are left out, and a long line at the offset is cut.
     """
     end = offset
-    for _line in range(CONTEXT + 1):
+    for _line in range(CONTEXT_LINES + 1):
         line_feed = text.find("\n", end)
         line_end = len(text) if line_feed < 0 else line_feed + 1
         if line_end - end > NEAR_CHARS:

@@ -69,14 +69,14 @@ LANGUAGES: Final[Mapping[str, str]] = {
 Other names have no lexer: they are foreign text, and not every lexer is fast on every text.
 """
 
-SEGMENT: Final = 1 << 15
+SEGMENT_CHARS: Final = 1 << 15
 """The code points of a segment in which fences and hunks are searched.
 
 The search starts one segment before. So the end of a fence that is longer than that may be taken
 for the begin of another fence.
 """
 
-LEXED: Final = 1 << 11
+LEXED_CHARS: Final = 1 << 11
 """The code points of a program that are lexed at once; the lexer starts as many before."""
 
 COLOUR_REACH: Final = 1 << 12
@@ -195,12 +195,12 @@ class Highlighter:
         if outer_region.syntax not in (MARKDOWN, OUTPUT):
             yield outer_region, start, end
             return
-        first_segment = (start - outer_region.start) // SEGMENT
-        last_segment = (end - 1 - outer_region.start) // SEGMENT
+        first_segment = (start - outer_region.start) // SEGMENT_CHARS
+        last_segment = (end - 1 - outer_region.start) // SEGMENT_CHARS
         for segment in range(first_segment, last_segment + 1):
-            segment_start = outer_region.start + segment * SEGMENT
+            segment_start = outer_region.start + segment * SEGMENT_CHARS
             range_start = max(start, segment_start)
-            range_end = min(end, segment_start + SEGMENT)
+            range_end = min(end, segment_start + SEGMENT_CHARS)
             regions = self._regions_near(outer_region, segment_start)
             first_index = bisect_right(regions, range_start, key=attrgetter("end"))
             for region in islice(regions, first_index, None):
@@ -212,8 +212,8 @@ class Highlighter:
         """Return the regions of the segment that begins at an offset, and of the one before."""
         regions = self._regions_by_segment.get(segment_start)
         if regions is None:
-            start = max(outer_region.start, segment_start - SEGMENT)
-            end = min(outer_region.end, segment_start + SEGMENT)
+            start = max(outer_region.start, segment_start - SEGMENT_CHARS)
+            end = min(outer_region.end, segment_start + SEGMENT_CHARS)
             regions = [
                 region._replace(start=start + region.start, end=start + region.end)
                 for region in split_regions(
@@ -246,14 +246,15 @@ class Highlighter:
     def _code_parts(self, region: TextRegion, start: int, end: int) -> Iterator[TextPart]:
         """Yield the parts in a range of a region whose syntax is a programming language."""
         lexer = _lexer_for(region.syntax)
-        first_block = (start - region.start) // LEXED
-        last_block = (end - 1 - region.start) // LEXED
+        first_block = (start - region.start) // LEXED_CHARS
+        last_block = (end - 1 - region.start) // LEXED_CHARS
         for block in range(first_block, last_block + 1):
-            block_start = region.start + block * LEXED
-            block_end = min(region.end, block_start + LEXED)
+            block_start = region.start + block * LEXED_CHARS
+            block_end = min(region.end, block_start + LEXED_CHARS)
             parts = self._parts_by_block.get((block_start, block_end))
             if parts is None:
-                lexed_start = max(region.start, block_start - LEXED)
+                # The lexer begins a block earlier, as a string or comment may have begun there.
+                lexed_start = max(region.start, block_start - LEXED_CHARS)
                 code = self._text[lexed_start:block_end]
                 lexed_parts = _lexed_parts(lexer, code, lexed_start)
                 parts = list(_cut_to_range(lexed_parts, block_start, block_end))
@@ -262,10 +263,10 @@ class Highlighter:
 
     def _coloured_parts(self, start: int, end: int) -> Iterator[TextPart]:
         """Yield the parts around a range that a terminal would show in colour."""
-        for block_start in range(start // LEXED * LEXED, end, LEXED):
+        for block_start in range(start // LEXED_CHARS * LEXED_CHARS, end, LEXED_CHARS):
             parts = self._parts_by_block.get((block_start, COLOURS_END))
             if parts is None:
-                block_end = min(len(self._text), block_start + LEXED)
+                block_end = min(len(self._text), block_start + LEXED_CHARS)
                 parts = self._find_colours(block_start, block_end)
                 _add_to_cache(self._parts_by_block, (block_start, COLOURS_END), parts)
             yield from parts
@@ -323,7 +324,7 @@ _HUNK_SIGNS: Final = frozenset(["", " ", "+", "-", "\\"])
 _DIFF_SIGNS: Final = frozenset("@di-+")
 """The first characters of lines that may begin a hunk or the head of a diff."""
 
-_HEAD: Final = 200
+_LINE_HEAD_CHARS: Final = 200
 """The code points at the beginning of a line that are looked at."""
 
 
@@ -344,7 +345,7 @@ def split_regions(text: str, syntax: str, indent: int = 0) -> list[TextRegion]:
     for match in _LINE.finditer(text):
         line_start = match.start()
         text_start = line_start + indent if line_start else 0
-        line = text[text_start : min(match.end(), text_start + _HEAD)].rstrip("\r\n")
+        line = text[text_start : min(match.end(), text_start + _LINE_HEAD_CHARS)].rstrip("\r\n")
         line_syntax = classifier.syntax_of(line)
         if line_syntax != region_syntax or line_syntax == FENCE:
             if line_start > region_start:

@@ -452,6 +452,7 @@ class PrettyText:
         Set ``broken`` if the source ends within the string.
         """
         start = self._source_end
+        # An escape has two characters, so a shorter range might not hold any complete part.
         match = _STRING_PART.match(self.source, start, max(stop, start + 2))
         end = start if match is None else match.end()
         if end > start:
@@ -479,7 +480,10 @@ class PrettyText:
         self._last_string = self.source[start:end] if end - start <= _LONGEST_KEY else ""
         self._expected = "colon" if self._expected == "key" else "comma"
         self._add_text('"', end, 1)
-        if self._string_regions and self._string_regions[-1].start == self._string_shown_start:
+        has_region = bool(self._string_regions) and (
+            self._string_regions[-1].start == self._string_shown_start
+        )
+        if has_region:
             self._update_string_region()
 
     def _add_unescaped(self, part: str, source: int) -> None:

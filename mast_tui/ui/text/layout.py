@@ -23,7 +23,7 @@ from rich.cells import cell_len, set_cell_size
 from mast_tui.safe_text import safe_line_map
 
 _WORD: Final = re.compile(r"\w+|[^\w\s]+")
-_REACH: Final = 1 << 16
+_WORD_REACH_CHARS: Final = 1 << 16
 """The code points within which a neighbouring word is searched."""
 
 _WORD_WINDOW: Final = 256
@@ -39,7 +39,7 @@ def word_at(text: str, offset: int) -> tuple[int, int] | None:
     """
     start = max(0, min(offset, len(text)))
     search_start = max(0, start - _WORD_WINDOW)
-    for match in _WORD.finditer(text, search_start, min(len(text), start + _REACH)):
+    for match in _WORD.finditer(text, search_start, min(len(text), start + _WORD_REACH_CHARS)):
         if match.end() > start:
             return match.span()
     return None
@@ -52,7 +52,7 @@ def next_word(text: str, end: int) -> tuple[int, int] | None:
         text: The text.
         end: The offset.
     """
-    match = _WORD.search(text, end, min(len(text), end + _REACH))
+    match = _WORD.search(text, end, min(len(text), end + _WORD_REACH_CHARS))
     return match.span() if match else None
 
 
@@ -71,7 +71,7 @@ def previous_word(text: str, start: int) -> tuple[int, int] | None:
             # A word at the edge of the window may begin before it.
             if match.start() > window_start or window_start == 0:
                 word = match.span()
-        if word is not None or window_start == 0 or window > _REACH:
+        if word is not None or window_start == 0 or window > _WORD_REACH_CHARS:
             return word
         window *= 4
 
@@ -83,12 +83,12 @@ class QuoteCursor:
     Attributes:
         anchor: The range of the word where the quote begins.
         head: The range of the word under the cursor, before or after the anchor.
-        fixed: True if a move of the cursor extends the quote; else it moves a quote of one word.
+        extends: True if a move of the cursor extends the quote; else it moves a quote of one word.
     """
 
     anchor: tuple[int, int]
     head: tuple[int, int]
-    fixed: bool = False
+    extends: bool = False
 
     @property
     def start(self) -> int:
@@ -104,11 +104,11 @@ class QuoteCursor:
         """Return the quote with the cursor on another word; None leaves it unchanged."""
         if word is None:
             return self
-        return QuoteCursor(self.anchor if self.fixed else word, word, self.fixed)
+        return QuoteCursor(self.anchor if self.extends else word, word, self.extends)
 
     def fix(self) -> QuoteCursor:
         """Return a quote that begins at the cursor."""
-        return QuoteCursor(self.head, self.head, fixed=True)
+        return QuoteCursor(self.head, self.head, extends=True)
 
 
 BLOCK_CHARS: Final = 4096
@@ -123,7 +123,7 @@ MAX_CLUSTER: Final = 32
 _LEAST_BLOCK: Final = 64
 """The fewest code points between the begin of a line and its first cut."""
 
-REACH: Final = 2 * BLOCK_CHARS
+REACH_CHARS: Final = 2 * BLOCK_CHARS
 """The code points around a position on which the ends of its block depend."""
 
 _ZERO_WIDTH_JOINER: Final = "\u200d"
@@ -194,12 +194,12 @@ def block_at(text: Readable, offset: int) -> tuple[int, int]:
         offset: The offset of a code point.
     """
     # The ends of the line, or None if they are out of reach.
-    line_start: int | None = text.rfind("\n", max(0, offset - REACH), offset) + 1
-    if line_start == 0 and offset > REACH:
+    line_start: int | None = text.rfind("\n", max(0, offset - REACH_CHARS), offset) + 1
+    if line_start == 0 and offset > REACH_CHARS:
         line_start = None
-    line_end: int | None = text.find("\n", offset, offset + REACH) + 1
+    line_end: int | None = text.find("\n", offset, offset + REACH_CHARS) + 1
     if line_end == 0:
-        line_end = len(text) if offset + REACH >= len(text) else None
+        line_end = len(text) if offset + REACH_CHARS >= len(text) else None
     if line_start is not None and line_end is not None and line_end - line_start <= BLOCK_CHARS + 2:
         return line_start, line_end
     # The line is long. It is cut near multiples of the block size.
@@ -388,7 +388,7 @@ CHUNK_CHARS: Final = 4 * BLOCK_CHARS
 
 _CACHED_CHUNKS: Final = 16
 
-UNWRAPPED: Final = 1 << 20
+UNWRAPPED_WIDTH: Final = 1 << 20
 """The width of a layout without line breaks, except between the blocks of a very long line."""
 
 
@@ -420,11 +420,11 @@ class TextLayout:
         chunk_count = self._chunk_count()
         self._row_counts = array("L", [1]) * chunk_count
         """The number of rows of each chunk, or an estimate."""
-        self._known = bytearray(chunk_count)
+        self._is_exact = bytearray(chunk_count)
         """For each chunk 1 if the number of its rows is exact, else 0."""
-        self._unknown_count = chunk_count
+        self._estimated_chunk_count = chunk_count
         """The number of chunks whose number of rows is an estimate."""
-        self._next_unknown = 0
+        self._first_estimated_chunk = 0
         """All chunks before this one are known."""
         self._cached_row_sums: list[int] | None = None
         estimate = len(self._starts_in(0))
@@ -440,16 +440,16 @@ class TextLayout:
     def changed_from(self, offset: int) -> None:
         """Forget the rows from a code point on, because the text has changed there."""
         self._tables.forget()
-        first = max(0, offset - 2 * REACH) // CHUNK_CHARS
+        first = max(0, offset - 2 * REACH_CHARS) // CHUNK_CHARS
         for chunk in [chunk for chunk in self._cached_starts if chunk >= first]:
             del self._cached_starts[chunk]
         for chunk in [chunk for chunk in self._chunk_starts if chunk >= first]:
             del self._chunk_starts[chunk]
         estimates = array("L", [self._row_counts[0]]) * max(1, self._chunk_count() - first)
         self._row_counts = self._row_counts[:first] + estimates
-        self._known = self._known[:first] + bytearray(len(estimates))
-        self._unknown_count = self._known.count(0)
-        self._next_unknown = min(self._next_unknown, first)
+        self._is_exact = self._is_exact[:first] + bytearray(len(estimates))
+        self._estimated_chunk_count = self._is_exact.count(0)
+        self._first_estimated_chunk = min(self._first_estimated_chunk, first)
         self._cached_row_sums = None
 
     def _chunk_count(self) -> int:
@@ -461,20 +461,20 @@ class TextLayout:
     @property
     def complete(self) -> bool:
         """True if the number of rows is exact."""
-        return not self._unknown_count
+        return not self._estimated_chunk_count
 
     def extend(self, until: int) -> None:
         """Compute chunks from the top until they have ``until`` rows, or to the end."""
-        while self._unknown_count:
-            chunk = self._first_unknown()
+        while self._estimated_chunk_count:
+            chunk = self._first_chunk_to_compute()
             if chunk > 0 and self._row_sums()[chunk] >= until:
                 return
             self._starts_in(chunk)
 
     def work_out_next(self) -> None:
         """Compute the first chunk whose number of rows is an estimate."""
-        if self._unknown_count:
-            self._starts_in(self._first_unknown())
+        if self._estimated_chunk_count:
+            self._starts_in(self._first_chunk_to_compute())
 
     def row(self, index: int) -> TextRow:
         """Return the row with a number; its chunk is computed."""
@@ -482,8 +482,9 @@ class TextLayout:
             chunk = bisect_right(self._row_sums(), index) - 1
             if chunk >= len(self._row_counts):
                 chunk = len(self._row_counts) - 1
-            if self._known[chunk]:
+            if self._is_exact[chunk]:
                 return self._row_in(chunk, index - self._row_sums()[chunk])
+            # With its exact number of rows, the row may be in another chunk: look again.
             self._starts_in(chunk)
 
     def row_of(self, offset: int) -> int:
@@ -583,9 +584,9 @@ class TextLayout:
         self._cached_starts[chunk] = starts
         if len(self._cached_starts) > _CACHED_CHUNKS:
             self._cached_starts.popitem(last=False)
-        if not self._known[chunk]:
-            self._known[chunk] = 1
-            self._unknown_count -= 1
+        if not self._is_exact[chunk]:
+            self._is_exact[chunk] = 1
+            self._estimated_chunk_count -= 1
             if self._row_counts[chunk] != len(starts):
                 self._row_counts[chunk] = len(starts)
                 self._cached_row_sums = None
@@ -609,11 +610,14 @@ class TextLayout:
             starts.append(len(text))
         return starts
 
-    def _first_unknown(self) -> int:
+    def _first_chunk_to_compute(self) -> int:
         """Return the first chunk whose number of rows is an estimate."""
-        while self._next_unknown < len(self._known) and self._known[self._next_unknown]:
-            self._next_unknown += 1
-        return self._next_unknown
+        while (
+            self._first_estimated_chunk < len(self._is_exact)
+            and self._is_exact[self._first_estimated_chunk]
+        ):
+            self._first_estimated_chunk += 1
+        return self._first_estimated_chunk
 
     def _row_sums(self) -> list[int]:
         """Return the number of rows before each chunk, and the number of all rows at the end."""
@@ -626,20 +630,20 @@ MOST_WRAPPED: Final = 12
 """The most rows of a quote or a note; a longer one ends in an ellipsis."""
 
 
-def wrapped(text: str, cells: int, most: int = MOST_WRAPPED) -> list[str]:
+def wrapped(text: str, cells: int, most_rows: int = MOST_WRAPPED) -> list[str]:
     """Wrap a text into rows that are safe for display.
 
     Args:
         text: The text.
         cells: The width of a row.
-        most: The most rows; a longer text ends in an ellipsis.
+        most_rows: The most rows; a longer text ends in an ellipsis.
     """
     if not text:
         return []
     layout = TextLayout(text, cells)
-    layout.extend(most + 1)
-    rows = [layout.row(index).shown for index in range(min(layout.rows, most))]
-    if layout.rows > most:
+    layout.extend(most_rows + 1)
+    rows = [layout.row(index).shown for index in range(min(layout.rows, most_rows))]
+    if layout.rows > most_rows:
         last_row = rows[-1]
         rows[-1] = set_cell_size(last_row, min(cells - 1, cell_len(last_row))) + "…"
     return rows
@@ -780,7 +784,7 @@ class MarkdownTables:
         return first, rows
 
     def _rows_from(self, start: int) -> tuple[int, list[str]]:
-        """Return the rows of a table from an offset on, and the offset after the last row."""
+        """Return the offset after the last row of a table, and the rows from an offset on."""
         text = self._text
         rows: list[str] = []
         end = start

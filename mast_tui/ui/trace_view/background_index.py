@@ -51,16 +51,16 @@ class CellContent(Enum):
     UNSEEN = "unseen"
 
 
-KINDS: Final = (CellContent.USER, CellContent.AGENT, CellContent.TOOL, CellContent.OTHER)
+COUNTED_KINDS: Final = (CellContent.USER, CellContent.AGENT, CellContent.TOOL, CellContent.OTHER)
 """The kinds that ``SpanTotals`` counts, in its order."""
 
 READ_BYTES: Final = 32 * 1024
 """The bytes of a file that one step reads; a key may wait for the end of a step."""
 
-SPANS: Final = 1024
+SPANS_PER_STEP: Final = 1024
 """The number of spans that one step indexes."""
 
-COMPARED: Final = 24
+COMPARISONS_PER_STEP: Final = 24
 """The number of spans that one step compares; it may have to read their texts."""
 
 
@@ -108,7 +108,7 @@ class BackgroundIndex:
         has_all_repeats = self._new_repeats is None and self.repeats.seen >= len(trace)
         return has_all_repeats or not self.search_repeats
 
-    def peek(self, trace: Trace) -> None:
+    def include_last_time(self, trace: Trace) -> None:
         """Include the time of the last span of a complete trace before the span is indexed."""
         self.totals.peek(trace.span(len(trace) - 1))
         self._update_facts()
@@ -119,7 +119,7 @@ class BackgroundIndex:
         self._new_totals = SpanTotals()
         self._new_repeats = RepeatFinder()
 
-    def step(self, trace: Trace, spans: int = SPANS) -> bool:
+    def step(self, trace: Trace, spans: int = SPANS_PER_STEP) -> bool:
         """Index a few more spans.
 
         Args:
@@ -152,7 +152,7 @@ class BackgroundIndex:
         if self.repeats.closed and self._new_repeats is None:
             self._new_repeats = RepeatFinder()
         finder = self._new_repeats or self.repeats
-        finder.read_until(trace, finder.seen + COMPARED)
+        finder.read_until(trace, finder.seen + COMPARISONS_PER_STEP)
         if finder is self._new_repeats and finder.closed:
             self.repeats = finder
             self._new_repeats = None
@@ -205,7 +205,7 @@ class BackgroundIndex:
         )
 
 
-def index_more(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Iterator[bool]:
+def index_more(trace: Trace, background: BackgroundIndex, *, reads_trace: bool) -> Iterator[bool]:
     """Read and index a trace in small steps.
 
     Closing the iterator stops the process that reads the trace.
@@ -213,18 +213,18 @@ def index_more(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Ite
     Args:
         trace: The trace.
         background: The index of the trace.
-        reads: True to read the trace to its end; False to index only the spans read so far.
+        reads_trace: True to read the trace to its end; False to index only the spans read so far.
 
     Yields:
         After each step, True if the trace has become complete, so that this is shown at once.
     """
-    is_reading = reads and not trace.loaded.complete
+    is_reading = reads_trace and not trace.loaded.complete
     try:
         while is_reading:
             trace.spans.read_in_background()
             is_reading = trace.advance(READ_BYTES)
             yield False
-            while background.remaining(trace) >= SPANS and background.step(trace):
+            while background.remaining(trace) >= SPANS_PER_STEP and background.step(trace):
                 yield False
             if not is_reading:
                 yield True

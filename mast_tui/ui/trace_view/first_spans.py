@@ -32,7 +32,7 @@ class FirstSpans(TimelineLines, can_focus=False):
         self.rows.grow(len(trace))
         self.background.step(trace, MEASURED_SPANS)
         if trace.loaded.complete:
-            self.background.peek(trace)
+            self.background.include_last_time(trace)
         self.facts = self.background.facts
         settings = remembered_settings()
         self._shows_bar = settings.time_bar

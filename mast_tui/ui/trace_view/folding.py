@@ -24,13 +24,13 @@ class FoldedRun(NamedTuple):
         first: The first span.
         end: The span after the last one.
         period: The number of spans of a cycle.
-        near: True if some cycles are only nearly equal.
+        nearly_equal: True if some cycles are only nearly equal.
     """
 
     first: int
     end: int
     period: int
-    near: bool = False
+    nearly_equal: bool = False
 
     @property
     def times(self) -> int:
@@ -228,9 +228,9 @@ class TimelineRows:
         if self._filter is not None:
             row = self._nearest_row(self._filter, index)
             return row < self._filter_count and self._filter[row] == index
-        return 0 <= index < self._span_count and self.hiding(index) is None
+        return 0 <= index < self._span_count and self.fold_that_hides(index) is None
 
-    def hiding(self, index: int) -> Fold | None:
+    def fold_that_hides(self, index: int) -> Fold | None:
         """Return the fold that hides a span; None if the span is visible or a filter is set."""
         if self._filter is not None:
             return None

@@ -18,7 +18,7 @@ from textual.strip import Strip
 from mast_tui.traces.index.span_totals import SpanTotals
 from mast_tui.traces.model import Trace
 from mast_tui.ui.textual_internals import RenderCache
-from mast_tui.ui.trace_view.background_index import KINDS, BackgroundIndex, CellContent
+from mast_tui.ui.trace_view.background_index import COUNTED_KINDS, BackgroundIndex, CellContent
 from mast_tui.ui.trace_view.gutter import (
     LOOK_HERE,
     NO_MARKS,
@@ -34,7 +34,7 @@ MARKS: Final[Mapping[CellContent, MarkKind]] = {
 }
 """The kind of mark for a content, the most important first."""
 
-FEW: Final = 0.25
+FEW_ERRORS: Final = 0.25
 """If at most this share of the cells has errors, each of these cells shows its errors."""
 
 STANDS_OUT: Final = 1.5
@@ -82,6 +82,7 @@ def cell_of(index: int, height: int, total: int) -> int:
     """
     if total <= height:
         return index
+    # The last cell that begins at or before the span, by the division in ``spans_of_cell``.
     return ((index + 1) * height - 1) // total
 
 
@@ -106,7 +107,7 @@ class Cells:
         error_counts = [self._totals.errors_in(first, end) for first, end in ranges]
         has_cell_per_span = total <= height
         cells_with_errors = sum(1 for count in error_counts if count)
-        all_show_errors = has_cell_per_span or cells_with_errors <= FEW * height
+        all_show_errors = has_cell_per_span or cells_with_errors <= FEW_ERRORS * height
         least_share = STANDS_OUT * sum(error_counts) / max(1, indexed_total)
         cells = []
         for (first, end), error_count in zip(ranges, error_counts, strict=True):
@@ -143,7 +144,9 @@ class Cells:
             return CellContent.UNSEEN
         kind_counts = self._totals.kinds_in(first, end)
         highest_count = max(kind_counts)
-        return KINDS[kind_counts.index(highest_count)] if highest_count else CellContent.UNSEEN
+        return (
+            COUNTED_KINDS[kind_counts.index(highest_count)] if highest_count else CellContent.UNSEEN
+        )
 
     def span_to_show(self, cell: Cell) -> int:
         """Return the first span in a cell that has the error, match or mark shown by the cell.
@@ -326,8 +329,8 @@ class Overview(RenderCache):
         draw_cell = cache(self._draw_cell)  # most cells look like other cells
         self._lines = []
         for number, cell in enumerate(self.cells):
-            is_known = number < len(previous_lines)
-            if is_known and numbers is not None and number not in numbers:
+            was_drawn = number < len(previous_lines)
+            if was_drawn and numbers is not None and number not in numbers:
                 self._lines.append(previous_lines[number])
                 continue
             line = draw_cell(
@@ -368,7 +371,7 @@ class Overview(RenderCache):
         """
         base_style = self.rich_style
         style = base_style + self._part(content.value)
-        if has_errors and content in KINDS:
+        if has_errors and content in COUNTED_KINDS:
             style += self._part("errors")
         glyph = GLYPHS[content]
         if self.size.width == 1:

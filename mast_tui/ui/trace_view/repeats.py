@@ -14,7 +14,7 @@ from typing import Final
 from mast_tui.traces.model import Shape, Span, SpanColumns, SpanKind, Trace
 from mast_tui.ui.trace_view.folding import MAX_PERIOD, FoldedRun
 
-ALIKE: Final = 90
+LEAST_SIMILARITY: Final = 90
 """The similarity in per cent from which two texts count as nearly equal."""
 
 COMPARED_CHARS: Final = 200
@@ -22,10 +22,10 @@ COMPARED_CHARS: Final = 200
 EARLIER_REACH: Final = 500
 """The number of earlier spans that are searched for a repetition of a step."""
 
-_WINDOW: Final = 256
+_WINDOW_SPANS: Final = 256
 """The number of spans whose kinds, agents and names are read at once."""
 
-_LOOKBACK: Final = 2 * MAX_PERIOD
+_LOOKBACK_SPANS: Final = 2 * MAX_PERIOD
 """The most spans between the begin of a run that is not reported yet and the last scanned span."""
 
 _NUMBER: Final = re.compile(r"\d+")
@@ -65,7 +65,7 @@ class StepFeatures:
         # The first spans are shown before anything heavy is imported.
         from rapidfuzz import fuzz
 
-        return fuzz.ratio(self.normal, other.normal, score_cutoff=ALIKE) > 0
+        return fuzz.ratio(self.normal, other.normal, score_cutoff=LEAST_SIMILARITY) > 0
 
 
 class _Scan:
@@ -89,7 +89,7 @@ class _Scan:
         has_same_head: Callable[[int, int], bool],
         is_similar: Callable[[int, int], bool],
     ) -> Iterator[tuple[int, int]]:
-        """Yield the first and last span (exclusive) of each stretch before ``end``.
+        """Yield the first and last step (exclusive) of each repeating stretch before ``end``.
 
         If the last stretch continues, the next call yields it again with its new end.
 
@@ -101,7 +101,7 @@ class _Scan:
         """
         period = self.period
         while True:
-            if self._end:
+            if self._end:  # a stretch has begun
                 while self._end < end and is_similar(self._end, period):
                     self._end += 1
                 yield self._start - period, self._end
@@ -111,6 +111,7 @@ class _Scan:
                 self._end = 0
             if self._start + period > end:
                 return
+            # Comparing texts is slow, so look for a different head first.
             different_step = self._last_different_step(has_same_head)
             if different_step is None:
                 different_step = self._last_different_step(is_similar)
@@ -131,7 +132,7 @@ class _Scan:
 
 
 class _Heads:
-    """The combinations of kind, agent and name of a window of spans, as numbers."""
+    """The heads (kind, agent and name) of a window of spans, as numbers."""
 
     def __init__(self) -> None:
         """Begin with an empty window."""
@@ -180,29 +181,34 @@ class _Streak:
 
     Attributes:
         period: The number of steps between two steps that are compared.
-        near: True if nearly equal steps count too.
+        counts_nearly_equal: True if nearly equal steps count too.
         length: The number of such steps.
-        differs: True if some of them are only nearly equal.
+        has_unequal_steps: True if some of them are only nearly equal.
     """
 
-    def __init__(self, period: int, near: bool) -> None:
+    def __init__(self, period: int, *, counts_nearly_equal: bool) -> None:
         self.period = period
-        self.near = near
+        self.counts_nearly_equal = counts_nearly_equal
         self.length = 0
-        self.differs = False
+        self.has_unequal_steps = False
 
     def run(self, end: int) -> FoldedRun | None:
         """Return the complete cycles of the streak, which ends before ``end``.
 
-        Return None if there are fewer than two cycles. Also return None if ``near`` but all steps
-        are equal: another streak has the same run then.
+        Return None if there are fewer than two cycles. Also return None if ``counts_nearly_equal``
+        but all steps are equal: another streak has the same run then.
         """
         first = end - self.length - self.period
         cycle_count = (self.length + self.period) // self.period
-        is_repeated_elsewhere = self.near and not self.differs
+        is_repeated_elsewhere = self.counts_nearly_equal and not self.has_unequal_steps
         if not self.length or cycle_count < 2 or is_repeated_elsewhere:
             return None
-        return FoldedRun(first, first + cycle_count * self.period, self.period, self.near)
+        return FoldedRun(
+            first,
+            first + cycle_count * self.period,
+            self.period,
+            nearly_equal=self.counts_nearly_equal,
+        )
 
 
 class RepeatFinder:
@@ -230,7 +236,11 @@ class RepeatFinder:
         """All steps of candidates before this span have been compared."""
         self._recent_features: deque[StepFeatures] = deque(maxlen=MAX_PERIOD)
         """The features of the steps that were compared last."""
-        self._streaks = [_Streak(period, near) for near in (False, True) for period in periods]
+        self._streaks = [
+            _Streak(period, counts_nearly_equal=counts_nearly_equal)
+            for counts_nearly_equal in (False, True)
+            for period in periods
+        ]
         self._last_non_result = -1
         """The last compared step that is not a tool's result."""
         self._unfinished_run: FoldedRun | None = None
@@ -249,9 +259,9 @@ class RepeatFinder:
             end: The first span that is not read yet.
         """
         end = max(self.seen, min(end, len(trace)))
-        first = max(0, self.seen - _LOOKBACK)
+        first = max(0, self.seen - _LOOKBACK_SPANS)
         if not self._heads.contains(first, end):
-            self._heads.load(trace.columns(first, max(end, first + _WINDOW)))
+            self._heads.load(trace.columns(first, max(end, first + _WINDOW_SPANS)))
 
         def is_similar(index: int, period: int) -> bool:
             """Check if a step is nearly equal to the step ``period`` steps before it."""
@@ -272,7 +282,7 @@ class RepeatFinder:
             self._unfinished_run = None
         else:
             # A scan may still report a stretch that begins up to ``_LOOKBACK`` spans before.
-            self._compare_steps(trace, max(self._compared_until, end - _LOOKBACK))
+            self._compare_steps(trace, max(self._compared_until, end - _LOOKBACK_SPANS))
             runs = [self._run_of_streak(streak, self._compared_until) for streak in self._streaks]
             open_runs = (run for run in runs if run is not None)
             self._unfinished_run = max(open_runs, key=_weight_of, default=None)
@@ -340,9 +350,9 @@ class RepeatFinder:
                 continue
             predecessor = self._recent_features[-period]
             is_equal = features.equals(predecessor)
-            if is_equal or (streak.near and features.resembles(predecessor)):
+            if is_equal or (streak.counts_nearly_equal and features.resembles(predecessor)):
                 streak.length += 1
-                streak.differs = streak.differs or not is_equal
+                streak.has_unequal_steps = streak.has_unequal_steps or not is_equal
             else:
                 self._close_streak(streak, index)
         if not features.is_result:
@@ -369,7 +379,7 @@ class RepeatFinder:
         """End a streak before ``end``, and add its run to the finished runs if there is one."""
         run = self._run_of_streak(streak, end)
         streak.length = 0
-        streak.differs = False
+        streak.has_unequal_steps = False
         if run is not None:
             with self._lock:
                 self._add_if_larger(run)
@@ -405,7 +415,7 @@ class RepeatFinder:
     def _append_run(self, run: FoldedRun) -> None:
         self._firsts.append(run.first)
         self._ends.append(run.end)
-        self._periods.append(-run.period if run.near else run.period)
+        self._periods.append(-run.period if run.nearly_equal else run.period)
 
     def _finished_run(self, position: int) -> FoldedRun:
         period = self._periods[position]
@@ -420,7 +430,7 @@ def _cut_run(run: FoldedRun, first: int, end: int) -> FoldedRun | None:
     cycle_count = (end - first) // run.period
     if cycle_count < 2:
         return None
-    return FoldedRun(first, first + cycle_count * run.period, run.period, run.near)
+    return FoldedRun(first, first + cycle_count * run.period, run.period, run.nearly_equal)
 
 
 def _weight_of(run: FoldedRun | None) -> int:
@@ -428,7 +438,7 @@ def _weight_of(run: FoldedRun | None) -> int:
     if run is None:
         return 0
     hidden_count = run.end - run.hidden_from
-    return hidden_count if run.near else 2 * hidden_count
+    return hidden_count if run.nearly_equal else 2 * hidden_count
 
 
 def earlier_repetition(trace: Trace, index: int) -> int | None:

@@ -26,7 +26,7 @@ from mast_tui.ui.context import context_of
 from mast_tui.ui.text.highlighting import PART_NAMES, Highlighter, TextPart
 from mast_tui.ui.text.json_view import PrettyText, pretty_json
 from mast_tui.ui.text.layout import (
-    UNWRAPPED,
+    UNWRAPPED_WIDTH,
     Readable,
     TextLayout,
     TextRow,
@@ -599,7 +599,7 @@ class SpanView(VirtualLines):
     @property
     def _layout_width(self) -> int:
         """The cells at which lines are wrapped."""
-        return self._text_width if self.wrapped else UNWRAPPED
+        return self._text_width if self.wrapped else UNWRAPPED_WIDTH
 
     @property
     def _visible_row_count(self) -> int:

@@ -152,7 +152,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def fitting(
-        cls, span_count: int, facts: TraceFacts, width: int, *, bar: bool = True
+        cls, span_count: int, facts: TraceFacts, width: int, *, shows_bar: bool = True
     ) -> Columns:
         """Return the columns of a timeline.
 
@@ -160,13 +160,13 @@ class Columns(NamedTuple):
             span_count: The number of spans.
             facts: Times and names of the spans.
             width: The width of the timeline in cells.
-            bar: True to show a time bar if there is space.
+            shows_bar: True to show a time bar if there is space.
         """
         time_cells = 0
         if facts.start is not None:
             time_cells = max(MIN_TIME_CELLS, len(offset(facts.total)))
         bar_cells = 0
-        if bar and time_cells and width >= BAR_FROM_WIDTH:
+        if shows_bar and time_cells and width >= BAR_FROM_WIDTH:
             bar_cells = BAR_CELLS + 2
         actor_cells = KIND_CELLS
         if len(facts.agents) > 1 and width >= AGENTS_FROM_WIDTH:
@@ -346,7 +346,7 @@ def fold_text(fold: Fold, trace: Trace) -> str:
     if isinstance(fold, FoldedRun):
         first_step = trace.span(fold.first)
         step_name = one_line(first_step.name or kind_label(first_step))
-        repetitions = f"×{fold.times - 1} {'nearly ' if fold.near else ''}the same again"
+        repetitions = f"×{fold.times - 1} {'nearly ' if fold.nearly_equal else ''}the same again"
         return f"{repetitions}: {step_name} {span_numbers}"
     return f"{steps_text(fold.end - fold.first)} of {one_line(fold.agent)} {span_numbers}"
 
@@ -398,7 +398,7 @@ class TimelineLines(VirtualLines):
         self.trace: Trace | None = None
         self.rows = TimelineRows()
         self.marks = NO_MARKS
-        self.read: Set[str] = frozenset()
+        self.read_keys: Set[str] = frozenset()
         """The keys of the spans that were read."""
         self.range: tuple[int, int] | None = None
         """The first and last span of the marked range."""
@@ -434,13 +434,13 @@ class TimelineLines(VirtualLines):
             lambda row: self._marks_of(row, previous_marks) != self._marks_of(row, marks)
         )
 
-    def show_read(self, read: Set[str]) -> None:
+    def show_read(self, read_keys: Set[str]) -> None:
         """Show which spans the annotator has read; draw only the visible rows that change.
 
         Args:
-            read: The keys of these spans. The set is not copied, so later changes count too.
+            read_keys: The keys of these spans. The set is not copied, so later changes count too.
         """
-        self.read = read
+        self.read_keys = read_keys
         changed_cells = 1 + self._columns().number
         self.redraw_where(
             lambda row: (row in self._rows_drawn_unread) != self._is_unread(row),
@@ -511,7 +511,7 @@ class TimelineLines(VirtualLines):
         columns_key = (self.rows.spans, self.facts, self.lines_area.width)
         if columns_key != self._columns_key:
             self._columns_key = columns_key
-            self._column_widths = Columns.fitting(*columns_key, bar=self._shows_bar)
+            self._column_widths = Columns.fitting(*columns_key, shows_bar=self._shows_bar)
         return self._column_widths
 
     def _agent_names(self, cells: int) -> Mapping[str, str]:
@@ -536,7 +536,7 @@ class TimelineLines(VirtualLines):
         """Check if a row is that of an unread span; the row of a fold is not."""
         index, fold = self.rows.span_and_fold(row)
         assert self.trace is not None
-        return fold is None and self.trace.span(index).key not in self.read
+        return fold is None and self.trace.span(index).key not in self.read_keys
 
     def _marks_of(self, row: int, marks: GutterMarks) -> tuple[GutterMark, ...]:
         """Return the marks on the spans that a row shows or hides, in the order of their kinds."""
@@ -547,6 +547,7 @@ class TimelineLines(VirtualLines):
         if fold_under is None:
             return marks.marks_on(index)
         if fold_under.hidden_from == index + 1:
+            # The row and the hidden spans are one range, whose marks come in order.
             return marks.marks_within(index, fold_under.end)
         hidden_marks = marks.marks_within(fold_under.hidden_from, fold_under.end)
         distinct_marks = dict.fromkeys((*marks.marks_on(index), *hidden_marks))
@@ -567,6 +568,7 @@ class TimelineLines(VirtualLines):
         if run is None or run.first != index or run.end - run.hidden_from < WORTH_FOLDING:
             return ""
         if self.rows.folded_at(index):
+            # The row of the fold tells of the run already.
             return ""
         assert self.trace is not None
         are_calls_at_once = run.period == 1 and self.trace.span(index).kind is SpanKind.TOOL_CALL
@@ -651,7 +653,7 @@ class TimelineLines(VirtualLines):
         columns = self._columns()
         quiet_style = base_style + self._part("quiet")
         number_style = quiet_style
-        if span.key in self.read:
+        if span.key in self.read_keys:
             self._rows_drawn_unread.discard(row)
         else:
             self._rows_drawn_unread.add(row)
@@ -807,19 +809,19 @@ class Timeline(TimelineLines):
         self.scroll_to(y=max(0, self.cursor - screen_line), animate=False, force=True)
         self.show_row(self.cursor)
 
-    def show_trace(self, trace: Trace, *, reads: bool = False) -> None:
+    def show_trace(self, trace: Trace, *, reads_trace: bool = False) -> None:
         """Show another trace, from its first span.
 
         Args:
             trace: The trace.
-            reads: True to read the trace to its end in the background.
+            reads_trace: True to read the trace to its end in the background.
         """
         self.workers.cancel_group(self, "look")
         self.trace = trace
-        self._reads_trace = reads
+        self._reads_trace = reads_trace
         self.rows.clear()
         self.marks = NO_MARKS
-        self.read = frozenset()
+        self.read_keys = frozenset()
         self.range = None
         self.look_here = ()
         self.matches = frozenset()
@@ -835,7 +837,7 @@ class Timeline(TimelineLines):
         if len(trace):
             self.background.step(trace, INDEXED_AT_ONCE)
             if trace.loaded.complete:
-                self.background.peek(trace)
+                self.background.include_last_time(trace)
         self.show_new_spans()
         self.rows_changed()
 
@@ -944,7 +946,7 @@ class Timeline(TimelineLines):
         report_time = monotonic()
         # Only one thread may read a trace, and the previous thread may not have ended.
         with self._index_lock:
-            for is_worth_showing in index_more(trace, background, reads=self._reads_trace):
+            for is_worth_showing in index_more(trace, background, reads_trace=self._reads_trace):
                 if worker.is_cancelled:
                     return
                 now = monotonic()
@@ -992,6 +994,7 @@ class Timeline(TimelineLines):
             return
         if self.cursor != self.row_count - 1:
             self.move_to(self.row_count - 1)
+        # Moving the cursor ends the following, except here.
         self._followed_since = input_count
 
     def _do_keys_arrive(self) -> bool:
@@ -1030,7 +1033,7 @@ class Timeline(TimelineLines):
         if self.rows.is_filtered and not self.rows.shows(index):
             self.rows.set_filter(None)
             self.rows_changed()
-        hiding_fold = self.rows.hiding(index)
+        hiding_fold = self.rows.fold_that_hides(index)
         if hiding_fold is not None and index != self.rows.index_at(self.rows.row_of(index)):
             self.rows.unfold(hiding_fold)
             self.rows_changed()

@@ -45,7 +45,7 @@ MAX_ROWS: Final = 3
 ADJUDICATOR: Final = "adjudicator"
 
 
-def sight_words(*, blind: bool) -> str:
+def visibility_text(*, blind: bool) -> str:
     """Return the text of the condition: blind, or with suggestions."""
     return "blind" if blind else _ASSISTED
 
@@ -250,8 +250,8 @@ class HintBar(RenderCache):
     A message that is longer than the line begins on the rows above it. A prompt may have a menu
     above it. Both cover the panes.
 
-    Between messages the bar shows the app's ``report`` on work in progress. The app's ``urgently``
-    replaces every other message.
+    Between messages the bar shows the app's ``report`` on work in progress. The app's
+    ``urgent_message`` replaces every other message.
 
     The hint for help is at the right end, unless a message needs its cells. A click on a hint runs
     its action. While a dialog is open, the bar shows the dialog's keys.
@@ -456,7 +456,7 @@ class HintBar(RenderCache):
         help_cells = 0 if help_hint is None else help_hint.cells + 2
         segments: list[Segment] = [Segment(" ", base_style)]
         used_cells = 1
-        urgent_message = one_line(getattr(self.app, "urgently", ""))
+        urgent_message = one_line(getattr(self.app, "urgent_message", ""))
         if urgent_message:
             text = shorten_parts(urgent_message, self._text_cells)
         elif message:

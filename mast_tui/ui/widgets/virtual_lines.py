@@ -21,10 +21,10 @@ from textual.strip import Strip
 from mast_tui.columns import ColumnWidth, Row, TableColumn, fit, text_lengths
 from mast_tui.ui.textual_internals import RenderCache
 
-SMALL: Final = 4
+SMALL_HEIGHT: Final = 4
 """The height up to which a list shows no context around the cursor."""
 
-AHEAD: Final = 3
+SCROLL_DIVISOR: Final = 3
 """The divisor of the height that a list scrolls when the cursor reaches its edge."""
 
 
@@ -245,13 +245,13 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
         top = round(self.scroll_y)
         context = 0
         rows_ahead = 0
-        if height > SMALL:
+        if height > SMALL_HEIGHT:
             context = 1
-            rows_ahead = height // AHEAD
+            rows_ahead = height // SCROLL_DIVISOR
         is_above = row < top + context
         is_below = row >= top + height - context
         if in_upper_third and (is_above or is_below):
-            new_top = row - height // AHEAD
+            new_top = row - height // SCROLL_DIVISOR
         elif is_above:
             new_top = row - rows_ahead
         elif is_below:
@@ -310,10 +310,10 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
 LEAST_NAME: Final = 12
 """The cells to which a column of names is cut if others need its space."""
 
-SOME: Final = 0.0
+ANY_FILLED: Final = 0.0
 """The share of filled rows from which a column is shown: any filled row is enough."""
 
-NOTHING: Final = frozenset(("0", "—", "hidden"))
+EMPTY_FIGURES: Final = frozenset(("0", "—", "hidden"))
 """The texts of figures without information."""
 
 
@@ -323,7 +323,7 @@ def name_width(keeps: float = inf) -> ColumnWidth:
     Args:
         keeps: The rank at which the column is dropped on a short line.
     """
-    return ColumnWidth(keeps, cuts=((0, LEAST_NAME),), filled=SOME)
+    return ColumnWidth(keeps, cuts=((0, LEAST_NAME),), filled=ANY_FILLED)
 
 
 def figure_column(
@@ -343,8 +343,8 @@ def figure_column(
     return TableColumn(
         title,
         cell,
-        lambda row: "quiet" if cell(row) in NOTHING else style,
-        ColumnWidth(keeps, filled=SOME),
+        lambda row: "quiet" if cell(row) in EMPTY_FIGURES else style,
+        ColumnWidth(keeps, filled=ANY_FILLED),
         right=True,
     )
 
