@@ -417,7 +417,7 @@ class SpanTable:
             cannot hold them.
         """
         index_of = {span.key: index for index, span in enumerate(spans)}
-        odd_parents: dict[int, str] = {}
+        later_parents: dict[int, str] = {}
         distances = [0] * len(spans)
         for index, span in enumerate(spans):
             if span.parent is not None:
@@ -425,7 +425,7 @@ class SpanTable:
                 if parent_index < index:
                     distances[index] = index - parent_index
                 else:
-                    odd_parents[index] = span.parent
+                    later_parents[index] = span.parent
             if span.tokens is not None:
                 self.set_tokens(index, span.tokens)
         self._parent = _narrow_column(distances)
@@ -438,7 +438,7 @@ class SpanTable:
         self._end = array("d", [nan if span.end is None else span.end for span in spans])
         self._first = self._last = array("I", range(1, len(spans) + 1))
         self._keys = KeyTable.of_unique_keys(index_of, self._first)
-        return odd_parents
+        return later_parents
 
     def _append_last_line(self, last: int) -> None:
         """Append the last line of a span; the first lines are copied if they were shared so far."""

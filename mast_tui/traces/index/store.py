@@ -153,7 +153,7 @@ def _column_block(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
         text_ends: The offsets at which the texts end.
     """
     table = SpanTable()
-    odd_parents = table.fill(spans)
+    later_parents = table.fill(spans)
     places = [
         b"" if span.place == span.key else span.place.encode("utf-8", "surrogatepass")
         for span in spans
@@ -177,7 +177,7 @@ def _column_block(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
     totals.take(table.columns(0, len(table)))
     totals_facts, totals_columns = totals.block()
     return Block(
-        {"table": facts, "odd_parents": list(odd_parents.items()), "totals": totals_facts},
+        {"table": facts, "odd_parents": list(later_parents.items()), "totals": totals_facts},
         {**columns, **document_columns, **totals_columns},
     )
 
@@ -347,7 +347,7 @@ class CachedSpans(IndexedSpans):
         self._places = bytearray()
         self._place_ends = array("Q")
         self._thread_changes = array("I")
-        self._odd_parents: Mapping[int, str] = {}
+        self._later_parents: Mapping[int, str] = {}
         self._table.spawned.update(head["spawned"])
 
     @property
@@ -360,7 +360,7 @@ class CachedSpans(IndexedSpans):
     def span(self, index: int, /) -> Span:
         """Return the span at ``index``; its preview is read when it is first used."""
         span = super().span(index)
-        parent = self._odd_parents.get(index, span.parent)
+        parent = self._later_parents.get(index, span.parent)
         begin = self._place_ends[index - 1] if index else 0
         location = self._places[begin : self._place_ends[index]].decode("utf-8", "surrogatepass")
         return relocated_span(span, index, location or span.key, parent)
@@ -412,7 +412,7 @@ class CachedSpans(IndexedSpans):
         self._places = columns["places"]
         self._place_ends = columns["place_ends"]
         self._thread_changes = columns["turns"]
-        self._odd_parents = dict(facts["odd_parents"])
+        self._later_parents = dict(facts["odd_parents"])
         self._totals = SpanTotals.of_block(Block(facts["totals"], columns))
         # This comes last, because it makes the spans known:
         self._table.append_block(Block(facts["table"], columns))

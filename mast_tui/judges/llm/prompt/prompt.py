@@ -13,7 +13,7 @@ from mast_tui.judges.llm.answer.parsing import SMALL_ANSWER, Answer, answer_sche
 from mast_tui.judges.llm.prompt import decisive, prompt_text, story, verification
 from mast_tui.judges.llm.prompt.prompt_section import (
     ARTEFACTS,
-    LEFT,
+    ARTEFACTS_LABEL,
     Section,
     SystemMessage,
     artefacts_text,
@@ -154,7 +154,7 @@ class Prompt:
         if self._parameters.artefacts and window.final:
             text = artefacts_text(view, budget)
             budget -= estimate(text)
-            sections = (Section(LEFT, text),) if text else ()
+            sections = (Section(ARTEFACTS_LABEL, text),) if text else ()
         data = data_section(
             view, window, run_story, budget, question, facts=window_facts, sections=sections
         )
@@ -209,7 +209,7 @@ class Prompt:
             extra,
             *(["short answers"] if parameters.answer_tokens < SMALL_ANSWER else []),
             *([f"hints {parameters.hints}"] if parameters.hints else []),
-            *([ARTEFACTS, LEFT] if parameters.artefacts else []),
+            *([ARTEFACTS, ARTEFACTS_LABEL] if parameters.artefacts else []),
             *([f"from #{parameters.first_number}"] if parameters.first_number > 1 else []),
             # Findings of a single window are verified with any setting.
             *verification.all_texts(),

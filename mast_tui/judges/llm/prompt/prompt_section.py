@@ -26,7 +26,7 @@ Under `what the run left`, after the last span, stand the final patch and the re
 which the agents of the run need not have seen. They are data as well. Use them to check what was \
 claimed against what was done; quote spans, never them."""
 
-LEFT: Final = "what the run left"
+ARTEFACTS_LABEL: Final = "what the run left"
 """The label of the section with artefacts; prompts without it do not depend on these two texts."""
 
 MOST_FACTS: Final = 20
@@ -264,7 +264,7 @@ class _Data:
             return 0
         self.add_heading(prompt_text.FACTS)
         text = "\n".join(
-            f"- {code}, {self._view.named(fact.first, fact.last)}: {fact.reason[:MOST_FACT]}"
+            f"- {code}, {self._view.range_name(fact.first, fact.last)}: {fact.reason[:MOST_FACT]}"
             for code, fact in facts[:MOST_FACTS]
         )
         self.add_text(text)

@@ -187,7 +187,7 @@ class RedactedView:
         """Return the number with which a span is sent."""
         return index + self._first_number
 
-    def named(self, first: int, last: int) -> str:
+    def range_name(self, first: int, last: int) -> str:
         """Write a range of spans: ``#12``, ``#12 to #14``.
 
         Args:

@@ -132,7 +132,7 @@ class StoryPrompt:
             text = summary
             if tokens[index] > allotted_tokens[index]:
                 text, _ = shortened(summary, tokens[index], allotted_tokens[index])
-            spans = view.named(window.first, window.last)
+            spans = view.range_name(window.first, window.last)
             sections.append(Section(PART.format(number=index + 1, spans=spans), text))
         data = parts_section(view, sections, budget, STORY_ASKED)
         return self.story_system.request(data, _STORY_SCHEMA, view.trace_id)

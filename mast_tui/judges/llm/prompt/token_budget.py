@@ -90,7 +90,7 @@ def allotted(tokens: Sequence[int], weights: Sequence[int], room: int) -> list[i
     if sum(tokens) <= room:
         return list(tokens)
 
-    def limited(unit_tokens: int) -> list[int]:
+    def shares_of(unit_tokens: int) -> list[int]:
         limits = (unit_tokens * text_weight for text_weight in weights)
         return [min(length, limit) for length, limit in zip(tokens, limits, strict=True)]
 
@@ -99,11 +99,11 @@ def allotted(tokens: Sequence[int], weights: Sequence[int], room: int) -> list[i
     too_many = max(tokens) + 1
     while too_many - fitting > 1:
         middle = (fitting + too_many) // 2
-        if sum(limited(middle)) <= room:
+        if sum(shares_of(middle)) <= room:
             fitting = middle
         else:
             too_many = middle
-    return limited(fitting)
+    return shares_of(fitting)
 
 
 def left_out(count: int) -> str:

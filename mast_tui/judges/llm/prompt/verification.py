@@ -201,7 +201,7 @@ class VerificationPrompt:
             window = answer.window
             is_shown = window.first <= sighting.first and window.last >= sighting.last
             if is_shown and answer.verdicts.get(sighting.finding.mode) is VerdictValue.ABSENT:
-                spans = view.named(window.first, window.last)
+                spans = view.range_name(window.first, window.last)
                 yield f"a reader of {spans} found none of this mode there"
 
 
@@ -276,7 +276,7 @@ def _window_around(view: RedactedView, sighting: Sighting, shown_tokens: int) ->
 def _range_name(view: RedactedView, sighting: Sighting) -> str:
     if sighting.first is None or sighting.last is None:
         return "the run as a whole"
-    return view.named(sighting.first, sighting.last)
+    return view.range_name(sighting.first, sighting.last)
 
 
 def _full_name(mode: Mode) -> str:

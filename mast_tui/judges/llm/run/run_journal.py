@@ -437,7 +437,7 @@ class RunRecord:
             f"it was judged although the server had read only {limit:,} tokens of it; the same"
             " command judges it again"
         )
-        # A judgement without findings on no mode replaces the earlier one.
+        # An empty judgement, with a verdict on no mode, replaces the earlier one.
         self._store_judgement(trace_id, Judgement(judged_modes=()))
         self.note_failed(trace_id, problem)
         path = self._workspace.trace(trace_id).path or Path()
