@@ -181,7 +181,7 @@ def _converted_line(
     if masks is not None:
         trace = masks.trace(trace)
     if text_format == OWN:
-        return line_of(trace, veiled=hide_outcomes)
+        return line_of(trace, hides_outcomes=hide_outcomes)
     if not len(trace):
         return None
     return atif_line(trace) if text_format == ATIF else agentdebugx_line(trace)

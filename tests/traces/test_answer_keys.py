@@ -96,8 +96,8 @@ def test_answer_keys_are_not_written_for_blind_annotators(tmp_path: Path) -> Non
     record = {"ground_truth": "SECRET", "history": [{"role": "user", "content": "?"}], "reward": 1}
     (trace,) = read_file(write_json(tmp_path / "a.json", record), named=True).traces
     assert b"SECRET" in line_of(trace)
-    veiled = json.loads(line_of(trace, veiled=True))
-    assert (veiled["answer_key"], veiled["hidden"], veiled["score"]) == ({}, {}, None)
+    blind = json.loads(line_of(trace, hides_outcomes=True))
+    assert (blind["answer_key"], blind["hidden"], blind["score"]) == ({}, {}, None)
 
 
 @needs_corpus

@@ -40,7 +40,7 @@ from mast_tui.traces.readers.chat.pieces import Piece, json_log_piece
 from mast_tui.traces.readers.document_traces import (
     Record,
     records_by_line,
-    records_listed,
+    records_of_list,
     report_of,
     trace_of_steps,
 )
@@ -393,7 +393,7 @@ class AtifTrajectory:
     @cached_property
     def children(self) -> list[AtifTrajectory]:
         """The trajectories that are embedded in this one."""
-        records = records_listed(
+        records = records_of_list(
             items_of(self.fields.get("subagent_trajectories")),
             f"{self.position}/subagent_trajectories",
         )
@@ -611,9 +611,8 @@ class _TrajectorySpans:
         key = self._key_prefix + piece.key_suffix
         if piece.call_id:
             part = "call" if piece.kind is SpanKind.TOOL_CALL else "result"
-            key = f"{self._key_prefix}/{piece.call_id}:{part}".removeprefix(
-                "" if self._key_prefix else "/"
-            )
+            prefix = f"{self._key_prefix}/" if self._key_prefix else ""
+            key = f"{prefix}{piece.call_id}:{part}"
         self.steps.add(
             key,
             piece.kind,
@@ -716,9 +715,9 @@ def _records_of_document(document: object) -> Iterator[Record]:
     """Yield the items of a document's list of trajectories, or the whole document as one record."""
     bundle = fields_of(document).get("trajectories")
     if isinstance(document, list):
-        yield from records_listed(document)
+        yield from records_of_list(document)
     elif isinstance(bundle, list) and not is_trajectory(document):
-        yield from records_listed(bundle, "/trajectories")
+        yield from records_of_list(bundle, "/trajectories")
     else:
         yield Record(document)
 

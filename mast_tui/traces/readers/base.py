@@ -36,6 +36,17 @@ class Reader(Protocol):
         """Return the file's traces and problems; broken parts are reported, never raised."""
 
 
+def extended_range(line_range: tuple[int, int] | None, number: int) -> tuple[int, int]:
+    """Return the first and the last number of some adjacent lines with one more line.
+
+    Args:
+        line_range: The first and the last number before; None if there were no lines.
+        number: The number of the added line.
+    """
+    first_number = number if line_range is None else line_range[0]
+    return first_number, number
+
+
 def identity_of(
     reader: Reader,
     path: Path,

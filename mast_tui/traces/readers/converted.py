@@ -76,12 +76,12 @@ OPENING: Final = b'{"format":"mast-tui trace",'
 """The beginning of every line of the format."""
 
 
-def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
+def line_of(trace: Trace, *, hides_outcomes: bool = False) -> bytes:
     """Write the trace as one line of the format, with its line feed.
 
     Args:
         trace: The trace; its index must be complete.
-        veiled: Leave out everything that an annotator working blind must not see.
+        hides_outcomes: Whether to leave out all that an annotator working blind must not see.
     """
     identity = trace.identity
     meta = trace.meta
@@ -106,10 +106,10 @@ def line_of(trace: Trace, *, veiled: bool = False) -> bytes:
         "trial": meta.trial,
         "system_version": meta.version,
         "started": meta.started,
-        "outcome": Outcome.UNKNOWN.value if veiled else meta.outcome.value,
-        "score": None if veiled else meta.score,
-        "hidden": {} if veiled else dict(reversed(meta.hidden)),
-        "answer_key": {} if veiled else as_json(meta.answer_key),
+        "outcome": Outcome.UNKNOWN.value if hides_outcomes else meta.outcome.value,
+        "score": None if hides_outcomes else meta.score,
+        "hidden": {} if hides_outcomes else dict(reversed(meta.hidden)),
+        "answer_key": {} if hides_outcomes else as_json(meta.answer_key),
         "spans": [
             _span_fields(trace.span(index), trace.text(index)) for index in range(len(trace))
         ],

@@ -50,7 +50,7 @@ def records_in(source: Source, problems: list[Problem]) -> Iterator[Record]:
     if source.json_lines:
         yield from records_by_line(source, problems)
     elif isinstance(document := source.json, list):
-        yield from records_listed(document)
+        yield from records_of_list(document)
     else:
         yield Record(document)
 
@@ -109,7 +109,7 @@ def _has_records(value: dict[str, object] | list[object]) -> bool:
     return any(isinstance(item, dict) for items in lists for item in items)
 
 
-def records_listed(values: Iterable[object], pointer: str = "") -> Iterator[Record]:
+def records_of_list(values: Iterable[object], pointer: str = "") -> Iterator[Record]:
     """Yield the records in a list.
 
     Args:

@@ -11,6 +11,7 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import InvalidJSON, as_text, identifier, load_json
 from mast_tui.traces.preview import preview
+from mast_tui.traces.times import unix_seconds
 
 Fields = Mapping[str, object]
 """A JSON object of unknown content."""
@@ -124,6 +125,15 @@ def texts_in(value: Fields, *fields: str, between: str = "\n") -> str:
 def flag_in(value: Fields, *fields: str) -> bool | None:
     """Return the first true or false among the values of some fields, else None."""
     return next((flag for field in fields if isinstance(flag := value.get(field), bool)), None)
+
+
+def time_in(value: Fields, *fields: str) -> float | None:
+    """Return the first time among the values of some fields in Unix seconds, else None."""
+    for field in fields:
+        stated_time = value.get(field)
+        if stated_time is not None and (time := unix_seconds(stated_time)) is not None:
+            return time
+    return None
 
 
 def short_name(value: object) -> str:

@@ -44,7 +44,7 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.chat.pieces import Piece, json_log_piece, log_piece
-from mast_tui.traces.readers.document_traces import records_by_line, records_listed, report_of
+from mast_tui.traces.readers.document_traces import records_by_line, records_of_list, report_of
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
@@ -360,7 +360,7 @@ class EventMapper:
             yield log_piece("\n".join(filter(None, (text, _arguments_text(extras)))), kind)
         elif kind in ("error", "user_rejected") and self._answered_call(event) is None:
             yield log_piece(text, kind, failed=True)
-        elif kind not in _SILENT_KINDS and kind != "think":
+        elif kind not in _SILENT_KINDS and kind != "think":  # The action shows the thought.
             if kind == "delegate" and len(self._agent_stack) > 1:
                 self._agent_stack.pop()
             if not text.strip() and (outputs := extras.get("outputs")):
@@ -619,7 +619,7 @@ class OpenHandsReader:
             are_events = mostly(_is_listed_event, (record.value for record in records))
             run = OpenHandsRun(events, {}) if are_events else None
         else:
-            records = list(records_listed(items_of(document)))
+            records = list(records_of_list(items_of(document)))
             run = _run_in(document)
         if run is not None:
             identity = identity_of(self, source.path, source.data)

@@ -117,12 +117,12 @@ def conversation_in(value: object) -> Conversation | None:
         return (
             None if messages is None else Conversation(_located_messages("", messages), record={})
         )
-    if not isinstance(value, Mapping) or _is_foreign(value):
+    if not isinstance(value, Mapping) or _is_of_other_format(value):
         return None
     located_records: list[tuple[str, Fields]] = [("", value)]
     for field in _NESTING_FIELDS:
         nested_record = _json_object(value.get(field))
-        if nested_record is not None and not _is_foreign(nested_record):
+        if nested_record is not None and not _is_of_other_format(nested_record):
             located_records.append((f"/{field}", nested_record))
     for pointer, record in located_records:
         task_messages = a2a.task_messages(record, pointer) if a2a.is_task(record) else ()
@@ -356,7 +356,7 @@ def _response_in_field(record: Fields, pointer: str) -> Conversation | None:
     """Return the response in a field of a record, or None."""
     for field in _RESPONSE_FIELDS:
         candidate = _json_object(record.get(field))
-        if candidate is None or _is_foreign(candidate):
+        if candidate is None or _is_of_other_format(candidate):
             continue
         response = _vendor_response(candidate, f"{pointer}/{field}")
         if response is not None:
@@ -454,7 +454,7 @@ def _located_messages(list_pointer: str, messages: Sequence[object]) -> Messages
     return tuple((f"{list_pointer}/{number}", message) for number, message in enumerate(messages))
 
 
-def _is_foreign(record: Fields) -> bool:
+def _is_of_other_format(record: Fields) -> bool:
     """Return whether a record has the fields of another format that holds messages too."""
     return any(
         fields <= record.keys()

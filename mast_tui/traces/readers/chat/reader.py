@@ -46,7 +46,7 @@ from mast_tui.traces.readers.chat.values import message_text, start_of, usage_of
 from mast_tui.traces.readers.document_traces import (
     Record,
     records_by_line,
-    records_listed,
+    records_of_list,
     report_of,
     trace_of_steps,
 )
@@ -95,7 +95,7 @@ class MessageListReader:
                 whole_conversation = Conversation(messages, {})
         else:
             whole_conversation = conversation_in(source.json)
-            records = records_listed(items_of(source.json))
+            records = records_of_list(items_of(source.json))
         if whole_conversation is not None:
             traces = [
                 trace_of(
@@ -190,10 +190,10 @@ def trace_of(
     steps = StepList()
     by_name = speaks_by_name([message for _key, message in conversation.messages])
     mapper = MessageMapper(steps, by_name=by_name, prefix=prefix)
-    unfinished = unfinished_messages(conversation.messages)
+    unfinished_by_key = unfinished_messages(conversation.messages)
     for key, message in conversation.messages:
-        mapper.add(unfinished.get(key, message), key)
-        if key in unfinished:
+        mapper.add(unfinished_by_key.get(key, message), key)
+        if key in unfinished_by_key:
             mapper.problems.append(Problem(prefix + key, "the message was cut off"))
     mapper.count_tokens(conversation.usage)
     if is_task_result(conversation.record):

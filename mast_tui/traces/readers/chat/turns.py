@@ -427,7 +427,7 @@ def unfinished_messages(
     Returns:
         Each unfinished message as one event, under the key of its first partial event.
     """
-    unfinished: dict[str, Fields] = {}
+    unfinished_events: dict[str, Fields] = {}
     partial_events: dict[tuple[object, ...], list[tuple[str, Fields]]] = {}
     for key, message in messages:
         event = fields_of(message)
@@ -451,8 +451,12 @@ def unfinished_messages(
         _last_key, last_event = events[-1]
         if parts:
             whole_content = {**fields_of(last_event.get("content")), "parts": parts}
-            unfinished[first_key] = {**last_event, "partial": False, "content": whole_content}
-    return unfinished
+            unfinished_events[first_key] = {
+                **last_event,
+                "partial": False,
+                "content": whole_content,
+            }
+    return unfinished_events
 
 
 def _event_parts(event: Fields) -> Sequence[object]:

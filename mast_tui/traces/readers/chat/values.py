@@ -16,8 +16,8 @@ from mast_tui.traces.readers.json_fields import (
     name_set,
     names,
     texts_in,
+    time_in,
 )
-from mast_tui.traces.times import unix_seconds
 
 _TIME_FIELDS: Final = ("timestamp", "created_at", "createdAt", "time", "created")
 _USAGE_FIELDS: Final = ("usage", "usage_metadata", "usageMetadata", "models_usage", "token_usage")
@@ -40,11 +40,7 @@ _THOUGHT_COUNT_FIELDS: Final = ("thoughts_token_count", "thoughtsTokenCount")
 
 def start_of(message: Fields) -> float | None:
     """Return the time at which a message was written, in Unix seconds; None if it has no time."""
-    for field in _TIME_FIELDS:
-        value = message.get(field)
-        if value is not None and (time := unix_seconds(value)) is not None:
-            return time
-    return None
+    return time_in(message, *_TIME_FIELDS)
 
 
 def model_of(message: Fields) -> str | None:

@@ -395,6 +395,7 @@ def entry_of(
         tuple(replace(piece, text="") for piece in pieces),  # The texts are read on demand.
         first_piece_index,
         uuid=as_text(record.get("uuid")),
+        # After a compaction, a root names the record before it as its logical parent.
         parent=parent or as_text(record.get("logicalParentUuid")),
         is_root=parent is None,
         is_sidechain=record.get("isSidechain") is True,

@@ -16,7 +16,7 @@ from mast_tui.traces.io.json_lines import NUL_BYTES
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.base import CUT_OFF
+from mast_tui.traces.readers.base import CUT_OFF, extended_range
 from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.claude_code.reader import AgentThread, TraceBuilder
 from mast_tui.traces.readers.claude_code.records import (
@@ -193,8 +193,7 @@ class _StreamBuilder(TraceBuilder):
         if ends_open and line.lstrip().startswith(b'{"'):
             list_problem(self.table.problems, number, CUT_OFF)
         elif line.strip():
-            first_number = number if self._text_line_range is None else self._text_line_range[0]
-            self._text_line_range = (first_number, number)
+            self._text_line_range = extended_range(self._text_line_range, number)
 
     def finish(self) -> None:
         """Add the spans of the text and the partial messages with which the file ends."""
@@ -220,7 +219,7 @@ class _StreamBuilder(TraceBuilder):
             self._partial_lines_by_caller.pop(caller, None)
         elif kind == "result":
             self._add_partial_span(caller)
-            if self._repeats_last_message(pieces[0]):
+            if self._fold_into_last_message(pieces[0]):
                 return len(pieces)
         for spawn in entry.spawns:
             if spawn.agent_type is not None:
@@ -235,15 +234,16 @@ class _StreamBuilder(TraceBuilder):
     def _record_message(self, pieces: list[Piece]) -> None:
         """Record the last text in an answer of the agent, for comparison with the run's result."""
         for index_from_end, piece in enumerate(reversed(pieces), 1):
+            # A call, a result or a note has another name.
             if piece.name in (None, "api_error") and piece.text:
                 span_index = len(self.table) - index_from_end  # The pieces are the last spans.
                 self._last_message = (hash_of(piece.text), span_index)
                 return
 
-    def _repeats_last_message(self, result: Piece) -> bool:
-        """Return whether a result is blank or repeats the last message; then forget the message.
+    def _fold_into_last_message(self, result: Piece) -> bool:
+        """Return whether a result needs no span, as it is blank or repeats the last message.
 
-        If the result is an error, mark the span of the repeated message as an error.
+        Forget the message. If the result is an error, mark the span of the repeated message too.
         """
         last_message = self._last_message
         self._last_message = None
@@ -273,8 +273,8 @@ class _StreamBuilder(TraceBuilder):
         if fields_of(record.get("event")).get("type") == "message_start":
             self._add_partial_span(caller)
         elif _delta_text(record):
-            first_line, _last = self._partial_lines_by_caller.get(caller, (number, number))
-            self._partial_lines_by_caller[caller] = (first_line, number)
+            line_range = self._partial_lines_by_caller.get(caller)
+            self._partial_lines_by_caller[caller] = extended_range(line_range, number)
 
     def _add_text_span(self) -> None:
         """Add a log span for the lines of text before a record, if there are any."""

@@ -23,7 +23,7 @@ from mast_tui.traces.model import (
     Tokens,
     Trace,
 )
-from mast_tui.traces.readers.base import identity_of
+from mast_tui.traces.readers.base import extended_range, identity_of
 from mast_tui.traces.readers.codex.records import (
     CODEX,
     EXEC_EVENTS,
@@ -228,8 +228,7 @@ class CodexExecParser(CodexLines):
             for damaged_event in self._damaged_records(number, line, cut_off):
                 self._take_event(number, damaged_event)
         else:
-            first_number = number if self._text_line_range is None else self._text_line_range[0]
-            self._text_line_range = (first_number, number)
+            self._text_line_range = extended_range(self._text_line_range, number)
 
     def finish(self) -> None:
         """Add the spans of the text with which the file ends, and of the items that still wait."""

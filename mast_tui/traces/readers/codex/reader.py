@@ -290,7 +290,7 @@ class CodexParser(CodexLines):
         Returns:
             False if the parser needs the line itself instead of the digest.
         """
-        if self._forked_history.active:  # It compares whole records.
+        if self._forked_history.may_continue:  # It compares whole records.
             return False
         if digest:
             name, *arguments = digest
@@ -305,7 +305,7 @@ class CodexParser(CodexLines):
         """
         if not self._has_items:
             self._add_waiting_events()
-        for (number, _part), event in self._waiting_events.items():
+        for (number, _number_on_line), event in self._waiting_events.items():
             text = preview(event.text)[0]
             message = f"the file ends before the turn does, so this is not shown: {text}"
             self.table.add_problem(number, message)
@@ -350,13 +350,13 @@ class CodexParser(CodexLines):
         if kind == "session_meta":
             path = _path_of(payload)
             begins_history = self._forked_history.note_session_meta(record, payload, path)
-            if begins_history or self.thread is None or not self._forked_history.active:
+            if begins_history or self.thread is None or not self._forked_history.may_continue:
                 self._take_session_meta(number, record, payload)
                 return
-        if self._forked_history.active:
-            position = (number, self._part)
+        if self._forked_history.may_continue:
+            position = (number, self._number_on_line)
             for own_position, own_record in self._forked_history.released_records(position, record):
-                line_number, self._part = own_position
+                line_number, self._number_on_line = own_position
                 self._take_record(line_number, own_record)
             return
         digest = _digest_of(record, kind, payload)
@@ -407,7 +407,7 @@ class CodexParser(CodexLines):
     ) -> None:
         """Queue an event until an item repeats its text, unless an item with it has a span."""
         if not self._item_hashes.remove(text_hashes):
-            position = (number, self._part)
+            position = (number, self._number_on_line)
             event = WaitingEvent(stamp, kind, role, text, text_hashes, name)
             self._waiting_events[position] = event
             for text_hash in text_hashes:
@@ -419,15 +419,15 @@ class CodexParser(CodexLines):
             self._positions_by_hash.clear()
             return
         events_by_position = self._waiting_events
-        current_part = self._part
+        current_part = self._number_on_line
         self._waiting_events = {}
         self._positions_by_hash.clear()
         for (number, part), event in events_by_position.items():
-            self._part = part
+            self._number_on_line = part
             step = RolloutStep(event.kind, event.role, event.text, name=event.name)
             self._add_step_span(number, unix_seconds(event.stamp), step, event.text_hashes)
             self._event_hashes.add(event.text_hashes)
-        self._part = current_part
+        self._number_on_line = current_part
 
     def _drop_waiting_events(self, text_hashes: TextHashes) -> bool:
         """Remove the waiting events that an item repeats; return whether there were any."""

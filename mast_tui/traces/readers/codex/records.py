@@ -102,7 +102,7 @@ class CodexLines:
     def __init__(self, table: RewordedLines) -> None:
         self.table = table
         self.meta = TraceMeta(system=CODEX)
-        self._part = 0  # The number of the current record on its line, from 0 on.
+        self._number_on_line = 0  # The number of the current record on its line, from 0 on.
         self._part_by_span: dict[int, int] = {}
 
     def _add_span(
@@ -116,18 +116,18 @@ class CodexLines:
     ) -> int:
         """Add the span of a record on line ``number`` to the table; return its index."""
         index = self.table.add(number, number, shape, key, parent, time, status)
-        if self._part:
-            self._part_by_span[index] = self._part
+        if self._number_on_line:
+            self._part_by_span[index] = self._number_on_line
         return index
 
     def _damaged_records(self, number: int, line: bytes, cut_off: bool) -> Iterator[Fields]:
-        """Yield the records of a line that is no single object, with ``_part`` as their number."""
+        """Yield the records of a line that is no single object, and set ``_number_on_line``."""
         problems = self.table.problems
         records = records_on_damaged_line(line, number, cut_off, problems, _is_record)
         for part, record in enumerate(records):
-            self._part = part
+            self._number_on_line = part
             yield record
-        self._part = 0
+        self._number_on_line = 0
 
     def _record_of(self, index: int, data: bytes) -> Fields | None:
         """Return the record of a span from the bytes of its line; None if the line lacks it."""

@@ -77,8 +77,10 @@ class TextHashCounts:
         Returns:
             True if at least one of the hashes had a count.
         """
+        if not self._counts:
+            return False
         was_any_removed = False
-        for text_hash in text_hashes if self._counts else ():
+        for text_hash in text_hashes:
             count = self._counts.get(text_hash, 0)
             if count > 1:
                 self._counts[text_hash] = count - 1
@@ -113,19 +115,22 @@ class ForkedHistory:
 
     Attributes:
         copied_thread: The thread whose history the file repeats, with its ``session_meta``.
-        active: Whether the next record may belong to a history.
+        may_continue: Whether the next record may belong to a history.
     """
 
     def __init__(self) -> None:
         self.copied_thread: str | None = None
-        self.active = False
+        self.may_continue = False
         self._fork_thread: str | None = None
         self._fork_path: str | None = None
         self._first_own_number: int | None = None
+        """The ordinal number of the fork's first own record, if the file states it."""
         self._start_time: float | None = None
+        """The time of the first ``session_meta`` of the history, else of the file."""
         self._last_time: float | None = None
         self._is_within_history = False
         self._held_records: list[tuple[Position, Fields]] = []
+        """The last prompt and the records after it, which may be the fork's own."""
 
     def note_session_meta(self, record: Fields, meta: Fields, path: str | None) -> bool:
         """Record a ``session_meta``; the first one of a file describes the fork itself.
@@ -146,7 +151,7 @@ class ForkedHistory:
             self._fork_path = path
             self._first_own_number = as_count(meta.get("subagent_history_start_ordinal"))
             is_fork = as_text(meta.get("forked_from_id")) is not None
-            self.active = is_fork and meta.get("history_base") is None
+            self.may_continue = is_fork and meta.get("history_base") is None
             return False
         if (
             self.copied_thread
@@ -157,7 +162,7 @@ class ForkedHistory:
         self.copied_thread = thread
         self._start_time = time
         self._last_time = time
-        self.active = True
+        self.may_continue = True
         self._is_within_history = True
         return True
 
@@ -181,7 +186,7 @@ class ForkedHistory:
             self._is_within_history = may_begin_history and self._is_early(record, time)
             self._last_time = self._start_time
         if not self._is_within_history:
-            self.active = False
+            self.may_continue = False
             return [(position, record)]
         if self._is_own(record):
             self._held_records = []
@@ -197,7 +202,7 @@ class ForkedHistory:
         own_records = [*self._held_records, (position, record)]
         self._held_records = []
         self._is_within_history = False
-        self.active = False
+        self.may_continue = False
         return own_records
 
     def _is_early(self, record: Fields, time: float | None) -> bool:

@@ -452,21 +452,14 @@ def _objects_with_pointers(pointer: str, values: Sequence[object]) -> Iterator[t
 def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Fields]) -> ExportedRun:
     """Return a conversation along the branch of its last message with an id.
 
-    The pointer of a message without an id is its id. If a message names no parent, its parent is
-    the message in whose ``children`` it is, else the previous message.
+    The pointer of a message without an id is its id.
     """
     id_by_pointer = {
         node_pointer: text_in(message, "messageId") or node_pointer
         for node_pointer, message in nodes.items()
     }
     pointer_by_id = {message_id: node_pointer for node_pointer, message_id in id_by_pointer.items()}
-    parents: dict[str, str | None] = {}
-    previous_id: str | None = None
-    for node_pointer, message_id in id_by_pointer.items():
-        outer_pointer = node_pointer.rpartition("/children/")[0]
-        default_parent = id_by_pointer.get(outer_pointer, previous_id)
-        parents[message_id] = text_in(nodes[node_pointer], "parentMessageId") or default_parent
-        previous_id = message_id
+    parents = _librechat_parents(nodes, id_by_pointer)
     own_ids = [
         message_id
         for node_pointer, message_id in id_by_pointer.items()
@@ -501,6 +494,23 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
         ),
         problems=problems,
     )
+
+
+def _librechat_parents(
+    nodes: Mapping[str, Fields], id_by_pointer: Mapping[str, str]
+) -> dict[str, str | None]:
+    """Return the parent of each message: the parent that it names, else one by its position.
+
+    That is the message in whose ``children`` it is, else the previous message.
+    """
+    parents: dict[str, str | None] = {}
+    previous_id: str | None = None
+    for node_pointer, message_id in id_by_pointer.items():
+        outer_pointer = node_pointer.rpartition("/children/")[0]
+        default_parent = id_by_pointer.get(outer_pointer, previous_id)
+        parents[message_id] = text_in(nodes[node_pointer], "parentMessageId") or default_parent
+        previous_id = message_id
+    return parents
 
 
 def _librechat_message(message: Fields) -> Fields:

@@ -364,6 +364,7 @@ class EventWalk:
     def _add_log_event(self, event: Fields, pointer: str, scope: Scope) -> None:
         """Add an event without spans of its own kind as a log; record errors, limits and scores."""
         kind = event.get("event")
+        # The result of the call that ran the command will show the output.
         if kind == "sandbox" and self._equals_pending_result(event.get("output")):
             event = {name: value for name, value in event.items() if name != "output"}
         record = _record_of(event, self._attachments)

@@ -686,22 +686,22 @@ class MessagePool:
             self._spans.add_problem(pointer, message)
 
 
-def _added_ranges(previous: Ranges, ranges: Ranges) -> Ranges | None:
-    """Return the ranges that follow those of ``previous`` in ``ranges``.
+def _added_ranges(previous_ranges: Ranges, ranges: Ranges) -> Ranges | None:
+    """Return the ranges that follow ``previous_ranges`` in ``ranges``.
 
-    The last range of ``previous`` may be longer in ``ranges``. The result is None if ``previous``
-    is empty, or if ``ranges`` does not begin with it.
+    The last of the previous ranges may be longer in ``ranges``. The result is None if there are no
+    previous ranges, or if ``ranges`` does not begin with them.
     """
-    if not previous:
+    if not previous_ranges:
         return None
-    last = len(previous) - 1
-    if len(ranges) <= last or ranges[:last] != previous[:last]:
+    last_index = len(previous_ranges) - 1
+    if len(ranges) <= last_index or ranges[:last_index] != previous_ranges[:last_index]:
         return None
-    previous_start, previous_end = previous[last]
-    start, end = ranges[last]
+    previous_start, previous_end = previous_ranges[last_index]
+    start, end = ranges[last_index]
     if start != previous_start or end < previous_end:
         return None
-    return [(previous_end, end), *ranges[last + 1 :]]
+    return [(previous_end, end), *ranges[last_index + 1 :]]
 
 
 def _last_indices(ranges: Ranges, count: int) -> Ranges:

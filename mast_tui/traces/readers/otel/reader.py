@@ -296,8 +296,10 @@ def _otlp_records(value: Fields, prefix: str) -> Iterator[RawRecord]:
             for scope_location, scope_group in scope_groups:
                 scopes = (fields_of(scope_group.get(name)) for name in _SCOPES)
                 scope = as_text(next(filter(None, scopes), {}).get("name"))
-                lists = (name for name in layout.records if isinstance(scope_group.get(name), list))
-                list_name = next(lists, "")
+                list_names = (
+                    name for name in layout.records if isinstance(scope_group.get(name), list)
+                )
+                list_name = next(list_names, "")
                 for record_index, record in enumerate(items_of(scope_group.get(list_name))):
                     location = f"{scope_location}/{list_name}/{record_index}"
                     yield RawRecord(record, location, attributes, scope, layout.is_log)

@@ -48,9 +48,9 @@ from mast_tui.traces.readers.json_fields import (
     kind_of,
     names,
     short_name,
+    time_in,
 )
 from mast_tui.traces.readers.run_facts import task_of
-from mast_tui.traces.times import unix_seconds
 
 SYSTEM: Final = Speaker("system", Role.SYSTEM)
 USER: Final = Speaker("user", Role.USER)
@@ -167,14 +167,20 @@ def user_text(text: str) -> str:
     return _PROGRAM_TEXT_TAG.sub("", text).strip()
 
 
+_TIME_FIELDS: Final = (
+    "timestamp",
+    "timestamp_ms",
+    "time",
+    "ts",
+    "created_at",
+    "created",
+    "createdAt",
+)
+
+
 def record_time(record: Fields) -> float | None:
     """Return the time of a record in Unix seconds; None if it states none."""
-    names = ("timestamp", "timestamp_ms", "time", "ts", "created_at", "created", "createdAt")
-    for name in names:
-        time = unix_seconds(record.get(name))
-        if time is not None:
-            return time
-    return None
+    return time_in(record, *_TIME_FIELDS)
 
 
 def with_status(pieces: Sequence[Piece], status: SpanStatus | None) -> tuple[Piece, ...]:

@@ -178,6 +178,7 @@ class _KimiTranslator:
             return [result_piece(message, output_text(content), "")]
         if role == "user":
             origin = fields_of(message.get("origin"))
+            # To a sub-agent, the agent that starts it is the user.
             is_by_user = origin.get("kind") in (None, "user") or origin.get("name") == "subagent"
             text = output_text(content)
             return [user_prompt_piece(text) if is_by_user else SYSTEM.piece(text)]
@@ -476,6 +477,7 @@ def _droid_event_turn(record: Fields) -> Turn | None:
             thought = text_in(record, "text") or ""
             return record_turn(record, THE_MODEL.piece(thought, kind=SpanKind.REASONING))
         case "tool_call":
+            # Without a type, which would name a tool that has no name of its own.
             call = {**record, "id": first_in(record, "toolCallId", "id"), "type": None}
             return record_turn(record, call_piece(call, "", ASSISTANT))
         case "tool_result":

@@ -122,7 +122,7 @@ class _OpenRow:
 
     @property
     def has_rows_under_it(self) -> bool:
-        """Whether the row has descendants."""
+        """Return whether the row has descendants."""
         return self.last_index > self.row_index
 
 
@@ -141,7 +141,7 @@ class _Timeline:
         self._early_result_keys: dict[str, str] = {}
         """The keys of results whose call is not shown yet, by the ids of their calls."""
         self._open_rows: list[_OpenRow] = []  # The row being read and the rows around it.
-        self._has_only_other_rows = all(row.kind is RowKind.OTHER for row in tree.rows)
+        self._are_all_rows_other = all(row.kind is RowKind.OTHER for row in tree.rows)
 
     def read(self) -> StepList:
         """Read all rows of the tree in order, and return the steps that they show."""
@@ -216,7 +216,7 @@ class _Timeline:
         A row with readable output and with rows under it is shown only after those.
         """
         row = open_row.row
-        if self._has_only_other_rows:
+        if self._are_all_rows_other:
             open_row.parent_key = self._add_log(open_row, row.id, _row_text(row))
         elif row.has_readable_output:
             if not open_row.has_rows_under_it:
@@ -232,7 +232,7 @@ class _Timeline:
 
     def _leave_other_row(self, open_row: _OpenRow) -> None:
         """Show a row's readable output, or a root's output, and its error, if not shown before."""
-        if self._has_only_other_rows:
+        if self._are_all_rows_other:
             return
         if open_row.row.has_readable_output:
             if open_row.has_rows_under_it:

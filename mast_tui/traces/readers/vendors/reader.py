@@ -108,41 +108,44 @@ def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
     and a tool's row has its arguments and result without wrappers.
     """
     fields = vendor.fields
-    parsed = _with_parsed_fields(vendor, record.value)
-    type_name = _type_name(vendor, parsed)
+    parsed_record = _with_parsed_fields(vendor, record.value)
+    type_name = _type_name(vendor, parsed_record)
     kind = vendor.kinds.get(type_name, RowKind.OTHER)
-    status, error = _status_and_error(vendor, parsed)
+    status, error = _status_and_error(vendor, parsed_record)
     # A text that happens to be JSON stays a text, unless all texts of the vendor are JSON.
-    content = parsed if vendor.has_json_texts else record.value
+    content = parsed_record if vendor.has_json_texts else record.value
     output = value_at(content, fields.output)
     if type_name in vendor.readable_types and output is None:
-        output = _fact_lines(value_at(parsed, vendor.facts)) or None
+        output = _fact_lines(value_at(parsed_record, vendor.facts)) or None
     row = SpanRow(
         id=record.id,
         parent=record.parent,
         kind=kind,
-        name=_call_name(text_at(parsed, fields.name) or kind.value),
+        name=_call_name(text_at(parsed_record, fields.name) or kind.value),
         location=record.location,
-        start=_seconds_of_time(value_at(parsed, fields.start)),
-        end=_seconds_of_time(value_at(parsed, fields.end)),
+        start=_seconds_of_time(value_at(parsed_record, fields.start)),
+        end=_seconds_of_time(value_at(parsed_record, fields.end)),
         status=status,
         error=error,
-        agent=_agent_in_metadata(value_at(parsed, fields.metadata), kind),
+        agent=_agent_in_metadata(value_at(parsed_record, fields.metadata), kind),
         input=value_at(content, fields.input),
         output=output,
-        call_id=text_at(parsed, fields.call_id),
+        call_id=text_at(parsed_record, fields.call_id),
         has_readable_output=type_name in vendor.readable_types,
     )
-    attribute_row = row_of_attributes(value_at(parsed, vendor.attributes), row.name, row.id)
+    attribute_row = row_of_attributes(value_at(parsed_record, vendor.attributes), row.name, row.id)
     if attribute_row is not None:
         row = _with_attributes(row, attribute_row)
         kind = row.kind
     if kind is RowKind.MODEL or (
-        vendor.lacks_types and has_answer(value_at(parsed, fields.output))  # a model's row later
+        vendor.lacks_types
+        and has_answer(value_at(parsed_record, fields.output))  # a model's row later
     ):
         output_paths = _output_paths(fields.tokens)
-        tokens = tokens_of(value_at(parsed, fields.tokens), value_at(parsed, output_paths))
-        row = replace(row, model=text_at(parsed, fields.model), tokens=tokens)
+        tokens = tokens_of(
+            value_at(parsed_record, fields.tokens), value_at(parsed_record, output_paths)
+        )
+        row = replace(row, model=text_at(parsed_record, fields.model), tokens=tokens)
     if kind is RowKind.TOOL:
         return _as_tool(row)
     if kind is RowKind.MODEL:
@@ -238,7 +241,7 @@ def _status_and_error(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str |
     error = "\n".join(dict.fromkeys(filter(None, longest_texts))) or None
     if error is None or status is SpanStatus.ERROR:
         return status, error
-    if vendor.status_decides:
+    if vendor.may_succeed_with_error_text:
         return status, None  # The text is a message of a call that did not fail.
     return SpanStatus.ERROR, error
 

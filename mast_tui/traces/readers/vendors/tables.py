@@ -69,7 +69,7 @@ class Vendor:
         version: The paths to the version of the system, from a trace or a record.
         lacks_types: Whether most records lack a type.
         has_json_texts: Whether all inputs and outputs are JSON texts.
-        status_decides: Whether a successful call may have an error text.
+        may_succeed_with_error_text: Whether a successful call may have an error text.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Vendor:
     version: Paths = ()
     lacks_types: bool = False
     has_json_texts: bool = False
-    status_decides: bool = False
+    may_succeed_with_error_text: bool = False
 
 
 LANGSMITH: Final = Vendor(
@@ -178,7 +178,7 @@ LANGFUSE: Final = Vendor(
     attributes=("metadata/attributes",),
     thought_paths=("metadata/attributes/thought",),
     version=("version", "metadata/resourceAttributes/service.version"),
-    status_decides=True,
+    may_succeed_with_error_text=True,
 )
 
 MLFLOW: Final = Vendor(
@@ -235,7 +235,7 @@ MLFLOW: Final = Vendor(
     readable_types=frozenset({"RETRIEVER", "EVALUATOR", "GUARDRAIL", "RERANKER"}),
     hidden_paths=("assessments",),
     has_json_texts=True,
-    status_decides=True,
+    may_succeed_with_error_text=True,
 )
 
 WEAVE: Final = Vendor(
