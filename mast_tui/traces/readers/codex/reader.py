@@ -462,12 +462,12 @@ class CodexParser(CodexLines):
         self._has_items = True
         kind, role, agent = speaker
         by_agent = role is _BY_AGENT
-        was_waiting = self._drop_waiting_events(text_hashes)
-        if not by_agent and role is Role.USER and not was_waiting:
+        had_waiting_event = self._drop_waiting_events(text_hashes)
+        if not by_agent and role is Role.USER and not had_waiting_event:
             self._add_waiting_events()
             for counts in (self._item_hashes, self._event_hashes, self._message_hashes):
                 counts.clear()
-        if was_waiting or self._record_item(text_hashes):
+        if had_waiting_event or self._record_item(text_hashes):
             default_agent = self._agent if by_agent else _AGENT_BY_ROLE[role]
             span_shape = (kind, role, agent or default_agent, None)
             index = self._add_span(number, span_shape, key, time)

@@ -319,6 +319,7 @@ def hosted_call_step(values: Fields) -> RolloutStep:
     }
     name = HOSTED_CALLS[str(values.get("type"))]
     step = RolloutStep(SpanKind.TOOL_CALL, Role.AGENT, dump_text(arguments), name=name)
+    # An event and a response item both report the call, with the same query or id.
     step.parts = tuple(part for part in (query, call_id) if part)
     step.call_id = call_id
     step.is_event = True

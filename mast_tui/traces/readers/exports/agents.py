@@ -50,7 +50,6 @@ def _smolagents_runs(document: object) -> Iterable[ExportedRun]:
             run_steps.run,
             list(_smolagents_run(run_steps.run, run_steps.steps, run_steps.steps_pointer)),
             pointer=run_steps.run_pointer,
-            meta=TraceMeta(system="smolagents"),
         )
         for run_steps in step_lists(document, _SMOLAGENTS_LISTS, _is_smolagents_step)
     )
@@ -145,7 +144,7 @@ def _with_time_and_usage(step: Fields, message: Fields) -> Fields:
 
 
 SMOLAGENTS: Final = ExportFormat(
-    name="smolagents", marks=(b'"step_number"',), runs=_smolagents_runs
+    name="smolagents", system="smolagents", marks=(b'"step_number"',), runs=_smolagents_runs
 )
 
 
@@ -159,7 +158,7 @@ def _browser_use_runs(document: object) -> Iterable[ExportedRun]:
             run_steps.run,
             messages_of_each(run_steps.steps, run_steps.steps_pointer, _browser_use_messages),
             pointer=run_steps.run_pointer,
-            meta=TraceMeta(system="browser-use", answer_key=_judgement_key(run_steps.steps)),
+            meta=TraceMeta(answer_key=_judgement_key(run_steps.steps)),
         )
         for run_steps in step_lists(document, _BROWSER_USE_LISTS, _is_browser_use_step)
     )
@@ -255,7 +254,10 @@ def _as_list(value: object) -> Sequence[object]:
 
 
 BROWSER_USE: Final = ExportFormat(
-    name="browser-use", marks=(b'"model_output"', b'"result"'), runs=_browser_use_runs
+    name="browser-use",
+    system="browser-use",
+    marks=(b'"model_output"', b'"result"'),
+    runs=_browser_use_runs,
 )
 
 
@@ -268,7 +270,7 @@ def _crewai_runs(document: object) -> Iterable[ExportedRun]:
     messages: list[tuple[str, object]] = []
     for entry_index, entry in enumerate(entries):
         messages.extend(_crewai_messages(entry, f"/{entry_index}", shown_tasks))
-    return [ExportedRun(document, messages, meta=TraceMeta(system="CrewAI"))]
+    return [ExportedRun(document, messages)]
 
 
 def _is_crewai_entry(entry: object) -> bool:
@@ -322,7 +324,6 @@ def _agentscope_runs(document: object) -> Iterable[ExportedRun]:
             yield ExportedRun(
                 value=state,
                 messages=messages if prompt["content"] else messages[1:],
-                meta=TraceMeta(system="AgentScope"),
             )
 
 
@@ -339,18 +340,20 @@ def _agentscope_message(message: object) -> object:
     return {**message, "content": blocks}
 
 
-AGENTSCOPE: Final = ExportFormat(name="agentscope", marks=(b'"memory"',), runs=_agentscope_runs)
+AGENTSCOPE: Final = ExportFormat(
+    name="agentscope", system="AgentScope", marks=(b'"memory"',), runs=_agentscope_runs
+)
 
 
-CREWAI: Final = ExportFormat(name="crewai", marks=(b'"task_name"', b'"agent"'), runs=_crewai_runs)
+CREWAI: Final = ExportFormat(
+    name="crewai", system="CrewAI", marks=(b'"task_name"', b'"agent"'), runs=_crewai_runs
+)
 
 
 def _crew_outputs(document: object) -> Iterable[ExportedRun]:
     """Return the runs in saved results of crews, which list the outputs of their tasks."""
     return (
-        ExportedRun(
-            output, list(_crew_messages(output)), pointer=pointer, meta=TraceMeta(system="CrewAI")
-        )
+        ExportedRun(output, list(_crew_messages(output)), pointer=pointer)
         for pointer, output in objects_in(document)
         if mostly(_is_task_output, items_of(output.get("tasks_output")))
     )
@@ -381,7 +384,7 @@ def _crew_messages(output: Fields) -> Messages:
 
 
 CREW_OUTPUT: Final = ExportFormat(
-    name="crewai", marks=(b'"tasks_output"', b'"raw"'), runs=_crew_outputs
+    name="crewai", system="CrewAI", marks=(b'"tasks_output"', b'"raw"'), runs=_crew_outputs
 )
 
 

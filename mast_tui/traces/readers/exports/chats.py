@@ -95,7 +95,7 @@ def _chatgpt_runs(document: object) -> Iterable[ExportedRun]:
     The branch is that of ``current_node``. Some programs leave ``current_node`` out: then the
     branch is that of the last node.
     """
-    for run in _mapped_runs(document, ("author", "content"), "ChatGPT", _chatgpt_message):
+    for run in _mapped_runs(document, ("author", "content"), _chatgpt_message):
         _link_chatgpt_results(run.messages)
         yield run
 
@@ -103,7 +103,6 @@ def _chatgpt_runs(document: object) -> Iterable[ExportedRun]:
 def _mapped_runs(
     document: object,
     message_fields: Sequence[str],
-    system: str,
     message_of: Callable[[Fields], dict[str, object] | None],
 ) -> Iterable[ExportedRun]:
     """Yield the conversations of an export whose ``mapping`` has the messages as nodes of a tree.
@@ -111,7 +110,6 @@ def _mapped_runs(
     Args:
         document: The export.
         message_fields: The fields that a message of the product has.
-        system: The name of the product.
         message_of: A function that returns the message of a node in chat form, or None.
     """
     for pointer, conversation in objects_in(document):
@@ -129,7 +127,7 @@ def _mapped_runs(
                 },
                 parents=_chatgpt_parents(nodes),
                 leaf=text_in(conversation, "current_node"),
-                meta=TraceMeta(system=system, model=text_in(conversation, "default_model_slug")),
+                model=text_in(conversation, "default_model_slug"),
             )
 
 
@@ -140,7 +138,7 @@ def run_of_branch(
     messages: Mapping[str, Sequence[tuple[str, object]]],
     parents: Mapping[str, str | None],
     leaf: str | None,
-    meta: TraceMeta,
+    model: str | None = None,
 ) -> ExportedRun:
     """Return a conversation along one branch of its tree of nodes.
 
@@ -150,7 +148,7 @@ def run_of_branch(
         messages: The messages of each node that has any, with their pointers in the conversation.
         parents: The parent of each node.
         leaf: The last node of the branch; if it is unknown, the last node of all.
-        meta: The facts of the run.
+        model: The model, if the conversation names it.
     """
     known_leaf = leaf if leaf in parents else next(reversed(list(parents)), "")
     branch = branch_to(known_leaf or "", parents)
@@ -159,7 +157,7 @@ def run_of_branch(
         messages=[message for node_id in branch for message in messages.get(node_id, ())],
         pointer=pointer,
         native_id=text_in(conversation, "conversation_id", "uuid", "id"),
-        meta=meta,
+        meta=TraceMeta(model=model),
         problems=branch_problems(len(messages.keys() - set(branch))),
     )
 
@@ -255,13 +253,13 @@ def _chatgpt_part(part: object) -> str:
 
 
 CHATGPT: Final = ExportFormat(
-    name="chatgpt-export", marks=(b'"mapping"', b'"author"'), runs=_chatgpt_runs
+    name="chatgpt-export", system="ChatGPT", marks=(b'"mapping"', b'"author"'), runs=_chatgpt_runs
 )
 
 
 def _deepseek_runs(document: object) -> Iterable[ExportedRun]:
     """Return the conversations of a DeepSeek export, each along the branch of its last message."""
-    return _mapped_runs(document, ("fragments",), "DeepSeek", _deepseek_message)
+    return _mapped_runs(document, ("fragments",), _deepseek_message)
 
 
 def _deepseek_message(node: Fields) -> dict[str, object] | None:
@@ -295,7 +293,10 @@ def _deepseek_blocks(fragment: Fields) -> Iterator[dict[str, object]]:
 
 
 DEEPSEEK: Final = ExportFormat(
-    name="deepseek-export", marks=(b'"mapping"', b'"fragments"'), runs=_deepseek_runs
+    name="deepseek-export",
+    system="DeepSeek",
+    marks=(b'"mapping"', b'"fragments"'),
+    runs=_deepseek_runs,
 )
 
 
@@ -318,7 +319,6 @@ def _open_webui_runs(document: object) -> Iterable[ExportedRun]:
                 },
                 parents={node_id: text_in(node, "parentId") for node_id, node in nodes.items()},
                 leaf=text_in(history, "currentId"),
-                meta=TraceMeta(system="Open WebUI"),
             )
 
 
@@ -341,7 +341,10 @@ def _open_webui_messages(node: Fields, pointer: str) -> Messages:
 
 
 OPEN_WEBUI: Final = ExportFormat(
-    name="open-webui-export", marks=(b'"history"', b'"parentId"'), runs=_open_webui_runs
+    name="open-webui-export",
+    system="Open WebUI",
+    marks=(b'"history"', b'"parentId"'),
+    runs=_open_webui_runs,
 )
 
 
@@ -374,7 +377,7 @@ def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
         },
         parents=parents_in_list(parent_by_id),
         leaf=text_in(conversation, "current_leaf_message_uuid"),
-        meta=TraceMeta(system="claude.ai", model=text_in(conversation, "model")),
+        model=text_in(conversation, "model"),
     )
 
 
@@ -411,7 +414,7 @@ def _file_note(file: object) -> str:
 
 
 CLAUDE_AI: Final = ExportFormat(
-    name="claude-ai-export", marks=(b'"chat_messages"',), runs=_claude_ai_runs
+    name="claude-ai-export", system="claude.ai", marks=(b'"chat_messages"',), runs=_claude_ai_runs
 )
 
 
@@ -489,7 +492,6 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
         pointer=pointer,
         native_id=text_in(conversation, "conversationId"),
         meta=TraceMeta(
-            system="LibreChat",
             model=text_in(options, "model") or text_in(conversation, "model"),
         ),
         problems=problems,
@@ -565,7 +567,10 @@ def _librechat_part(part: object) -> object:
 
 
 LIBRECHAT: Final = ExportFormat(
-    name="librechat-export", marks=(b'"messageId"', b'"isCreatedByUser"'), runs=_librechat_runs
+    name="librechat-export",
+    system="LibreChat",
+    marks=(b'"messageId"', b'"isCreatedByUser"'),
+    runs=_librechat_runs,
 )
 
 
@@ -579,7 +584,6 @@ def _semantic_kernel_runs(document: object) -> Iterable[ExportedRun]:
                 for index, message in enumerate(history.steps)
             ],
             pointer=history.run_pointer,
-            meta=TraceMeta(system="Semantic Kernel"),
         )
         for history in step_lists(document, _KERNEL_LISTS, _is_semantic_kernel_message)
     )
@@ -669,6 +673,7 @@ def _content_blocks(items: Sequence[object]) -> Iterator[object]:
 
 SEMANTIC_KERNEL: Final = ExportFormat(
     name="semantic-kernel",
+    system="Semantic Kernel",
     marks=(b'ole"', b"ontent"),
     runs=_semantic_kernel_runs,
     any_marks=(b'"$type"', b'"content_type"', b'"Label"', b'"label"'),

@@ -32,7 +32,8 @@ class ExportedRun:
             value that is no object becomes a log with a problem.
         pointer: The JSON pointer to ``value`` in the document.
         native_id: The id of the run in the document; None if it has none.
-        meta: The facts of the run. If they have no task, it is the first message of a user.
+        meta: The facts of the run. If they have no task, it is the first message of a user; if they
+            have no system, it is that of the format.
         problems: Messages about parts of the run that are left out.
     """
 
@@ -44,19 +45,21 @@ class ExportedRun:
     problems: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExportFormat:
     """A format of exported documents.
 
     Attributes:
         name: The name that ``inspect`` shows.
         marks: Byte strings that every file of the format contains.
+        system: The product that writes the files; None if each run names its system.
         runs: Returns the runs of a JSON document; none if the document is of another format.
         any_marks: Byte strings of which every file contains at least one; empty if there are none.
     """
 
     name: str
     marks: tuple[bytes, ...]
+    system: str | None = None
     runs: Callable[[object], Iterable[ExportedRun]]
     any_marks: tuple[bytes, ...] = ()
 
@@ -106,6 +109,7 @@ class ExportReader:
         run_problems = [Problem(run.pointer or "/", message) for message in run.problems]
         meta = run.meta._replace(
             task=run.meta.task or task_of(steps=steps.steps),
+            system=run.meta.system or self._format.system,
             model=run.meta.model or mapper.model,
         )
         return trace_of_steps(

@@ -55,16 +55,9 @@ def _lm_studio_runs(document: object) -> Iterable[ExportedRun]:
                 version_pointer = f"/messages/{number}/versions/{index}"
                 messages += _lm_studio_messages(fields_of(versions[index]), version_pointer)
                 omitted_count += len(versions) - 1
-        yield ExportedRun(
-            value=conversation,
-            messages=messages,
-            pointer=pointer,
-            meta=TraceMeta(
-                system="LM Studio",
-                model=text_in(fields_of(conversation.get("lastUsedModel")), "identifier"),
-            ),
-            problems=branch_problems(omitted_count),
-        )
+        meta = TraceMeta(model=text_in(fields_at(conversation, "lastUsedModel"), "identifier"))
+        problems = branch_problems(omitted_count)
+        yield ExportedRun(conversation, messages, pointer, meta=meta, problems=problems)
 
 
 def _lm_studio_prompt(conversation: Fields) -> Messages:
@@ -149,7 +142,10 @@ def _lm_studio_blocks(record: Fields) -> list[object]:
 
 
 LM_STUDIO: Final = ExportFormat(
-    name="lm-studio", marks=(b'"versions"', b'"currentlySelected"'), runs=_lm_studio_runs
+    name="lm-studio",
+    system="LM Studio",
+    marks=(b'"versions"', b'"currentlySelected"'),
+    runs=_lm_studio_runs,
 )
 
 
@@ -162,14 +158,8 @@ def _zed_runs(document: object) -> Iterable[ExportedRun]:
     for pointer, thread in objects_in(document):
         values = items_of(thread.get("messages"))
         if mostly(_is_zed_message, values):
-            yield ExportedRun(
-                value=thread,
-                messages=_zed_thread_messages(thread, values),
-                pointer=pointer,
-                meta=TraceMeta(
-                    system="Zed", model=text_in(fields_of(thread.get("model")), "model")
-                ),
-            )
+            meta = TraceMeta(model=text_in(fields_at(thread, "model"), "model"))
+            yield ExportedRun(thread, _zed_thread_messages(thread, values), pointer, meta=meta)
 
 
 def _is_zed_message(value: object) -> bool:
@@ -264,7 +254,9 @@ def _zed_blocks(part: object, is_user: bool) -> Iterator[Fields]:
         yield fields
 
 
-ZED: Final = ExportFormat(name="zed", marks=(b'"messages"', b'"updated_at"'), runs=_zed_runs)
+ZED: Final = ExportFormat(
+    name="zed", system="Zed", marks=(b'"messages"', b'"updated_at"'), runs=_zed_runs
+)
 
 
 _LETTA_LISTS: Final = ("messages",)
@@ -277,25 +269,15 @@ def _letta_runs(document: object) -> Iterable[ExportedRun]:
         for number, agent in enumerate(map(fields_of, items_of(file["agents"]))):
             values = items_of(agent.get("messages"))
             if messages := messages_of_each(values, "/messages", _letta_stored_messages):
-                config = fields_of(agent.get("llm_config"))
-                yield ExportedRun(
-                    value=agent,
-                    messages=messages,
-                    pointer=f"/agents/{number}",
-                    meta=TraceMeta(system="Letta", model=text_in(config, "model")),
-                )
+                meta = TraceMeta(model=text_in(fields_at(agent, "llm_config"), "model"))
+                yield ExportedRun(agent, messages, f"/agents/{number}", meta=meta)
         return
     for run in step_lists(document, _LETTA_LISTS, _is_letta_message):
         messages = messages_of_each(run.steps, run.steps_pointer, _letta_messages)
         times = [text for step in run.steps if (text := text_in(fields_of(step), "date"))]
         if times and times[0] > times[-1]:  # The server can list the newest message first.
             messages.reverse()
-        yield ExportedRun(
-            value=run.run,
-            messages=messages,
-            pointer=run.run_pointer,
-            meta=TraceMeta(system="Letta"),
-        )
+        yield ExportedRun(run.run, messages, run.run_pointer)
 
 
 def _is_letta_message(value: object) -> bool:
@@ -367,7 +349,7 @@ def _letta_messages(value: object, pointer: str) -> Messages:
     yield pointer, chat
 
 
-LETTA: Final = ExportFormat(name="letta", marks=(b'"message',), runs=_letta_runs)
+LETTA: Final = ExportFormat(name="letta", system="Letta", marks=(b'"message',), runs=_letta_runs)
 
 
 def _llama_index_store_runs(document: object) -> Iterable[ExportedRun]:
@@ -379,16 +361,11 @@ def _llama_index_store_runs(document: object) -> Iterable[ExportedRun]:
     for name, values in chats.items():
         pointer = f"/store/{name}" if name else ""
         if mostly(is_message, items_of(values)):
-            yield ExportedRun(
-                value=values,
-                messages=[
-                    (f"/{number}", _llama_index_message(value))
-                    for number, value in enumerate(items_of(values))
-                ],
-                pointer=pointer,
-                native_id=name or None,
-                meta=TraceMeta(system="LlamaIndex"),
-            )
+            messages = [
+                (f"/{number}", _llama_index_message(value))
+                for number, value in enumerate(items_of(values))
+            ]
+            yield ExportedRun(values, messages, pointer, native_id=name or None)
 
 
 def _is_llama_index_message(value: object) -> bool:
@@ -440,7 +417,10 @@ def _llama_index_call(call: object) -> dict[str, object]:
 
 
 LLAMA_INDEX: Final = ExportFormat(
-    name="llama-index", marks=(b'"additional_kwargs"',), runs=_llama_index_store_runs
+    name="llama-index",
+    system="LlamaIndex",
+    marks=(b'"additional_kwargs"',),
+    runs=_llama_index_store_runs,
 )
 
 
@@ -451,12 +431,8 @@ def _llama_index_event_runs(document: object) -> Iterable[ExportedRun]:
         log = _EventLog()
         messages = messages_of_each(entries, "", log.messages)
         cut_off_messages = list(log.unfinished_messages())
-        yield ExportedRun(
-            document,
-            [*messages, *cut_off_messages],
-            meta=TraceMeta(system="LlamaIndex"),
-            problems=["the last message was cut off"] if cut_off_messages else (),
-        )
+        problems = ["the last message was cut off"] if cut_off_messages else ()
+        yield ExportedRun(document, [*messages, *cut_off_messages], problems=problems)
 
 
 def _is_llama_index_event(value: object) -> bool:
@@ -557,7 +533,10 @@ class _EventLog:
 
 
 LLAMA_INDEX_EVENTS: Final = ExportFormat(
-    name="llama-index-events", marks=(b'"qualified_name"', b'"value"'), runs=_llama_index_event_runs
+    name="llama-index-events",
+    system="LlamaIndex",
+    marks=(b'"qualified_name"', b'"value"'),
+    runs=_llama_index_event_runs,
 )
 
 
@@ -587,7 +566,6 @@ def _grok_runs(document: object) -> Iterable[ExportedRun]:
                 }
             ),
             leaf=text_in(conversation, "leaf_response_id"),
-            meta=TraceMeta(system="Grok"),
         )
 
 
@@ -634,5 +612,8 @@ def _grok_time(value: object) -> object:
 
 
 GROK_EXPORT: Final = ExportFormat(
-    name="grok-export", marks=(b'"conversation"', b'"responses"', b'"sender"'), runs=_grok_runs
+    name="grok-export",
+    system="Grok",
+    marks=(b'"conversation"', b'"responses"', b'"sender"'),
+    runs=_grok_runs,
 )

@@ -63,7 +63,7 @@ def _vscode_runs(document: object) -> Iterable[ExportedRun]:
         value=chat,
         messages=messages,
         native_id=text_in(chat, "sessionId"),
-        meta=TraceMeta(system=text_in(chat, "responderUsername") or "VS Code"),
+        meta=TraceMeta(system=text_in(chat, "responderUsername")),
         problems=[f"parts of the unknown kind `{kind}` are left out" for kind in unknown_kinds],
     )
 
@@ -260,4 +260,6 @@ def _text_of(value: object) -> str:
     return "".join(texts)
 
 
-VSCODE_CHAT: Final = ExportFormat(name="vscode-chat", marks=(b'"requests"',), runs=_vscode_runs)
+VSCODE_CHAT: Final = ExportFormat(
+    name="vscode-chat", system="VS Code", marks=(b'"requests"',), runs=_vscode_runs
+)

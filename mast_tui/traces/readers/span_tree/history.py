@@ -291,7 +291,7 @@ class ShownHistory:
         recent_calls: OpenCalls[ShownCall] = OpenCalls()
         for part_index, part in enumerate(parts):
             if not _is_turn(part):
-                if self._is_new_aside(part, agent):
+                if self._is_new_prompt_or_thought(part, agent):
                     yield NewPart(part_index, node=-1, call=None)
                 continue
             call = self._pop_answered_call(part, recent_calls)
@@ -367,7 +367,7 @@ class ShownHistory:
         """Return the node of a part after ``node``; create it if there is none."""
         return self._child_nodes.setdefault((node, part.content), len(self._child_nodes) + 1)
 
-    def _is_new_aside(self, part: MessagePart, agent: str) -> bool:
+    def _is_new_prompt_or_thought(self, part: MessagePart, agent: str) -> bool:
         """Return whether a system prompt or reasoning is new; record a prompt as shown."""
         if part.piece.role is Role.SYSTEM:
             is_new = self.record_prompt(agent, part.content)
