@@ -98,7 +98,7 @@ def report_and_labels(cli: Cli, workspace: str, *words: object) -> tuple[str, li
 def test_shards_are_added_up_and_imported_the_same(
     cli: Cli, samples: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mast_tui.scale.figures._FILES", 1)
+    monkeypatch.setattr("mast_tui.scale.figures._FILES_PER_BATCH", 1)
     shutil.copytree(samples, samples / "copies")
     arguments = ("judge", samples, "--judge", "rules", "--out", "shards", "--shard-files", "1")
     assert cli(*arguments, "--workers", "2").code == 1, "one file is broken"

@@ -44,7 +44,7 @@ def test_page_and_file_have_the_script_s_figures(judged: Judged) -> None:
     if not CORPUS.is_dir():
         pytest.skip("the corpus is not here")
     page = PAGE.read_text("utf-8")
-    half = page.split("rules_figures.py --half ")[1].split("`")[0]
+    half = page.split("rules_figures.py --half ")[1].split()[0]
     halves = ("seen", "unseen") if half == "both" else (half,)
     cases = labelled(judged, CORPUS)
     table = page.split("<!-- rules figures -->")[1].split("<!-- /rules figures -->")[0]
