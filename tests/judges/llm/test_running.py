@@ -313,9 +313,8 @@ def test_repeated_failures_stop_a_run_also_later(
 ) -> None:
     many.server.script = lambda body, n: right(body, n) if n < 4 else failure(n)
     summary = many.judge(concurrency=1)
-    assert len(many.chats) < 13, "but for those that were at hand already"
     assert summary.traces[TraceStatus.JUDGED] == 4
-    assert summary.traces[TraceStatus.FAILED] >= 3
+    assert 3 <= summary.traces[TraceStatus.FAILED] < 8, "requests under way end first"
     assert summary.stopped is not None
     assert "3 traces in a row failed for the same reason" in summary.stopped
     many.server.script = right
