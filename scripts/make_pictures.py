@@ -50,7 +50,7 @@ ANNOTATOR: Final = "mira"
 
 WAYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "annotate": ("down", "enter", "]", "a", "]"),
+        "annotate": ("down", "enter", "]"),
         "library": ("L",),
         "adjudicate": ("A",),
         "agreement": ("K", "down", "down", "down"),
