@@ -66,6 +66,9 @@ COMMANDS: Final = (
 )
 """What stands beside the figures."""
 
+NEWCOMER: Final = "ana"
+"""The annotator of the film, who has finished no trace yet."""
+
 FILM: Final = "first-minute"
 FILM_SIZE: Final = (100, 30)
 SCENES: Final = (
@@ -128,13 +131,13 @@ def practice_model() -> Iterator[None]:
             thread.join()
 
 
-def app_over_samples() -> MastApp:
-    """The app with the samples and the labels that come with them."""
+def app_over_samples(annotator: str) -> MastApp:
+    """Return the app with the samples and the labels that come with them."""
     options = AppOptions(
         paths=(samples_folder(),),
         samples=True,
         workspace=None,
-        annotator=ANNOTATOR,
+        annotator=annotator,
         taxonomy=None,
         blind=False,
         assisted=False,
@@ -145,7 +148,7 @@ def app_over_samples() -> MastApp:
 
 async def make(folder: Path) -> None:
     """Drive the app and write a picture of each screen."""
-    app = app_over_samples()
+    app = app_over_samples(ANNOTATOR)
     async with app.run_test(size=SIZE) as pilot:
         for name, keys in WAYS.items():
             await press(pilot, *keys)
@@ -159,7 +162,7 @@ async def make(folder: Path) -> None:
 
 async def make_film(folder: Path) -> None:
     """Drive the app anew and write the film of the first minute."""
-    app, pictures = app_over_samples(), []
+    app, pictures = app_over_samples(NEWCOMER), []
     async with app.run_test(size=FILM_SIZE) as pilot:
         for title, keys in SCENES:
             await press(pilot, *keys)
