@@ -80,15 +80,15 @@ class Undone:
     built_on: tuple[str, ...] = ()
 
 
-def continues_import(workspace: Workspace, asked: str) -> bool:
+def continues_import(workspace: Workspace, request_key: str) -> bool:
     """Check whether this import continues an import that was interrupted.
 
     Args:
         workspace: The workspace.
-        asked: The request of the import.
+        request_key: The text that a repeated import has in common with the first.
     """
     return any(
-        record.asked == asked and record.state is ImportState.UNFINISHED
+        record.asked == request_key and record.state is ImportState.UNFINISHED
         for record in workspace.imports()
     )
 
@@ -175,7 +175,7 @@ class _ImportUndo:
     def __init__(self, workspace: Workspace, record: ImportRecord) -> None:
         self._workspace = workspace
         self._record = record
-        self._noted = workspace.noted_events(record)
+        self._imported_event_ids = workspace.imported_event_ids(record)
         self._undo_action = f"{IMPORT_PREFIX}undo:{record.id}"
         self._works: dict[_Work, Sequence[Event]] = {}
         self._read_event_count = -1
@@ -292,7 +292,7 @@ class _ImportUndo:
 
     def _is_imported(self, event: Event) -> bool:
         if self._record.keeps_actions:
-            return event.id in self._noted
+            return event.id in self._imported_event_ids
         return event.action == self._record.action
 
     def _came_with_import(self, name: str, work: _Work, kind: type[Fact]) -> bool:

@@ -63,12 +63,12 @@ class NoRuleForTaxonomy(MastError):
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The findings that fail, by their modes.
+    """The findings that make the check fail, by their modes.
 
     Attributes:
         taxonomy: The taxonomy of the modes.
-        fails_all: All findings fail.
-        modes: The slugs of modes whose findings fail.
+        fails_all: All findings make the check fail.
+        modes: The slugs of modes whose findings make the check fail.
         fatal_modes: The slugs of fatal modes, for judges that do not mark decisive findings; empty
             if no study states them, None if fatal findings do not matter.
     """
@@ -78,8 +78,11 @@ class Gate:
     modes: tuple[str, ...]
     fatal_modes: tuple[str, ...] | None
 
-    def fails(self, finding: Finding) -> bool:
-        """Return whether a finding fails."""
+    def is_failed_by(self, finding: Finding) -> bool:
+        """Return whether a finding makes the check fail.
+
+        For fatal findings the judge's own ``decisive`` counts before the fatal modes.
+        """
         if self.fails_all or finding.mode in self.modes:
             return True
         if self.fatal_modes is None:
@@ -341,7 +344,7 @@ def placed_finding(trace: Trace, rule: str | None, finding: Finding, gate: Gate)
         trace: The trace of the finding.
         rule: The rule that found it; None for a model.
         finding: The finding.
-        gate: Decides whether it fails, and names the taxonomy.
+        gate: Decides whether it makes the check fail, and names the taxonomy.
     """
     evidence = finding.evidence
     first = _span_index(trace, finding.first, 0)
@@ -364,7 +367,7 @@ def placed_finding(trace: Trace, rule: str | None, finding: Finding, gate: Gate)
         finding.rationale,
         finding.confidence,
         finding.decisive,
-        gate.fails(finding),
+        gate.is_failed_by(finding),
     )
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import Interval
 from mast_tui.figures.intervals import (
-    LEAST_OF_DIFFERENCE,
+    LEAST_CASES,
     MARGIN,
     Doubt,
     Effective,
@@ -230,7 +230,7 @@ def _difference_and_ratio(
     if low_first != high_first or low_second != high_second:
         reason = "unresolved"
         bounds = (low_first - high_second, high_first - low_second)
-    needs = LEAST_OF_DIFFERENCE if reason and not bounds else None
+    needs = LEAST_CASES if reason and not bounds else None
     difference = scope.figure(
         "difference",
         share_first - share_second,
@@ -459,7 +459,7 @@ def mantel_haenszel(
     interval_reason = why_no_difference(
         sum(hits + other_hits for hits, _, other_hits, _ in compared_strata), sizes
     )
-    needed_count = LEAST_OF_DIFFERENCE if interval_reason else None
+    needed_count = LEAST_CASES if interval_reason else None
     if needs:
         interval_reason = "unresolved"
         needed_count = needs

@@ -22,10 +22,10 @@ from mast_tui.figures.signatures.model import (
     OPEN,
     SUCCEEDED,
     UNKNOWN,
+    Integers,
     ModeInfo,
     Places,
     SignatureInput,
-    Whole,
 )
 from mast_tui.figures.source.verdicts import (
     GOLD,
@@ -150,9 +150,9 @@ def input_from_workspace(
         stratum=stratum,
         stratum_names=strata,
         group_parts=groups.parts,
-        task=_numbers_of_values(tasks)[1],
+        task_numbers=_numbers_of_values(tasks)[1],
         task_from_text=np.array(task_from_text, dtype=bool),
-        trial=np.array(
+        trial_numbers=np.array(
             [-1 if trace.trial is None else trace.trial for trace in facts], dtype=np.int64
         ),
         weights=_weights_of_traces(study, labelled.traces)
@@ -363,7 +363,7 @@ def _group_traces(values: Sequence[tuple[Any, ...]], fields: Sequence[str]) -> _
 _Value = TypeVar("_Value", str, tuple[str, str])
 
 
-def _numbers_of_values(values: Sequence[_Value | None]) -> tuple[tuple[_Value, ...], Whole]:
+def _numbers_of_values(values: Sequence[_Value | None]) -> tuple[tuple[_Value, ...], Integers]:
     """Return the sorted different values, and for each trace the number of its value or -1."""
     names = sorted({value for value in values if value})
     number_by_name = {name: number for number, name in enumerate(names)}
