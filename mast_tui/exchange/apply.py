@@ -95,8 +95,8 @@ def apply_incoming(
 
     All problems are searched before the first batch. If there is a problem nothing is written,
     unless ``skip_errors`` leaves out the work with problems. One transaction writes the taxonomies
-    and annotators; each further transaction writes complete works. A repeated import writes only
-    what the workspace lacks.
+    and annotators; each further transaction writes some works, each with all its events. A
+    repeated import writes only what the workspace lacks.
 
     Args:
         incoming: The work that was read.
@@ -223,7 +223,9 @@ class _Applier:
     def write(
         self, source: str, files: Sequence[str], request_key: str, imported_by: str | None
     ) -> ImportRecord:
-        """Register taxonomies, annotators and traces, then append the events of complete works.
+        """Register taxonomies, annotators and traces, then append all works that are not left out.
+
+        The works are appended in batches, each work with all its events in one transaction.
 
         Args:
             source: The format.

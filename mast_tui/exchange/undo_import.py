@@ -124,8 +124,9 @@ def find_import(workspace: Workspace, import_id: str, *, only: str | None = None
 def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | None) -> Undone:
     """Undo an import, unless later work builds on it.
 
-    All works are checked before the first event is written. The events are written in batches of
-    complete works. An undo that was interrupted continues when it is requested again.
+    All works are checked before the first event is written. The events are written in batches,
+    and those of one work in the same batch. An undo that was interrupted continues when it is
+    requested again.
 
     Args:
         workspace: The workspace.

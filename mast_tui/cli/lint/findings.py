@@ -149,7 +149,7 @@ def guards_for(path: Path, gate: Gate, *, while_running: bool = False) -> tuple[
 
     Args:
         path: The file of guards.
-        gate: The findings that fail, and the taxonomy.
+        gate: The findings that make the check fail, and the taxonomy.
         while_running: Whether the runs have not ended; then guards that need the end are left out.
 
     Raises:
@@ -173,7 +173,7 @@ def rules_for(names: str | None, gate: Gate, *, while_running: bool = False) -> 
 
     Args:
         names: The value of ``--rules``; None if it was not given.
-        gate: The findings that fail; only rules for modes of its taxonomy run.
+        gate: The findings that make the check fail; only rules for modes of its taxonomy run.
         while_running: Whether the agents still run; then rules that need the end are left out.
 
     Returns:
@@ -310,7 +310,7 @@ class LintReport:
 
     @property
     def failing(self) -> int:
-        """The number of findings that fail."""
+        """The number of findings that make the check fail."""
         return sum(finding.fails for finding in self.findings)
 
 

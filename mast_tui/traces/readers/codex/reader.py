@@ -223,6 +223,7 @@ _CALL: Final = SpanKind.TOOL_CALL
 _RESULT: Final = SpanKind.TOOL_RESULT
 _AGENT: Final = Role.AGENT
 _TOOL: Final = Role.TOOL
+_USER: Final = Role.USER
 
 
 class WaitingEvent(NamedTuple):
@@ -456,6 +457,8 @@ class CodexParser(CodexLines):
     ) -> None:
         """Add the span of a message or thought, unless an event with its text has a span.
 
+        ``task_text`` is the task that a prompt states, None for other items.
+
         Waiting events with the same text are dropped. A new prompt ends the turn: the spans of the
         events that still wait are added, and the texts of the turn are forgotten.
         """
@@ -463,7 +466,7 @@ class CodexParser(CodexLines):
         kind, role, agent = speaker
         by_agent = role is _AGENT
         had_waiting_event = self._drop_waiting_events(text_hashes)
-        if not by_agent and role is Role.USER and not had_waiting_event:
+        if role is _USER and not had_waiting_event:
             self._add_waiting_events()
             for counts in (self._item_hashes, self._event_hashes, self._message_hashes):
                 counts.clear()
