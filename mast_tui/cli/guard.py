@@ -206,15 +206,15 @@ def _labelled_runs(
     span_orders = SpanOrders(workspace)
     trace_of = traces_from_files(workspace)
     annotators = None if is_gold else [label_source]
-    sides_by_trace = read_work_by_trace(workspace, taxonomy, annotators=annotators)
-    visible_ids = [trace_id for trace_id in sides_by_trace if viewer.may_see_others(trace_id)]
+    work_by_trace = read_work_by_trace(workspace, taxonomy, annotators=annotators)
+    visible_ids = [trace_id for trace_id in work_by_trace if viewer.may_see_others(trace_id)]
     viewer.reveal(visible_ids)
     runs = []
     missing_count = 0
     for trace_id in visible_ids:
-        sides = sides_by_trace[trace_id].sides
+        sides = work_by_trace[trace_id].sides
         if is_gold:
-            gold = sides_by_trace[trace_id].gold(taxonomy, span_orders(trace_id))
+            gold = work_by_trace[trace_id].gold(taxonomy, span_orders(trace_id))
             verdicts = {
                 verdict.mode: verdict.value
                 for verdict in gold.verdicts

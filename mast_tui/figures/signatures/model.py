@@ -100,8 +100,8 @@ class SignatureInput:
         failed_below: The score below which a trace has failed; None if outcomes are recorded.
         gold: The sources of the gold; None for the labels of an annotator.
         unfinished: The number of traces that the annotator has begun and not finished.
-        stratum: The index of each trace's model in ``stratum_names``, -1 if it is unknown; None if
-            models were not read.
+        stratum_numbers: The index of each trace's model in ``stratum_names``, -1 if it is unknown;
+            None if models were not read.
         stratum_names: The names of the models.
         group_parts: The value of each field by group.
         task_numbers: The number of each trace's task, -1 if it is unknown; None if tasks were not
@@ -132,7 +132,7 @@ class SignatureInput:
     failed_below: float | None = None
     gold: GoldMixJson | None = None
     unfinished: int = 0
-    stratum: Integers | None = None
+    stratum_numbers: Integers | None = None
     stratum_names: tuple[str, ...] = ()
     group_parts: tuple[tuple[str, ...], ...] = ()
     task_numbers: Integers | None = None
@@ -185,7 +185,7 @@ class SignatureInput:
             verdicts=self.verdicts[rows],
             spans=self.spans[rows],
             places=places,
-            stratum=None if self.stratum is None else self.stratum[rows],
+            stratum_numbers=None if self.stratum_numbers is None else self.stratum_numbers[rows],
             task_numbers=None if self.task_numbers is None else self.task_numbers[rows],
             task_from_text=None if self.task_from_text is None else self.task_from_text[rows],
             trial_numbers=None if self.trial_numbers is None else self.trial_numbers[rows],

@@ -382,11 +382,11 @@ def stratified_figures(
         is_counted: A mask of the traces that count.
         scopes: The scope of the figures of each mode.
     """
-    if inputs.by != ALL or inputs.stratum is None or len(inputs.stratum_names) < 2:
+    if inputs.by != ALL or inputs.stratum_numbers is None or len(inputs.stratum_names) < 2:
         return []
     counts_by_stratum: list[tuple[Counts, Counts]] = []
     for stratum in range(len(inputs.stratum_names)):
-        in_stratum = is_counted & (inputs.stratum == stratum)
+        in_stratum = is_counted & (inputs.stratum_numbers == stratum)
         failed, succeeded = (
             in_stratum & (inputs.outcome == outcome) for outcome in (FAILED, SUCCEEDED)
         )
@@ -419,7 +419,7 @@ def stratified_figures(
             ),
         )
         figures += mantel_haenszel(strata, scope, needs=needs)
-    left_out = int(np.count_nonzero(is_counted & (inputs.stratum < 0)))
+    left_out = int(np.count_nonzero(is_counted & (inputs.stratum_numbers < 0)))
     figures.append(replace(scopes[0], mode="").number("unknown_model", left_out))
     return figures
 

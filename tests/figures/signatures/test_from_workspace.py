@@ -268,9 +268,9 @@ def test_tasks_are_those_of_their_benchmark_and_models_are_strata() -> None:
     )
     signatures = read(office, by="all")
     assert signatures.task_numbers is not None
-    assert signatures.stratum is not None
+    assert signatures.stratum_numbers is not None
     assert signatures.task_numbers.tolist() == [0, 0, 1, -1]
-    assert signatures.stratum.tolist() == [1, 0, -1, 0]
+    assert signatures.stratum_numbers.tolist() == [1, 0, -1, 0]
     assert signatures.stratum_names == ("a", "b")
 
 
