@@ -348,8 +348,8 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
             existing span.
         quote: The quoted words.
         match: The kind of match; None if it was not recorded.
-        named: The first and last key of the spans that the judge named, if the quote was found in
-            another span.
+        misnamed_spans: The first and last key of the spans that the judge named, if the quote was
+            found in another span.
         wording: The judge's own wording, if it differs from the text of the trace.
         char_start: The first code point of the quote in the span's text; None if it was not found.
         char_end: The code point after the quote; None if it was not found.
@@ -358,7 +358,7 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     key: str | None = None
     quote: str
     match: Match | None = None
-    named: tuple[str, str] | None = None
+    misnamed_spans: tuple[str, str] | None = struct_field(default=None, name="named")
     wording: str | None = None
     char_start: WholeNumber | None = struct_field(default=None, name="start")
     char_end: WholeNumber | None = struct_field(default=None, name="end")

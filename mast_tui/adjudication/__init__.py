@@ -33,7 +33,7 @@ from mast_tui.adjudication.queue import (
     take_on_as_study_says,
     trace_disagreement,
 )
-from mast_tui.adjudication.sides import TraceSides, letters, read_trace_sides
+from mast_tui.adjudication.sides import TraceSides, letters, read_work_by_trace
 from mast_tui.adjudication.trace import Adjudication, JudgeAnswer
 from mast_tui.adjudication.trace_files import (
     OrderOf,
@@ -75,7 +75,7 @@ __all__ = [
     "merged_sides",
     "mode_page",
     "queue",
-    "read_trace_sides",
+    "read_work_by_trace",
     "resolves_conflict",
     "scores_from_files",
     "take_on",

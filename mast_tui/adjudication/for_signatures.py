@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.adjudication.sides import TraceSides, read_trace_sides
+from mast_tui.adjudication.sides import TraceSides, read_work_by_trace
 from mast_tui.adjudication.trace_files import OrderOf, SpanOrders, TraceOf, traces_from_files
 from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.judge.input import judge_input_from_workspace
@@ -41,15 +41,15 @@ def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> Gold
     def gold_by_trace(trace_ids: Collection[str]) -> Mapping[str, GoldTrace]:
         """Return the gold of the traces that have answers, by trace id."""
         if len(trace_ids) <= _ONE_BY_ONE:
-            sides_by_trace: dict[str, TraceSides] = {}
+            work_by_trace: dict[str, TraceSides] = {}
             for trace_id in trace_ids:
-                sides_by_trace |= read_trace_sides(workspace, taxonomy, trace_id=trace_id)
+                work_by_trace |= read_work_by_trace(workspace, taxonomy, trace_id=trace_id)
         else:
-            sides_by_trace = read_trace_sides(workspace, taxonomy)
+            work_by_trace = read_work_by_trace(workspace, taxonomy)
         return {
-            trace_id: sides_by_trace[trace_id].gold(taxonomy, order_of(trace_id))
+            trace_id: work_by_trace[trace_id].gold(taxonomy, order_of(trace_id))
             for trace_id in trace_ids
-            if trace_id in sides_by_trace
+            if trace_id in work_by_trace
         }
 
     return gold_by_trace
@@ -69,16 +69,17 @@ def corrected_prevalence(
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
-        signature_input: The figures that the report rests on.
+        signature_input: The traces, groups and labels of the report on signatures of failures.
         traces: The ids of the traces whose gold may be shown, None for all.
     """
     if signature_input.label_source_kind != "judge":
         return ()
-    sides_by_trace = read_trace_sides(workspace, taxonomy)
-    if not any(traces is None or trace in traces for trace in sides_by_trace):
+    work_by_trace = read_work_by_trace(workspace, taxonomy)
+    if not any(traces is None or trace in traces for trace in work_by_trace):
         return ()
-    # All gold counts, as it is no secret which traces were labelled.
-    gold = {trace: trace_sides.gold(taxonomy) for trace, trace_sides in sides_by_trace.items()}
+    # Hidden gold counts too when unlabelled traces are told from labelled ones: which traces were
+    # labelled is no secret.
+    gold = {trace: trace_work.gold(taxonomy) for trace, trace_work in work_by_trace.items()}
     judge_input = judge_input_from_workspace(
         workspace, taxonomy, signature_input.label_source, "gold", gold=gold, traces=traces
     )
@@ -104,7 +105,7 @@ def extras_for(
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
-        signature_input: The figures that the report rests on.
+        signature_input: The traces, groups and labels of the report on signatures of failures.
         places: True if spans are read from the files of traces.
         letters: The letters in place of names, None for names.
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mast_tui.adjudication.conflicts import ConflictGroup, conflict_groups, disputes
-from mast_tui.adjudication.sides import TraceSides, read_trace_sides
+from mast_tui.adjudication.sides import TraceSides, read_work_by_trace
 from mast_tui.adjudication.trace_files import OrderOf
 from mast_tui.gold import Conflict, ConflictKind, GoldTrace, no_orders
 from mast_tui.labels import Pass, PassKind
@@ -74,7 +74,7 @@ def queue(
     accesses = accesses_of(workspace, taxonomy, adjudicator)
     ranked_entries: list[tuple[float, int, QueueEntry]] = []
     hidden = []
-    for trace_id, trace_sides in read_trace_sides(workspace, taxonomy).items():
+    for trace_id, trace_sides in read_work_by_trace(workspace, taxonomy).items():
         if len(trace_sides.sides) < 2:
             continue
         names = tuple(side.annotator for side in trace_sides.sides)
@@ -210,11 +210,11 @@ def take_on_as_study_says(
     study = workspace.study(taxonomy.ref)
     if study is None or adjudicator not in study.adjudicators or adjudicator in study.annotators:
         return ()
-    sides_by_trace = read_trace_sides(workspace, taxonomy)
+    work_by_trace = read_work_by_trace(workspace, taxonomy)
     ready = [
         trace_id
         for trace_id in study.traces
-        if trace_id in sides_by_trace and len(sides_by_trace[trace_id].sides) > 1
+        if trace_id in work_by_trace and len(work_by_trace[trace_id].sides) > 1
     ]
     return take_on(workspace, taxonomy, adjudicator, ready)
 
@@ -237,10 +237,10 @@ def conflicts_by_trace(
         annotators: The names of the sides, None for all people.
         order_of: Returns the order of a trace's spans by the trace's id.
     """
-    sides_by_trace = read_trace_sides(workspace, taxonomy, annotators=annotators)
+    work_by_trace = read_work_by_trace(workspace, taxonomy, annotators=annotators)
     return {
         trace_id: conflict_groups(trace_sides.gold(taxonomy, order_of(trace_id)).conflicts)
-        for trace_id, trace_sides in sides_by_trace.items()
+        for trace_id, trace_sides in work_by_trace.items()
         if len(trace_sides.sides) > 1
     }
 

@@ -17,7 +17,7 @@ from mast_tui.workspace.store import Workspace
 
 @dataclass(frozen=True, slots=True)
 class TraceSides:
-    """The sides of one trace with their passes, and the decisions.
+    """The work of annotators on one trace (the sides of its adjudication), and the decisions.
 
     ``boundaries`` is whether the study makes overlapping places with different ends a conflict.
     """
@@ -63,18 +63,18 @@ class TraceSides:
         return unordered_labels(self.sides, self.decisions, modes, order)
 
 
-def read_trace_sides(
+def read_work_by_trace(
     workspace: Workspace,
     taxonomy: Taxonomy,
     *,
     annotators: Collection[str] | None = None,
     trace_id: str | None = None,
 ) -> dict[str, TraceSides]:
-    """Return the sides of each trace that an annotator finished or adjudicated, by trace id.
+    """Return the annotators' work on each finished or adjudicated trace, by trace id.
 
-    Each side is an annotator's last finished pass. Without ``annotators`` the sides are all people
-    who have a part in the taxonomy's study, or all people if there is no study. The number of
-    queries does not depend on the number of traces.
+    Each side of a trace is the last finished pass of an annotator. Without ``annotators`` the sides
+    are all people who have a part in the taxonomy's study, or all people if there is no study. The
+    number of queries does not depend on the number of traces.
 
     Args:
         workspace: The workspace.

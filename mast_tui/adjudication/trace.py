@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mast_tui.adjudication.conflicts import NOBODY, Choice, current_answers, history_of
 from mast_tui.adjudication.queue import Access, access_to, next_pass_number
-from mast_tui.adjudication.sides import TraceSides, read_trace_sides
+from mast_tui.adjudication.sides import TraceSides, read_work_by_trace
 from mast_tui.errors import AdjudicationError
 from mast_tui.gold import Conflict, Decision, Order, SideAnswer, answers_on, no_order
 from mast_tui.gold.overlaps import item_id
@@ -117,8 +117,8 @@ class Adjudication:
 
     def refresh(self) -> None:
         """Read the answers and decisions again, as others may work in the same workspace."""
-        sides_by_trace = read_trace_sides(self.workspace, self.taxonomy, trace_id=self.trace_id)
-        self.trace_sides = sides_by_trace.get(self.trace_id, TraceSides(self.trace_id))
+        work_by_trace = read_work_by_trace(self.workspace, self.taxonomy, trace_id=self.trace_id)
+        self.trace_sides = work_by_trace.get(self.trace_id, TraceSides(self.trace_id))
         self.gold = self.trace_sides.gold(self.taxonomy, self._order)
 
     def decide(self, conflict: Conflict, choice: Choice, *, reason: str = "") -> Decision:
@@ -297,10 +297,10 @@ class Adjudication:
         }
         if not agents:
             return ()
-        sides_by_trace = read_trace_sides(
+        work_by_trace = read_work_by_trace(
             self.workspace, self.taxonomy, annotators=agents, trace_id=self.trace_id
         )
-        trace_sides = sides_by_trace.get(self.trace_id, TraceSides(self.trace_id))
+        trace_sides = work_by_trace.get(self.trace_id, TraceSides(self.trace_id))
         return tuple(
             JudgeAnswer(side.annotator, value, side.labels_of(mode))
             for side in trace_sides.sides

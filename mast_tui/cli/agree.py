@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mast_tui.adjudication import SpanOrders, read_trace_sides
+from mast_tui.adjudication import SpanOrders, read_work_by_trace
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
@@ -201,7 +201,7 @@ def judge_input(
     if comparison.against == "gold":
         gold = {
             trace: positions.gold(taxonomy, order_of(trace))
-            for trace, positions in read_trace_sides(workspace, taxonomy).items()
+            for trace, positions in read_work_by_trace(workspace, taxonomy).items()
         }
     judged = judge_input_from_workspace(
         workspace,

@@ -17,7 +17,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from mast_tui.adjudication import read_trace_sides
+from mast_tui.adjudication import read_work_by_trace
 from mast_tui.adjudication.trace_files import SpanOrders, traces_from_files
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
@@ -206,15 +206,15 @@ def _labelled_runs(
     span_orders = SpanOrders(workspace)
     trace_of = traces_from_files(workspace)
     annotators = None if is_gold else [label_source]
-    sides_by_trace = read_trace_sides(workspace, taxonomy, annotators=annotators)
-    visible_ids = [trace_id for trace_id in sides_by_trace if viewer.may_see_others(trace_id)]
+    work_by_trace = read_work_by_trace(workspace, taxonomy, annotators=annotators)
+    visible_ids = [trace_id for trace_id in work_by_trace if viewer.may_see_others(trace_id)]
     viewer.reveal(visible_ids)
     runs = []
     missing_count = 0
     for trace_id in visible_ids:
-        sides = sides_by_trace[trace_id].sides
+        sides = work_by_trace[trace_id].sides
         if is_gold:
-            gold = sides_by_trace[trace_id].gold(taxonomy, span_orders(trace_id))
+            gold = work_by_trace[trace_id].gold(taxonomy, span_orders(trace_id))
             verdicts = {
                 verdict.mode: verdict.value
                 for verdict in gold.verdicts

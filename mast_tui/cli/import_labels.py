@@ -233,7 +233,7 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
         source=file_format.name,
         skip_errors=request.skip_errors,
         files=[str(file) for file in request.paths],
-        asked=request_key,
+        request_key=request_key,
         imported_by=login_person(workspace),
     )
     if applied.written:
@@ -341,9 +341,9 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
         merge_result = merge_files(
             contents,
             workspace,
-            asked=_request_key("jsonl", files),
+            request_key=_request_key("jsonl", files),
             replacing=request.replace,
-            asked_by=annotator,
+            imported_by=annotator,
         )
         keep_missing_indices(workspace)
     workspace.close()

@@ -469,7 +469,7 @@ def experiment_of_pair(
     experiment = experiment_of(inputs.only(np.isin(inputs.group, groups)), baseline=second)
     figures = FigureIndex(experiment_figures(experiment))
     shared_count = figures.table("experiment", group=first).count("shared_tasks")
-    if request.paired is not None and not (shared_count and inputs.task is not None):
+    if request.paired is not None and not (shared_count and inputs.task_numbers is not None):
         raise click.ClickException(f"{option} {first},{second}: no known task was run by both")
     return experiment, figures
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mast_tui.adjudication import SpanOrders, conflict_groups, read_trace_sides
+from mast_tui.adjudication import SpanOrders, conflict_groups, read_work_by_trace
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
@@ -105,7 +105,7 @@ def _open_conflicts(
     workspace = viewer.workspace
     visible_work = {
         trace_id: work
-        for trace_id, work in read_trace_sides(workspace, taxonomy).items()
+        for trace_id, work in read_work_by_trace(workspace, taxonomy).items()
         if viewer.may_see_others(trace_id)
     }
     viewer.reveal(visible_work)

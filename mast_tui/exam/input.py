@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import asdict
 
-from mast_tui.adjudication import read_trace_sides
+from mast_tui.adjudication import read_work_by_trace
 from mast_tui.cli.agree import find_judge
 from mast_tui.cli.shared.common import problem_lines
 from mast_tui.exam.coverage import step_features
@@ -443,7 +443,7 @@ def set_from_workspace(
     verdicts: dict[Unit, VerdictValue] = {}
     judge_seen: set[Unit] = set()
     if name == GOLD:
-        for trace_id, trace_sides in read_trace_sides(workspace, taxonomy).items():
+        for trace_id, trace_sides in read_work_by_trace(workspace, taxonomy).items():
             gold = trace_sides.gold(taxonomy)
             findings[trace_id] = list(map(_finding_of_gold, gold.labels))
             for verdict in gold.verdicts:

@@ -88,15 +88,15 @@ def apply_incoming(
     source: str,
     skip_errors: bool = False,
     files: Sequence[str] = (),
-    asked: str | None = None,
+    request_key: str | None = None,
     imported_by: str | None = None,
 ) -> Applied:
     """Write imported work in batches, between which other processes can write.
 
     All problems are searched before the first batch. If there is a problem nothing is written,
     unless ``skip_errors`` leaves out the work with problems. One transaction writes the taxonomies
-    and annotators; each further transaction writes complete works. A repeated import writes only
-    what the workspace lacks.
+    and annotators; each further transaction writes some works, each with all its events. A
+    repeated import writes only what the workspace lacks.
 
     Args:
         incoming: The work that was read.
@@ -104,7 +104,8 @@ def apply_incoming(
         source: The format, which names the import in the workspace's history.
         skip_errors: Leave out work with problems.
         files: The names of the files.
-        asked: The request of the import, see ``Workspace.begin_import``.
+        request_key: The text by which a repeated import continues this one if it is interrupted,
+            see ``Workspace.begin_import``.
         imported_by: The name of the user, None if it is not known.
 
     Returns:
@@ -118,19 +119,21 @@ def apply_incoming(
     applier = _Applier(incoming, workspace)
     problems = (*incoming.problems, *applier.problems())
     if problems and not skip_errors:
-        return Applied(False, 0, applier.known, applier.differing, problems)
+        return Applied(False, 0, applier.known_event_count, applier.differing_label_count, problems)
     applier = _Applier(incoming, workspace, left_out=applier.left_out)
-    record = applier.write(source, files, source if asked is None else asked, imported_by)
-    if not applier.late:
+    record = applier.write(
+        source, files, source if request_key is None else request_key, imported_by
+    )
+    if not applier.late_problems:
         workspace.finish_import(record)
     return Applied(
         written=True,
-        new=applier.new,
-        known=applier.known,
-        differing=applier.differing,
-        problems=(*problems, *applier.late),
+        new=applier.new_event_count,
+        known=applier.known_event_count,
+        differing=applier.differing_label_count,
+        problems=(*problems, *applier.late_problems),
         people=tuple(change for _, change in sorted(applier.people.items())),
-        finished=not applier.late,
+        finished=not applier.late_problems,
     )
 
 
@@ -180,10 +183,9 @@ class _Applier:
         self._free_numbers: Mapping[WorkKey, int] = {}
         self.left_out = set(left_out)
         """The indices of works that have a problem."""
-        # The numbers of events.
-        self.new = self.known = self.differing = 0
+        self.new_event_count = self.known_event_count = self.differing_label_count = 0
         self.people = dict[str, PersonChanges]()
-        self.late = list[RowProblem]()
+        self.late_problems = list[RowProblem]()
         """The problems that appeared after writing began."""
         self._read_passes()
         self._annotators_with_history = {name for name, count in self._counters.items() if count}
@@ -219,14 +221,16 @@ class _Applier:
         return None if known_record is None else known_record.trace_id
 
     def write(
-        self, source: str, files: Sequence[str], asked: str, imported_by: str | None
+        self, source: str, files: Sequence[str], request_key: str, imported_by: str | None
     ) -> ImportRecord:
-        """Register taxonomies, annotators and traces, then append the events of complete works.
+        """Register taxonomies, annotators and traces, then append all works that are not left out.
+
+        The works are appended in batches, each work with all its events in one transaction.
 
         Args:
             source: The format.
             files: The names of the files.
-            asked: The request of the import.
+            request_key: The text by which a repeated import continues this one.
             imported_by: The name of the user, None if it is not known.
         """
         works = [
@@ -241,23 +245,27 @@ class _Applier:
                     self._workspace.add_taxonomy(taxonomy, in_use=False)
             for name, kind in sorted(authors):
                 self._workspace.add_annotator(name, kind)
-            record = self._workspace.begin_import(source, files, asked=asked, annotator=imported_by)
+            record = self._workspace.begin_import(
+                source, files, request_key=request_key, annotator=imported_by
+            )
         local_ids = register_traces(
             self._incoming.traces, self._workspace.register_trace, self._workspace
         )
         for batch in batched(works, _event_estimate, EVENTS_AT_ONCE):
             started_at = monotonic()
-            earlier_counts = (self.known, self.differing)
+            earlier_counts = (self.known_event_count, self.differing_label_count)
             batch_works = [(work, local_ids[work.trace_id]) for work in batch]
             planned_works = self._plan_works(batch_works)
             let_others_write(started_at)
-            with self._workspace.transaction(whole=True):
+            with self._workspace.transaction(without_savepoints=True):
                 if self._workspace.counters(self._counters) != self._counters:
                     # One of these annotators has worked in the workspace meanwhile.
-                    self.known, self.differing = earlier_counts
+                    self.known_event_count, self.differing_label_count = earlier_counts
                     self._read_passes()
                     planned_works = self._plan_works(batch_works)
-                self.late += [work.problem for work in planned_works if work.problem is not None]
+                self.late_problems += [
+                    work.problem for work in planned_works if work.problem is not None
+                ]
                 events = [event for work in planned_works for event in work.events]
                 self._record_changes(self._workspace.append(events, action=record.action))
         return record
@@ -280,7 +288,7 @@ class _Applier:
 
     def _record_changes(self, recorded: Sequence[Event]) -> None:
         """Count the recorded events, in all and by annotator."""
-        self.new += len(recorded)
+        self.new_event_count += len(recorded)
         for name, events_by_name in groupby(recorded, key=attrgetter("annotator")):
             events = list(events_by_name)
             self._counters[name] = events[-1].seq
@@ -366,13 +374,17 @@ class _Applier:
         """
         new_facts = dict(facts)
         for event_id in facts.keys() & known_facts.keys():
-            self.differing += _differs_from(new_facts.pop(event_id), known_facts[event_id])
+            self.differing_label_count += _differs_from(
+                new_facts.pop(event_id), known_facts[event_id]
+            )
         current_pass = None
         if last_pass is not None and new_facts:
             current_pass = _CurrentPass.of(self._workspace, work_key, last_pass)
-            self.differing += sum(map(current_pass.has_other_details, new_facts.values()))
+            self.differing_label_count += sum(
+                map(current_pass.has_other_details, new_facts.values())
+            )
             new_facts = current_pass.missing_facts(new_facts)
-        self.known += len(facts) - len(new_facts)
+        self.known_event_count += len(facts) - len(new_facts)
         if current_pass is not None and new_facts:
             problem = current_pass.contradiction(new_facts.values())
             if problem:

@@ -280,7 +280,7 @@ def _target_in(cells: Mapping[str, str]) -> Target:
 
 
 def _mode_in(cell: str, slug_cell: str, taxonomy: Taxonomy) -> Mode:
-    """Return the mode that the cells ``mode`` and ``slug`` of a row name.
+    """Return the mode named by the cells ``mode`` and ``slug`` of a row.
 
     Raises:
         ValueError: The mode is missing or unknown, or the cells name different modes.

@@ -20,6 +20,7 @@ from typing import Any, Final
 from xml.sax.saxutils import quoteattr
 
 from msgspec import Struct, structs, to_builtins
+from msgspec import field as struct_field
 
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import RowProblem
@@ -476,7 +477,7 @@ def read_task(
     if meta is not None:
         exported_work = {
             number: _exported_work(work, trace_id, task_taxonomy)
-            for number, work in meta.by.items()
+            for number, work in meta.work_by_number.items()
         }
     return Task(file, location, trace_id, task_taxonomy, spans, exported_work)
 
@@ -521,7 +522,7 @@ class _WorkDocument(Struct):
 
 class _OursDocument(Struct):
     taxonomy: str | None = None
-    by: dict[str, _WorkDocument] = {}
+    work_by_number: dict[str, _WorkDocument] = struct_field(default_factory=dict, name="by")
 
 
 class _MetaDocument(Struct):

@@ -66,9 +66,9 @@ def merge_files(
     contents: Mapping[Path, JsonlContent],
     workspace: Workspace,
     *,
-    asked: str,
+    request_key: str,
     replacing: Collection[str] = (),
-    asked_by: str | None = None,
+    imported_by: str | None = None,
 ) -> MergeResult:
     """Merge files into a workspace: try all in a copy first, then write them in batches.
 
@@ -85,15 +85,16 @@ def merge_files(
     Args:
         contents: The contents of the files.
         workspace: The workspace.
-        asked: The request of the import, see ``Workspace.begin_import``.
+        request_key: The text by which a repeated import continues this one if it is interrupted,
+            see ``Workspace.begin_import``.
         replacing: The annotators whose earlier work may change.
-        asked_by: The name of the user, None if it is not known.
+        imported_by: The name of the user, None if it is not known.
 
     Returns:
         The added events and changes; for a refused import, the changes that it would make.
 
     Raises:
-        ExchangeError: Work of a study would be replaced, and ``asked_by`` is not its lead.
+        ExchangeError: Work of a study would be replaced, and ``imported_by`` is not its lead.
         WorkspaceError: A file cannot be merged, or another process has changed the workspace
             meanwhile. The message names the file.
     """
@@ -102,11 +103,11 @@ def merge_files(
         for earlier_import in workspace.imports()
         if earlier_import.state is ImportState.UNFINISHED
     }
-    interrupted_import = unfinished_by_request.get(asked)
+    interrupted_import = unfinished_by_request.get(request_key)
     earlier_ids = (
         frozenset[str]()
         if interrupted_import is None
-        else workspace.noted_events(interrupted_import)
+        else workspace.imported_event_ids(interrupted_import)
     )
     # The trial leaves out what an interrupted import has written, so it counts these as new.
     merged = MergeResult(new=-len(earlier_ids), known=len(earlier_ids))
@@ -121,13 +122,13 @@ def merge_files(
     if merged.refused:
         refused_changes = [changes for people in merged.refused.values() for changes in people]
         return MergeResult(people=refused_changes, refused=merged.refused)
-    _check_leads(merged.people, workspace, asked_by)
+    _check_leads(merged.people, workspace, imported_by)
     record = workspace.begin_import(
-        "jsonl", [str(file) for file in contents], asked=asked, annotator=asked_by
+        "jsonl", [str(file) for file in contents], request_key=request_key, annotator=imported_by
     )
     for file, content in contents.items():
         try:
-            _FileWriter(file, content, workspace, record, replacing, asked_by).write()
+            _FileWriter(file, content, workspace, record, replacing, imported_by).write()
         except (ChangedElsewhere, MergeRefused) as error:
             raise WorkspaceError(
                 f"{file}: {error}; everything before that was imported. Import the file again "
@@ -159,7 +160,7 @@ class _FileWriter:
         workspace: Workspace,
         record: ImportRecord,
         replacing: Collection[str],
-        asked_by: str | None,
+        imported_by: str | None,
     ) -> None:
         self._file = file
         self._content = content
@@ -167,7 +168,7 @@ class _FileWriter:
         self._record = record
         self._replacing = replacing
         self._in_force: InForce = {}
-        self._asked_by = asked_by
+        self._imported_by = imported_by
 
     def write(self) -> None:
         """Write the registers, then each annotator's events.
@@ -195,9 +196,9 @@ class _FileWriter:
         ]
         for batch in batched(events_by_counter, len, EVENTS_AT_ONCE):
             events = [event for same_counter in batch for event in same_counter]
-            with self._workspace.transaction(whole=True):
+            with self._workspace.transaction(without_savepoints=True):
                 growth = self._workspace.grow(growth, events)
-                self._workspace.note_imported(self._record, [event.id for event in events])
+                self._workspace.record_imported_events(self._record, [event.id for event in events])
             let_others_write()
 
     def _merge_history(self, foreign: Foreign) -> None:
@@ -207,10 +208,12 @@ class _FileWriter:
             report = self._workspace.merge_events(
                 foreign, replacing=self._replacing, in_force=self._in_force
             )
-            self._workspace.note_imported(self._record, [event.id for event in growth.new_events])
+            self._workspace.record_imported_events(
+                self._record, [event.id for event in growth.new_events]
+            )
             for changes in report.people:
                 if changes.replaced:
-                    _record_replacement(self._workspace, changes, self._file, self._asked_by)
+                    _record_replacement(self._workspace, changes, self._file, self._imported_by)
         let_others_write()
 
 
@@ -294,16 +297,16 @@ class _Facts:
 
 
 def _record_replacement(
-    workspace: Workspace, changes: PersonChanges, file: Path, asked_by: str | None
+    workspace: Workspace, changes: PersonChanges, file: Path, imported_by: str | None
 ) -> None:
     """Record in a setting which work an import has replaced, and who allowed it."""
     time = now()
-    entry = {"at": time, "by": asked_by, "file": str(file), "changes": asdict(changes)}
+    entry = {"at": time, "by": imported_by, "file": str(file), "changes": asdict(changes)}
     workspace.set_setting(f"{REPLACED}{time}:{changes.annotator}", json.dumps(entry))
 
 
 def _check_leads(
-    people: Iterable[PersonChanges], workspace: Workspace, asked_by: str | None
+    people: Iterable[PersonChanges], workspace: Workspace, imported_by: str | None
 ) -> None:
     """Check that the user leads each study whose work is replaced.
 
@@ -317,14 +320,14 @@ def _check_leads(
         if not leads or not changes.replaced:
             continue
         refs = [ref for ref in changes.replaced_under if ref in leads]
-        if not changes.replaced_under and asked_by not in leads.values():
+        if not changes.replaced_under and imported_by not in leads.values():
             refs = sorted(leads)
         for ref in refs:
-            if leads[ref] == asked_by:
+            if leads[ref] == imported_by:
                 continue
             remedy = f"give your name: --annotator {leads[ref]}"
-            if asked_by:
-                remedy = f"your name here is {asked_by}"
+            if imported_by:
+                remedy = f"your name here is {imported_by}"
             raise ExchangeError(
                 f"the work of {changes.annotator} belongs to a study under {ref}, so only "
                 f"{leads[ref]}, who set it up, may use --replace; {remedy}. Nothing was written"

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from mast_tui.adjudication import SpanOrders, read_trace_sides
+from mast_tui.adjudication import SpanOrders, read_work_by_trace
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import UnorderedSpans
 from mast_tui.exchange.exporters.gold_document import GoldWithSides
@@ -369,7 +369,7 @@ def gold_entries(
     notes = _span_notes(workspace, taxonomy)
     minutes = minutes_worked(workspace, taxonomy)
     entries = []
-    for trace_id, trace_sides in read_trace_sides(
+    for trace_id, trace_sides in read_work_by_trace(
         workspace, taxonomy, annotators=annotators
     ).items():
         keys = {name: (name, trace_id, side.number) for name, side in trace_sides.passes.items()}

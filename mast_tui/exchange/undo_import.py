@@ -80,15 +80,15 @@ class Undone:
     built_on: tuple[str, ...] = ()
 
 
-def continues_import(workspace: Workspace, asked: str) -> bool:
+def continues_import(workspace: Workspace, request_key: str) -> bool:
     """Check whether this import continues an import that was interrupted.
 
     Args:
         workspace: The workspace.
-        asked: The request of the import.
+        request_key: The text that a repeated import has in common with the first.
     """
     return any(
-        record.asked == asked and record.state is ImportState.UNFINISHED
+        record.asked == request_key and record.state is ImportState.UNFINISHED
         for record in workspace.imports()
     )
 
@@ -124,8 +124,9 @@ def find_import(workspace: Workspace, import_id: str, *, only: str | None = None
 def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | None) -> Undone:
     """Undo an import, unless later work builds on it.
 
-    All works are checked before the first event is written. The events are written in batches of
-    complete works. An undo that was interrupted continues when it is requested again.
+    All works are checked before the first event is written. The events are written in batches,
+    and those of one work in the same batch. An undo that was interrupted continues when it is
+    requested again.
 
     Args:
         workspace: The workspace.
@@ -175,7 +176,7 @@ class _ImportUndo:
     def __init__(self, workspace: Workspace, record: ImportRecord) -> None:
         self._workspace = workspace
         self._record = record
-        self._noted = workspace.noted_events(record)
+        self._imported_event_ids = workspace.imported_event_ids(record)
         self._undo_action = f"{IMPORT_PREFIX}undo:{record.id}"
         self._works: dict[_Work, Sequence[Event]] = {}
         self._read_event_count = -1
@@ -292,7 +293,7 @@ class _ImportUndo:
 
     def _is_imported(self, event: Event) -> bool:
         if self._record.keeps_actions:
-            return event.id in self._noted
+            return event.id in self._imported_event_ids
         return event.action == self._record.action
 
     def _came_with_import(self, name: str, work: _Work, kind: type[Fact]) -> bool:

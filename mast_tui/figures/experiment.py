@@ -32,8 +32,8 @@ from mast_tui.figures.signatures.model import (
     SUCCEEDED,
     UNKNOWN,
     UNRESOLVED,
+    Integers,
     SignatureInput,
-    Whole,
 )
 from mast_tui.figures.significance import group_permutations, holm, sign_flips_of_rows
 
@@ -90,7 +90,7 @@ class Experiment:
     @property
     def repeated_trials(self) -> int:
         """The number of runs with the arm, task and trial number of an earlier run."""
-        trial = self.inputs.trial
+        trial = self.inputs.trial_numbers
         if trial is None:
             return 0
         known = (trial >= 0) & (self.tasks >= 0)
@@ -109,9 +109,9 @@ class Experiment:
         return selected
 
     @property
-    def tasks(self) -> Whole:
+    def tasks(self) -> Integers:
         """The task number of each run, -1 for none; if no run has a task, each run is a task."""
-        task = self.inputs.task
+        task = self.inputs.task_numbers
         if task is None or (task < 0).all():
             return np.arange(len(self.inputs.traces), dtype=np.int64)
         return task
@@ -150,10 +150,10 @@ class TaskMeans:
     """
 
     values: Values
-    runs: Whole
+    runs: Integers
     hits: Values
     """The sum of the values of each task's runs, without runs that people have not labelled."""
-    labelled: Whole | None = None
+    labelled: Integers | None = None
     """The number of runs that people have labelled, if a judge has labelled all runs."""
 
     @property
@@ -175,23 +175,24 @@ class TaskMeans:
         return self.hits > 0, self.hits < run_counts
 
 
-def task_means(values: Values, task: Whole, tasks: int) -> TaskMeans:
+def task_means(values: Values, task_numbers: Integers, task_count: int) -> TaskMeans:
     """Return the means of a measure by task.
 
     Args:
         values: The value of each run, NaN if there is none.
-        task: The number of each run's task.
-        tasks: The number of tasks.
+        task_numbers: The number of each run's task.
+        task_count: The number of tasks.
     """
     has_value = ~np.isnan(values)
-    runs = np.bincount(task[has_value], minlength=tasks).astype(np.int64)
-    hits = np.bincount(task[has_value], weights=values[has_value], minlength=tasks).astype(
-        np.float64
-    )
+    tasks = task_numbers[has_value]
+    runs = np.bincount(tasks, minlength=task_count).astype(np.int64)
+    hits = np.bincount(tasks, weights=values[has_value], minlength=task_count).astype(np.float64)
     return TaskMeans(ratio(hits, runs.astype(np.float64)), runs, hits)
 
 
-def powered_means(people: Values, judge: Values, task: Whole, tasks: int) -> TaskMeans:
+def powered_means(
+    people: Values, judge: Values, task_numbers: Integers, task_count: int
+) -> TaskMeans:
     """Return the means by task if a judge labelled all runs, and people a part of them.
 
     Prediction-powered inference (Angelopoulos and others 2023, arXiv 2311.01453): the mean of the
@@ -202,19 +203,19 @@ def powered_means(people: Values, judge: Values, task: Whole, tasks: int) -> Tas
     Args:
         people: The value of each run by people, NaN if people have not labelled it.
         judge: The value by the judge.
-        task: The number of the run's task.
-        tasks: The number of tasks.
+        task_numbers: The number of each run's task.
+        task_count: The number of tasks.
     """
     labelled_by_both = ~np.isnan(people) & ~np.isnan(judge)
-    people_means = task_means(people, task, tasks)
+    people_means = task_means(people, task_numbers, task_count)
     if labelled_by_both.sum() < LEAST_TASKS or labelled_by_both.sum() == (~np.isnan(judge)).sum():
         return people_means
     covariances = np.cov(people[labelled_by_both], judge[labelled_by_both])
     weight = float(covariances[0, 1] / covariances[1, 1]) if covariances[1, 1] else 0.0
     weight = min(1.0, max(0.0, weight))
-    judge_means = task_means(judge, task, tasks)
+    judge_means = task_means(judge, task_numbers, task_count)
     error_means = task_means(
-        np.where(labelled_by_both, people - weight * judge, np.nan), task, tasks
+        np.where(labelled_by_both, people - weight * judge, np.nan), task_numbers, task_count
     )
     judged_tasks = judge_means.defined
     labelled_tasks = error_means.defined
@@ -267,7 +268,7 @@ def estimate(means: TaskMeans, kind: Kind) -> MeanEstimate:
             if variance and binomial_variance
             else float(task_count)
         )
-        # Wilson's formula has the normal quantile; fewer cases stand in for Student's wider one.
+        # Wilson's formula uses the normal quantile; fewer cases make it as wide as Student's would.
         interval = wilson_of(
             value, effective_runs * (Z / student_t(_degrees_of_freedom(values))) ** 2
         )
@@ -278,9 +279,9 @@ def estimate(means: TaskMeans, kind: Kind) -> MeanEstimate:
 def _degrees_of_freedom(values: Values) -> int:
     """Return Satterthwaite's degrees of freedom of the variance of some values.
 
-    The degrees are 2 / (2 / (n - 1) + κ / n), with the excess kurtosis κ (Satterthwaite 1946). κ is
-    large in rare modes, as few tasks have any hit. Only half of κ counts, because the kurtosis of
-    few values is uncertain itself (``docs/simulations.md``).
+    The degrees are 2 / (2 / (n - 1) + κ / n), with the excess kurtosis κ (Satterthwaite 1946). The
+    values are means of tasks, and most are 0 in a rare mode, so that its κ is large. Only half of
+    κ counts, because the kurtosis of few values is uncertain itself (``docs/simulations.md``).
     """
     deviations = values - values.mean()
     variance = float((deviations**2).mean())
@@ -411,7 +412,7 @@ def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:
     return float(sign_flips_of_rows(task_differences[None, :])[0])
 
 
-def _whole_numbers(values: Sequence[Values], sides: Sequence[TaskMeans]) -> list[Whole]:
+def _whole_numbers(values: Sequence[Values], sides: Sequence[TaskMeans]) -> list[Integers]:
     """Return the values of tasks in a unit that makes them whole numbers.
 
     - The unit of shares is one over the least common multiple of the numbers of runs of a task.
@@ -488,7 +489,9 @@ def measures(experiment: Experiment) -> Iterator[Measure]:
             yield Measure("experiment_cost", name, "mean", experiment.amounts[name])
 
 
-def _values_where_defined(values: NDArray[np.bool_] | Whole, defined: NDArray[np.bool_]) -> Values:
+def _values_where_defined(
+    values: NDArray[np.bool_] | Integers, defined: NDArray[np.bool_]
+) -> Values:
     return np.where(defined, values.astype(np.float64), np.nan)
 
 
@@ -593,7 +596,7 @@ def _measure_figures(experiment: Experiment, measure: Measure) -> Iterator[Figur
         )
 
 
-def pass_values(successes: Whole, runs: Whole, k: int) -> Values:
+def pass_values(successes: Integers, runs: Integers, k: int) -> Values:
     """Return the unbiased estimate of pass^k of each task: the chance that k runs all succeed.
 
     C(c, k) / C(n, k) of c successes in n runs (Yao and others 2024, τ-bench, arXiv 2406.12045);

@@ -20,8 +20,9 @@ MARGIN: Final = 0.03
 """Half the width of an interval for which the labels still needed are counted."""
 
 
-LEAST_OF_DIFFERENCE: Final = 5
-"""Cases on either side, and hits and misses of both together, that a difference must rest on."""
+LEAST_CASES: Final = 5
+"""The fewest cases (or clusters) that an interval rests on; the interval of a difference also needs
+as many hits and misses of both sides together."""
 
 
 def why_no_difference(hits: int, sizes: tuple[int, int]) -> str | None:
@@ -35,9 +36,9 @@ def why_no_difference(hits: int, sizes: tuple[int, int]) -> str | None:
         ``few_traces``; or ``rare_mode`` if there are so few hits or misses that every interval
         would contain 0.
     """
-    if min(sizes) < LEAST_OF_DIFFERENCE:
+    if min(sizes) < LEAST_CASES:
         return "few_traces"
-    return "rare_mode" if min(hits, sum(sizes) - hits) < LEAST_OF_DIFFERENCE else None
+    return "rare_mode" if min(hits, sum(sizes) - hits) < LEAST_CASES else None
 
 
 Z: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)

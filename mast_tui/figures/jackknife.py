@@ -245,7 +245,7 @@ def jackknife_interval(
         cases = position * (1 - position) / standard_error**2 * traces / (traces - 1)
         cases = min(cases, scale.cases(position)) if scale.caps_cases else cases
     else:
-        # Wilson's formula has the normal quantile; fewer cases stand in for Student's wider one.
+        # Wilson's formula uses the normal quantile; fewer cases make it as wide as Student's would.
         cases = position * (1 - position) / standard_error**2 * (Z / student_t(traces - 1)) ** 2
     low, high = wilson_of(position, cases)
     # Rounding may put an end of the scale beyond the figure.

@@ -34,7 +34,7 @@ from mast_tui.labels import VerdictValue
 _LEAST_LABELLED: Final = 30
 """Labelled traces below which the rates of the judge are too uncertain for an interval."""
 
-_LEAST_OF_THESE: Final = 20
+_LEAST_FINITE_SAMPLE: Final = 20
 """Labelled traces below which the interval of a known number of traces does not hold."""
 
 _STEPS: Final = 21
@@ -45,7 +45,7 @@ _UNSEEN_ERRORS: Final = 0.2
 that rarely errs may show no error on a hundred labelled traces, and the interval would be too
 narrow (scripts/simulate_prevalence.py)."""
 
-_LEAST_POWERED: Final = 100
+_LEAST_PREDICTION_POWERED: Final = 100
 """Labelled traces below which the prediction-powered interval does not hold."""
 
 
@@ -157,7 +157,9 @@ def prevalence_figures(
         corrected = scope.estimate(
             "corrected", corrected_prevalence(judge_counts, unlabelled_counts[column])
         )
-        powered_prevalence = labelled.powered(column, unlabelled_counts[column])
+        powered_prevalence = labelled.prediction_powered_prevalence(
+            column, unlabelled_counts[column]
+        )
         unresolved = units.left_out["unresolved"][slug]
         needed_labels = to_resolve(unresolved, tp + fp + fn + tn)
         bounds: tuple[PoweredPrevalence, PoweredPrevalence] | None = None
@@ -166,8 +168,8 @@ def prevalence_figures(
             corrected_bounds = _corrected_bounds(tables, unlabelled_counts[column])
             corrected = _with_bounds(corrected, corrected_bounds, needed_labels)
             bounds = (
-                absent.powered(column, unlabelled_counts[column]),
-                present.powered(column, unlabelled_counts[column]),
+                absent.prediction_powered_prevalence(column, unlabelled_counts[column]),
+                present.prediction_powered_prevalence(column, unlabelled_counts[column]),
             )
         yield corrected
         yield from _overall_figures(
@@ -278,8 +280,8 @@ class _Labelled:
         trace_weights = np.array([weights.get(trace, 0.0) for trace in units.traces])
         return cls(cells.sum(axis=0), weighted_tables(cells, trace_weights))
 
-    def powered(self, column: int, unlabelled: Tables) -> PoweredPrevalence:
-        """Return the prevalence of one mode over all traces.
+    def prediction_powered_prevalence(self, column: int, unlabelled: Tables) -> PoweredPrevalence:
+        """Return the prevalence of one mode over all traces, by prediction-powered inference.
 
         Args:
             column: The number of the mode.
@@ -404,8 +406,10 @@ def prediction_powered(
         estimate = _powered_from_unequal_chances(labelled, unlabelled, weighted)
     value = estimate.value
     result = replace(result, people=estimate.people, judge_weight=estimate.judge_weight)
-    if labelled_count < _LEAST_POWERED:
-        return replace(result, powered=Coefficient(value, withheld=("few_traces", _LEAST_POWERED)))
+    if labelled_count < _LEAST_PREDICTION_POWERED:
+        return replace(
+            result, powered=Coefficient(value, withheld=("few_traces", _LEAST_PREDICTION_POWERED))
+        )
     effective = value * (1 - value) / estimate.variance if estimate.variance else float(total)
     effective = min(max(effective, estimate.least_effective), total)
     low, high = (float(end) for end in wilson_of(value, effective))
@@ -418,8 +422,8 @@ def prediction_powered(
 
 def _share_of_these(hits: int, n: int, total: int) -> Coefficient:
     """Return the share of hits in exactly these traces, of which only ``n`` were labelled."""
-    if n < _LEAST_OF_THESE:
-        return Coefficient(hits / n, withheld=("few_traces", _LEAST_OF_THESE))
+    if n < _LEAST_FINITE_SAMPLE:
+        return Coefficient(hits / n, withheld=("few_traces", _LEAST_FINITE_SAMPLE))
     return Coefficient(hits / n, ci=share_of_all(hits, n, total))
 
 

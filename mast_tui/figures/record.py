@@ -383,10 +383,10 @@ class FigureIndex:
             for pair, pair_figures in figures_by_pair.items()
         }
 
-    def rows(
+    def figures_by_key(
         self, scope: str, *, group: str = "", subject: Sequence[str] = ()
     ) -> dict[str, FigureTable]:
-        """Return the tables of a scope by mode, in the order of the figures.
+        """Return the figures of a scope by mode (or pair or chain of modes), in their order.
 
         Args:
             scope: The name of the scope.

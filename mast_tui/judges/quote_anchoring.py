@@ -506,7 +506,7 @@ def anchored(
         char_start=start,
         char_end=end,
         match=match,
-        named=None if span_range == named_range else named_keys,
+        misnamed_spans=None if span_range == named_range else named_keys,
         wording=None if match is Match.EXACT else quote.strip(),
     )
     first, last = _range_keys(trace, span_range)

@@ -119,7 +119,7 @@ class _Task:
     def shared_steps(self) -> Iterator[tuple[str, SharedStep]]:
         """Yield the id of each failed run that has a shared step, with that step.
 
-        Nothing is yielded if there are too few runs for a step better than chance.
+        Nothing is yielded if there are too few runs for any step to be significant at ``CHANCE``.
         """
         runs = list(self.runs.values())
         is_failed = np.array([run.failed for run in runs])
@@ -134,7 +134,7 @@ class _Task:
         run_counts = has_step.sum(axis=1)
         only_failed = has_step @ is_failed == run_counts
         sharing_counts = np.where(only_failed, run_counts, 0).astype(int)
-        counts_by_chance = _largest_shared_counts(has_step, run_counts, is_failed)
+        permuted_largest_counts = _largest_shared_counts(has_step, run_counts, is_failed)
         for run in runs:
             if not run.failed or not run.actions:
                 continue
@@ -144,7 +144,7 @@ class _Task:
                 for _, number in run.actions
             ]
             largest_count = max(step_counts)
-            chance = float((counts_by_chance >= largest_count).mean())
+            chance = float((permuted_largest_counts >= largest_count).mean())
             if largest_count < 2 or chance > CHANCE:
                 continue
             for (index, _), count in zip(run.actions, step_counts, strict=True):

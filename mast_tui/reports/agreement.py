@@ -278,7 +278,7 @@ def modes_section(agreement: Agreement) -> ReportSection:
     tables += [maker.retests(), maker.agents()]
     notes = [
         *_left_out_notes(agreement),
-        *_halving_note(agreement),
+        *_more_traces_note(agreement),
         *_missed_unknown_note(agreement),
     ]
     parts = tuple(table for table in tables if table is not None)
@@ -415,11 +415,11 @@ def _dependent_pair_note(pair: FigureTable, p_adjusted: float) -> Note:
 
 
 def categories_section(agreement: Agreement) -> ReportSection | None:
-    """Make the page of categories of modes; None if the taxonomy has none."""
+    """Make the page of the categories, with a table for each level; None without categories."""
     if not agreement.categories:
         return None
     maker = _TableMaker.from_agreement(agreement)
-    return ReportSection("categories", "Categories", (maker.categories(), *maker.levels()))
+    return ReportSection("categories", "Categories", (maker.categories(), *maker.level_tables()))
 
 
 def pairs_section(agreement: Agreement) -> ReportSection | None:
@@ -522,7 +522,7 @@ class _TableMaker:
         tables = self.mode_tables
         rows = [
             self._table_row(
-                slug, (code, name), tables[code], self._halving_sentence(code), unit="trace"
+                slug, (code, name), tables[code], self._more_traces_sentence(code), unit="trace"
             )
             for slug, code, name in agreement.modes
         ]
@@ -536,7 +536,7 @@ class _TableMaker:
                 "pooled",
                 ("", "pooled"),
                 pooled,
-                _shared_block_sentences(agreement),
+                _copied_verdicts_sentences(agreement),
                 mark=COPIED if agreement.identical_blocks else "",
             ),
         )
@@ -578,7 +578,7 @@ class _TableMaker:
             (_N_POOLED, *_paradox_note(tables), *self._interval_notes(*tables.values())),
         )
 
-    def levels(self) -> Iterator[Table]:
+    def level_tables(self) -> Iterator[Table]:
         """Yield a table for each level of categories; none if the taxonomy has one level."""
         agreement = self.agreement
         index = agreement.index
@@ -929,7 +929,7 @@ class _TableMaker:
         if unsure:
             yield f"Verdicts 'unsure', counted as missing: {', '.join(unsure)}."
 
-    def _halving_sentence(self, code: str) -> Iterator[str]:
+    def _more_traces_sentence(self, code: str) -> Iterator[str]:
         """Yield a sentence on the traces that would halve the interval of κ of a mode."""
         plan = self.agreement.index.table("halving", mode=code)
         trace_count = plan.count("more_traces")
@@ -1134,7 +1134,7 @@ def _left_out_notes(agreement: Agreement) -> Iterator[Note]:
         )
 
 
-def _halving_note(agreement: Agreement) -> Iterator[Note]:
+def _more_traces_note(agreement: Agreement) -> Iterator[Note]:
     """Yield a note on the number of traces, by mode, that would halve the interval of κ."""
     codes_by_trace_count: dict[int, list[str]] = {}
     codes_by_reason: dict[str, list[str]] = {}
@@ -1224,8 +1224,8 @@ def _copied_mark_note(agreement: Agreement) -> Iterator[Note]:
         )
 
 
-def _shared_block_sentences(agreement: Agreement) -> Iterator[str]:
-    """Yield a sentence for each block of verdicts that several traces share."""
+def _copied_verdicts_sentences(agreement: Agreement) -> Iterator[str]:
+    """Yield a sentence on traces with equal verdicts, for each group of traces and annotators."""
     for block in agreement.identical_blocks:
         yield (
             f"{joined_names(block.annotators)} gave the same verdicts on "

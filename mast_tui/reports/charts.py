@@ -144,7 +144,7 @@ class _GroupCharts:
         self.group = figures.group(name)
         self.part = group_parts(figures)[name]
         self.names = [(mode.code, mode.name) for mode in figures.inputs.modes]
-        self.modes = figures.rows("mode", name)
+        self.modes = figures.figures_by_key("mode", name)
         self.failed, self.succeeded = (self.group.count("traces", side) for side in OUTCOMES)
         self.sides = f"{self.failed} failed and {self.succeeded} successful"
 
@@ -171,7 +171,9 @@ class _GroupCharts:
             yield from self.of_outcomes()
         yield from self.of_places()
         uses_failed = compares and self.failed > 0
-        pairs = self.figures.rows(f"together_{'failed' if uses_failed else 'all'}", self.name)
+        pairs = self.figures.figures_by_key(
+            f"together_{'failed' if uses_failed else 'all'}", self.name
+        )
         if pairs:
             traces_text = "failed traces" if uses_failed else "traces"
             trace_count = self.failed if uses_failed else self.group.count("traces")
@@ -192,7 +194,7 @@ class _GroupCharts:
             yield self.prevalence()
         if any(mode.value("difference") is not None for mode in self.modes.values()):
             yield self.difference()
-        tables = self.figures.rows("category", self.name).values()
+        tables = self.figures.figures_by_key("category", self.name).values()
         if any(table.count("shown", side) for table in tables for side in OUTCOMES):
             yield self.categories()
 
@@ -285,7 +287,7 @@ class _GroupCharts:
 
     def categories(self) -> tuple[str, Chart]:
         """Return the chart of the shares of the categories, with its kind."""
-        tables = self.figures.rows("category", self.name)
+        tables = self.figures.figures_by_key("category", self.name)
         failed, succeeded = (
             [(name, tables[id].count("shown", side)) for id, name in self.figures.inputs.categories]
             for side in OUTCOMES
@@ -316,7 +318,7 @@ class _GroupCharts:
             places = self.figures.places(self.name, side)
             assert places is not None
         trace_count = places.count("traces")
-        onsets = self.figures.rows(f"onset_{side}", self.name)
+        onsets = self.figures.figures_by_key(f"onset_{side}", self.name)
         if onsets:
             note = (
                 f"Bars: number of {traces_text} by the tenth of the run in which they first fail. "
@@ -327,7 +329,7 @@ class _GroupCharts:
             )
             drawing = onset_strips(places, onsets, self.names)
             yield self.chart("onset", "Where in the run failures first occur", note, drawing)
-        pairs = self.figures.rows(f"order_{side}", self.name)
+        pairs = self.figures.figures_by_key(f"order_{side}", self.name)
         if pairs:
             note = (
                 "Cells: number of traces with both modes in which the mode of the row first occurs "
@@ -338,7 +340,7 @@ class _GroupCharts:
             yield self.chart("order", "Which of two modes occurs first", note, drawing)
         chains = [
             (chain_of(chain), table.count("chains"))
-            for chain, table in self.figures.rows(f"chains_{side}", self.name).items()
+            for chain, table in self.figures.figures_by_key(f"chains_{side}", self.name).items()
         ][:MOST_CHAINS]
         if chains:
             note = (

@@ -375,7 +375,7 @@ def _row_groups(
             sources=table.sources,
         )
 
-    modes = report.rows("judge_mode")
+    modes = report.figures_by_mode("judge_mode")
     rows = [
         make_row(slug, {"code": code, "name": name}, modes[code])
         for slug, code, name in report.modes
@@ -391,7 +391,7 @@ def _row_groups(
 
 def _mode_rows(
     report: JudgeReport,
-    tables: Mapping[str, FigureTable],
+    figures_by_mode: Mapping[str, FigureTable],
     columns: Sequence[Column],
     detail: Callable[[FigureTable], Iterable[str]] = lambda _table: (),
 ) -> tuple[Row, ...]:
@@ -399,11 +399,11 @@ def _mode_rows(
     return tuple(
         Row(
             slug,
-            {"code": code, "name": name} | estimate_cells(tables[code], columns),
-            detail=tuple(detail(tables[code])),
+            {"code": code, "name": name} | estimate_cells(figures_by_mode[code], columns),
+            detail=tuple(detail(figures_by_mode[code])),
         )
         for slug, code, name in report.modes
-        if code in tables
+        if code in figures_by_mode
     )
 
 
@@ -496,7 +496,7 @@ def _localisation_table(report: JudgeReport) -> Table | None:
         return None
     against = against_words(report)
     place_columns = columns(_LOCALISATION, against=against)
-    modes = report.rows("localisation_mode")
+    modes = report.figures_by_mode("localisation_mode")
     compared_tables = {code: table for code, table in modes.items() if table.count("n")}
     rows = _mode_rows(report, compared_tables, place_columns)
     total_row = Row("all", {"code": "", "name": "all modes"} | estimate_cells(total, place_columns))
@@ -511,9 +511,9 @@ def _localisation_table(report: JudgeReport) -> Table | None:
 
 def _prevalence_table(report: JudgeReport, visibility: Mapping[str, Any] | None) -> Table | None:
     """Make the table of prevalences on the traces that only the judge has judged."""
-    tables = report.rows("prevalence")
+    figures_by_mode = report.figures_by_mode("prevalence")
     judged_count = report.count("unlabelled")
-    if not judged_count or not tables:
+    if not judged_count or not figures_by_mode:
         return None
     notes = [
         Note(
@@ -535,19 +535,19 @@ def _prevalence_table(report: JudgeReport, visibility: Mapping[str, Any] | None)
         "judge_prevalence",
         f"Prevalence in {counted(judged_count, 'trace')} that only the judge has labelled",
         (CODE, MODE, *_PREVALENCE),
-        (_mode_rows(report, tables, _PREVALENCE, _correction_sentences),),
+        (_mode_rows(report, figures_by_mode, _PREVALENCE, _correction_sentences),),
         f"Share of present verdicts of {report.judge}, and the prevalence corrected for its errors "
         "(Rogan and Gladen 1978), for the population of the traces. [a, b] is a 95 % confidence "
         "interval: Wilson's for the uncorrected share, Lang and Reiczigel's (2014) for the "
         "corrected one.",
-        (*notes, *withheld_notes(*(table["corrected"] for table in tables.values()))),
+        (*notes, *withheld_notes(*(table["corrected"] for table in figures_by_mode.values()))),
     )
 
 
 def _overall_table(report: JudgeReport) -> Table | None:
     """Make the table of the prevalence over all traces."""
-    tables = report.rows("prevalence_overall")
-    labelled = [table for table in tables.values() if table.count("n_labelled")]
+    figures_by_mode = report.figures_by_mode("prevalence_overall")
+    labelled = [table for table in figures_by_mode.values() if table.count("n_labelled")]
     if not report.count("unlabelled") or not labelled:
         return None
     trace_counts = [table.count("n") for table in labelled]
@@ -562,20 +562,24 @@ def _overall_table(report: JudgeReport) -> Table | None:
         "judge_overall",
         f"Prevalence in {traces_text}: people labelled some of them, the judge all",
         (CODE, MODE, *_OVERALL),
-        (_mode_rows(report, tables, _OVERALL, width_words),),
+        (_mode_rows(report, figures_by_mode, _OVERALL, width_words),),
         "people alone: estimate from the traces that people labelled. with the judge: the same "
         f"combined with the verdicts of {report.judge} on all traces (prediction-powered "
         "inference, PPI++: Angelopoulos, Duchi and Zrnic 2023). Both estimate the prevalence in "
         "the population of the traces, with Wilson's interval. these traces: prevalence in these "
         "traces only, with the interval of a sample from a finite population.",
-        (_powered_note(tables), *_too_few_left_note(tables), *withheld_notes(*tables.values())),
+        (
+            _powered_note(figures_by_mode),
+            *_too_few_left_note(figures_by_mode),
+            *withheld_notes(*figures_by_mode.values()),
+        ),
     )
 
 
-def _powered_note(tables: Mapping[str, FigureTable]) -> Note:
+def _powered_note(figures_by_mode: Mapping[str, FigureTable]) -> Note:
     """Return a note on the condition under which the joined prevalence holds."""
     unresolved_text = " Traces on which people disagree are excluded until adjudicated."
-    if any(table.value("weighted") for table in tables.values()):
+    if any(table.value("weighted") for table in figures_by_mode.values()):
         return Note(
             "Estimates are weighted by the inverse probability with which traces were drawn, so "
             f"they are valid for all traces, whatever the errors of the judge.{unresolved_text}",
@@ -588,9 +592,9 @@ def _powered_note(tables: Mapping[str, FigureTable]) -> Note:
     )
 
 
-def _too_few_left_note(tables: Mapping[str, FigureTable]) -> Iterator[Note]:
+def _too_few_left_note(figures_by_mode: Mapping[str, FigureTable]) -> Iterator[Note]:
     """Yield a note on the modes with too few traces left for an interval of ± 3 points."""
-    codes = [code for code, table in tables.items() if _needs_more_than_left(table)]
+    codes = [code for code, table in figures_by_mode.items() if _needs_more_than_left(table)]
     if codes:
         yield Note(
             f"for ± 3: not reached by labelling all traces, for {', '.join(codes)}.",
@@ -625,9 +629,9 @@ def width_words(overall: FigureTable) -> Iterator[str]:
 
 def widest_words(report: JudgeReport) -> str:
     """Return the mode with the widest interval over all traces, and the width; empty if none."""
-    tables = report.rows("prevalence_overall")
+    figures_by_mode = report.figures_by_mode("prevalence_overall")
     widths: dict[str, float] = {}
-    for code, table in tables.items():
+    for code, table in figures_by_mode.items():
         ends = table["powered"].interval
         if ends is not None:
             low, high = ends
@@ -635,7 +639,7 @@ def widest_words(report: JudgeReport) -> str:
     if not widths:
         return ""
     widest = max(widths, key=lambda code: widths[code])
-    return f"{widest} {next(width_words(tables[widest]))}"
+    return f"{widest} {next(width_words(figures_by_mode[widest]))}"
 
 
 def _correction_sentences(table: FigureTable) -> Iterator[str]:
@@ -694,7 +698,7 @@ def _effect_table(report: JudgeReport) -> Table | None:
         (tuple(rows),),
         f"Suggestions of {report.judge}; the same people in both conditions; "
         f"{counted(effect.count('traces'), 'trace')}. {resampled_note(report.bootstrap)}",
-        (*notes, *withheld_notes(effect, *report.rows("effect_mode").values())),
+        (*notes, *withheld_notes(effect, *report.figures_by_mode("effect_mode").values())),
     )
 
 
@@ -713,7 +717,7 @@ def _count_cells(table: FigureTable) -> dict[str, Cell]:
 
 def _tables_by_name(report: JudgeReport) -> dict[str, FigureTable]:
     """Return the tables of the modes by code, and of all modes together."""
-    return {**report.rows("judge_mode"), "pooled": report.table("judge_pooled")}
+    return {**report.figures_by_mode("judge_mode"), "pooled": report.table("judge_pooled")}
 
 
 def _figures_of(report: JudgeReport, columns: Iterable[Column]) -> list[Figure]:
@@ -823,7 +827,7 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
     sentence = f"Excluded: {'; '.join(left_out)}." if left_out else "Nothing was excluded."
     yield Note(sentence, "left_out")
     yield from _missing_table_notes(report)
-    if report.count("unlabelled") and not report.rows("prevalence"):
+    if report.count("unlabelled") and not report.figures_by_mode("prevalence"):
         yield Note(
             "Its verdicts on traces that no one has finished are hidden from blind annotators.",
             "blind",
@@ -854,7 +858,9 @@ def _left_out_parts(report: JudgeReport) -> list[str]:
 
 def _chance_warning(report: JudgeReport) -> Iterator[Note]:
     """Yield a warning that names the modes in which the judge may be no better than chance."""
-    tables = _tables_by_name(report) if len(report.modes) > 1 else report.rows("judge_mode")
+    tables = (
+        _tables_by_name(report) if len(report.modes) > 1 else report.figures_by_mode("judge_mode")
+    )
     names = [name for name, table in tables.items() if _may_be_at_chance(table["cohen_kappa"])]
     if names:
         yield Note(
@@ -877,7 +883,7 @@ def _may_be_at_chance(kappa: Figure) -> bool:
 def _biased_notes(report: JudgeReport) -> Iterator[Note]:
     """Yield notes on the modes that the judge calls present too often, or too rarely."""
     codes_by_word: dict[str, list[str]] = {"more": [], "less": []}
-    for code, table in report.rows("judge_mode").items():
+    for code, table in report.figures_by_mode("judge_mode").items():
         p_value = table.value("mcnemar_p_adjusted")
         if p_value is not None and p_value < 0.05:
             codes_by_word[_bias_word(table)].append(f"{code} ({p_words(p_value)})")

@@ -145,7 +145,8 @@ def estimate_cells(
 
     Args:
         table: The figures of the row.
-        columns: The columns, by names of statistics; those without a figure get no cell.
+        columns: The columns; the key of each is the name of its statistic. A column without a
+            figure gets no cell.
         row_n: The n of the row; the n of a figure is shown only if it differs.
     """
     cells: dict[str, Cell] = {}

@@ -117,7 +117,7 @@ def _group_json(report: SignatureReport, name: str, parts: Mapping[str, str]) ->
             }
             for level, groups in inputs.levels.items()
         }
-    modes = report.rows("mode", name)
+    modes = report.figures_by_key("mode", name)
     corrected = _corrected_json(report, name)
     document["modes"] = {
         mode.code: {
@@ -262,7 +262,7 @@ def _categories_json(
     report: SignatureReport, name: str, scope: str, names: Mapping[str, str]
 ) -> Document:
     """Return the categories of one level with counts and shares, in all traces and by outcome."""
-    tables = report.rows(scope, name)
+    tables = report.figures_by_key(scope, name)
     document: Document = {}
     for category, title in names.items():
         all_traces, failed, succeeded = (
@@ -294,7 +294,7 @@ def is_reversed(report: SignatureReport, name: str, code: str) -> bool:
 
 def _stratified_json(report: SignatureReport, name: str) -> Document | None:
     """Return the differences within models by mode; None if there are none."""
-    tables = report.rows("stratified", name)
+    tables = report.figures_by_key("stratified", name)
     if not tables:
         return None
     modes = {}
@@ -327,7 +327,7 @@ def _stratified_json(report: SignatureReport, name: str) -> Document | None:
 
 def _pairs_json(report: SignatureReport, name: str, side: str) -> Iterator[Document]:
     """Yield the figures on traces that show both modes of a pair, for each pair."""
-    for pair, table in report.rows(f"together_{side}", name).items():
+    for pair, table in report.figures_by_key(f"together_{side}", name).items():
         phi = table["phi"]
         jaccard = table["jaccard"]
         document: Document = {
@@ -351,7 +351,7 @@ def _places_json(report: SignatureReport, name: str, side: str) -> Document:
     assert totals is not None
 
     def rows_of(scope: str) -> dict[str, FigureTable]:
-        return report.rows(f"{scope}_{side}", name)
+        return report.figures_by_key(f"{scope}_{side}", name)
 
     return {
         "traces": totals.count("traces"),
@@ -413,10 +413,10 @@ def _spread_json(table: FigureTable, statistic: str, condition: str = "") -> Doc
 
 def _lengths_json(report: SignatureReport, name: str) -> Document | None:
     """Return shares by bins of length and hazards by ranges of steps, by mode."""
-    shares = report.rows("length", name)
+    shares = report.figures_by_key("length", name)
     if not shares:
         return None
-    hazards = report.rows("hazard", name)
+    hazards = report.figures_by_key("hazard", name)
     return {
         code: {
             "share": {
@@ -470,7 +470,7 @@ def _amount_json(report: SignatureReport, name: str, condition: str) -> Document
     keys = ("total", "without_fatal", "before_first_fatal", "after", "share_after")
     by_mode = {
         code: table.value("used_after", condition)
-        for code, table in report.rows("bill", name).items()
+        for code, table in report.figures_by_key("bill", name).items()
     }
     return {
         "traces": total.n,
@@ -581,7 +581,9 @@ def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
             f"With fewer than {report.rules.least} failed or successful traces, no mode is "
             "classified as fatal or benign."
         )
-    rates = {code: mode.find("rate", "all") for code, mode in report.rows("mode", name).items()}
+    rates = {
+        code: mode.find("rate", "all") for code, mode in report.figures_by_key("mode", name).items()
+    }
     unjudged_codes = [code for code, rate in rates.items() if not rate.n]
     if len(unjudged_codes) == len(rates):
         yield "No trace has a verdict present or absent on any mode."

@@ -707,7 +707,7 @@ class _Group:
     @cached_property
     def of_modes(self) -> dict[str, FigureTable]:
         """The figures of each mode by its code."""
-        return self.figures.rows("mode", self.name)
+        return self.figures.figures_by_key("mode", self.name)
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -735,9 +735,9 @@ class _Group:
         """The traces over which onset and pairs are counted: ``failed`` or ``all``."""
         return self.outcome or "all"
 
-    def rows(self, scope: str) -> dict[str, FigureTable]:
+    def figures_by_key(self, scope: str) -> dict[str, FigureTable]:
         """Return figures of the traces with the ``outcome``, by mode or pair."""
-        return self.figures.rows(f"{scope}_{self.side}", self.name)
+        return self.figures.figures_by_key(f"{scope}_{self.side}", self.name)
 
     @cached_property
     def outcome(self) -> str | None:
@@ -1004,7 +1004,7 @@ class _Group:
 
     def _stratified_table(self) -> Table | None:
         """Make the table of differences within models; † marks those with another sign overall."""
-        tables = self.figures.rows("stratified", self.name)
+        tables = self.figures.figures_by_key("stratified", self.name)
         if not tables or not self.compares:
             return None
         reversed_codes = [code for code in tables if is_reversed(self.figures, self.name, code)]
@@ -1121,7 +1121,7 @@ class _Group:
                 for column in table_columns
             )
             title = f"{title} ({level})"
-        tables = self.figures.rows(scope, self.name)
+        tables = self.figures.figures_by_key(scope, self.name)
         rows = [
             Row(id, {"name": name, **_figure_cells(tables[id], table_columns, self.sizes)})
             for id, name in names.items()
@@ -1159,7 +1159,7 @@ class _Group:
         """Yield the notes under a group, which sum up its folded tables."""
         side = "failed" if self.compares else "all"
         for _, scope, names in self.levels:
-            tables = self.figures.rows(scope, self.name)
+            tables = self.figures.figures_by_key(scope, self.name)
             shares = {name: tables[id].value("share", side) for id, name in names.items()}
             share_texts = [
                 f"{name} {_percent(share)}" for name, share in shares.items() if share is not None
@@ -1220,7 +1220,8 @@ class _Group:
             "of them counts."
         )
         modes_by_frequency = sorted(
-            self.rows("first_mode").items(), key=lambda item: -(item[1]["rate"].count or 0)
+            self.figures_by_key("first_mode").items(),
+            key=lambda item: -(item[1]["rate"].count or 0),
         )
         rows = self.source_rows("first_mode", modes_by_frequency, "rate")
         notes = _notes_that_apply((tied_count, sentence, "tied"))
@@ -1228,7 +1229,7 @@ class _Group:
 
     def _steps_table(self) -> Table | None:
         """Make the table of the most frequent steps from a mode to the next."""
-        steps = self.rows("transitions")
+        steps = self.figures_by_key("transitions")
         most_frequent = list(steps.items())[:MOST_STEPS]
         rows = self.source_rows("transitions", most_frequent, "transitions", self._step_sentence)
         limit_sentence = f"The {MOST_STEPS} most frequent of {len(steps)} steps."
@@ -1241,7 +1242,7 @@ class _Group:
     def _step_sentence(self, step: FigureTable) -> Iterator[str]:
         """Yield the sentence on how often each mode of a step begins before the other mode."""
         first, second = step.mode.split(PAIR)
-        for pair, table in self.rows("order").items():
+        for pair, table in self.figures_by_key("order").items():
             if set(pair.split(PAIR)) == {first, second}:
                 is_reversed_pair = pair.split(PAIR) != [first, second]
                 earlier = table.find("sets_on", "after" if is_reversed_pair else "before")
@@ -1256,7 +1257,7 @@ class _Group:
         """Make the table of the positions in the run at which each mode begins."""
         tables = [
             (code, table)
-            for code, table in self.rows("onset").items()
+            for code, table in self.figures_by_key("onset").items()
             if table.value("position") is not None
         ]
         rows = self.source_rows("mode_onsets", tables, "position")
@@ -1288,7 +1289,8 @@ class _Group:
     def _order_table(self) -> Table | None:
         """Make the table of the order of onset of each pair of modes."""
         pairs_by_frequency = sorted(
-            self.rows("order").items(), key=lambda item: -(item[1].find("sets_on", "before").n or 0)
+            self.figures_by_key("order").items(),
+            key=lambda item: -(item[1].find("sets_on", "before").n or 0),
         )
         rows = self.source_rows("order_counts", pairs_by_frequency, "sets_on:before")
         return self.table("order_counts", rows, traces=self._traces_with_place(), folded=True)
@@ -1296,7 +1298,7 @@ class _Group:
     def _chains_table(self) -> Table | None:
         """Make the table of chains: the modes of a trace in the order of their onset."""
         rows = []
-        for number, (chain, table) in enumerate(self.rows("chains").items()):
+        for number, (chain, table) in enumerate(self.figures_by_key("chains").items()):
             steps = " → ".join("+".join(step) for step in chain_of(chain))
             cells: dict[str, Cell] = {"chain": steps, "chains": table.count("chains")}
             rows.append(Row(f"chain {number}", cells, sources=table["chains"].sources))
@@ -1309,7 +1311,7 @@ class _Group:
     def bill(self) -> Table | None:
         """Make the table of the cost of failed runs before and after the first fatal failure."""
         totals = self.figures.figures.table("bill", group=self.figures.key(self.name))
-        by_mode = self.figures.rows("bill", self.name)
+        by_mode = self.figures.figures_by_key("bill", self.name)
         rows = []
         for definition, definition_text in _FATAL_BY.items():
             for amount in ("tokens", "minutes"):
@@ -1353,7 +1355,8 @@ class _Group:
         """Make the matrix of the traces that show two modes; the diagonal counts a single mode."""
         rates = self._rates_of_shown_modes()
         tables_by_pair = {
-            frozenset(pair.split(PAIR)): table for pair, table in self.rows("together").items()
+            frozenset(pair.split(PAIR)): table
+            for pair, table in self.figures_by_key("together").items()
         }
         rows = []
         for code, rate in rates.items():
@@ -1400,7 +1403,9 @@ class _Group:
     def pairs(self) -> Table | None:
         """Make the table of the pairs of modes that most often show in one trace."""
         pairs = [
-            (pair, table) for pair, table in self.rows("together").items() if table["jaccard"].count
+            (pair, table)
+            for pair, table in self.figures_by_key("together").items()
+            if table["jaccard"].count
         ]
         pairs.sort(key=lambda item: -(item[1]["jaccard"].count or 0))
         rows = self.source_rows(
@@ -1483,7 +1488,7 @@ class _Group:
         ):
             tables = {
                 code: table
-                for code, table in self.figures.rows(scope, self.name).items()
+                for code, table in self.figures.figures_by_key(scope, self.name).items()
                 if any(figure.value is not None for figure in table.figures)
             }
             if not tables:

@@ -468,7 +468,7 @@ class _Counts:
             unsure=self._verdicts[UNSURE][cells].sum(axis=0).tolist(),
             scopes=[FigureScope("mode", ref, mode=mode.code) for mode in self._modes],
         )
-        tables = FigureIndex(figures).rows("mode")
+        tables = FigureIndex(figures).figures_by_key("mode")
         onsets = self._onsets[cells].sum(axis=0)
         shares = [
             present / judged

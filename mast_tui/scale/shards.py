@@ -559,10 +559,11 @@ def _record_of_row(row: Mapping[str, Any]) -> TraceRecord:
 def _finding_of_row(row: Mapping[str, Any]) -> Finding:
     """Return the finding of a row, with its evidence."""
     evidence = None
-    values = row["evidence"]
-    if values is not None:
+    if row["evidence"] is not None:
+        values = dict(row["evidence"])
         match = None if values["match"] is None else Match(values["match"])
-        named = None if values["named"] is None else tuple(values["named"])
-        evidence = Evidence(**{**values, "match": match, "named": named})
+        named = values.pop("named")
+        misnamed_spans = None if named is None else tuple(named)
+        evidence = Evidence(**values | {"match": match}, misnamed_spans=misnamed_spans)
     fields = {name: row[name] for name in _EVENT if name not in ("id", "key", "trace_id")}
     return Finding(**fields, evidence=evidence)

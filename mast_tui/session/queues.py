@@ -197,7 +197,7 @@ class _AnnotatorWork:
         """Return the traces with modes that a change of the codebook left open."""
         verdicts = self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy)
         judged_modes = {(verdict.trace_id, verdict.mode) for verdict in verdicts}
-        split_modes = self.workspace.look_again(self.annotator, self.taxonomy)
+        split_modes = self.workspace.modes_to_look_at_again(self.annotator, self.taxonomy)
         modes: dict[str, list[str]] = defaultdict(list)
         for trace_id in split_modes.keys() - self.retests.current:
             for mode in split_modes[trace_id]:

@@ -573,7 +573,7 @@ class Session:
     def _add_rejection(
         self, change: PendingChange, suggestion: Suggestion, reason: str = ""
     ) -> None:
-        """Add the rejection of a suggestion to a change, without the label of an acceptance."""
+        """Add the rejection of a suggestion to a change, and remove the label of its acceptance."""
         label = self._label_from(change, suggestion)
         if label is not None:
             change.remove_label(label)
@@ -754,7 +754,8 @@ class Session:
             open_modes: The action for modes without a verdict.
 
         Returns:
-            The modes that are parts of a split mode, if finishing needs them.
+            The parts of split modes that are to be looked at again, which ``absent`` may have to
+            leave open; empty for ``leave``.
 
         Raises:
             SessionError: The trace is finished already, or still being read.
@@ -770,7 +771,9 @@ class Session:
             self._registered_spans = len(self.trace)
         if open_modes == "leave":
             return ()
-        parts = self.workspace.look_again(self.annotator, self.taxonomy.ref, self.trace_id)
+        parts = self.workspace.modes_to_look_at_again(
+            self.annotator, self.taxonomy.ref, self.trace_id
+        )
         return tuple(parts.get(self.trace_id, ()))
 
     def _finish_fact(self, open_modes: str) -> PassFinished:

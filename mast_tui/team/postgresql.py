@@ -467,7 +467,7 @@ class PostgresServer(Database):
             new_file(target) as draft,
             closing(SqliteFile(draft, create=True)) as copy,
             self.reading() as source,
-            copy.writing(whole=True) as connection,
+            copy.writing(without_savepoints=True) as connection,
         ):
             copy_rows(source, connection)
 
@@ -734,11 +734,11 @@ class PostgresServer(Database):
             )
 
     def add_member(self, new: Member) -> str | None:
-        with self.writing(whole=True) as connection:
+        with self.writing(without_savepoints=True) as connection:
             return rights.add(connection, new)
 
     def remove_member(self, name: str) -> bool:
-        with self.writing(whole=True) as connection:
+        with self.writing(without_savepoints=True) as connection:
             return rights.remove(connection, name)
 
     def shows_who_is_connected(self) -> bool:

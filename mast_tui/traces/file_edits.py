@@ -211,7 +211,7 @@ def _with_known_files(edits: Iterable[FileEdit]) -> Iterator[FileEdit]:
 
 
 def edits_by_file(edits: Sequence[FileEdit]) -> dict[str, list[FileEdit]]:
-    """Return the edits of each file by path, the file that was changed last first.
+    """Return the edits of each file by path, the most recently changed file first.
 
     If exactly one absolute path ends with a relative path, both are the same file.
     """

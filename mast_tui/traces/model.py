@@ -597,7 +597,7 @@ class UnreadSpans(Spans):
 
     @property
     @abstractmethod
-    def was_named(self) -> bool:
+    def was_named_by_user(self) -> bool:
         """True if the user named the file; a file found in a folder is read otherwise."""
 
     @abstractmethod
@@ -975,9 +975,9 @@ class Trace:
         return self._added_facts is not None or self._new_id is not None
 
     @property
-    def was_named(self) -> bool:
+    def was_named_by_user(self) -> bool:
         """True if the user named the file; a file found in a folder is read otherwise."""
-        return self._unread is not None and self._unread.was_named
+        return self._unread is not None and self._unread.was_named_by_user
 
     def anew(self) -> Trace:
         """Return the trace without spans; ``advance`` reads its file again.

@@ -134,8 +134,8 @@ def _evidence_lines(evidence: Evidence, index_of: IndexOf) -> Iterator[Suggestio
         quote = one_line(evidence.quote, MAX_QUOTE_CHARS)
         yield SuggestionLine(f"{NOT_FOUND} quote not in the trace: “{quote}”")
         return
-    if evidence.named is not None:
-        named_spans = [_span_text(key, index_of) for key in dict.fromkeys(evidence.named)]
+    if evidence.misnamed_spans is not None:
+        named_spans = [_span_text(key, index_of) for key in dict.fromkeys(evidence.misnamed_spans)]
         position = "elsewhere"
         if evidence.key is not None:
             position = f"in {_span_text(evidence.key, index_of)}"

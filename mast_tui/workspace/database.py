@@ -132,17 +132,17 @@ class Database(ABC):
 
     @contextmanager
     def writing(
-        self, *, whole: bool = False, annotators: Collection[str] = ()
+        self, *, without_savepoints: bool = False, annotators: Collection[str] = ()
     ) -> Iterator[Connection]:
         """Yield a connection in a transaction, which is rolled back if the block raises.
 
         A transaction inside another one is a part that can be rolled back alone, unless the outer
-        one is ``whole``. Then an exception in a part must end the outer transaction too, and SQLite
-        need not copy the pages that a part changes. Waits for other writers until
+        one is ``without_savepoints``. Then an exception in a part must end the outer transaction
+        too, and SQLite need not copy the pages that a part changes. Waits for other writers until
         ``writes.deadline``.
 
         Args:
-            whole: Whether no part of the transaction may be rolled back alone.
+            without_savepoints: Whether no part of the transaction may be rolled back alone.
             annotators: The annotators whose events are added, if nothing else is written: on a
                 server others may add theirs at the same time.
 
@@ -160,7 +160,7 @@ class Database(ABC):
             with self._taking_turn():
                 self._check_open()
                 self._begin_transaction(annotators)
-                self._is_inseparable = whole
+                self._is_inseparable = without_savepoints
                 try:
                     yield self._writer
                     if self._part_failed:

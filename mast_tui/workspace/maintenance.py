@@ -61,7 +61,7 @@ def check_rows(database: Database) -> CheckResult:
     with (
         database.reading() as stored,
         closing(SqliteFile(None, create=True)) as scratch,
-        scratch.writing(whole=True) as rebuilt,
+        scratch.writing(without_savepoints=True) as rebuilt,
     ):
         damaged = list[DamagedRow]()
         differences = tuple(_state_differences(stored, rebuilt, damaged))

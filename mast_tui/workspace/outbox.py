@@ -74,7 +74,7 @@ class ReadAhead:
         """
         self.everybody |= everybody
         copy = SqliteFile(None, create=True)
-        with copy.writing(whole=True) as target:
+        with copy.writing(without_savepoints=True) as target:
             for table in (*_COMMON_TABLES, *_ANNOTATOR_TABLES):
                 statement = select(table)
                 if self.everybody and table in _ANNOTATOR_TABLES and table not in _OWN_TABLES:
@@ -109,7 +109,7 @@ class ReadAhead:
             copy = self._copy
             assert copy is not None, "nothing was read ahead"
             if self._pending_events:
-                with copy.writing(whole=True) as connection:
+                with copy.writing(without_savepoints=True) as connection:
                     known_ids = known_rows(connection, [event.id for event in self._pending_events])
                     new = {
                         event.id: event

@@ -283,10 +283,10 @@ def reads(
     )
 
 
-def look_again(
+def modes_to_look_at_again(
     connection: Connection, annotator: str, taxonomy: str, trace_id: str | None = None
 ) -> dict[str, tuple[str, ...]]:
-    """Return the modes that an annotator marked to look at again, by trace.
+    """Return the modes that an annotator must look at again, as a mode was split, by trace.
 
     Args:
         connection: An open connection.

@@ -168,13 +168,14 @@ class Workspace:
         self._database.close()
 
     @contextmanager
-    def transaction(self, *, whole: bool = False) -> Iterator[None]:
+    def transaction(self, *, without_savepoints: bool = False) -> Iterator[None]:
         """Make the block one transaction, which is rolled back if the block raises.
 
         Args:
-            whole: Do not allow the block to continue after a failed part; this is much faster.
+            without_savepoints: Do not allow the block to continue after a failed part; this is much
+                faster.
         """
-        with self._database.writing(whole=whole):
+        with self._database.writing(without_savepoints=without_savepoints):
             yield
 
     def new_id(self) -> str:
@@ -233,7 +234,7 @@ class Workspace:
         self._database.check_nothing_hidden()
         with (
             self._database.reading() as source,
-            other._database.writing(whole=True) as target,
+            other._database.writing(without_savepoints=True) as target,
         ):
             copy_rows(source, target)
 
@@ -693,7 +694,7 @@ class Workspace:
     passes = reading(queries.passes)
     finished_traces = reading(queries.finished_traces)
     reads = reading(queries.reads)
-    look_again = reading(queries.look_again)
+    modes_to_look_at_again = reading(queries.modes_to_look_at_again)
 
     def decisions(
         self, trace_id: str, taxonomy: str, *, annotator: str | None = None
@@ -739,14 +740,14 @@ class Workspace:
     imports = reading(import_register.imports)
 
     def begin_import(
-        self, file_format: str, files: Sequence[str], *, asked: str, annotator: str | None
+        self, file_format: str, files: Sequence[str], *, request_key: str, annotator: str | None
     ) -> ImportRecord:
         """Store the start of an import, or continue one that was interrupted.
 
         Args:
             file_format: The name of the files' format.
             files: The names of the files.
-            asked: The command; the same command continues an interrupted import.
+            request_key: The command as a text; the same text continues an interrupted import.
             annotator: The annotator who imports, None if unknown.
 
         Returns:
@@ -757,24 +758,26 @@ class Workspace:
         """
         with self._database.writing() as connection:
             for record in import_register.imports(connection):
-                if record.asked == asked and record.state is ImportState.UNDOING:
+                if record.asked == request_key and record.state is ImportState.UNDOING:
                     raise WorkspaceError(
                         f"the undo of import {record.id} of the same files was interrupted; "
                         f"finish it first: mast-tui import --undo {record.id}"
                     )
-                if record.asked == asked and record.state is ImportState.UNFINISHED:
+                if record.asked == request_key and record.state is ImportState.UNFINISHED:
                     return record
-            record = ImportRecord(self.new_id(), now(), annotator, file_format, tuple(files), asked)
+            record = ImportRecord(
+                self.new_id(), now(), annotator, file_format, tuple(files), request_key
+            )
             import_register.add(connection, record)
             return record
 
-    note_imported = writing(import_register.note_events)
+    record_imported_events = writing(import_register.record_imported_events)
     finish_import = writing(import_register.finish)
     begin_undo = writing(import_register.begin_undo)
     finish_undo = writing(import_register.finish_undo)
     import_counts = reading(import_register.counts)
     import_works = reading(import_register.works)
-    noted_events = reading(import_register.noted_events)
+    imported_event_ids = reading(import_register.imported_event_ids)
 
     # Runs of judges
 
@@ -804,7 +807,7 @@ class Workspace:
         return run.id
 
     unfinished_run = reading(run_register.unfinished_run)
-    set_run_form = writing(run_register.set_form)
+    set_run_answer_form = writing(run_register.set_answer_form)
     note_run_trace = writing(run_register.add_run_trace)
     finish_run = writing(run_register.finish_run)
     add_run = writing(run_register.add_run)

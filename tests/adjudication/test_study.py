@@ -15,7 +15,7 @@ from mast_tui.adjudication import (
     disagreement,
     letters,
     queue,
-    read_trace_sides,
+    read_work_by_trace,
     resolves_conflict,
     take_on,
     take_on_as_study_says,
@@ -114,7 +114,7 @@ def test_boundaries_are_conflicts_if_the_study_says_so(office: Office) -> None:
     def places() -> list[int]:
         (entry,) = queue(office.workspace, TAXONOMY, "ann", order_of=lambda _: order)
         work = adjudication(office)
-        words = read_trace_sides(office.workspace, TAXONOMY)["t1"].gold(TAXONOMY, order)
+        words = read_work_by_trace(office.workspace, TAXONOMY)["t1"].gold(TAXONOMY, order)
         left = conflicts_by_trace(office.workspace, TAXONOMY, order_of=lambda _: order)
         assert entry.gold is not None
         conflicts = (entry.gold.conflicts, work.gold.conflicts, words.conflicts, left["t1"])
@@ -126,7 +126,7 @@ def test_boundaries_are_conflicts_if_the_study_says_so(office: Office) -> None:
     work = adjudication(office)
     conflict = only(work)
     work.decide(conflict, take_side(conflict, "bob"))
-    (mark,) = read_trace_sides(office.workspace, TAXONOMY)["t1"].gold(TAXONOMY, order).labels
+    (mark,) = read_work_by_trace(office.workspace, TAXONOMY)["t1"].gold(TAXONOMY, order).labels
     assert (mark.target, mark.annotators) == (at(4, 8), ("bob",))
     assert mark.source is Resolution.ADJUDICATED
     work.undo()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mast_tui.adjudication import AdjudicationError, read_trace_sides, take_on
+from mast_tui.adjudication import AdjudicationError, read_work_by_trace, take_on
 from mast_tui.adjudication.conflicts import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
 from mast_tui.gold import Resolution
 from mast_tui.labels import AnnotatorKind, Finding, PassKind
@@ -208,7 +208,7 @@ def judged(office: Office) -> Office:
 
 def test_judge_is_a_side_only_if_it_is_named(judged: Office) -> None:
     assert {side.annotator for side in adjudication(judged).trace_sides.sides} == {"ann", "bob"}
-    named = read_trace_sides(judged.workspace, TAXONOMY, annotators=["ann", JUDGE])["t1"]
+    named = read_work_by_trace(judged.workspace, TAXONOMY, annotators=["ann", JUDGE])["t1"]
     assert {side.annotator for side in named.sides} == {"ann", JUDGE}
     assert named.gold(TAXONOMY, order).verdict(MODE).judge_seen
 

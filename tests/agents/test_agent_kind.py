@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from mast_tui.adjudication import Adjudication, read_trace_sides
+from mast_tui.adjudication import Adjudication, read_work_by_trace
 from mast_tui.adjudication.conflicts import take_side
 from mast_tui.adjudication.queue import take_on
 from mast_tui.errors import MastError, WorkspaceError
@@ -68,7 +68,7 @@ def test_names_of_agents_and_people_are_told_apart() -> None:
 
 
 def test_an_agent_is_no_side_of_gold_and_no_member_of_a_study(workspace: Workspace) -> None:
-    for trace_sides in read_trace_sides(workspace, MAST).values():
+    for trace_sides in read_work_by_trace(workspace, MAST).values():
         assert [side.annotator for side in trace_sides.sides] == ["alice", "bob"]
         gold = trace_sides.gold(MAST)
         assert gold.verdict(MODES[5]).value is VerdictValue.ABSENT

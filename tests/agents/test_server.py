@@ -14,7 +14,7 @@ from typing import Any, Final
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from mast_tui.adjudication import read_trace_sides
+from mast_tui.adjudication import read_work_by_trace
 from mast_tui.agents.desk import MOST_CHARS, TOOLS
 from mast_tui.agents.server import server_of
 from mast_tui.gold import GoldTrace
@@ -266,7 +266,7 @@ async def call_often(path: Path, seed: int) -> list[bool]:
 
 
 def gold_of_all(workspace: Workspace) -> dict[str, GoldTrace]:
-    return {trace: sides.gold(MAST) for trace, sides in read_trace_sides(workspace, MAST).items()}
+    return {trace: sides.gold(MAST) for trace, sides in read_work_by_trace(workspace, MAST).items()}
 
 
 def check_shown(workspace: Workspace, tool: str, document: dict[str, Any]) -> None:

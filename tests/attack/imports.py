@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from mast_tui.adjudication import read_trace_sides
+from mast_tui.adjudication import read_work_by_trace
 from mast_tui.adjudication.sides import TraceSides
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
@@ -231,7 +231,7 @@ class Known:
         found = state(path)
         with closing(Workspace.open(path, create=False)) as workspace:
             return cls(
-                found, read_trace_sides(workspace, load_mast()), workspace.entries_in_force()
+                found, read_work_by_trace(workspace, load_mast()), workspace.entries_in_force()
             )
 
 

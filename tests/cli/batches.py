@@ -68,7 +68,7 @@ def right(body: Line, _: int) -> Line:
 
 
 def run_batch(requests: Path, answers: Path, says: Answers = right) -> int:
-    """Answer all requests of a file, the last first; how many they were."""
+    """Answer all requests of a file in reverse order; how many they were."""
     lines = [
         json.dumps({"id": f"vllm-{n}", "custom_id": line["custom_id"], **says(line["body"], n)})
         for n, line in enumerate(requests_in(requests))
@@ -82,7 +82,7 @@ class BatchDesk:
     """A vendor's files and batches, for ``ModelServer.desk``.
 
     A batch is under way for ``looks`` looks at it, and ends as ``ends``. ``says`` answers its
-    requests, the last first; errors lie in a file of their own. ``refuses`` may answer a call
+    requests in reverse order; errors lie in a file of their own. ``refuses`` may answer a call
     before anything is done, by method and path; ``after`` may do so once it is done.
     """
 

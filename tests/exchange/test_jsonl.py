@@ -97,7 +97,7 @@ def full_workspace(path: Path) -> Workspace:
     workspace.finish_run(run)
     settings = RunSettings("m", "0123abcd", "models.example", (("samples", "3"),), ("t~2",), 0.5, 2)
     asking = workspace.start_run("judge:m@0123abcd", MAST.ref, settings=settings)
-    workspace.set_run_form(asking, "json_object")
+    workspace.set_run_answer_form(asking, "json_object")
     workspace.record_asked(
         Asked(asking, "t", "key", "what the model said", "stop", "text", 100, 10, True)
     )
@@ -119,7 +119,7 @@ def full_workspace(path: Path) -> Workspace:
     lost = label(
         "t",
         "judge:m@0123abcd",
-        evidence=Evidence(key=None, quote="elsewhere", named=("k1", "k9")),
+        evidence=Evidence(key=None, quote="elsewhere", misnamed_spans=("k1", "k9")),
         decisive=False,
     )
     mode = "step_repetition"

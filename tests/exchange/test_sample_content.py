@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.adjudication import SpanOrders, read_trace_sides
+from mast_tui.adjudication import SpanOrders, read_work_by_trace
 from mast_tui.exchange.csv_labels import write_csv_long
 from mast_tui.exchange.exporters.files import doccano_lines
 from mast_tui.exchange.exporters.gold_document import gold_document
@@ -109,7 +109,7 @@ def test_two_annotators_agree_differ_and_leave_conflicts(filled: Workspace) -> N
     kappa = report["pooled"]["cohen_kappa"]["value"]
     assert kappa is not None
     assert 0.4 < kappa < 0.9
-    words = read_trace_sides(filled, MAST)
+    words = read_work_by_trace(filled, MAST)
     assert any(len(said.sides) == 1 for said in words.values())
     assert any(said.decisions for said in words.values())
     order_of = SpanOrders(filled)

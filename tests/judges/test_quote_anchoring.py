@@ -131,7 +131,7 @@ def test_quotes_are_found_as_models_write_them() -> None:
         assert (at.quote if at.span is not None else None) == found
         assert at.words.match is match
         assert at.words.wording == (None if match in (None, Match.EXACT) else quote)
-        assert at.words.named is None
+        assert at.words.misnamed_spans is None
         assert (at.first, at.last) == (span, span)
 
 
@@ -143,7 +143,7 @@ def test_a_range_without_the_quote_is_corrected() -> None:
     ]:
         at = look(trace_of(*TEXTS), Claimed("valkey still refuses every write", *said))
         assert (at.first, at.last, at.span) == (*place, 3)
-        assert (at.words.named, at.words.match) == (named, Match.EXACT)
+        assert (at.words.misnamed_spans, at.words.match) == (named, Match.EXACT)
 
 
 def test_a_missing_quote_is_kept_without_a_place() -> None:
@@ -215,12 +215,12 @@ def test_parts_of_a_quote_are_joined_if_they_are_near() -> None:
     at = look(trace, Claimed("valkey still refuses every write. … I checked the pods", 3, 3))
     assert (at.first, at.last, at.span) == (3, 4, 3)
     assert at.quote == "valkey still refuses every write."
-    assert at.words.named == ("line 4", "line 4")
+    assert at.words.misnamed_spans == ("line 4", "line 4")
     header = (
         "still refuses every write.\n[0a1b2c3d4e #5] agent message | planner\nI checked the pods"
     )
     at = look(trace, Claimed(header, 3, 4))
-    assert (at.first, at.last, at.span, at.words.named) == (3, 4, 3, None)
+    assert (at.first, at.last, at.span, at.words.misnamed_spans) == (3, 4, 3, None)
     far = Claimed("still refuses every write … I close this incident", 3, 3)
     assert look(trace, far).span is None
     text = "It all begins here. " + "and so on " * 5_000 + "It all ends there."
@@ -258,7 +258,7 @@ def test_verbatim_quotes_are_found_exactly(texts: list[str], data: st.DataObject
     elif len(quote.strip()) >= 24 or named == span:
         assert at.words.match is Match.EXACT
         assert at.quote == quote.strip()
-        assert named is None or (at.words.named is None) == (at.span == named)
+        assert named is None or (at.words.misnamed_spans is None) == (at.span == named)
 
 
 @given(

@@ -255,7 +255,7 @@ def test_reversal_within_models_is_a_warning() -> None:
     ]
     rows += [(-1, "all - F 00")] * 3
     models, lines = zip(*rows, strict=True)
-    given = input_of(*lines, by="all", stratum=np.array(models), stratum_names=("a", "b"))
+    given = input_of(*lines, by="all", stratum_numbers=np.array(models), stratum_names=("a", "b"))
     shown = table(signatures_report(signature_report(given, rounds=0)), "stratified-all")
     assert shown.rows[0].mark == "†"
     assert [note.reason for note in shown.notes if note.warning] == ["reversed"]

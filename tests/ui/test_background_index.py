@@ -22,7 +22,7 @@ from tests.ui.long_trace import GlancedTrace, calling
 def test_the_widest_name_is_measured(agents: list[str], cells: int) -> None:
     trace = GlancedTrace(9, lambda span: replace(span, agent=agents[span.index % len(agents)]))
     index = BackgroundIndex()
-    for _ in index_more(trace, index, reads_trace=True):
+    for _ in index_more(trace, index, reads_to_end=True):
         pass
     assert index.facts == TraceFacts(9, 0.0, 9.0, tuple(agents), cells)
 
@@ -54,7 +54,7 @@ def test_the_index_reads_in_small_steps() -> None:
     trace = GrowingTrace(10_000, 30)
     index = BackgroundIndex()
     before = trace.advances, trace.glanced_at, trace.asked
-    for _ in index_more(trace, index, reads_trace=True):
+    for _ in index_more(trace, index, reads_to_end=True):
         now = trace.advances, trace.glanced_at, trace.asked
         advanced, glanced_at, asked = (b - a for a, b in zip(before, now, strict=True))
         assert advanced <= 1
@@ -74,7 +74,7 @@ def test_errors_known_at_the_end_are_counted() -> None:
     trace = GrowingTrace(3050, 300)
     index = BackgroundIndex()
     announced = []
-    for is_news in index_more(trace, index, reads_trace=True):
+    for is_news in index_more(trace, index, reads_to_end=True):
         assert index.totals.span_count == index.facts.seen
         if is_news:
             announced.append(len(trace))
@@ -86,7 +86,7 @@ def test_a_trace_that_another_thread_reads_is_not_advanced() -> None:
     trace = GrowingTrace(5000, 300)
     trace.advance()
     index = BackgroundIndex()
-    for _ in index_more(trace, index, reads_trace=False):
+    for _ in index_more(trace, index, reads_to_end=False):
         pass
     assert (trace.advances, index.totals.span_count) == (1, 300)
     assert index.complete(trace)
@@ -95,11 +95,11 @@ def test_a_trace_that_another_thread_reads_is_not_advanced() -> None:
 def test_repeats_are_searched_on_request() -> None:
     trace = GlancedTrace(100, lambda span: calling(span, "same"))
     index = BackgroundIndex()
-    assert all(not worth for worth in index_more(trace, index, reads_trace=True))
+    assert all(not worth for worth in index_more(trace, index, reads_to_end=True))
     assert index.repeats.run_at(50) is None
     index.search_repeats = True
     assert not index.complete(trace)
-    assert list(index_more(trace, index, reads_trace=True))
+    assert list(index_more(trace, index, reads_to_end=True))
     assert index.repeats.run_at(50) == FoldedRun(0, 100, 1)
     assert index.complete(trace)
 

@@ -172,7 +172,7 @@ async def test_a_closed_trace_frees_its_memory(chat: Path, tmp_path: Path) -> No
     async with stage(chat, other) as on:
         await on.press("enter")
         trace = on.trace
-        survey = on.annotate.timeline.background
+        survey = on.annotate.timeline.background_index
         left = weakref.ref(survey), weakref.ref(survey.totals)
         counted = weakref.ref(trace)
         del trace, survey

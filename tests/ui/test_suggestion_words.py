@@ -101,12 +101,12 @@ def test_a_missing_wording_is_not_shown(match: Match) -> None:
 
 
 def test_a_moved_place_names_both_places() -> None:
-    mended = quoted(match=Match.EXACT, key="k13", named=("k11", "k11"))
+    mended = quoted(match=Match.EXACT, key="k13", misnamed_spans=("k11", "k11"))
     assert warnings(mended) == ("↷ place moved: the judge named #12, the quote is in #14",)
-    spans = quoted(match=Match.FUZZY, key="k13", named=("k3", "k11"))
+    spans = quoted(match=Match.FUZZY, key="k13", misnamed_spans=("k3", "k11"))
     assert "named #4 to #12," in warnings(spans)[0]
     assert "other words" in warnings(spans)[1]
-    gone = quoted(key="k13", named=("k99\x1b[2J", "k99\x1b[2J"))
+    gone = quoted(key="k13", misnamed_spans=("k99\x1b[2J", "k99\x1b[2J"))
     assert "\x1b" not in warnings(gone)[0]
 
 

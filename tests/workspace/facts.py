@@ -59,9 +59,9 @@ evidence = st.builds(
     char_start=offsets,
     char_end=offsets,
     match=matches,
-    named=named,
+    misnamed_spans=named,
     wording=st.none() | texts,
-) | st.builds(Evidence, key=st.none(), quote=texts, named=named)
+) | st.builds(Evidence, key=st.none(), quote=texts, misnamed_spans=named)
 
 
 def labels(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[Label]:

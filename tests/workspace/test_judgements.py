@@ -111,7 +111,11 @@ def test_finding_targets_its_quote_or_else_its_range(
 
 
 def test_every_field_of_a_finding_is_stored(workspace: Workspace) -> None:
-    fields: dict[str, Any] = {"match": Match.ALTERED, "named": ("k0", "k1"), "wording": "sword"}
+    fields: dict[str, Any] = {
+        "match": Match.ALTERED,
+        "misnamed_spans": ("k0", "k1"),
+        "wording": "sword",
+    }
     evidence = structs.replace(QUOTE, key="k3", **fields)
     store(workspace, replace(finding(first="k2", last="k3", evidence=evidence), decisive=False))
     (label,) = workspace.labels()

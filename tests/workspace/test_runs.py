@@ -33,7 +33,7 @@ def only_run(workspace: Workspace) -> Run:
 def test_run_keeps_settings_form_and_ending(workspace: Workspace) -> None:
     run_id = workspace.start_run(JUDGE, MAST.ref, note="night", settings=SETTINGS)
     assert only_run(workspace).settings == SETTINGS
-    workspace.set_run_form(run_id, "json_object")
+    workspace.set_run_answer_form(run_id, "json_object")
     run = only_run(workspace)
     assert run.settings == structs.replace(SETTINGS, form="json_object")
     assert (run.note, run.finished_at, run.ending) == ("night", None, None)
@@ -128,7 +128,7 @@ def test_imported_run_brings_its_usage_and_is_not_resumed(
     other.note_run_trace(run_id, RunTrace("a", 1, windows=1))
     early = only_run(other)
     other.record_asked(asked(run_id, "another"))
-    other.set_run_form(run_id, "text")
+    other.set_run_answer_form(run_id, "text")
     other.note_run_trace(run_id, RunTrace("a", 2, windows=2))
     other.finish_run(run_id, ending="spent")
     late = only_run(other)

@@ -70,7 +70,7 @@ def facts_of(workspace: Workspace) -> list[tuple[int | None, Fact]]:
         char_end=5,
         wording=ODD,
         match=Match.REWORDED,
-        named=("kü", 'k"\0'),
+        misnamed_spans=("kü", 'k"\0'),
     )
     full = replace(
         plain,

@@ -91,7 +91,7 @@ def test_failed_transaction_or_part_leaves_nothing(workspace: Workspace) -> None
 
 
 def hide_failed_part(workspace: Workspace) -> None:
-    with workspace.transaction(whole=True):
+    with workspace.transaction(without_savepoints=True):
         workspace.set_setting("before", "1")
         with suppress(KeyError):
             fail_half_way(workspace)
@@ -102,7 +102,7 @@ def test_failed_part_ends_a_whole_transaction(workspace: Workspace) -> None:
         hide_failed_part(workspace)
     assert workspace.get_setting("before") is None
     assert workspace.get_setting("a") is None
-    with workspace.transaction(whole=True):
+    with workspace.transaction(without_savepoints=True):
         workspace.set_setting("after", "1")
     assert workspace.get_setting("after") == "1"
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from mast_tui.adjudication import SpanOrders, keep_missing_indices, read_trace_sides
+from mast_tui.adjudication import SpanOrders, keep_missing_indices, read_work_by_trace
 from mast_tui.cli.judge.command import JudgeRequest, ModelRequest, traces_under
 from mast_tui.cli.judge.output import (
     BarProgress,
@@ -185,7 +185,7 @@ def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | No
     find_trace = traces_in_files(workspace)
     cases = [
         GoldCase(trace_id, positions.gold(setup.taxonomy, order_of(trace_id)), positions.sides)
-        for trace_id, positions in read_trace_sides(workspace, setup.taxonomy).items()
+        for trace_id, positions in read_work_by_trace(workspace, setup.taxonomy).items()
     ]
     interrupted = _interrupted_setup(setup, workspace, cases, find_trace)
     if interrupted is not None:

@@ -54,7 +54,7 @@ FindInTrace = Callable[["Trace"], Sequence[PlacedFinding]]
 """A function that returns the findings in a trace."""
 
 FAILS: Final = 3
-"""The exit code if a finding fails."""
+"""The exit code if a finding makes the check fail."""
 
 NO_BLIND_LINT: Final = "it shows nothing but a judge's findings"
 

@@ -63,12 +63,12 @@ class NoRuleForTaxonomy(MastError):
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The findings that fail, by their modes.
+    """The findings that make the check fail, by their modes.
 
     Attributes:
         taxonomy: The taxonomy of the modes.
-        fails_all: All findings fail.
-        modes: The slugs of modes whose findings fail.
+        fails_all: All findings make the check fail.
+        modes: The slugs of modes whose findings make the check fail.
         fatal_modes: The slugs of fatal modes, for judges that do not mark decisive findings; empty
             if no study states them, None if fatal findings do not matter.
     """
@@ -78,8 +78,11 @@ class Gate:
     modes: tuple[str, ...]
     fatal_modes: tuple[str, ...] | None
 
-    def fails(self, finding: Finding) -> bool:
-        """Return whether a finding fails."""
+    def is_failed_by(self, finding: Finding) -> bool:
+        """Return whether a finding makes the check fail.
+
+        For fatal findings the judge's own ``decisive`` counts before the fatal modes.
+        """
         if self.fails_all or finding.mode in self.modes:
             return True
         if self.fatal_modes is None:
@@ -146,7 +149,7 @@ def guards_for(path: Path, gate: Gate, *, while_running: bool = False) -> tuple[
 
     Args:
         path: The file of guards.
-        gate: The findings that fail, and the taxonomy.
+        gate: The findings that make the check fail, and the taxonomy.
         while_running: Whether the runs have not ended; then guards that need the end are left out.
 
     Raises:
@@ -170,7 +173,7 @@ def rules_for(names: str | None, gate: Gate, *, while_running: bool = False) -> 
 
     Args:
         names: The value of ``--rules``; None if it was not given.
-        gate: The findings that fail; only rules for modes of its taxonomy run.
+        gate: The findings that make the check fail; only rules for modes of its taxonomy run.
         while_running: Whether the agents still run; then rules that need the end are left out.
 
     Returns:
@@ -307,7 +310,7 @@ class LintReport:
 
     @property
     def failing(self) -> int:
-        """The number of findings that fail."""
+        """The number of findings that make the check fail."""
         return sum(finding.fails for finding in self.findings)
 
 
@@ -341,7 +344,7 @@ def placed_finding(trace: Trace, rule: str | None, finding: Finding, gate: Gate)
         trace: The trace of the finding.
         rule: The rule that found it; None for a model.
         finding: The finding.
-        gate: Decides whether it fails, and names the taxonomy.
+        gate: Decides whether it makes the check fail, and names the taxonomy.
     """
     evidence = finding.evidence
     first = _span_index(trace, finding.first, 0)
@@ -364,7 +367,7 @@ def placed_finding(trace: Trace, rule: str | None, finding: Finding, gate: Gate)
         finding.rationale,
         finding.confidence,
         finding.decisive,
-        gate.fails(finding),
+        gate.is_failed_by(finding),
     )
 
 

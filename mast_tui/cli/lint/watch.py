@@ -141,8 +141,8 @@ def _follow_sessions(
 ) -> int:
     """Report new findings about once a second.
 
-    Return the exit code once a finding fails, if ``leaves_on_failure`` is set; else do not return.
-    Findings of the first check are only counted, unless ``reports_earlier`` is set.
+    If ``leaves_on_failure`` is set, return the exit code once a finding makes the check fail; else
+    do not return. Findings of the first check are only counted, unless ``reports_earlier`` is set.
     """
     hidden_count = 0
     is_first = True
@@ -174,11 +174,11 @@ class _FindingReporter:
     """The output of findings, and their counts.
 
     Attributes:
-        bell: Whether to ring the bell for a finding that fails.
-        command: The command to run for a finding that fails; empty for none.
+        bell: Whether to ring the bell for a finding that makes the check fail.
+        command: The command to run for a finding that makes the check fail; empty for none.
         as_json: Whether to print JSON lines.
         findings: The number of reported findings.
-        failing: The number of reported findings that fail.
+        failing: The number of reported findings that make the check fail.
     """
 
     bell: bool

@@ -421,7 +421,7 @@ def score_text(scores: Iterable[Score], file_format: str) -> str:
         case "langsmith":
             bodies = map(_langsmith_body, scores)
         case _:
-            bodies = _inspect_edits(scores)
+            bodies = _edits_for_inspect(scores)
     return "".join(json.dumps(body, ensure_ascii=False, allow_nan=False) + "\n" for body in bodies)
 
 
@@ -503,7 +503,7 @@ def _phoenix_annotation(score: Score) -> Mapping[str, Any]:
     }
 
 
-def _inspect_edits(scores: Iterable[Score]) -> Iterator[dict[str, Any]]:
+def _edits_for_inspect(scores: Iterable[Score]) -> Iterator[dict[str, Any]]:
     """Yield the edits of Inspect's scores, one for each sample, annotator and mode.
 
     A verdict without a number, such as unsure, has no edit.
@@ -514,10 +514,10 @@ def _inspect_edits(scores: Iterable[Score]) -> Iterator[dict[str, Any]]:
         sample = verdict.trace.sample
         number = NUMBERS.get(verdict.value)
         if sample is not None and number is not None:
-            yield _inspect_edit(sample, verdict, label_scores, number)
+            yield _edit_for_inspect(sample, verdict, label_scores, number)
 
 
-def _inspect_edit(
+def _edit_for_inspect(
     sample: Sample, verdict: Score, label_scores: Sequence[Score], number: int
 ) -> dict[str, Any]:
     """Return the edit of a sample's score, with the labels of a mode in its metadata."""

@@ -671,7 +671,7 @@ def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> M
     ]
     # An interrupted migration continues if it is requested with the same map.
     request = json.dumps([MIGRATION, *taxonomy_refs, mapping.targets, *sorted(places, key=str)])
-    record = workspace.begin_import(MIGRATION, taxonomy_refs, asked=request, annotator=author)
+    record = workspace.begin_import(MIGRATION, taxonomy_refs, request_key=request, annotator=author)
     migration = _Migration(workspace, mapping, record)
     migration.carry_study(study_events)
     for batch in batched(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import Struct, structs, to_builtins
 
-from mast_tui.adjudication import read_trace_sides
+from mast_tui.adjudication import read_work_by_trace
 from mast_tui.counts import duration
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.exporters.files import visible_work, without_hidden_outcome
@@ -432,7 +432,7 @@ class RunPage:
 
     @property
     def files(self) -> Mapping[str, Sequence[FileEdit]]:
-        """The changes of files by path, the file that was changed last first."""
+        """The changes of files by path, the most recently changed file first."""
         return edits_by_file(file_edits(self.trace, len(self.trace)))
 
     def labels_by_author(self) -> list[tuple[str, list[PageLabel]]]:
@@ -617,7 +617,7 @@ class RunPages:
         """Return the gold of a trace; None if there is none or the reader may not see it."""
         if not viewer.may_see_others(trace_id):
             return None
-        sides = read_trace_sides(viewer.workspace, self._taxonomy, trace_id=trace_id)
+        sides = read_work_by_trace(viewer.workspace, self._taxonomy, trace_id=trace_id)
         trace_sides = sides.get(trace_id)
         return None if trace_sides is None else trace_sides.gold(self._taxonomy, trace.index_of)
 

@@ -93,9 +93,9 @@ class JudgeReport:
         """
         return self.index.table(scope, mode=mode, group=group, subject=(self.judge,))
 
-    def rows(self, scope: str) -> dict[str, FigureTable]:
+    def figures_by_mode(self, scope: str) -> dict[str, FigureTable]:
         """Return the figures of a scope by the code of a mode."""
-        return self.index.rows(scope, subject=(self.judge,))
+        return self.index.figures_by_key(scope, subject=(self.judge,))
 
     def count(self, statistic: str) -> int:
         """Return a count of the judge's traces: ``judged``, ``compared`` or ``unlabelled``."""

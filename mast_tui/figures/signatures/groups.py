@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import LEAST_DEFINED, LEVEL, Interval, ratio
-from mast_tui.figures.intervals import LEAST_OF_DIFFERENCE, Z, rate, to_resolve, wilson_of
+from mast_tui.figures.intervals import LEAST_CASES, Z, rate, to_resolve, wilson_of
 from mast_tui.figures.jackknife import student_t
 from mast_tui.figures.record import PAIR, Figure, FigureIndex, FigureScope
 from mast_tui.figures.signatures.bill import SpentOf, costs
@@ -25,9 +25,9 @@ from mast_tui.figures.signatures.model import (
     UNSURE,
     Flags,
     GroupScope,
+    Integers,
     Rules,
     SignatureInput,
-    Whole,
 )
 from mast_tui.figures.signatures.modes import Counts, mode_figures, severity, stratified_figures
 from mast_tui.figures.signatures.onset import FirstFatal, Onsets, first_fatal, places_figures
@@ -39,7 +39,7 @@ Shape = Literal["none", "isolated", "between", "cascading", "open"]
 SHAPES: Final[tuple[Shape, ...]] = ("none", "isolated", "between", "cascading", "open")
 
 
-def trace_shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Whole:
+def trace_shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Integers:
     """Return the shape of each trace as an index in ``SHAPES``.
 
     A trace is ``open`` if its modes without a verdict could change its shape. Modes on which no
@@ -58,7 +58,7 @@ def trace_shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Whole:
     return np.where(lowest_shape == highest_shape, lowest_shape, SHAPES.index("open"))
 
 
-def _shape_indices(mode_counts: Whole, rules: Rules) -> Whole:
+def _shape_indices(mode_counts: Integers, rules: Rules) -> Integers:
     """Return the shape of traces with these numbers of modes, as indices in ``SHAPES``."""
     conditions = [mode_counts == 0, mode_counts <= rules.isolated, mode_counts >= rules.cascading]
     indices = [SHAPES.index(shape) for shape in ("none", "isolated", "cascading")]
@@ -319,10 +319,10 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
         "unknown": int((~failed & ~succeeded).sum()),
     }
     figures = [scope.number("traces", n, condition=side) for side, n in counts.items()]
-    task = None if inputs.task is None else inputs.task[in_group]
-    figures.append(_mean_score(scope, inputs.score[in_group], task))
+    task_numbers = None if inputs.task_numbers is None else inputs.task_numbers[in_group]
+    figures.append(_mean_score(scope, inputs.score[in_group], task_numbers))
     figures += [
-        _mean_score(scope, scores[in_group], task, metric)
+        _mean_score(scope, scores[in_group], task_numbers, metric)
         for metric, scores in context.scores.items()
     ]
     values = resampled_modes_per_trace(
@@ -367,7 +367,7 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
     places = inputs.places
     place_in_group = in_group[places.trace]
     if place_in_group.any():
-        modes = FigureIndex(mode_figures_of_group).rows("mode", group=name)
+        modes = FigureIndex(mode_figures_of_group).figures_by_key("mode", group=name)
         is_fatal_mode = np.array(
             [severity(modes[code], context.rules)[0] == "fatal" for code in codes], dtype=bool
         )
@@ -391,7 +391,9 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
     return tuple(figures)
 
 
-def _mean_score(scope: FigureScope, scores: Values, task: Whole | None, metric: str = "") -> Figure:
+def _mean_score(
+    scope: FigureScope, scores: Values, task_numbers: Integers | None, metric: str = ""
+) -> Figure:
     """Return the mean of a score; if each trace names a task, its interval rests on the tasks.
 
     The mean is undefined without scores. It has no interval if there are few tasks, or if all
@@ -403,24 +405,24 @@ def _mean_score(scope: FigureScope, scores: Values, task: Whole | None, metric: 
         return scope.number("mean_score", None, condition=metric, n=0, reason="no_scores")
     mean = float(values.mean())
     clusters = np.arange(len(values))  # each trace alone
-    if task is not None and (task[has_score] >= 0).all():
-        _, clusters = np.unique(task[has_score], return_inverse=True)
+    if task_numbers is not None and (task_numbers[has_score] >= 0).all():
+        _, clusters = np.unique(task_numbers[has_score], return_inverse=True)
     cluster_count = int(clusters.max()) + 1
-    if cluster_count < LEAST_OF_DIFFERENCE or not 0 < mean < 1:
+    if cluster_count < LEAST_CASES or not 0 < mean < 1:
         return scope.figure(
             "mean_score",
             mean,
             condition=metric,
             n=len(values),
             reason="few_traces",
-            needs=LEAST_OF_DIFFERENCE,
+            needs=LEAST_CASES,
         )
     cluster_sums = np.bincount(clusters, weights=values - mean, minlength=cluster_count)
     variance = (
         cluster_count / (cluster_count - 1) * float((cluster_sums**2).sum()) / len(values) ** 2
     )
     case_count = mean * (1 - mean) / variance if variance else float(cluster_count)
-    # Wilson's formula has the normal quantile; fewer cases stand in for Student's wider one.
+    # Wilson's formula uses the normal quantile; fewer cases make it as wide as Student's would.
     score_interval = wilson_of(mean, case_count * (Z / student_t(cluster_count - 1)) ** 2)
     return scope.figure(
         "mean_score", mean, condition=metric, interval=score_interval, n=len(values)
@@ -527,8 +529,8 @@ def _category_figures_of(
     """Yield the count, share and rate of one category in the traces of one side."""
     # A trace without a present mode lacks the category only if it was judged on all its modes.
     category_verdicts = side.verdicts[:, columns]
-    in_category = category_verdicts == PRESENT
-    shows_category = in_category.any(axis=1)
+    is_present = category_verdicts == PRESENT
+    shows_category = is_present.any(axis=1)
     is_judged = shows_category | judged_on_all_modes(category_verdicts)
     is_unresolved = category_verdicts == UNRESOLVED
     unresolved_only = judged_on_all_modes(
@@ -537,9 +539,9 @@ def _category_figures_of(
     category = np.select(
         [shows_category, is_judged, unresolved_only], [PRESENT, ABSENT, UNRESOLVED], OPEN
     )
-    category_sum = float((side.trace_weights @ in_category).sum())
+    category_sum = float((side.trace_weights @ is_present).sum())
     share = category_sum / side.present_sum if side.present_sum else None
-    yield scope.number("shown", int(in_category.sum()), condition=side_name)
+    yield scope.number("shown", int(is_present.sum()), condition=side_name)
     reason = "" if side.present_sum else "no_traces"
     yield scope.number("share", share, condition=side_name, reason=reason)
     counts = Counts.from_verdicts(category.astype(np.uint8)[:, None], side.weights)
@@ -621,10 +623,10 @@ def length_figures(
 
 
 def _hazard_figures(
-    first_spans: Whole,
+    first_spans: Integers,
     verdicts: NDArray[np.uint8],
-    spans: Whole,
-    range_ends: Whole,
+    spans: Integers,
+    range_ends: Integers,
     group: GroupScope,
     code: str,
 ) -> Iterator[Figure]:

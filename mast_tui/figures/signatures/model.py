@@ -30,7 +30,7 @@ SUCCEEDED: Final = 2
 NO_VALUE: Final = "(unknown)"
 """The group of the traces without a value."""
 
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
@@ -56,10 +56,10 @@ class Places:
         fatal: True if the label is marked as having decided the outcome.
     """
 
-    trace: Whole
-    mode: Whole
-    first: Whole
-    last: Whole
+    trace: Integers
+    mode: Integers
+    first: Integers
+    last: Integers
     fatal: Flags
 
 
@@ -100,14 +100,14 @@ class SignatureInput:
         failed_below: The score below which a trace has failed; None if outcomes are recorded.
         gold: The sources of the gold; None for the labels of an annotator.
         unfinished: The number of traces that the annotator has begun and not finished.
-        stratum: The index of each trace's model in ``stratum_names``, -1 if it is unknown; None if
-            models were not read.
+        stratum_numbers: The index of each trace's model in ``stratum_names``, -1 if it is unknown;
+            None if models were not read.
         stratum_names: The names of the models.
         group_parts: The value of each field by group.
-        task: The number of each trace's task, -1 if it is unknown; None if tasks were not read.
-            Tasks of the same name in two benchmarks are different tasks.
+        task_numbers: The number of each trace's task, -1 if it is unknown; None if tasks were not
+            read. Tasks of the same name in two benchmarks are different tasks.
         task_from_text: True for a trace whose task has no id and is identified by its text.
-        trial: The number of each run among those of its task, -1 if it is unknown.
+        trial_numbers: The number of each run among those of its task, -1 if it is unknown.
         weights: The number of traces that each trace represents; None if all weights are equal.
         has_unknown_weights: True if traces came in with different chances that give no weights.
         levels: All categories of each level by its name; empty for one level only.
@@ -121,23 +121,23 @@ class SignatureInput:
     label_source_kind: str
     traces: tuple[str, ...]
     group_names: tuple[str, ...]
-    group: Whole
+    group: Integers
     outcome: NDArray[np.int8]
     score: NDArray[np.float64]
     verdicts: NDArray[np.uint8]
-    spans: Whole
+    spans: Integers
     places: Places = field(default_factory=no_places)
     whole_trace_labels: int = 0
     labels_on_unknown_spans: int = 0
     failed_below: float | None = None
     gold: GoldMixJson | None = None
     unfinished: int = 0
-    stratum: Whole | None = None
+    stratum_numbers: Integers | None = None
     stratum_names: tuple[str, ...] = ()
     group_parts: tuple[tuple[str, ...], ...] = ()
-    task: Whole | None = None
+    task_numbers: Integers | None = None
     task_from_text: Flags | None = None
-    trial: Whole | None = None
+    trial_numbers: Integers | None = None
     weights: NDArray[np.float64] | None = None
     has_unknown_weights: bool = False
     levels: Mapping[str, tuple[Group, ...]] = field(default_factory=dict)
@@ -185,10 +185,10 @@ class SignatureInput:
             verdicts=self.verdicts[rows],
             spans=self.spans[rows],
             places=places,
-            stratum=None if self.stratum is None else self.stratum[rows],
-            task=None if self.task is None else self.task[rows],
+            stratum_numbers=None if self.stratum_numbers is None else self.stratum_numbers[rows],
+            task_numbers=None if self.task_numbers is None else self.task_numbers[rows],
             task_from_text=None if self.task_from_text is None else self.task_from_text[rows],
-            trial=None if self.trial is None else self.trial[rows],
+            trial_numbers=None if self.trial_numbers is None else self.trial_numbers[rows],
             weights=self.weights_of(rows),
         )
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import Interval
 from mast_tui.figures.intervals import (
-    LEAST_OF_DIFFERENCE,
+    LEAST_CASES,
     MARGIN,
     Doubt,
     Effective,
@@ -230,7 +230,7 @@ def _difference_and_ratio(
     if low_first != high_first or low_second != high_second:
         reason = "unresolved"
         bounds = (low_first - high_second, high_first - low_second)
-    needs = LEAST_OF_DIFFERENCE if reason and not bounds else None
+    needs = LEAST_CASES if reason and not bounds else None
     difference = scope.figure(
         "difference",
         share_first - share_second,
@@ -382,11 +382,11 @@ def stratified_figures(
         is_counted: A mask of the traces that count.
         scopes: The scope of the figures of each mode.
     """
-    if inputs.by != ALL or inputs.stratum is None or len(inputs.stratum_names) < 2:
+    if inputs.by != ALL or inputs.stratum_numbers is None or len(inputs.stratum_names) < 2:
         return []
     counts_by_stratum: list[tuple[Counts, Counts]] = []
     for stratum in range(len(inputs.stratum_names)):
-        in_stratum = is_counted & (inputs.stratum == stratum)
+        in_stratum = is_counted & (inputs.stratum_numbers == stratum)
         failed, succeeded = (
             in_stratum & (inputs.outcome == outcome) for outcome in (FAILED, SUCCEEDED)
         )
@@ -419,7 +419,7 @@ def stratified_figures(
             ),
         )
         figures += mantel_haenszel(strata, scope, needs=needs)
-    left_out = int(np.count_nonzero(is_counted & (inputs.stratum < 0)))
+    left_out = int(np.count_nonzero(is_counted & (inputs.stratum_numbers < 0)))
     figures.append(replace(scopes[0], mode="").number("unknown_model", left_out))
     return figures
 
@@ -459,7 +459,7 @@ def mantel_haenszel(
     interval_reason = why_no_difference(
         sum(hits + other_hits for hits, _, other_hits, _ in compared_strata), sizes
     )
-    needed_count = LEAST_OF_DIFFERENCE if interval_reason else None
+    needed_count = LEAST_CASES if interval_reason else None
     if needs:
         interval_reason = "unresolved"
         needed_count = needs

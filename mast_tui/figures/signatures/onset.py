@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.intervals import rate
 from mast_tui.figures.record import PAIR, Figure, FigureScope
-from mast_tui.figures.signatures.model import Flags, GroupScope, SignatureInput, Whole
+from mast_tui.figures.signatures.model import Flags, GroupScope, Integers, SignatureInput
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,10 +27,10 @@ class Onsets:
             first span share a step.
     """
 
-    trace: Whole
-    mode: Whole
-    first: Whole
-    step: Whole
+    trace: Integers
+    mode: Integers
+    first: Integers
+    step: Integers
 
     def in_traces(self, traces: Flags) -> Onsets:
         """Return the onsets in the flagged traces."""
@@ -42,8 +42,8 @@ class Onsets:
 class FirstFatal:
     """The first and last span of the first fatal failure of each trace, -1 if it has none."""
 
-    first: Whole
-    last: Whole
+    first: Integers
+    last: Integers
 
 
 def onsets(inputs: SignatureInput) -> Onsets:
@@ -58,14 +58,14 @@ def onsets(inputs: SignatureInput) -> Onsets:
     return Onsets(trace, places.mode[order], first, _step_numbers(trace, first))
 
 
-def _row_changes(column: Whole) -> Flags:
+def _row_changes(column: Integers) -> Flags:
     """Return a mask of the rows that differ from the row before; the first row is included."""
     differs = np.ones(len(column), dtype=bool)
     differs[1:] = column[1:] != column[:-1]
     return differs
 
 
-def _step_numbers(trace: Whole, first: Whole) -> Whole:
+def _step_numbers(trace: Integers, first: Integers) -> Integers:
     """Number the different first spans within each trace, from 0."""
     starts_trace = _row_changes(trace)
     running_count = np.cumsum(starts_trace | _row_changes(first))
@@ -175,7 +175,7 @@ def places_figures(
         yield group.scope(f"chains_{side}", text, *modes, chain=text).number("chains", count)
 
 
-def position_figures(scope: FigureScope, first: Whole, lengths: Whole) -> Iterator[Figure]:
+def position_figures(scope: FigureScope, first: Integers, lengths: Integers) -> Iterator[Figure]:
     """Yield the figures on positions of spans in their runs, without runs of unknown length.
 
     A position is the index of a span divided by the number of spans: at least 0 and below 1.
@@ -197,7 +197,7 @@ def position_figures(scope: FigureScope, first: Whole, lengths: Whole) -> Iterat
 
 
 def spread_figures(
-    scope: FigureScope, statistic: str, values: NDArray[np.float64] | Whole, condition: str = ""
+    scope: FigureScope, statistic: str, values: NDArray[np.float64] | Integers, condition: str = ""
 ) -> Iterator[Figure]:
     """Yield the median with its quartiles (linear between neighbours), and the mean.
 
@@ -317,7 +317,7 @@ def chains(trace_onsets: Onsets, codes: list[str]) -> dict[int, Chain]:
 
 
 def _spans_after_fatal(
-    scope: FigureScope, definition: str, failures: FirstFatal, spans: Whole, is_counted: Flags
+    scope: FigureScope, definition: str, failures: FirstFatal, spans: Integers, is_counted: Flags
 ) -> Iterator[Figure]:
     """Yield the number of spans after the first fatal failure, and their share of the run.
 

@@ -211,14 +211,14 @@ class SignatureReport:
             raise KeyError(name)
         return self.figures.table("group", group=self.key(name))
 
-    def rows(self, scope: str, name: str) -> dict[str, FigureTable]:
+    def figures_by_key(self, scope: str, name: str) -> dict[str, FigureTable]:
         """Return the figures of a scope of a group by mode, category or pair.
 
         Args:
             scope: The name of the scope.
             name: The name of a group, or ``OVERALL``.
         """
-        return self.figures.rows(scope, group=self.key(name))
+        return self.figures.figures_by_key(scope, group=self.key(name))
 
     def corrected(self, name: str, scope: str = "prevalence") -> dict[str, FigureTable]:
         """Return the prevalences that are corrected for a judge's errors, by the code of a mode.
@@ -229,7 +229,9 @@ class SignatureReport:
             name: The name of a group, or ``OVERALL``.
             scope: ``prevalence`` for unlabelled traces, ``prevalence_overall`` for all traces.
         """
-        return self.figures.rows(scope, group=self.key(name), subject=(self.inputs.label_source,))
+        return self.figures.figures_by_key(
+            scope, group=self.key(name), subject=(self.inputs.label_source,)
+        )
 
     def stated_of(self, mode: ModeInfo) -> str | None:
         """Return the class that the published study gives a mode."""

@@ -22,10 +22,10 @@ from mast_tui.figures.signatures.model import (
     OPEN,
     SUCCEEDED,
     UNKNOWN,
+    Integers,
     ModeInfo,
     Places,
     SignatureInput,
-    Whole,
 )
 from mast_tui.figures.source.verdicts import (
     GOLD,
@@ -109,7 +109,7 @@ def input_from_workspace(
     if "task" in fields:
         facts = [_grouped_by_task_id(trace, fields.index("task")) for trace in facts]
     groups = _group_traces([trace.fields for trace in facts], fields)
-    strata, stratum = _numbers_of_values([trace.model for trace in facts])
+    strata, stratum_numbers = _numbers_of_values([trace.model for trace in facts])
     tasks = [task_key(trace.benchmark, trace.task_id, trace.task) for trace in facts]
     task_from_text = [
         not trace.task_id and task is not None for trace, task in zip(facts, tasks, strict=True)
@@ -147,12 +147,12 @@ def input_from_workspace(
         failed_below=failed_below,
         gold=labelled.mix,
         unfinished=labelled.unfinished,
-        stratum=stratum,
+        stratum_numbers=stratum_numbers,
         stratum_names=strata,
         group_parts=groups.parts,
-        task=_numbers_of_values(tasks)[1],
+        task_numbers=_numbers_of_values(tasks)[1],
         task_from_text=np.array(task_from_text, dtype=bool),
-        trial=np.array(
+        trial_numbers=np.array(
             [-1 if trace.trial is None else trace.trial for trace in facts], dtype=np.int64
         ),
         weights=_weights_of_traces(study, labelled.traces)
@@ -363,7 +363,7 @@ def _group_traces(values: Sequence[tuple[Any, ...]], fields: Sequence[str]) -> _
 _Value = TypeVar("_Value", str, tuple[str, str])
 
 
-def _numbers_of_values(values: Sequence[_Value | None]) -> tuple[tuple[_Value, ...], Whole]:
+def _numbers_of_values(values: Sequence[_Value | None]) -> tuple[tuple[_Value, ...], Integers]:
     """Return the sorted different values, and for each trace the number of its value or -1."""
     names = sorted({value for value in values if value})
     number_by_name = {name: number for number, name in enumerate(names)}
@@ -550,7 +550,7 @@ def _amounts_of_runs(
             continue
         input_tokens, output_tokens = spent.tokens.sum(axis=0).tolist()
         amounts["tokens"][row] = input_tokens + output_tokens
-        model = -1 if inputs.stratum is None else int(inputs.stratum[row])
+        model = -1 if inputs.stratum_numbers is None else int(inputs.stratum_numbers[row])
         price = prices.get(inputs.stratum_names[model]) if model >= 0 else None
         if price is not None:
             amounts["money"][row] = price.cost(input_tokens, output_tokens)

@@ -235,7 +235,7 @@ def differ_clearly(tokens: int, other_tokens: int) -> bool:
 
 
 def is_context_size(tokens: int) -> bool:
-    """Check whether a number of tokens is the size of a context: a power of two."""
+    """Check whether a number of tokens is the usual size of a context window: a power of two."""
     return tokens >= LEAST_CONTEXT and tokens.bit_count() == 1
 
 

@@ -309,7 +309,7 @@ class Scan:
         names = tuple(map(str, members))
         if names:
             self.members[str(path)] = names
-        file = FileToRead(str(path), names, read_file, was_named=named)
+        file = FileToRead(str(path), names, read_file, was_named_by_user=named)
         library = self._library if not named else None
         return self._cached_or_new_report(
             path, members, partial(self._read_or_wait, path, read_file), file, library

@@ -40,7 +40,7 @@ class FileToRead:
     All open traces in the file share one reading. It leaves the memory with the last of them.
     """
 
-    __slots__ = ("_last_reading", "_read", "members", "path", "was_named")
+    __slots__ = ("_last_reading", "_read", "members", "path", "was_named_by_user")
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class FileToRead:
         members: Sequence[str],
         read: Callable[[], FileReport],
         *,
-        was_named: bool = False,
+        was_named_by_user: bool = False,
     ) -> None:
         """Describe how a file is read.
 
@@ -56,11 +56,11 @@ class FileToRead:
             path: The file, or a folder that holds one run.
             members: The files of its sub-agents.
             read: Reads the file.
-            was_named: True if the user named the file.
+            was_named_by_user: True if the user named the file.
         """
         self.path = path
         self.members = tuple(members)
-        self.was_named = was_named
+        self.was_named_by_user = was_named_by_user
         self._read = read
         self._last_reading: ReferenceType[_FileReading] | None = None
 
@@ -104,9 +104,9 @@ class UnreadFile(UnreadSpans):
         return UnreadFile(self._file, self._record, summary)
 
     @property
-    def was_named(self) -> bool:
+    def was_named_by_user(self) -> bool:
         """True if the user named the file."""
-        return self._file.was_named
+        return self._file.was_named_by_user
 
     @property
     def opened(self) -> Trace | None:

@@ -688,9 +688,9 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def _fill_panes(self, trace: Trace) -> None:
         """Show a trace in all panes, without labels."""
-        self.timeline.show_trace(trace, reads_trace=True)
+        self.timeline.show_trace(trace, reads_to_end=True)
         self.filter.show_titles()
-        self.overview.show_trace(trace, self.timeline.background)
+        self.overview.show_trace(trace, self.timeline.background_index)
         self.modes.show_states({})
         if self.my_labels is not None:
             self.my_labels.show(None)

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from mast_tui.adjudication import GuidelineBook, TraceSides, read_trace_sides
+from mast_tui.adjudication import GuidelineBook, TraceSides, read_work_by_trace
 from mast_tui.columns import ColumnWidth, TableColumn
 from mast_tui.errors import MastError
 from mast_tui.gold import Order
@@ -166,7 +166,7 @@ def compare_with_gold(
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
-    work_by_trace = read_trace_sides(workspace, taxonomy)
+    work_by_trace = read_work_by_trace(workspace, taxonomy)
     gold_ids = _judged_trace_ids(opened, run) & work_by_trace.keys()
     visible_ids = gold_ids & visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
     example_ids = workspace.run_examples(run.judge)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mast_tui.adjudication import read_trace_sides
+from mast_tui.adjudication import read_work_by_trace
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.gold import no_order
@@ -29,7 +29,7 @@ def sample_width_text(opened: OpenWorkspace, study: Study | None) -> str:
     taxonomy = opened.taxonomy
     gold = {
         trace_id: work.gold(taxonomy, no_order)
-        for trace_id, work in read_trace_sides(workspace, taxonomy).items()
+        for trace_id, work in read_work_by_trace(workspace, taxonomy).items()
     }
     judge_input = judge_input_from_workspace(
         workspace,

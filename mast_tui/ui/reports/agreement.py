@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Literal
 
-from mast_tui.adjudication import SpanOrders, read_trace_sides
+from mast_tui.adjudication import SpanOrders, read_work_by_trace
 from mast_tui.errors import MastError
 from mast_tui.figures.agreement.report import Agreement, StudyInput, agreement_figures
 from mast_tui.figures.bootstrap import ROUNDS
@@ -616,7 +616,7 @@ def compute_judge(
     order_of = stop_when(stopped, SpanOrders(workspace))
     gold = {
         trace_id: work.gold(taxonomy, order_of(trace_id) if trace_id in visible_ids else no_order)
-        for trace_id, work in read_trace_sides(workspace, taxonomy).items()
+        for trace_id, work in read_work_by_trace(workspace, taxonomy).items()
     }
     judge_input = judge_input_from_workspace(
         workspace, taxonomy, judge, against,

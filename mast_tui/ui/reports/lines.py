@@ -860,7 +860,7 @@ def _rank_by_column(
 def _widened_to_width(
     layout: LineLayout, width: int, natural_widths: Mapping[str, int]
 ) -> LineLayout:
-    """Return the layout with the free cells given first to cut names, then to bars."""
+    """Return the layout with the free cells given first to names that are cut off, then to bars."""
     free_cells = width - layout.width
     columns = list(layout.columns)
     for index, column in enumerate(columns):

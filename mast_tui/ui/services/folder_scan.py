@@ -88,7 +88,8 @@ def _id_of(trace: Trace) -> str:
 
 def _is_unchanged(cached: Trace, trace: Trace) -> bool:
     """Return whether a trace is shown and read in the same way as its cached trace."""
-    if trace.was_named:
+    # A file that the user named is read otherwise than one that was found in a folder.
+    if trace.was_named_by_user:
         return False
     return (
         cached.summary == trace.summary

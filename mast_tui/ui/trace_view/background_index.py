@@ -205,30 +205,30 @@ class BackgroundIndex:
         )
 
 
-def index_more(trace: Trace, background: BackgroundIndex, *, reads_trace: bool) -> Iterator[bool]:
+def index_more(trace: Trace, index: BackgroundIndex, *, reads_to_end: bool) -> Iterator[bool]:
     """Read and index a trace in small steps.
 
     Closing the iterator stops the process that reads the trace.
 
     Args:
         trace: The trace.
-        background: The index of the trace.
-        reads_trace: True to read the trace to its end; False to index only the spans read so far.
+        index: The index of the trace.
+        reads_to_end: True to read the trace to its end; False to index only the spans read so far.
 
     Yields:
         After each step, True if the trace has become complete, so that this is shown at once.
     """
-    is_reading = reads_trace and not trace.loaded.complete
+    is_reading = reads_to_end and not trace.loaded.complete
     try:
         while is_reading:
             trace.spans.read_in_background()
             is_reading = trace.advance(READ_BYTES)
             yield False
-            while background.remaining(trace) >= SPANS_PER_STEP and background.step(trace):
+            while index.remaining(trace) >= SPANS_PER_STEP and index.step(trace):
                 yield False
             if not is_reading:
                 yield True
-        while background.step(trace):
+        while index.step(trace):
             yield False
     finally:
         trace.spans.stop_background_read()

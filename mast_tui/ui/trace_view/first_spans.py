@@ -30,10 +30,10 @@ class FirstSpans(TimelineLines, can_focus=False):
         self.trace = trace
         self.border_title = "Timeline"
         self.rows.grow(len(trace))
-        self.background.step(trace, MEASURED_SPANS)
+        self.background_index.step(trace, MEASURED_SPANS)
         if trace.loaded.complete:
-            self.background.include_last_time(trace)
-        self.facts = self.background.facts
+            self.background_index.include_last_time(trace)
+        self.facts = self.background_index.facts
         settings = remembered_settings()
         self._shows_bar = settings.time_bar
         self.styles.height = f"{100 - settings.share(screen.height)}fr"
@@ -49,7 +49,7 @@ class FirstStrip(Overview):
         self.set_class(screen.width >= WIDEST, "-widest")
         self.styles.height = screen.height - 2  # without the first line and the last
         assert spans.trace is not None
-        self.show_trace(spans.trace, spans.background)
+        self.show_trace(spans.trace, spans.background_index)
 
 
 class BelowFirstSpans(Widget):

@@ -213,7 +213,7 @@ class Overview(RenderCache):
         """Begin without a trace."""
         super().__init__(id=id)
         self.trace: Trace | None = None
-        self.background = BackgroundIndex()
+        self.background_index = BackgroundIndex()
         self._marks = NO_MARKS
         self._matches: Sequence[int] = ()
         self._look_here: Sequence[int] = ()
@@ -230,22 +230,22 @@ class Overview(RenderCache):
     @property
     def totals(self) -> SpanTotals:
         """The kinds and errors of the spans indexed so far."""
-        return self.background.totals
+        return self.background_index.totals
 
     @property
     def complete(self) -> bool:
         """True if all spans that the trace has so far are indexed."""
         return self.trace is None or self.totals.span_count >= len(self.trace)
 
-    def show_trace(self, trace: Trace, background: BackgroundIndex) -> None:
+    def show_trace(self, trace: Trace, background_index: BackgroundIndex) -> None:
         """Show another run.
 
         Args:
             trace: The trace.
-            background: Its index.
+            background_index: Its index.
         """
         self.trace = trace
-        self.background = background
+        self.background_index = background_index
         self._marks = NO_MARKS
         self._matches = ()
         self._look_here = ()

@@ -407,7 +407,7 @@ class TimelineLines(VirtualLines):
         self.matches: Container[int] = frozenset()
         """The spans that match the search."""
         self.facts = TraceFacts()
-        self.background = BackgroundIndex()
+        self.background_index = BackgroundIndex()
         self._rows_drawn_unread: set[int] = set()
         self._indexed_parts_by_row: dict[int, tuple[str, str]] = {}
         """The drawn parts of rows that depend on the background index."""
@@ -564,7 +564,7 @@ class TimelineLines(VirtualLines):
         fold_under = self.rows.folded_under(index)
         if fold_under is not None:
             return folded_steps_text(fold_under)
-        run = self.background.repeats.run_at(index)
+        run = self.background_index.repeats.run_at(index)
         if run is None or run.first != index or run.end - run.hidden_from < WORTH_FOLDING:
             return ""
         if self.rows.folded_at(index):
@@ -740,7 +740,7 @@ class Timeline(TimelineLines):
     def __init__(self, *, id: str | None = None) -> None:
         """Begin without a trace."""
         super().__init__(id=id)
-        self._reads_trace = False
+        self._reads_to_end = False
         """True if the background thread reads the trace to its end."""
         self._is_indexing = False
         """True while the background thread runs or must not start."""
@@ -809,16 +809,16 @@ class Timeline(TimelineLines):
         self.scroll_to(y=max(0, self.cursor - screen_line), animate=False, force=True)
         self.show_row(self.cursor)
 
-    def show_trace(self, trace: Trace, *, reads_trace: bool = False) -> None:
+    def show_trace(self, trace: Trace, *, reads_to_end: bool = False) -> None:
         """Show another trace, from its first span.
 
         Args:
             trace: The trace.
-            reads_trace: True to read the trace to its end in the background.
+            reads_to_end: True to read the trace to its end in the background.
         """
         self.workers.cancel_group(self, "look")
         self.trace = trace
-        self._reads_trace = reads_trace
+        self._reads_to_end = reads_to_end
         self.rows.clear()
         self.marks = NO_MARKS
         self.read_keys = frozenset()
@@ -826,7 +826,7 @@ class Timeline(TimelineLines):
         self.look_here = ()
         self.matches = frozenset()
         self.facts = TraceFacts()
-        self.background = BackgroundIndex()
+        self.background_index = BackgroundIndex()
         self._is_indexing = False
         self._filter_indices = None
         self._followed_since = None
@@ -835,19 +835,19 @@ class Timeline(TimelineLines):
         self._last_index = 0
         self.scroll_to(y=0, animate=False, force=True)
         if len(trace):
-            self.background.step(trace, INDEXED_AT_ONCE)
+            self.background_index.step(trace, INDEXED_AT_ONCE)
             if trace.loaded.complete:
-                self.background.include_last_time(trace)
+                self.background_index.include_last_time(trace)
         self.show_new_spans()
         self.rows_changed()
 
     def show_new_spans(self) -> None:
         """Show the spans that the trace has gained, and index them in the background."""
-        self._update_rows(self.background.facts)
+        self._update_rows(self.background_index.facts)
 
     def look_for_repeats(self) -> None:
         """Search for runs of repeated steps in the background from now on."""
-        self.background.search_repeats = True
+        self.background_index.search_repeats = True
         self._continue_indexing()
 
     def on_timeline_index_grown(self, message: IndexGrown) -> None:
@@ -908,7 +908,7 @@ class Timeline(TimelineLines):
         Return False, and stop nothing, if the trace is not complete or is being indexed.
         """
         trace = self.trace
-        if trace is None or self._is_indexing or not self._reads_trace:
+        if trace is None or self._is_indexing or not self._reads_to_end:
             return False
         if not trace.loaded.complete:
             return False
@@ -921,7 +921,7 @@ class Timeline(TimelineLines):
 
     def reread(self) -> None:
         """Index all spans again after the file was read again."""
-        self.background.reread()
+        self.background_index.reread()
         self.show_new_spans()
 
     def _continue_indexing(self) -> None:
@@ -929,32 +929,34 @@ class Timeline(TimelineLines):
         trace = self.trace
         if trace is None or self._is_indexing:
             return
-        must_read = self._reads_trace and not trace.loaded.complete
-        if must_read or not self.background.complete(trace):
+        must_read = self._reads_to_end and not trace.loaded.complete
+        if must_read or not self.background_index.complete(trace):
             self._is_indexing = True
             # Two threads that compute slow each other down, so the screen is drawn first.
             self.call_after_refresh(self._start_indexing, trace)
 
     def _start_indexing(self, trace: Trace) -> None:
         if trace is self.trace and self.is_attached:
-            self._index_in_background(trace, self.background)
+            self._index_in_background(trace, self.background_index)
 
     @work(thread=True, group="look", exclusive=True)
-    def _index_in_background(self, trace: Trace, background: BackgroundIndex) -> None:
+    def _index_in_background(self, trace: Trace, background_index: BackgroundIndex) -> None:
         """Read and index the trace in a worker thread, and post reports of the progress."""
         worker = get_current_worker()
         report_time = monotonic()
         # Only one thread may read a trace, and the previous thread may not have ended.
         with self._index_lock:
-            for is_worth_showing in index_more(trace, background, reads_trace=self._reads_trace):
+            for is_worth_showing in index_more(
+                trace, background_index, reads_to_end=self._reads_to_end
+            ):
                 if worker.is_cancelled:
                     return
                 now = monotonic()
                 pause = REPORT_EVERY_BETWEEN_KEYS if self._do_keys_arrive() else REPORT_EVERY
                 if is_worth_showing or now - report_time > pause:
                     report_time = now
-                    self.post_message(self.IndexGrown(trace, background.facts, done=False))
-        self.post_message(self.IndexGrown(trace, background.facts, done=True))
+                    self.post_message(self.IndexGrown(trace, background_index.facts, done=False))
+        self.post_message(self.IndexGrown(trace, background_index.facts, done=True))
 
     # The end of a trace that is still being read
 
@@ -1067,13 +1069,13 @@ class Timeline(TimelineLines):
 
     def _possible_fold(self, trace: Trace, index: int) -> Fold | None:
         """Return the fold that a span could begin or be in, or None if there is none."""
-        sub_agent_range = self.background.sub_agents.beginning_at(index)
+        sub_agent_range = self.background_index.sub_agents.beginning_at(index)
         if sub_agent_range is not None:
             first, end = sub_agent_range
             if end - first > 1:
                 return steps_of_sub_agent(trace, first, end)
         return (
-            self.background.repeats.run_at(index)
+            self.background_index.repeats.run_at(index)
             or run_at(index, len(trace), lambda i: step_signature(trace.span(i)))
-            or steps_under(trace, index, self.background.sub_agents)
+            or steps_under(trace, index, self.background_index.sub_agents)
         )

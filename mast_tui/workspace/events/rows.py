@@ -79,7 +79,7 @@ def label_values(label: Label) -> tuple[Any, ...]:
         evidence and evidence.char_start,
         evidence and evidence.char_end,
         evidence and evidence.match and evidence.match.value,
-        evidence and evidence.named and json.dumps(evidence.named),
+        evidence and evidence.misnamed_spans and json.dumps(evidence.misnamed_spans),
         label.decisive,
         evidence and evidence.wording,
         label.remedy or None,
@@ -122,7 +122,9 @@ def _evidence_of(row: RowMapping) -> Evidence | None:
         key=row["evidence_key"],
         quote=row["evidence_quote"],
         match=None if match is None else Match(match),
-        named=None if named is None else read(json.loads(named), tuple[str, str], "evidence_named"),
+        misnamed_spans=None
+        if named is None
+        else read(json.loads(named), tuple[str, str], "evidence_named"),
         wording=row["evidence_wording"],
         char_start=row["evidence_start"],
         char_end=row["evidence_end"],

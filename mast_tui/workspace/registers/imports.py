@@ -39,7 +39,7 @@ class ImportState(StrEnum):
 class ImportRecord:
     """One import; times are ISO 8601 in UTC.
 
-    ``asked`` is the request, so that the same request continues an unfinished import. ``who`` is
+    ``asked`` is the command as a text; the same text continues an unfinished import. ``who`` is
     the user, None if unknown.
     """
 
@@ -70,7 +70,7 @@ class ImportRecord:
 
     @property
     def keeps_actions(self) -> bool:
-        """True if its events keep the actions that they have elsewhere, and are noted by id."""
+        """True if its events keep the actions that they have elsewhere, and are recorded by id."""
         return self.format == "jsonl"
 
 
@@ -97,8 +97,10 @@ def _to_row(record: ImportRecord) -> dict[str, Any]:
     return asdict(record) | {"files": json.dumps(record.files)}
 
 
-def note_events(connection: Connection, record: ImportRecord, events: Iterable[str]) -> None:
-    """Note the events of an import that keeps their actions.
+def record_imported_events(
+    connection: Connection, record: ImportRecord, events: Iterable[str]
+) -> None:
+    """Record by id the events of an import that keeps their actions.
 
     Args:
         connection: An open transaction.
@@ -109,8 +111,8 @@ def note_events(connection: Connection, record: ImportRecord, events: Iterable[s
     put_rows(connection, _IMPORTED_EVENTS, rows)
 
 
-def noted_events(connection: Connection, record: ImportRecord) -> frozenset[str]:
-    """Return the ids of the events of an import that keeps their actions.
+def imported_event_ids(connection: Connection, record: ImportRecord) -> frozenset[str]:
+    """Return the recorded ids of the events of an import that keeps their actions.
 
     Args:
         connection: An open connection.

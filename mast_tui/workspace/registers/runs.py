@@ -137,13 +137,13 @@ def finish_run(connection: Connection, run_id: str, *, ending: str | None = None
     _change_run(connection, run_id, finished_at=now(), ending=ending)
 
 
-def set_form(connection: Connection, run_id: str, form: str) -> None:
-    """Store the form in which a run asks for answers, once the server has shown what it accepts.
+def set_answer_form(connection: Connection, run_id: str, form: str) -> None:
+    """Store the form of answers that the server of a run turned out to accept.
 
     Args:
         connection: An open transaction.
         run_id: The run.
-        form: The form.
+        form: The form, such as ``json_schema`` or ``text``.
     """
     _change_run(connection, run_id, form=form)
 

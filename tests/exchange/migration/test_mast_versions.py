@@ -37,7 +37,7 @@ def workspace() -> Iterator[Workspace]:
             source="mast-human",
             skip_errors=False,
             files=[],
-            asked="",
+            request_key="",
             imported_by=None,
         )
         yield opened

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mast_tui.adjudication import read_trace_sides
+from mast_tui.adjudication import read_work_by_trace
 from mast_tui.figures.judge.input import JudgeInput, judge_input_from_workspace
 from mast_tui.labels import AnnotatorKind, Finding, PassKind, ReviewAnswer
 from mast_tui.workspace import NewEvent, WorkspaceError, store_judgement
@@ -32,7 +32,7 @@ def against_gold(office: Office, traces: frozenset[str] | None = None) -> JudgeI
     """Return the input of the judge beside the gold of the workspace."""
     gold = {
         trace: words.gold(TAXONOMY)
-        for trace, words in read_trace_sides(office.workspace, TAXONOMY).items()
+        for trace, words in read_work_by_trace(office.workspace, TAXONOMY).items()
     }
     return judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, gold=gold, traces=traces)
 

@@ -72,6 +72,6 @@ def input_of(
             at,
             np.array(fatal, dtype=bool),
         ),
-        task=np.array(task, dtype=np.int64),
+        task_numbers=np.array(task, dtype=np.int64),
         **more,
     )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.adjudication import read_trace_sides
+from mast_tui.adjudication import read_work_by_trace
 from mast_tui.adjudication.for_signatures import gold_of
 from mast_tui.figures.signatures.model import (
     FAILED,
@@ -106,7 +106,7 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
         if data.draw(st.booleans()):
             decide(office, trace, data.draw(st.sampled_from([PRESENT, ABSENT])), at(2))
     signatures = read(office)
-    words = read_trace_sides(office.workspace, TAXONOMY)
+    words = read_work_by_trace(office.workspace, TAXONOMY)
     assert set(signatures.traces) == words.keys()
     expected = set()
     for trace, there in words.items():
@@ -267,10 +267,10 @@ def test_tasks_are_those_of_their_benchmark_and_models_are_strata() -> None:
         TraceRecord("t4", model="a"),
     )
     signatures = read(office, by="all")
-    assert signatures.task is not None
-    assert signatures.stratum is not None
-    assert signatures.task.tolist() == [0, 0, 1, -1]
-    assert signatures.stratum.tolist() == [1, 0, -1, 0]
+    assert signatures.task_numbers is not None
+    assert signatures.stratum_numbers is not None
+    assert signatures.task_numbers.tolist() == [0, 0, 1, -1]
+    assert signatures.stratum_numbers.tolist() == [1, 0, -1, 0]
     assert signatures.stratum_names == ("a", "b")
 
 

@@ -51,7 +51,7 @@ def tables_of(verdicts: NDArray[np.uint8], lost: NDArray[np.bool_], rules: Rules
         (verdicts == UNSURE).sum(axis=0).tolist(),
         [FigureScope("mode", mode=f"mode {column}") for column in modes],
     )
-    tables = FigureIndex(figures).rows("mode").values()
+    tables = FigureIndex(figures).figures_by_key("mode").values()
     return [mode_document(table, rules, None) for table in tables]
 
 

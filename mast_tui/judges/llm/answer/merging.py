@@ -229,7 +229,7 @@ def in_reading_order(sightings: Iterable[Sighting], modes: Sequence[str]) -> lis
     """Sort findings by their ranges, with findings on the whole trace last.
 
     Args:
-        sightings: The findings.
+        sightings: The findings, each with the indices of its spans.
         modes: The slugs of the modes, in the order for findings with equal ranges.
     """
     mode_position = {mode: position for position, mode in enumerate(modes)}
@@ -265,7 +265,7 @@ def _group_same(
     """Group the findings of each mode that are the same, directly or through other findings.
 
     Args:
-        sightings: The findings.
+        sightings: The findings, each with the indices of its spans.
         is_same: Returns True if two findings of a mode are the same. It must return False for
             findings without a common span.
     """

@@ -578,7 +578,7 @@ def _quote_remarks(findings: Iterable[Finding], limited_count: int) -> Iterable[
     for finding in findings:
         evidence = finding.evidence
         if evidence is not None:
-            elsewhere_count += evidence.named is not None
+            elsewhere_count += evidence.misnamed_spans is not None
             altered_count += evidence.match is Match.ALTERED
             missing_count += not evidence.placed
     if elsewhere_count:

@@ -265,7 +265,7 @@ class RunRecord:
         self._answer_keys = set(workspace.answer_keys())
         self.previous_run = self._unfinished_run()
         self.id: str | None = None if self.previous_run is None else self.previous_run.id
-        self._form: str | None = None
+        self._answer_form: str | None = None
         traces = () if self.previous_run is None else self.previous_run.traces
         self._resumed_trace_ids = frozenset(
             trace.trace_id for trace in traces if trace.problem is None
@@ -276,7 +276,8 @@ class RunRecord:
         self._withdrawn_traces: set[str] = set()
         """The traces whose answers were withdrawn and must be requested again."""
         self._suspect_traces: set[str] = set()
-        """The traces with a request whose token count was the size of a context."""
+        """The traces with a request that the server may have truncated: it counted as many tokens
+        as a usual context window has."""
         self._answers_by_token_count: dict[int, list[tuple[Asked, int]]] = defaultdict(list)
         """The answers to requests that may have been truncated, with the estimates of the requests'
         tokens, by the number of tokens that the server counted."""
@@ -326,12 +327,12 @@ class RunRecord:
     def together(self) -> Iterator[None]:
         """Return a context in which all writes are one transaction; an error undoes all of them."""
         # The run and its form may be stored in the transaction, so an error undoes them here too.
-        saved_state = self.id, self._form
+        saved_state = self.id, self._answer_form
         try:
             with self._workspace.transaction():
                 yield
         except BaseException:
-            self.id, self._form = saved_state
+            self.id, self._answer_form = saved_state
             raise
 
     def run_id(self) -> str:
@@ -389,9 +390,9 @@ class RunRecord:
             )
             if is_context_size(reply.tokens_in):
                 self._suspect_traces.add(trace_id)
-        if reply.form != self._form:
-            self._workspace.set_run_form(self.run_id(), reply.form)
-            self._form = reply.form
+        if reply.form != self._answer_form:
+            self._workspace.set_run_answer_form(self.run_id(), reply.form)
+            self._answer_form = reply.form
 
     def reject(self, key: str) -> None:
         """Mark the last answer of a key as unusable."""
@@ -444,7 +445,7 @@ class RunRecord:
         return WithdrawnTrace(trace_id, path, problem, labels)
 
     def is_suspect(self, trace_id: str) -> bool:
-        """Check whether the count of a request on a trace was the size of a context."""
+        """Check whether a request on a trace was counted as a full context window, so truncated."""
         return trace_id in self._suspect_traces
 
     def pop_withdrawn(self, trace_id: str) -> bool:

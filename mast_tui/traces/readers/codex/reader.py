@@ -221,8 +221,9 @@ def _tokens_digest(record: Fields, payload: Fields) -> Digest:
 _MESSAGE: Final = SpanKind.MESSAGE
 _CALL: Final = SpanKind.TOOL_CALL
 _RESULT: Final = SpanKind.TOOL_RESULT
-_BY_AGENT: Final = Role.AGENT
-_BY_TOOL: Final = Role.TOOL
+_AGENT: Final = Role.AGENT
+_TOOL: Final = Role.TOOL
+_USER: Final = Role.USER
 
 
 class WaitingEvent(NamedTuple):
@@ -438,7 +439,7 @@ class CodexParser(CodexLines):
                     self._waiting_events.pop(position, None)
         return len(self._waiting_events) < count_before
 
-    def _record_item(self, text_hashes: TextHashes) -> bool:
+    def _record_if_new(self, text_hashes: TextHashes) -> bool:
         """Record the text of an item for later events; return False if an event has its span."""
         if self._event_hashes.remove(text_hashes):
             return False
@@ -452,35 +453,37 @@ class CodexParser(CodexLines):
         speaker: tuple[SpanKind, Role, str | None],
         key: str | None,
         text_hashes: TextHashes,
-        task: str | None,
+        task_text: str | None,
     ) -> None:
         """Add the span of a message or thought, unless an event with its text has a span.
+
+        ``task_text`` is the task that a prompt states, None for other items.
 
         Waiting events with the same text are dropped. A new prompt ends the turn: the spans of the
         events that still wait are added, and the texts of the turn are forgotten.
         """
         self._has_items = True
         kind, role, agent = speaker
-        by_agent = role is _BY_AGENT
+        by_agent = role is _AGENT
         had_waiting_event = self._drop_waiting_events(text_hashes)
-        if not by_agent and role is Role.USER and not had_waiting_event:
+        if role is _USER and not had_waiting_event:
             self._add_waiting_events()
             for counts in (self._item_hashes, self._event_hashes, self._message_hashes):
                 counts.clear()
-        if had_waiting_event or self._record_item(text_hashes):
+        if had_waiting_event or self._record_if_new(text_hashes):
             default_agent = self._agent if by_agent else _AGENT_BY_ROLE[role]
             span_shape = (kind, role, agent or default_agent, None)
             index = self._add_span(number, span_shape, key, time)
             if kind is _MESSAGE:
-                self._record_message(text_hashes, task)
+                self._record_message(text_hashes, task_text)
             if by_agent and not agent:
                 self._token_counts.add_span(index, time)
 
-    def _record_message(self, text_hashes: TextHashes, task: str | None) -> None:
+    def _record_message(self, text_hashes: TextHashes, task_text: str | None) -> None:
         """Record the text of a message with a span; set the run's task if it has none yet."""
         self._message_hashes.add(text_hashes)
-        if task is not None and self.meta.task is None:
-            self.meta = self.meta._replace(task=task)
+        if task_text is not None and self.meta.task is None:
+            self.meta = self.meta._replace(task=task_text)
 
     def _take_call(
         self, number: int, time: float | None, call_id: str | None, name: str | None
@@ -499,7 +502,7 @@ class CodexParser(CodexLines):
     ) -> None:
         """Add the span of a call that the model's host ran, unless an event has its span."""
         was_waiting = self._drop_waiting_events(text_hashes)
-        if was_waiting or self._record_item(text_hashes):
+        if was_waiting or self._record_if_new(text_hashes):
             self._take_call(number, time, call_id, name)
 
     def _take_result(
@@ -534,7 +537,7 @@ class CodexParser(CodexLines):
         """
         repeats_before = self.table.repeats
         key = None if call_id is None else f"{call_id}:call"
-        index = self._add_span(number, (_CALL, _BY_AGENT, self._agent, name), key, time)
+        index = self._add_span(number, (_CALL, _AGENT, self._agent, name), key, time)
         is_repeated_key = self.table.repeats != repeats_before
         if call_id is not None and is_repeated_key:
             self._last_call_by_id[call_id] = index
@@ -557,7 +560,7 @@ class CodexParser(CodexLines):
                 status = self._early_status_by_call.pop(call_id, status)
         key = None if call_id is None else f"{call_id}:result"
         return self._add_span(
-            number, (_RESULT, _BY_TOOL, self._agent, name), key, time, status, parent=call_index
+            number, (_RESULT, _TOOL, self._agent, name), key, time, status, parent=call_index
         )
 
     def _last_call_index(self, call_id: str | None) -> int | None:
@@ -644,8 +647,8 @@ class CodexParser(CodexLines):
         shape = (step.kind, step.role, agent, step.name)
         index = self._add_span(number, shape, step.key, time, step.status)
         if step.kind is SpanKind.MESSAGE:
-            task = task_of_text(step.text) if step.role is Role.USER else None
-            self._record_message(text_hashes, task)
+            task_text = task_of_text(step.text) if step.role is Role.USER else None
+            self._record_message(text_hashes, task_text)
         return index
 
     def _take_tokens(self, _number: int, stamp: object, counts: tuple[object, ...]) -> None:

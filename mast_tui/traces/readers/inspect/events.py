@@ -319,7 +319,7 @@ class EventWalk:
             self._result_by_call_id[call_id] = pending_result
             self._latest_result_by_tool[name or ""] = pending_result
         # The events inside the call were added, so nothing is left that comes before its result.
-        self._add_result_at(pending_result, None if has_nested_events else end)
+        self._add_result_when_due(pending_result, due=None if has_nested_events else end)
 
     def _add_subtask(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
         """Add the beginning of a subtask, the events inside it, and its result."""
@@ -338,7 +338,9 @@ class EventWalk:
         context = SpanContext(parent=key, start=start if end is None else end, end=end)
         result_key = f"{own_key or pointer}/result"
         add_spans = partial(self.spans.log, text, pointer, context, result_key)
-        self._add_result_at(_PendingResult(text, add_spans), None if has_nested_events else end)
+        pending_result = _PendingResult(text, add_spans)
+        # As with a call, nothing is left that comes before the result of a subtask with events.
+        self._add_result_when_due(pending_result, due=None if has_nested_events else end)
 
     def _add_nested_events(self, event: Fields, pointer: str, scope: Scope, depth: int) -> bool:
         """Add the spans of the events inside an event of an old log; return whether it has any."""
@@ -401,13 +403,13 @@ class EventWalk:
             if text:
                 self.grading_texts.append(text)
 
-    def _add_result_at(self, result: _PendingResult, time: float | None) -> None:
-        """Queue a result until the events reach this time; add it at once if ``time`` is None."""
-        if time is None:
+    def _add_result_when_due(self, result: _PendingResult, *, due: float | None) -> None:
+        """Queue a result until the events reach the time ``due``; if that is None, add it now."""
+        if due is None:
             self._add_result(result)
         else:
             self._queued_count += 1
-            heappush(self._pending, (time, self._queued_count, result))
+            heappush(self._pending, (due, self._queued_count, result))
 
     def _add_results_until(self, time: float | None) -> None:
         """Add the pending results of this time and earlier times; all if ``time`` is None."""
