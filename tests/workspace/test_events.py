@@ -14,7 +14,14 @@ from msgspec.structs import replace
 from mast_tui.labels import Label, VerdictValue
 from mast_tui.workspace import Event, Workspace
 from mast_tui.workspace.events.model import event_from_dict, event_to_dict
-from mast_tui.workspace.events.types import Fact, LabelAdded, SpansRead, VerdictSet, inverse
+from mast_tui.workspace.events.types import (
+    Fact,
+    LabelAdded,
+    PassStarted,
+    SpansRead,
+    VerdictSet,
+    inverse,
+)
 from mast_tui.workspace.records import MergeRefused
 from tests.workspace.build import MAST, TRACE, event, label, open_workspaces, state
 from tests.workspace.facts import facts, labels, names, texts
@@ -60,6 +67,9 @@ def test_missing_or_mistyped_field_is_named(one: Event, data: st.DataObject) -> 
 @given(facts())
 def test_inverse_of_an_inverse_is_the_fact(fact: Fact) -> None:
     back = inverse(fact)
+    if isinstance(fact, PassStarted):
+        # The first start of a pass tells what the study hides; a later start does not count.
+        fact = replace(fact, withheld=False)
     if back is not None and (again := inverse(back)) is not None:
         assert again == fact
 
