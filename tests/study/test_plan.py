@@ -347,7 +347,7 @@ def test_invalid_assignments_memberships_and_releases_are_refused() -> None:
         ({"assignments": (Assignment("t0-0", ("eve",)),)}, "must keep the name: .*eve"),
         ({"assignments": (Assignment("t0-0", ()),)}, "has no annotator"),
         ({"memberships": (Membership("bob", 0, None, 0.0),)}, "weight must be greater than 0"),
-        ({"releases": (Release("zoe", ()),)}, ""),
+        ({"releases": (Release("zoe", ()),)}, "must keep the name: .*zoe"),
     ):
         with pytest.raises(InvalidStudy, match=message):
             simple(4, **values)
