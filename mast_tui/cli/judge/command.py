@@ -421,8 +421,8 @@ def judge_command(request: JudgeRequest) -> int:
     task and finds steps that only failed runs share. 'llm' asks a model at any server with the
     OpenAI API; --dry-run shows first what is sent and the cost. Each trace is saved at once, and a
     trace that this version of the judge has judged is skipped (not by 'twins', which compares all
-    runs): the same command continues an interrupted run. Blind annotators, and those with traces
-    without suggestions in a study, do not see the results.
+    runs): the same command continues an interrupted run. Results stay hidden from blind annotators,
+    and from those to whom a study gives traces without suggestions.
     """
     if request.judge_name == "llm" and request.out is None:
         return int(import_module(_BY_MODEL).judge_with_model(request))
