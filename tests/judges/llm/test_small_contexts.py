@@ -171,7 +171,8 @@ def test_a_server_that_refuses_every_length_stops_the_run(small: Bench) -> None:
     assert small.estimate() == guess, "notes on what was too long do not make answers free"
     assert guess.tokens_out > 0
     assert stopped is not None
-    assert "3 traces in a row failed" in stopped
+    # Either limit is right: which one is met first depends on the machine.
+    assert "3 traces in a row failed" in stopped or "none of 8 requests" in stopped
     assert "Prompt is too long" in stopped
 
 
