@@ -25,7 +25,12 @@ from mast_tui.traces.readers.exports.chats import (
     SEMANTIC_KERNEL,
 )
 from mast_tui.traces.readers.exports.engine import ExportReader
-from mast_tui.traces.readers.exports.google import ADK_EVALS, GEMINI_INTERACTIONS, GEMINI_LIVE
+from mast_tui.traces.readers.exports.google import (
+    ADK_EVALS,
+    AI_STUDIO,
+    GEMINI_INTERACTIONS,
+    GEMINI_LIVE,
+)
 from mast_tui.traces.readers.exports.threads import (
     GROK_EXPORT,
     LETTA,
@@ -65,6 +70,7 @@ FORMATS = tuple(
         GROK_EXPORT,
         GEMINI_INTERACTIONS,
         GEMINI_LIVE,
+        AI_STUDIO,
     )
 )
 """A reader for each format, in the order in which they are tried."""

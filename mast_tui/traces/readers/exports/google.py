@@ -1,4 +1,4 @@
-"""Runs of Google's kits and APIs: evaluations of the ADK, interactions and live sessions."""
+"""Runs of Google's kits and APIs: ADK evaluations, interactions, live sessions, AI Studio."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import Outcome, Role, SpanKind, TraceMeta
 from mast_tui.traces.readers.chat.turns import turn_of
+from mast_tui.traces.readers.chat.values import message_text
 from mast_tui.traces.readers.exports.engine import ExportedRun, ExportFormat, Messages
 from mast_tui.traces.readers.json_fields import (
     Fields,
@@ -423,4 +424,72 @@ class _SpokenTexts:
 
 GEMINI_LIVE: Final = ExportFormat(
     name="gemini-live", system="Gemini Live", marks=(b"server",), runs=_live_runs
+)
+
+
+_FILE_CHUNK_FIELDS: Final = name_set("""
+    driveDocument driveImage driveAudio driveVideo inlineFile inlineImage inlineAudio youtubeVideo
+""")
+_CODE_CHUNK_FIELDS: Final = ("executableCode", "codeExecutionResult")
+_CHUNK_FACTS: Final = name_set("""
+    role text parts isThought tokenCount createTime finishReason thinkingBudget thoughtSignatures
+    isEdited isGeneratedUsingApiKey branchParent branchChildren grounding
+""")
+
+
+def _studio_runs(document: object) -> Iterable[ExportedRun]:
+    """Return the run in a prompt that was saved in AI Studio: a list of chunks, most of them texts.
+
+    What the user has typed and not yet sent, the pending inputs, is left out.
+    """
+    prompt = fields_of(document)
+    chunks = [
+        fields_of(chunk) for chunk in items_of(fields_of(prompt.get("chunkedPrompt")).get("chunks"))
+    ]
+    if not chunks:
+        return
+    messages: list[tuple[str, object]] = []
+    instruction = prompt.get("systemInstruction")
+    if text := message_text(fields_of(instruction).get("parts", instruction)):
+        messages.append(("/systemInstruction", {"role": "system", "content": text}))
+    for number, chunk in enumerate(chunks):
+        messages.append((f"/chunkedPrompt/chunks/{number}", _studio_message(chunk)))
+    user_texts = (text_in(chunk, "text") for chunk in chunks if chunk.get("role") == "user")
+    meta = TraceMeta(
+        task=next(filter(None, user_texts), None),
+        model=text_in(fields_of(prompt.get("runSettings")), "model"),
+    )
+    yield ExportedRun(document, messages, meta=meta)
+
+
+def _studio_message(chunk: Fields) -> dict[str, object]:
+    """Return a chunk as a message of Gemini, with the tokens that the model wrote."""
+    parts: list[object] = []
+    text = as_text(chunk.get("text")) or message_text(chunk.get("parts"))
+    if text:
+        parts.append({"text": text, "thought": chunk.get("isThought") is True})
+    parts += [{field: chunk[field]} for field in _CODE_CHUNK_FIELDS if field in chunk]
+    for field in sorted(_FILE_CHUNK_FIELDS & chunk.keys()):
+        facts = fields_of(chunk[field])
+        parts.append({"text": f"[{field} {first_in(facts, 'id', 'name', 'mimeType') or ''}]"})
+    if error := chunk.get("errorMessage"):
+        parts.append({"type": "error", "error": error})
+    unknown_fields = {name: chunk[name] for name in chunk if name not in _CHUNK_FACTS}
+    if not parts and unknown_fields:
+        parts.append(unknown_fields)
+    is_model = chunk.get("role") == "model"
+    usage = {"output_tokens": chunk.get("tokenCount")} if is_model else None
+    return {
+        "role": chunk.get("role"),
+        "parts": parts,
+        "timestamp": chunk.get("createTime"),
+        "usage": usage,
+    }
+
+
+AI_STUDIO: Final = ExportFormat(
+    name="ai-studio",
+    system="Google AI Studio",
+    marks=(b'"chunkedPrompt"', b'"chunks"'),
+    runs=_studio_runs,
 )

@@ -5,6 +5,7 @@ shown, and how a record is divided into the pieces of ``chat.pieces``. To add a 
 a module of this folder and add it to ``FORMATS``.
 """
 
+from mast_tui.traces.readers.sessions.acp import ACP
 from mast_tui.traces.readers.sessions.documents import (
     ANTIGRAVITY,
     CLINE,
@@ -46,6 +47,7 @@ FORMATS = tuple(
         DROID_STREAM,
         GEMINI_STREAM,
         CURSOR_STREAM,
+        ACP,
         MCP,
         GEMINI,
         OPENCODE,

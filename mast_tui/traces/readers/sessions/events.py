@@ -641,7 +641,7 @@ _MCP_WRAPPER_FIELDS: Final = (
 )
 
 
-def _rpc_message_in(record: Fields) -> Fields:
+def rpc_message_in(record: Fields) -> Fields:
     """Return the JSON-RPC message that a record is or contains; empty if there is none."""
     for value in (record, *(value_in(record.get(name)) for name in _MCP_WRAPPER_FIELDS)):
         fields = fields_of(value)
@@ -652,7 +652,7 @@ def _rpc_message_in(record: Fields) -> Fields:
 
 def _any_mcp_message(records: Sequence[Fields]) -> bool:
     """Return whether most records are messages of JSON-RPC, and one has a method of MCP."""
-    messages = [_rpc_message_in(record) for record in records]
+    messages = [rpc_message_in(record) for record in records]
     methods = [as_text(message.get("method")) or "" for message in messages]
     return mostly(bool, messages) and any(
         method.startswith(_MCP_METHOD_PREFIXES) for method in methods
@@ -672,7 +672,7 @@ class _McpTranslator:
 
     def __call__(self, record: Fields) -> Turn | None:
         """Return the turn of a request or a response, else that of an unknown record."""
-        message = _rpc_message_in(record)
+        message = rpc_message_in(record)
         method = as_text(message.get("method"))
         request_id = identifier_in(message, "id")
         if method is not None:
