@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from mast_tui.counts import counted
 from mast_tui.judges.rules.effects import Effect
 from mast_tui.judges.rules.steps import VIEW_HEADER, RuleStep
 from mast_tui.judges.rules.walk import Call, Walk
@@ -94,7 +95,7 @@ def find_same(walk: Walk) -> Iterator[Finding]:
             numbers += " …"
         times = f"{len(calls)} calls"
         if len(first_numbers) == 1:
-            times = _times_phrase(len(calls), len(chains[0].repetitions))
+            times = _repetitions_phrase(len(calls), len(chains[0].repetitions))
         yield walk.finding(
             MODE,
             (calls[0].index, calls[-1].last_index),
@@ -178,9 +179,9 @@ def _has_pause_between(previous: Call | None, call: Call) -> bool:
     return call.step.span.start - previous.step.span.start > _LONG_PAUSE
 
 
-def _times_phrase(count: int, total: int) -> str:
-    phrase = "once more" if count == 1 else f"{count} times more"
-    return phrase if count == total else f"{phrase} of {total}"
+def _repetitions_phrase(count: int, total: int) -> str:
+    phrase = counted(total, "repetition")
+    return phrase if count == total else f"{count} of {phrase}"
 
 
 _VISIT_REMARK: Final = re.compile(r"\bYou previously visited this page [^\n]*")
