@@ -5,7 +5,7 @@ Apart from the search of folders, which imports readers: the start of the app ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -56,6 +56,24 @@ def reason_by_name(path: Path) -> str | None:
         return "code"
     kind = kind_by_name(path)
     return None if path.suffix.lower() in _READ_SUFFIXES else kind
+
+
+def reason_by_neighbours(name: str, names: Collection[str]) -> str | None:
+    """Return why a file is left out that logs the session of a file beside it, else None.
+
+    Grok writes a log of its protocol beside the messages of a session, and OpenClaw a trajectory.
+
+    Args:
+        name: The name of the file.
+        names: The names of the files in its folder.
+    """
+    if name == "updates.jsonl":
+        session_name = "chat_history.jsonl"
+    elif name.endswith(".trajectory.jsonl"):
+        session_name = name.removesuffix(".trajectory.jsonl") + ".jsonl"
+    else:
+        return None
+    return f"the same session as in {session_name}" if session_name in names else None
 
 
 def kind_by_name(path: Path) -> str | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mast_tui.traces.io.remote import RemotePath, is_row, table_of
-from mast_tui.traces.scan.file_kinds import reason_by_name
+from mast_tui.traces.scan.file_kinds import reason_by_name, reason_by_neighbours
 from mast_tui.traces.trials import Trial, trial_in
 
 
@@ -66,7 +66,7 @@ def _remote_entries(folder: Path, file_paths: Sequence[str]) -> Iterator[FolderE
         if entry.trial is not None:
             return
     for name in file_names:
-        yield from _file_entries(folder / name, str(folder / name))
+        yield from _file_entries(folder / name, str(folder / name), file_names)
     for name, paths_in_folder in paths_by_folder.items():
         if name.startswith("."):
             yield FolderEntry(folder / name, skipped="hidden folder")
@@ -74,11 +74,18 @@ def _remote_entries(folder: Path, file_paths: Sequence[str]) -> Iterator[FolderE
             yield from _remote_entries(folder / name, paths_in_folder)
 
 
-def _file_entries(path: Path, real: str | None) -> Iterator[FolderEntry]:
-    """Yield the entry of a file, or the entries of the rows of a table of traces."""
+def _file_entries(path: Path, real: str | None, names: Collection[str]) -> Iterator[FolderEntry]:
+    """Yield the entry of a file, or the entries of the rows of a table of traces.
+
+    Args:
+        path: The file.
+        real: Its path without links; None if it is unknown.
+        names: The names of the files in its folder.
+    """
     table = table_of(path)
     if table is None:
-        skipped = None if is_row(path) else reason_by_name(path)
+        reason = reason_by_neighbours(path.name, names) or reason_by_name(path)
+        skipped = None if is_row(path) else reason
         yield FolderEntry(path, skipped=skipped, real=real)
     else:
         yield from entries_under(table)
@@ -108,7 +115,8 @@ def _local_entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
     if real_folder in entered:
         return
     entered.add(real_folder)
-    entry = _trial_entry(folder, frozenset(member.name for member in members))
+    names = frozenset(member.name for member in members)
+    entry = _trial_entry(folder, names)
     if entry is not None:
         yield entry
         if entry.trial is not None:
@@ -120,7 +128,7 @@ def _local_entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
         else:
             path = folder / member.name
             real_path = None if member.is_symlink() else f"{real_folder}{os.sep}{member.name}"
-            yield from _file_entries(path, real_path)
+            yield from _file_entries(path, real_path, names)
     for member in folders:
         if member.name.startswith("."):
             yield FolderEntry(folder / member.name, skipped="hidden folder")

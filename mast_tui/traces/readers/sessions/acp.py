@@ -342,5 +342,4 @@ ACP: Final = SessionFormat(
         "version": "result.agentInfo.version",
     },
     session_of=_session_of,
-    preferred_file="chat_history.jsonl",  # Grok writes the log of a session beside its messages.
 )

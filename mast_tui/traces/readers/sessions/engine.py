@@ -289,7 +289,6 @@ class SessionFormat:
         fact_paths: The dotted paths of a session's ``id``, ``model`` and ``version``.
         documents_only: Whether files of lines are read by another reader.
         session_of: Returns the name of a record's session, for files with several sessions.
-        preferred_file: The name of a file with the same session; a file beside it is not read.
     """
 
     name: str
@@ -303,7 +302,6 @@ class SessionFormat:
     fact_paths: Mapping[str, str] = field(default_factory=dict)
     documents_only: bool = False
     session_of: Callable[[Fields], str | None] | None = None
-    preferred_file: str | None = None
 
 
 class SessionReader:
@@ -329,9 +327,6 @@ class SessionReader:
         if not any(typical_bytes in head for typical_bytes in self._format.typical_bytes):
             return False
         if self._format.documents_only and source.json_lines:
-            return False
-        preferred_file = self._format.preferred_file
-        if preferred_file is not None and source.path.with_name(preferred_file).exists():
             return False
         if source.json_lines or len(source.head_records) > 1:
             return self._format.recognises(source.head_records)
