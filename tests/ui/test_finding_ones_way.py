@@ -30,8 +30,7 @@ async def test_q_leaves_one_thing_at_a_time(small: Path, tmp_path: Path) -> None
         await on.press("K", "q")
         assert isinstance(on.app.screen, LibraryScreen)
         await on.send("q", "q")
-        await on.pilot.pause()
-        assert on.app.return_code == 0
+        await on.until(lambda: on.app.return_code == 0)
 
 
 async def test_half_pages_and_panes(small: Path, tmp_path: Path) -> None:

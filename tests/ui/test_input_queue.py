@@ -72,8 +72,7 @@ async def test_enter_in_the_library_waits_for_a_trace(
     monkeypatch.setattr(TraceService, "begin", lambda _self: None)
     async with stage(tmp_path / "runs", workspace=tmp_path / "w.db") as on:
         on.app.post_message(events.Key("enter", "\r"))
-        await on.pilot.pause()
-        assert on.app.input_queue.blocked
+        await on.until(lambda: on.app.input_queue.blocked)
         begin(on.app.traces)
         await on.trace_shown()
         assert on.number == 1
@@ -94,8 +93,7 @@ async def test_keys_wait_for_the_trace(small: Path, tmp_path: Path) -> None:
         on.app.post_message(
             events.MouseMove(None, 5, 5, 1, 1, 0, False, False, False, screen_x=5, screen_y=5)
         )
-        await on.pilot.pause()
-        assert on.app.input_queue.blocked
+        await on.until(lambda: on.app.input_queue.blocked)
         show_trace(on)
         await on.press()
         assert on.labels == {("1.3", 2, 2)}
