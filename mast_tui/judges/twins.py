@@ -117,9 +117,10 @@ class _Task:
         self.runs[trace_id] = _Run(trace_id, failed, actions)
 
     def shared_steps(self) -> Iterator[tuple[str, SharedStep]]:
-        """Yield the id of each failed run with the step that it shares with failed runs alone.
+        """Yield the id of each failed run that shares a step with failed runs only, and that step.
 
-        Nothing is yielded if there are too few runs for any step to be significant at ``CHANCE``.
+        Of several such steps, the first that nearly the most runs share is chosen. Nothing is
+        yielded if there are too few runs for any step to be significant at ``CHANCE``.
         """
         runs = list(self.runs.values())
         is_failed = np.array([run.failed for run in runs])

@@ -203,7 +203,9 @@ class _LineOwners:
         self._steps = steps
 
     def is_agents(self, line: str, index: int) -> bool:
-        """Check whether a line is an agent's own, as are all lines that are too short to tell.
+        """Check whether a line is an agent's own: the harness has not written it before.
+
+        Lines that are too short to tell count as the agent's own.
 
         Args:
             line: The line.
