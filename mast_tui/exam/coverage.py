@@ -71,7 +71,9 @@ class CoverageJson(TypedDict):
 
 
 def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float, ...], ...]:
-    """Return the plain features of each step: position, errors, repetition, agent, length.
+    """Return the plain features of each step, those that depend on no judge.
+
+    They are its position, errors, repetition, agent and length.
 
     Args:
         trace: The trace, read to its end.
@@ -138,7 +140,7 @@ def coverage(
     splits: int = SPLITS,
     seed: int = 0,
 ) -> CoverageJson:
-    """Measure sets of steps by repeated splits of the runs.
+    """Measure how often sets of steps contain the true step, by repeated splits of the runs.
 
     Args:
         questions: The runs with their truth.

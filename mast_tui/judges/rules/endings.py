@@ -92,7 +92,7 @@ def _limit_quote(step: RuleStep) -> Quote | None:
 
 
 def find_open_plan(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding on the last message if fewer calls follow the last plan than it has open steps.
+    """Yield a finding on the last message if fewer calls follow the plan than it has open steps.
 
     Agents often do not update their plan, but every step takes a call.
     """

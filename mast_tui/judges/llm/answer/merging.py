@@ -47,7 +47,7 @@ class Sighting:
     def from_finding(
         cls, finding: Finding, trace: Trace, window_spans: tuple[int, int], sample: int
     ) -> Sighting:
-        """Return a finding with the indices of its spans in the trace.
+        """Make the sighting of a finding, with the indices of its spans in the trace.
 
         Args:
             finding: The finding.

@@ -208,7 +208,7 @@ class Client(ModelClient):
 
         Args:
             request: The request.
-            answer_tokens: The most tokens of the answer.
+            answer_tokens: The token limit of the answer.
             correction: The problem of an earlier answer, which the model is to correct.
 
         Raises:
@@ -235,6 +235,7 @@ class Client(ModelClient):
             self._last_problem = outcome.reason
             if outcome.form_changed:
                 continue
+            # A server that is not ready says nothing about the requests of the run.
             if outcome.wait and (outcome.model_loading or outcome.server_away):
                 self._unproven_count -= 1
             waited_seconds += outcome.wait

@@ -31,7 +31,7 @@ MOST_ANSWER_CHARS: Final = 80
 """The most characters of an unusable answer in a message."""
 
 MOST_ROOM: Final = 32_000
-"""The most tokens of an answer that a model gets by itself if it thinks for long."""
+"""The token limit of an answer that a model gets by itself if it thinks for long."""
 
 HARDLY_BEGUN: Final = 0.25
 """The share of text in a cut answer below which the tokens went into thinking."""
@@ -79,7 +79,7 @@ class AnswerStore(Protocol):
 
 
 class AnswerRoom:
-    """The most tokens of an answer: the setting, and more for models that need it.
+    """The token limit of an answer: the setting, and more for models that need it.
 
     All traces of a run share one such object.
 
@@ -134,7 +134,7 @@ class AnswerRoom:
 
 
 class _RequestRoom:
-    """The most tokens of the answer to one request, which may grow while the request waits.
+    """The token limit of the answer to one request, which may grow while the request waits.
 
     They are the tokens that the run allows when the request is sent, or more.
     """
@@ -164,7 +164,7 @@ class RequestLoop:
     Args:
         client: Sends the requests.
         store: Stores the answers.
-        room: The most tokens of an answer.
+        room: The token limit of an answer.
         key_of: Returns the key of a request with a number of tokens for its answer.
     """
 
@@ -182,7 +182,7 @@ class RequestLoop:
         self.forms: set[Form] = set()
         """The forms of the usable answers."""
         self.has_used_note = False
-        """True if an overflow note was used in place of a request."""
+        """True if an overflow note, a stored refusal, was used in place of a request."""
         self._trusts_notes = True
         self._shortest_overflow: int | None = None
 

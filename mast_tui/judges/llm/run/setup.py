@@ -59,7 +59,7 @@ class Setup:
         concurrency: The number of concurrent requests.
         timeout: The most seconds of a request.
         allow_http: True if requests to another machine may be unencrypted.
-        allowance: The most tokens and money of the run.
+        allowance: The limits of tokens and money of the run.
         noted: Further settings for the record of the run, as names and values.
         headers: The headers of each request.
     """
@@ -167,7 +167,7 @@ def configured_setup(
         taxonomy: The taxonomy of the modes.
         configuration: The ``[judge]`` table, with the options of the command applied.
         base_url: The address of the server, if it is not that of the environment.
-        allowance: The most tokens and money of the run.
+        allowance: The limits of tokens and money of the run.
         no_redact: True if texts are sent without redaction, also of the key.
 
     Raises:
