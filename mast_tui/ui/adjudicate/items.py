@@ -832,7 +832,7 @@ def letters_of(trace_work: TraceSides, study: Study | None) -> Mapping[str, str]
 
     Args:
         trace_work: The sides and decisions of the trace.
-        study: The protocol, whose seed orders the letters; None for seed 0.
+        study: The study, whose seed orders the letters; None for seed 0.
     """
     names = {side.annotator for side in trace_work.sides}
     names |= {side.annotator for decision in trace_work.decisions for side in decision.said}

@@ -43,6 +43,7 @@ class Hits:
         """Add spans in the order of the search, each with its number of matches."""
         for index, count in hits:
             position = len(self)
+            # After the last span, the search continues with the first.
             if index < self.start:
                 position = self._before_start
                 self._before_start += 1
