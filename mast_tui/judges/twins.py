@@ -267,8 +267,8 @@ class TwinsJudge:
         summary = f"comparing {counted(self._runs, 'run')} of {counted(self._tasks, 'task')}"
         if not self._without_task_id:
             return summary
-        without_task_id = f"{self._without_task_id:,} of them have no task_id"
-        return f"{summary}; {without_task_id}, so the text of the task identifies it"
+        clause = f"{self._without_task_id:,} of them have no task_id"
+        return f"{summary}; {clause}, so the text of the task identifies it"
 
     def judge(self, trace: Trace, /) -> Judgement:
         """Return a finding on the step that only failed runs share, if this run has it."""

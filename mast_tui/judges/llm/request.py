@@ -200,7 +200,7 @@ class Request:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The SHA-256 (hex) of the request without its boundary."""
+        """The SHA-256 (hex) of the request's pieces, without the boundary that separates them."""
         digest = hashlib.sha256(self.sample.to_bytes(4, "big"))
         for message in (self.system, self.user):
             digest.update(len(message).to_bytes(4, "big"))

@@ -102,7 +102,7 @@ def effect_of(name: str, arguments: str, command: str) -> Effect:
     # ``command_of`` returns arguments without a command as they are.
     has_command = command != arguments.strip()
     tokens = name_words(name)
-    if name in commands.VERBS:
+    if name in commands.VERBS:  # a program with subcommands, such as ``git``
         return effect_of_command(command if command.startswith(name) else f"{name} {command}")
     if _CODE_TOOLS.search(name):
         return effect_of_code(command)

@@ -96,6 +96,7 @@ def find_same(walk: Walk) -> Iterator[Finding]:
             numbers += " …"
         times = f"{len(calls)} calls"
         if len(first_numbers) == 1:
+            # The block may have only a part of the repetitions of its chain.
             times = _times_phrase(len(calls), len(chains[0].repetitions))
         yield walk.finding(
             MODE,
@@ -360,6 +361,7 @@ def _is_same_part(part: str, other_part: str) -> bool:
 
     if part == other_part:
         return True
+    # Compared in both directions: ``compare`` ignores words at the ends of its second text.
     return (
         fuzz.ratio(part, other_part, score_cutoff=_SAME_WORDS) > 0
         and compare(part, other_part).likeness is not WordLikeness.ALTERED

@@ -175,7 +175,7 @@ class RuleStep:
         return Quote(self.span.key, start, start, "")
 
     def find_last(self, pattern: re.Pattern[str]) -> Quote | None:
-        """Return the last match of a pattern that is not blank, or None."""
+        """Return the last match of a pattern, blank matches aside; None without a match."""
         for offset, piece in reversed(list(self.pieces())):
             matches = [match for match in pattern.finditer(piece) if match[0].strip()]
             if matches:

@@ -27,7 +27,7 @@ _WORD_REACH_CHARS: Final = 1 << 16
 """The code points within which a neighbouring word is searched."""
 
 _WORD_WINDOW: Final = 256
-"""The code points before an offset in which the begin of its word is searched first."""
+"""The code points before an offset in which the beginning of its word is searched first."""
 
 
 def word_at(text: str, offset: int) -> tuple[int, int] | None:
@@ -121,7 +121,7 @@ MAX_CLUSTER: Final = 32
 """The most code points of a cluster, in which each code point belongs to the one before it."""
 
 _LEAST_BLOCK: Final = 64
-"""The fewest code points between the begin of a line and its first cut."""
+"""The fewest code points between the beginning of a line and its first cut."""
 
 REACH_CHARS: Final = 2 * BLOCK_CHARS
 """The code points around a position on which the ends of its block depend."""

@@ -99,7 +99,7 @@ def _window_sequence(view: RedactedView, prompt: Prompt, budget: int) -> tuple[W
     while first < final_first:
         last = costs.last_fitting(first, room)
         reaches_final_window = last >= final_first - 1
-        if reaches_final_window:  # it may show only the first spans of the final window
+        if reaches_final_window:  # at most ``overlap`` tokens are in both windows
             last = min(last, costs.last_fitting(final_first, overlap, least=0))
             windows.append(Window(first, last, final=False, modes=prompt.window_modes))
             break

@@ -184,7 +184,9 @@ class RequestLoop:
         self.has_used_note = False
         """True if an overflow note, a stored refusal, was used in place of a request."""
         self._trusts_notes = True
+        """False once overflow notes are ignored, since they may be out of date."""
         self._shortest_overflow: int | None = None
+        """The fewest tokens of a request that was too long."""
 
     async def answer(self, request: Request, parse: Callable[[str], A], subject: str) -> A:
         """Return a usable answer, stored or new.
@@ -270,8 +272,8 @@ class RequestLoop:
             async with self._room.turn():
                 reply = await self._request_reply(request, room, correction)
                 key = self._key_of(request, room.tokens)
-                # Any answer replaces a note that its request was too long. It stays usable even if
-                # it is cut or unreadable, or the next run would find the note again.
+                # Any answer replaces a note that its request was too long. It is stored as usable
+                # even if it is cut or unreadable, or the next run would find the note again.
                 replaces_note = key in ignored_notes
                 if not reply.kept:
                     usable = replaces_note or reply.finish == "stop"

@@ -595,7 +595,7 @@ def reply_from_record(stored_answer: Asked) -> Reply:
 def _has_settings(run: Run, setup: Setup) -> bool:
     """Check whether a run has the settings of a setup.
 
-    The order of the parameters, the examples and the form of answers do not count.
+    The examples, the form of answers and the order of the parameters do not count.
     """
     if run.settings is None:
         return False
