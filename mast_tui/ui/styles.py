@@ -120,7 +120,7 @@ def contrast(first: Color, second: Color) -> float:
 
 
 def line_colours(theme: Mapping[str, str]) -> Mapping[str, str]:
-    """Return CSS variables for drawn lines: those in ``MIXED``, ``HUES``, ``SHADES``, and ``edge``.
+    """Return the CSS variables with which lines are drawn, computed from the colours of a theme.
 
     Args:
         theme: The CSS variables of a theme.
