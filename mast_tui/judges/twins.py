@@ -119,7 +119,7 @@ class _Task:
     def shared_steps(self) -> Iterator[tuple[str, SharedStep]]:
         """Yield the id of each failed run that shares a step with failed runs only, and that step.
 
-        Of several such steps, the first that nearly the most runs share is chosen. Nothing is
+        Of several such steps, the first is chosen that nearly as many runs share as any. Nothing is
         yielded if there are too few runs for any step to be significant at ``CHANCE``.
         """
         runs = list(self.runs.values())
@@ -179,10 +179,11 @@ class _Task:
 def _largest_shared_counts(
     has_step: _Matrix, run_counts: _Matrix, is_failed: NDArray[np.bool_]
 ) -> _Matrix:
-    """Return, for each permutation of the outcomes, the most runs that share a separating step.
+    """Return the largest number of runs with a common separating step, for each permutation.
 
-    A step separates if only failed runs have it. All permutations are used, or a seeded sample of
-    them. The maximum over all steps corrects for their number (Westfall and Young 1993).
+    A step separates if only failed runs have it. The outcomes are permuted in all ways, or in a
+    seeded sample of them. The maximum over all steps corrects for their number (Westfall and
+    Young 1993).
 
     Args:
         has_step: The runs that have each step, as steps × runs.

@@ -226,7 +226,7 @@ class _Claim(NamedTuple):
 
 
 def find_failed_check(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding on each claim of success that the last check contradicts.
+    """Yield a finding on each claim of success that the latest check before it contradicts.
 
     Only a check after the last change counts, and only the first claim after that change.
     """

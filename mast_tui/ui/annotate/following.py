@@ -183,8 +183,8 @@ class Following(ScreenPart):
 def _file_news(trace: Trace, requested: bool, stopped: Stopped) -> Iterator[FileNews]:
     """Read the new spans of the file, and yield the result.
 
-    The whole file is read again if the reader has to, or if it was replaced and a key has
-    requested the check.
+    The whole file is read again if its reader cannot continue, or if the file was replaced and a
+    key has requested the check.
     """
     growth = Growth.NONE
     reason = None

@@ -470,10 +470,10 @@ class Client(ModelClient):
 
         - A higher count of another request, or an estimate that is not higher than the count,
           shows that the request was not cut.
-        - If the count is a common context size, the request was cut if a different request has
-          the same count, or if its own estimate is clearly more than the count.
-        - Otherwise the request was cut if the estimate of a request with the same count differs
-          clearly.
+        - With a common context size as count, the request was cut if a different request has the
+          same count, or if its own estimate is clearly more than the count.
+        - With any other count, the request was cut if the estimate of a request with the same
+          count differs clearly.
         """
         count = reply.tokens_in
         if not reply.counted or count < LEAST_CHECKED:
