@@ -152,6 +152,7 @@ def _line_colours(theme: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
                 break
             share *= 0.9
         computed[name] = background.blend(mixed_colour, share, alpha=1)
+    # A text colour that is legible on the ground with the least contrast is legible on all.
     grounds = [computed.get(name) or theme_colours[name] for name in GROUNDS]
     hardest_ground = min(grounds, key=lambda ground: contrast(strongest_text, ground))
     for name in HUES:

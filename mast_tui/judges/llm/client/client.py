@@ -229,13 +229,14 @@ class Client(ModelClient):
                 return outcome
             if isinstance(outcome, AskError):
                 self._last_problem = str(outcome)
-                if isinstance(outcome, ContextOverflow):  # a shorter request may be answered
+                # That a request is too long does not show that the server cannot answer.
+                if isinstance(outcome, ContextOverflow):
                     self._unproven_count -= 1
                 raise outcome
             self._last_problem = outcome.reason
             if outcome.form_changed:
                 continue
-            # A server that is not ready says nothing about the requests of the run.
+            # A server that is not ready yet may answer later, so this try does not count either.
             if outcome.wait and (outcome.model_loading or outcome.server_away):
                 self._unproven_count -= 1
             waited_seconds += outcome.wait

@@ -354,7 +354,7 @@ class RequestLoop:
         """
         if reply.finish != "length" or not reply.counted:
             return
-        if not reply.kept:
+        if not reply.kept:  # the answer is paid for, so its usage is recorded
             await self._store.keep(key, reply, usable=False)
         limit = reply.tokens_in + reply.tokens_out
         raise ContextOverflow(
