@@ -386,23 +386,21 @@ class _Quote:
         whole_readings: dict[tuple[str, ...], None] = {}
         pieced_readings: dict[tuple[str, ...], None] = {}
         pieces: tuple[str, ...] = ()
-        long_pieces: tuple[str, ...] = ()
         for reading in readings(quote, is_agent):
             whole_readings[(reading,)] = None
             pieces = parts(reading)
             if len(pieces) == 1:
                 whole_readings[pieces] = None
-                continue
-            long_pieces = tuple(filter(_is_long, pieces))
-            if sum(map(word_count, pieces)) >= WORDS_OF_A_PART:
+            elif sum(map(word_count, pieces)) >= WORDS_OF_A_PART:
                 pieced_readings[pieces] = None
-        # ``long_pieces`` serve for a search without the short ones, if the last reading has any.
-        if len(pieces) == 1 or pieces == long_pieces:
-            long_pieces = ()
+        # From here on ``pieces`` are those of the last reading. It has the least around the quoted
+        # words, so it decides how far the search goes.
+        long_pieces = tuple(filter(_is_long, pieces))
+        if len(pieces) == 1 or long_pieces == pieces:
+            long_pieces = ()  # a search without the short pieces would be the same search
         byte_count = max(
             (len(piece.encode("utf-8", "surrogatepass")) for piece in pieces), default=0
         )
-        # The last readings have the least around the quoted words.
         last_pieced = list(pieced_readings)[-1:]
         last_whole = list(whole_readings)[-1:]
         return cls(

@@ -632,7 +632,7 @@ class _Run:
         """
         summary = self._summary
         summary.stopped = stopped
-        if stopped is not None:
+        if stopped is not None:  # that reason is reported, not a spent allowance
             summary.spent_allowance = None
         if summary.spent_allowance is not None:
             summary.ending = ALLOWANCE_SPENT

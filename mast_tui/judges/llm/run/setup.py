@@ -233,7 +233,7 @@ _CONSENT_SETTING: Final = "judge.told"
 
 
 def sending_notice(setup: Setup) -> str:
-    """Return the notice of the texts that are sent, the redaction, and the source of the key."""
+    """Return the notice: which texts are sent, what is redacted, and where the key comes from."""
     return (
         f"The texts of the traces, their tasks{_artefacts_phrase(setup)} and the names of agents "
         f"and tools are sent to {setup.receiver}; labels, notes, outcomes and file names are not. "
@@ -242,7 +242,7 @@ def sending_notice(setup: Setup) -> str:
 
 
 def file_notice(setup: Setup) -> str:
-    """Return the notice of the texts in a file of requests, and of the redaction."""
+    """Return the notice: which texts are in a file of requests, and what is redacted."""
     return (
         "Nothing is sent: the file contains the texts of the traces, their "
         f"tasks{_artefacts_phrase(setup)} and the names of agents and tools, for everyone who "

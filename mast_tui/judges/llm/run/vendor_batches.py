@@ -420,7 +420,10 @@ class VendorBatches:
         return paths
 
     async def _find_or_create(self, client: BatchClient, file: str) -> str:
-        """Return the id of a file's batch, which an interrupted command has not recorded."""
+        """Return the id of the batch of a file; create the batch if the server has none.
+
+        An interrupted command may have created the batch without recording its id.
+        """
         state = await client.find(file)
         if state is None:
             return await self._create_batch(client, file)
