@@ -511,7 +511,7 @@ class TraceItems:
         """
         answers = self.names.in_order(group.said)
         targets = [answer.targets[0] for answer in answers if len(answer.targets) == 1]
-        if len(targets) != len(answers) or any(t.char_start is not None for t in targets):
+        if len(targets) != len(answers) or any(target.char_start is not None for target in targets):
             return None
         firsts = [self.order(target.first or "") for target in targets]
         lasts = [self.order(target.last or "") for target in targets]

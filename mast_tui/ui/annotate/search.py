@@ -52,7 +52,11 @@ class Hits:
             self.total += count
 
     def extend(self, later_hits: Hits) -> None:
-        """Add hits that the same search has found later."""
+        """Add hits that the same search has found later.
+
+        There are two groups, each in reading order: the hits before ``start``, and those after it.
+        The later hits go to the end of their group.
+        """
         position = self._before_start
         added = later_hits._before_start
         self.indices[position:position] = later_hits.indices[:added]
