@@ -442,6 +442,7 @@ def _store_step_sets(
     """
     mean_share = judge_coverage["mean_share"]
     chance_share = judge_coverage["chance_share"]
+
     exam_answers = candidate_from_workspace(workspace, exam, judge, _is_always_visible).answers
     features = {trace_id: trace.features for trace_id, trace in exam.traces.items()}
     sets = fit_sets(exam.questions, features, exam_answers, seed=seed)
@@ -450,6 +451,8 @@ def _store_step_sets(
             f"--keep: {LEAST_RUNS} runs with a known decisive or first failing step are "
             f"needed; there are {judge_coverage['runs']}"
         )
+
+    # The model is fitted on the labelled traces, and gives sets for all traces of the workspace.
     find_trace = traces_from_files(workspace)
     traces = dict(exam.traces)
     for record in workspace.traces():
@@ -466,6 +469,7 @@ def _store_step_sets(
         steps = sets.steps_of(trace_id, exam_trace.features, answers)
         step_by_key = exam_trace.steps.numbers or {}
         keys_by_trace[trace_id] = tuple(key for key, step in step_by_key.items() if step in steps)
+
     origin = LookHere(
         hash=sets.hash,
         judge=judge,

@@ -146,6 +146,7 @@ def judge_pair_figures(
             lambda trace: trace.both + trace.neither,
             lambda trace: trace.both + trace.neither + trace.only_first + trace.only_second,
         ),
+        # The modes that both call present, twice, among all modes that each calls present.
         "modes": _share_of(
             lambda trace: 2 * trace.both,
             lambda trace: 2 * trace.both + trace.only_first + trace.only_second,

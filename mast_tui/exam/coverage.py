@@ -71,7 +71,9 @@ class CoverageJson(TypedDict):
 
 
 def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float, ...], ...]:
-    """Return the plain features of each step: position, errors, repetition, agent, length.
+    """Return the plain features of each step, those that depend on no judge.
+
+    They are its position, errors, repetition, agent and length.
 
     Args:
         trace: The trace, read to its end.
@@ -138,7 +140,7 @@ def coverage(
     splits: int = SPLITS,
     seed: int = 0,
 ) -> CoverageJson:
-    """Measure sets of steps by repeated splits of the runs.
+    """Measure how often sets of steps contain the true step, by repeated splits of the runs.
 
     Args:
         questions: The runs with their truth.
@@ -248,8 +250,7 @@ class StepSets:
             fitted: The runs for the model.
             calibration: The runs for the limit.
             rng: The source of chance.
-            draw: A random number that chooses between the two ranks of sums around the level of
-                coverage; 0 chooses the higher rank.
+            draw: A random number in [0, 1) that rounds the rank of the limit; 0 rounds it up.
         """
         weights, mean, spread = _fit_model(fitted)
         model = cls(weights, mean, spread, limit=float("inf"))
@@ -373,10 +374,10 @@ def _random_share(step_count: int, rng: np.random.Generator) -> float:
 
 
 def _set_limit(sums: Sequence[float], draw: float) -> float:
-    """Return the limit of the sets; infinity if there are too few runs for the level.
+    """Return the limit below which the sum of the true step is in the share ``LEVEL`` of runs.
 
-    ``sums`` has the sum of the true step of each calibration run. The random number ``draw``
-    chooses between the two ranks around the level.
+    ``sums`` has the sum of the true step of each calibration run. The random number ``draw`` rounds
+    the rank of the limit up or down. With too few runs, the limit is infinite.
     """
     exact_rank = (len(sums) + 1) * LEVEL
     rank = floor(exact_rank)

@@ -126,6 +126,7 @@ class ExamTrace:
             trace: The trace.
             rules: The rules to run on it; None for none.
         """
+        # The agent of the decisive step, as the files of Who&When name it.
         named_agent = dict(trace.meta.hidden).get("mistake_agent")
         findings = None if rules is None else rules.judge(trace).findings
         features = step_features(trace, step_numbers(trace))
@@ -278,7 +279,7 @@ def set_from_files(
             are left out, and so are a judge's findings of other modes.
 
     Raises:
-        ExchangeError: There is nothing of the set, or the crosswalk does not fit.
+        ExchangeError: The paths have nothing of the set, or the crosswalk does not fit.
     """
     reader, scorings = SETS[name]
     if name == "who-and-when":  # the only reader that uses several processes
@@ -293,12 +294,14 @@ def set_from_files(
         incoming = translated(incoming, entries, mast, file)
         targets = (mast.find(target) for entry in entries for target in entry.targets)
         modes = frozenset(mode.slug for mode in targets if mode is not None)
+
     works = list(incoming.work)
-    if name == "mast-human":
+    if name == "mast-human":  # the set has the labels of each annotator too
         works = [work for work in works if work.annotator == CONSENSUS]
     refs = {work.taxonomy for work in works}
     taxonomies = (mast, *incoming.taxonomies)
     taxonomy = next((taxonomy for taxonomy in taxonomies if taxonomy.ref in refs), mast)
+
     files = sorted({trace.path for trace in incoming.traces if trace.path is not None})
     read_files = partial(_traces_by_file, rules, frozenset(work.trace_id for work in works))
     traces: list[ExamTrace] = []

@@ -189,6 +189,7 @@ def compare(
                 second=outcomes.count(PresentSide.SECOND),
                 neither=neither,
                 undecided=undecided,
+                # In other cases ``meet`` is None: a side marks no span range.
                 meet=sum(case.meet is True for case in mode_cases),
                 apart=sum(case.meet is False for case in mode_cases),
             )
@@ -212,7 +213,7 @@ def _compare_marks(
 
 
 def _ranges_meet(marks: Sequence[Mark], other_marks: Sequence[Mark], order: Order) -> bool | None:
-    """Check whether a range of one side overlaps a range of the other; None without ranges."""
+    """Check whether a range of one side overlaps a range of the other; None if a side has none."""
     ranges = [mark.target for mark in marks if not mark.target.is_whole]
     other_ranges = [mark.target for mark in other_marks if not mark.target.is_whole]
     if not ranges or not other_ranges:

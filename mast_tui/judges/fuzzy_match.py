@@ -181,13 +181,13 @@ def find_part(
     start: int = 0,
     text_layers: Sequence[str] | None = None,
 ) -> QuoteMatch | None:
-    """Find a piece of a quote by one kind of match.
+    """Find a part of a quote by one kind of match.
 
     Args:
         text: The text to search.
-        part: The piece, without ellipses.
-        match_kind: ``EXACT``; ``SPACING`` for the same words; ``REWORDED`` for a similar text. The
-            ``match`` of a similar text is the kind that a comparison of the words finds.
+        part: The part, without ellipses.
+        match_kind: ``EXACT``; ``SPACING`` for the same words; ``REWORDED`` for a similar text; the
+            ``match`` of that depends on the words that differ.
         start: The offset from which to search.
         text_layers: ``layers(text)``, if the caller has them.
 
@@ -210,11 +210,11 @@ def find_part(
 
 
 def closest(text: str, part: str, loosest: Match, *, start: int = 0) -> QuoteMatch | None:
-    """Return the closest match of a piece of a quote, no looser than a kind of match.
+    """Return the closest match of a part of a quote, no looser than a kind of match.
 
     Args:
         text: The text to search.
-        part: The piece, without ellipses.
+        part: The part, without ellipses.
         loosest: The loosest kind of match.
         start: The offset from which to search.
 
@@ -229,19 +229,19 @@ def closest(text: str, part: str, loosest: Match, *, start: int = 0) -> QuoteMat
 
 
 def find_within(text: str, part: str, start: int, reach: int) -> QuoteMatch | None:
-    """Find the words of a piece of a quote that begin soon after an offset.
+    """Find a part of a quote that begins soon after an offset in a text.
 
     Args:
         text: The text to search.
-        part: The piece. White space and punctuation between its words may differ in the text.
+        part: The part. White space and punctuation between its words may differ in the text.
         start: The offset from which to search.
         reach: The number of characters after ``start`` within which the words must begin.
 
     Returns:
         The range of the words in the text, or None.
     """
-    end = start + reach + len(part)
-    match_range = closest(text[start:end], part, Match.SPACING)
+    search_end = start + reach + len(part)
+    match_range = closest(text[start:search_end], part, Match.SPACING)
     if match_range is None:
         return None
     first, end = _whole_words(text, start + match_range.start, start + match_range.end)
@@ -301,7 +301,8 @@ class JoinedTexts:
         range_in_span = QuoteMatch(piece.offset + start, piece.offset + end, match_range.match)
         index = piece.span_index
         ends_in_next = self._pieces[last_piece_number].span_index == index + 1
-        return index, index + 1 if ends_in_next else index, range_in_span
+        last_index = index + 1 if ends_in_next else index
+        return index, last_index, range_in_span
 
 
 def clipped(text: str) -> str:
@@ -316,7 +317,7 @@ def _pieces_to_compare(text: str) -> tuple[tuple[int, str], ...]:
     """
     if len(text) <= LONGEST_COMPARED:
         return ((0, text),) if text else ()
-    tail_start = max(len(text) - LONGEST_COMPARED // 2, LONGEST_COMPARED // 2)
+    tail_start = len(text) - LONGEST_COMPARED // 2
     return (0, clipped(text)), (tail_start, text[tail_start:])
 
 
@@ -494,8 +495,8 @@ def _end_range(text: str, quote: str) -> tuple[int, int] | None:
 def _compared_match(text: str, quote: str, start: int, end: int) -> QuoteMatch:
     """Return the match of a quote with a range of the text, trimmed to the words in common.
 
-    If words are altered and the range may cut words of the quote off, a wider range replaces it if
-    fewer characters are altered there.
+    If words are altered and the range may be too narrow, a wider range is compared too. It counts
+    if fewer characters are altered there.
     """
     comparison = compare(quote, text[start:end])
     if comparison.text_may_be_cut and comparison.likeness is WordLikeness.ALTERED:

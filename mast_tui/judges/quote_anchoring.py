@@ -153,10 +153,11 @@ class Locator:
         self._has_unsearched_spans = False
         named_spans: Sequence[int] = () if named is None else range(named[0], named[1] + 1)
         outward = partial(_spans_outward, self._span_count, named, around)
+        # First the quote in one piece, then split at its ellipses.
         for possible_readings in (parsed_quote.whole, parsed_quote.pieced):
             if not possible_readings:
                 continue
-            # A short quote occurs by chance, so it counts only where the judge saw it.
+            # A short quote occurs by chance, so it counts in the named spans only.
             for is_named in (True,) if parsed_quote.short else (True, False):
                 for match_kind in (Match.EXACT, Match.SPACING):
                     area = named_spans if is_named else outward(self._span_count)
@@ -214,10 +215,10 @@ class Locator:
             best = _better_location(best, self._similar_location(texts, pieces))
             if best is not None and not best.altered:
                 return best
-        if best is None and parsed_quote.long_parts:
-            # Short parts prove nothing, because they occur by chance. A match without them counts
+        if best is None and parsed_quote.long_pieces:
+            # Short pieces prove nothing, because they occur by chance. A match without them counts
             # as altered.
-            best = self._similar_location(texts, parsed_quote.long_parts)
+            best = self._similar_location(texts, parsed_quote.long_pieces)
             if best is not None:
                 match_range = QuoteMatch(
                     best.match_range.start, best.match_range.end, Match.ALTERED
@@ -229,7 +230,7 @@ class Locator:
         self, texts: JoinedTexts, pieces: tuple[str, ...]
     ) -> QuoteLocation | None:
         """Return the location of a text similar to the first piece, followed by the others."""
-        # A single piece is known to have no closer match: ``locate`` has searched for it.
+        # For a single piece, ``locate`` has already searched for a closer match.
         find = closest if len(pieces) > 1 else find_part
         match_range = find(texts.text, pieces[0], Match.REWORDED)
         span_range = None if match_range is None else texts.locate(match_range)
@@ -246,8 +247,8 @@ class Locator:
     ) -> QuoteLocation | None:
         """Return the location of pieces that follow each other in a span, or in it and the next.
 
-        Short pieces occur by chance. With a short piece, several occurrences of the first piece are
-        tried, but no similar text for a short first piece.
+        Short pieces occur by chance. If a piece is short, several occurrences of the first one are
+        tried, and a text that is only similar to a short first piece does not count.
         """
         if all(map(_is_long, pieces)):
             return self._location_from(0, index, text, pieces, match_kind)
@@ -278,20 +279,21 @@ class Locator:
         ranges: list[QuoteMatch] = []
         match = Match.IN_PARTS
         offset = start
-        span = index
+        last_index = index
         for number, piece in enumerate(pieces):
             may_be_far = number == 0 or (_is_long(piece) and _is_long(pieces[number - 1]))
             if not may_be_far:
                 nearby_range = find_within(text, piece, offset, SHORT_GAP)
-                if nearby_range is None or span != index:
+                if nearby_range is None or last_index != index:
                     return None
                 ranges.append(nearby_range)
                 offset = nearby_range.end
                 continue
             match_range = closest(text, piece, match_kind, start=offset)
-            if match_range is None and ranges and span == index and index + 1 < self._span_count:
-                span = index + 1
-                text = self._sent_texts.text(span)
+            has_next_span = last_index == index and index + 1 < self._span_count
+            if match_range is None and ranges and has_next_span:
+                last_index = index + 1
+                text = self._sent_texts.text(last_index)
                 text = clipped(text) if match_kind is Match.REWORDED else text
                 match_range = closest(text, piece, match_kind)
             if match_range is None:
@@ -299,13 +301,13 @@ class Locator:
             if match_range.match is Match.ALTERED:
                 match = Match.ALTERED
             offset = match_range.end
-            if span == index:
+            if last_index == index:
                 ranges.append(match_range)
         has_long_gap = any(
             later.start - earlier.end > LONGEST_GAP for earlier, later in pairwise(ranges)
         )
         end = ranges[0].end if has_long_gap else ranges[-1].end
-        return QuoteLocation(index, QuoteMatch(ranges[0].start, end, match), span)
+        return QuoteLocation(index, QuoteMatch(ranges[0].start, end, match), last_index)
 
     def _bounded_texts(
         self, area: Iterable[int], most: int, longest: int | None = None
@@ -317,7 +319,7 @@ class Locator:
         Args:
             area: The indices of the spans.
             most: The most characters in all.
-            longest: The most characters that a single text counts for; None for all.
+            longest: The most characters of one text that count; None if all count.
         """
         remaining = most
         for index in area:
@@ -340,7 +342,10 @@ class Locator:
 def _better_location(
     first: QuoteLocation | None, second: QuoteLocation | None
 ) -> QuoteLocation | None:
-    """Return the second location if the first is missing, or only the first is altered."""
+    """Return the better of two locations; the first if they are equally good.
+
+    An unaltered location is better than an altered one, and that is better than none.
+    """
     if first is None or (first.altered and second is not None and not second.altered):
         return second
     return first
@@ -358,7 +363,7 @@ class _Quote:
         whole: The readings that are searched in one piece.
         pieced: The readings that are split at their ellipses.
         compared: The pieces of readings for which a similar text may count.
-        long_parts: The long pieces of the last reading, if it has short pieces too.
+        long_pieces: The long pieces of the last reading, if it has short pieces too.
         short: True if the quote counts in the named spans only.
         long: True if a similar text counts outside the named spans too.
     """
@@ -366,7 +371,7 @@ class _Quote:
     whole: tuple[_Reading, ...]
     pieced: tuple[_Reading, ...]
     compared: tuple[tuple[str, ...], ...]
-    long_parts: tuple[str, ...]
+    long_pieces: tuple[str, ...]
     short: bool
     long: bool
 
@@ -381,30 +386,28 @@ class _Quote:
         whole_readings: dict[tuple[str, ...], None] = {}
         pieced_readings: dict[tuple[str, ...], None] = {}
         pieces: tuple[str, ...] = ()
-        long_parts: tuple[str, ...] = ()
         for reading in readings(quote, is_agent):
             whole_readings[(reading,)] = None
             pieces = parts(reading)
             if len(pieces) == 1:
                 whole_readings[pieces] = None
-                continue
-            long_parts = tuple(filter(_is_long, pieces))
-            if sum(map(word_count, pieces)) >= WORDS_OF_A_PART:
+            elif sum(map(word_count, pieces)) >= WORDS_OF_A_PART:
                 pieced_readings[pieces] = None
-        # The long parts of the last reading count only if it has short ones too.
-        if len(pieces) == 1 or pieces == long_parts:
-            long_parts = ()
+        # From here on ``pieces`` are those of the last reading. It has the least around the quoted
+        # words, so it decides how far the search goes.
+        long_pieces = tuple(filter(_is_long, pieces))
+        if len(pieces) == 1 or long_pieces == pieces:
+            long_pieces = ()  # a search without the short pieces would be the same search
         byte_count = max(
             (len(piece.encode("utf-8", "surrogatepass")) for piece in pieces), default=0
         )
-        # The last readings have the least around the quoted words.
         last_pieced = list(pieced_readings)[-1:]
         last_whole = list(whole_readings)[-1:]
         return cls(
             whole=tuple(map(_make_reading, whole_readings)),
             pieced=tuple(map(_make_reading, pieced_readings)),
             compared=(*last_pieced, *last_whole),
-            long_parts=long_parts,
+            long_pieces=long_pieces,
             short=byte_count < _SHORT_BYTES,
             long=byte_count >= _LONG_BYTES,
         )
@@ -424,7 +427,7 @@ def _spans_outward(
     around: tuple[int, int] | None,
     reach: int,
 ) -> Iterator[int]:
-    """Yield the spans within reach of the named ones, the nearest first.
+    """Yield the indices of the spans within reach of the named ones, the nearest first.
 
     Without named spans, yield the spans that were sent, then those within reach of them. If nothing
     is known about sent spans either, yield all spans in their order.

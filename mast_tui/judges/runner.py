@@ -114,14 +114,14 @@ class JudgedTrace:
 
 
 def finding_indices(trace: Trace, findings: Iterable[Finding]) -> dict[str, SpanIndex]:
-    """Return the indices of the spans of findings, by key.
+    """Return the indices of the first and last spans of findings, by span key.
 
     Args:
         trace: The trace, of which all spans have been indexed.
         findings: The findings of a judge on the trace.
     """
     keys = (key for finding in findings for key in (finding.first, finding.last) if key is not None)
-    return indices_in(trace, dict.fromkeys(keys, False))
+    return indices_in(trace, dict.fromkeys(keys, False))  # False: without text lengths
 
 
 TraceKey = tuple[str, str | None, int | None]
@@ -136,7 +136,7 @@ def _trace_key(record: TraceRecord) -> TraceKey:
 def judged_traces(
     judge: Judge, taxonomy: Taxonomy, workspace: Workspace, covered_by: Collection[str] = ()
 ) -> frozenset[TraceKey]:
-    """Return the traces that ``run_judge`` would skip, for workers without the workspace.
+    """Return the traces that ``run_judge`` would skip, for processes without the workspace.
 
     Args:
         judge: The judge.

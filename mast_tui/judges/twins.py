@@ -117,9 +117,10 @@ class _Task:
         self.runs[trace_id] = _Run(trace_id, failed, actions)
 
     def shared_steps(self) -> Iterator[tuple[str, SharedStep]]:
-        """Yield the id of each failed run with the step that it shares with failed runs alone.
+        """Yield the id of each failed run that shares a step with failed runs only, and that step.
 
-        Nothing is yielded if there are too few runs for any step to be significant at ``CHANCE``.
+        Of several such steps, the first is chosen that nearly as many runs share as any. Nothing is
+        yielded if there are too few runs for any step to be significant at ``CHANCE``.
         """
         runs = list(self.runs.values())
         is_failed = np.array([run.failed for run in runs])
@@ -178,10 +179,11 @@ class _Task:
 def _largest_shared_counts(
     has_step: _Matrix, run_counts: _Matrix, is_failed: NDArray[np.bool_]
 ) -> _Matrix:
-    """Return, for each permutation of the outcomes, the most runs that share a separating step.
+    """Return the largest number of runs with a common separating step, for each permutation.
 
-    A step separates if only failed runs have it. All permutations are used, or a seeded sample of
-    them. The maximum over all steps corrects for their number (Westfall and Young 1993).
+    A step separates if only failed runs have it. The outcomes are permuted in all ways, or in a
+    seeded sample of them. The maximum over all steps corrects for their number (Westfall and
+    Young 1993).
 
     Args:
         has_step: The runs that have each step, as steps × runs.
@@ -266,8 +268,8 @@ class TwinsJudge:
         summary = f"comparing {counted(self._runs, 'run')} of {counted(self._tasks, 'task')}"
         if not self._without_task_id:
             return summary
-        without_task_id = f"{self._without_task_id:,} of them have no task_id"
-        return f"{summary}; {without_task_id}, so the text of the task identifies it"
+        clause = f"{self._without_task_id:,} of them have no task_id"
+        return f"{summary}; {clause}, so the text of the task identifies it"
 
     def judge(self, trace: Trace, /) -> Judgement:
         """Return a finding on the step that only failed runs share, if this run has it."""

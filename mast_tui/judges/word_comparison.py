@@ -208,7 +208,7 @@ class _WordSequence:
         return offset, offset
 
     def has_gap(self, first: int, end: int) -> bool:
-        """Check whether an ellipsis is between the words around a range of words.
+        """Check whether an ellipsis is in a range of words, or right before or after it.
 
         Args:
             first: The index of the first word of the range.
@@ -219,7 +219,7 @@ class _WordSequence:
         return _ELLIPSIS.search(self._plain_text, start, stop) is not None
 
     def _word_at(self, index: int) -> _Word:
-        """Return the word with an index; properties of words are costly, so only on demand."""
+        """Return a word with its properties, which are costly and therefore computed on demand."""
         start, end = self.ranges[index]
         if self._optional_ranges is None:
             pattern = _MARKUP if self._is_trace else _BRACKETED
@@ -334,11 +334,9 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
                 )
             )
         likeness = min(likeness, block_likeness)
-    # Without a common word, the range is the whole text.
-    start = text_words.ranges[first_word][0] if 0 < first_word < len(text_words) else 0
-    end = len(text)
-    if first_word < end_word < len(text_words):
-        end = text_words.ranges[end_word - 1][1]
+    # Signs at an end of the text are kept unless words are left out there.
+    start = text_words.ranges[first_word][0] if first_word > 0 else 0
+    end = text_words.ranges[end_word - 1][1] if end_word < len(text_words) else len(text)
     return WordComparison(likeness, tuple(differences), start, end, text_may_be_cut)
 
 
@@ -370,14 +368,14 @@ def _differing_blocks(codes: Iterable[Opcode]) -> Iterator[_Block]:
 def _block_likeness(
     quoted: Sequence[_Word], original: Sequence[_Word], *, has_gap: bool, at_edge: bool
 ) -> WordLikeness:
-    """Compare words of a quote with the words of the text in their place.
+    """Compare differing words of a quote with the words of the text in their place.
 
     Args:
         quoted: The words of the quote.
         original: The words of the text.
         has_gap: True if the quote has an ellipsis for some of them.
-        at_edge: True if the words begin or end the quote; an added filler may then be a word that
-            the range lacks, so it counts as an alteration.
+        at_edge: True if the words begin or end the quote. A filler that the quote adds there counts
+            as an alteration, since the range of the text may be too narrow.
     """
     if _join_words(quoted) == _join_words(original):
         return WordLikeness.SAME
@@ -475,7 +473,7 @@ def _comparable_words(word: str, *, number: bool) -> tuple[str, ...]:
 def _decoded_escape(match: re.Match[str]) -> str:
     """Return the character of an escape, padded with NUL to the length of the escape.
 
-    An escape of no single valid character is returned as it is.
+    An escape that stands for no single valid character is returned unchanged.
     """
     char = chr(int(match[1], 16)) if match[1] else unescape(match[0])
     if len(char) != 1 or "\ud800" <= char <= "\udfff":
@@ -484,12 +482,13 @@ def _decoded_escape(match: re.Match[str]) -> str:
 
 
 def _is_name(text: str, start: int, end: int) -> bool:
-    """Check whether a word may be a name, for which a similar word is no replacement."""
+    """Check whether a word may be a name, which a similar word does not replace."""
     word = text[start:end].replace("\0", "")
     if not word.isalpha() and not word.replace("'", "").isalpha():
-        return True
+        return True  # with a digit or an underscore
     if text[start - 1 : start] in _OF_NAMES or text[end : end + 1] in _OF_NAMES:
         return True
+    # Part of a file name, a call or a compound: ``config.py``, ``run(1)``, ``pre-2``.
     if text[end : end + 1] in (".", "(", "-") and text[end + 1 : end + 2].isalnum():
         return True
     if start and text[start - 1] in ".-" and text[start - 2 : start - 1].isalnum():
@@ -498,5 +497,6 @@ def _is_name(text: str, start: int, end: int) -> bool:
         return False
     if not word[1:].islower():
         return True
+    # A capital letter shows a name unless it begins a sentence.
     preceding = text[:start].rstrip(" \t")[-1:]
     return bool(preceding) and preceding not in _SENTENCE_END

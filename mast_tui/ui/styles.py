@@ -120,7 +120,7 @@ def contrast(first: Color, second: Color) -> float:
 
 
 def line_colours(theme: Mapping[str, str]) -> Mapping[str, str]:
-    """Return CSS variables for drawn lines: those in ``MIXED``, ``HUES``, ``SHADES``, and ``edge``.
+    """Return the CSS variables with which lines are drawn, computed from the colours of a theme.
 
     Args:
         theme: The CSS variables of a theme.
@@ -152,6 +152,7 @@ def _line_colours(theme: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
                 break
             share *= 0.9
         computed[name] = background.blend(mixed_colour, share, alpha=1)
+    # A text colour that is legible on the ground with the least contrast is legible on all.
     grounds = [computed.get(name) or theme_colours[name] for name in GROUNDS]
     hardest_ground = min(grounds, key=lambda ground: contrast(strongest_text, ground))
     for name in HUES:

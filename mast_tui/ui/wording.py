@@ -131,7 +131,7 @@ def short_count(number: int) -> str:
         return str(number)
     for size, unit in ((1_000, "k"), (1_000_000, "M"), (1_000_000_000, "G")):
         value = number / size
-        if value < 999.5:
+        if value < 999.5:  # from there on it would be rounded to 1000
             return f"{value:.1f}{unit}" if value < 9.95 else f"{value:.0f}{unit}"
     return f"{number / 1e9:.0f}G"
 

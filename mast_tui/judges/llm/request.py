@@ -43,7 +43,7 @@ class ContextOverflow(TraceFails):
     """A request that is too long for the model; smaller windows may fit.
 
     Attributes:
-        answer_room: The most tokens of an answer, if only the answer was too long.
+        answer_room: The token limit of an answer, if only the answer was too long.
         context_limit: The tokens of the server's context, if they are known.
         truncated_usage: The usage of an answer to a request that the server truncated without an
             error.
@@ -98,8 +98,8 @@ class Parameters:
         model: The name of the model.
         temperature: The temperature; None for the server's default.
         samples: The number of samples of each trace.
-        window_tokens: The most tokens of the data of one request.
-        answer_tokens: The most tokens of its answer.
+        window_tokens: The token limit of the data of one request.
+        answer_tokens: The token limit of its answer.
         hints: The name of the rules whose findings are sent as facts, empty for none.
         verify: True if each finding is verified by a request of its own.
         artefacts: True if the model sees the final patch and the test results.
@@ -152,7 +152,7 @@ class Window:
         last: The index of the last span, which is included.
         final: True for a window at the end of the run.
         modes: The slugs of the modes to judge.
-        tokens: The most tokens of its data; None for the setting of the judge.
+        tokens: The token limit of its data; None for the setting of the judge.
         step: The index of the span in question if the run is judged step by step.
     """
 
@@ -200,7 +200,7 @@ class Request:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The SHA-256 (hex) of the request without its boundary."""
+        """The SHA-256 (hex) of the request's pieces, without the boundary that separates them."""
         digest = hashlib.sha256(self.sample.to_bytes(4, "big"))
         for message in (self.system, self.user):
             digest.update(len(message).to_bytes(4, "big"))
@@ -306,7 +306,7 @@ class ModelClient(Protocol):
 
         Args:
             request: The request.
-            answer_tokens: The most tokens of the answer, read when the request is sent, as other
+            answer_tokens: The token limit of the answer, read when the request is sent, as other
                 answers may have changed it while the request waited.
             correction: The previous answer and its problem, if it was unusable.
 

@@ -114,7 +114,7 @@ def most_informative(errors: Iterable[JudgeError]) -> list[JudgeError]:
     1. Errors that a person has marked come first, then errors on whose verdict people agree.
     2. Each kind of error (a mode that is missed, or reported in error) gets a share of the
        positions in proportion to its number of errors.
-    3. The least used strata come first, then the least used traces.
+    3. The least used strata (kinds of traces) come first, then the least used traces.
 
     Errors on whole traces are left out, because an example shows spans.
     """

@@ -125,7 +125,7 @@ WHY_REMOVED: Final = "no finding on public runs could be shown to be right"
 
 
 def chosen_rules(names: str) -> tuple[Rule, ...]:
-    """Return the rules that ``default``, ``all`` or ``NAME,NAME,…`` names, in their order.
+    """Return the rules for ``default``, ``all`` or ``NAME,NAME,…``, in the order of ``RULES``.
 
     Raises:
         UnknownRule: No rule is named, or a named rule does not exist or was removed.
@@ -196,7 +196,7 @@ class RulesJudge:
         return Judgement(tuple(finding for _, finding in self.findings(trace)))
 
     def findings(self, trace: Trace, /) -> list[tuple[Rule, Finding]]:
-        """Return pairs of a rule and its finding in a trace, in reading order.
+        """Return the findings in a trace, each with its rule, in reading order.
 
         Raises:
             OSError: The source of the trace cannot be read.

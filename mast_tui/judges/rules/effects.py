@@ -98,10 +98,11 @@ def effect_of(name: str, arguments: str, command: str) -> Effect:
     if name == "apply_patch":
         return Effect.CHANGES
     if name in commands.HANDING_OVER:
-        return Effect.NONE
+        return Effect.NONE  # a message to another agent or to the user
+    # ``command_of`` returns arguments without a command as they are.
     has_command = command != arguments.strip()
     tokens = name_words(name)
-    if name in commands.VERBS:
+    if name in commands.VERBS:  # a program with subcommands, such as ``git``
         return effect_of_command(command if command.startswith(name) else f"{name} {command}")
     if _CODE_TOOLS.search(name):
         return effect_of_code(command)
@@ -147,11 +148,11 @@ def effect_of_command(command: str) -> Effect:
     effects: list[Effect] = []
 
     def remove_body(match: re.Match[str]) -> str:
-        """Add the effect of a here-document to ``effects``, and return its line without it."""
-        program = command[max(0, match.start() - 80) : match.start()]
-        if re.search(r"(?:python3?|node|ruby)\b[^|;&\n]*\Z", program):
+        """Add the effect of a here-document to ``effects``, and return the line that starts it."""
+        text_before = command[max(0, match.start() - 80) : match.start()]
+        if re.search(r"(?:python3?|node|ruby)\b[^|;&\n]*\Z", text_before):
             effects.append(effect_of_code(match["body"]))
-        elif re.search(r"(?:psql|mysql|sqlite3)\b[^|;&\n]*\Z", program):
+        elif re.search(r"(?:psql|mysql|sqlite3)\b[^|;&\n]*\Z", text_before):
             changes = commands.SQL_CHANGES.search(match["body"])
             effects.append(Effect.CHANGES if changes else Effect.READS)
         return match["line"]
@@ -178,7 +179,7 @@ def _simple_commands(command: str) -> Iterator[list[str]]:
 
 def _effect_of_simple_command(tokens: list[str]) -> Effect:
     """Return the effect of a simple command; output to a file is a change."""
-    next_tokens = [*tokens[1:], "/dev/null"]  # a last redirection without a file writes none
+    next_tokens = [*tokens[1:], "/dev/null"]  # a redirection at the end has no file
     writes_file = any(
         _REDIRECT.match(token) and not next_token.startswith(_NOWHERE)
         for token, next_token in zip(tokens, next_tokens, strict=True)
@@ -197,6 +198,7 @@ def _without_wrappers(tokens: list[str]) -> list[str]:
         name = tokens[0].rsplit("/", 1)[-1]
         if name in commands.WRAPPERS:
             del tokens[0]
+            # The options of the wrapper, and its duration.
             while tokens and re.match(r"-|[\d.]+[smh]?\Z", tokens[0]):
                 del tokens[0]
         elif name in commands.KEYWORDS or _ASSIGNMENT.match(tokens[0]):
@@ -253,7 +255,8 @@ def _effect_of_program(program: str, line: str) -> Effect | None:
     if program in ("python", "python3", "node", "ruby", "perl"):
         if re.match(r"-m\s+(?:pytest|unittest|json\.tool)", line):
             return Effect.READS
-        return Effect.UNKNOWN if re.match(r"[^\s;(]+\.\w{1,4}\b", line) else effect_of_code(line)
+        runs_file = re.match(r"[^\s;(]+\.\w{1,4}\b", line)
+        return Effect.UNKNOWN if runs_file else effect_of_code(line)
     if program == "sed":
         return Effect.CHANGES if re.search(r"(?:^|\s)(?:-\w*i|--in-place)", line) else Effect.READS
     if program in ("curl", "http", "grpcurl", "wget"):
@@ -279,7 +282,7 @@ def _effect_of_subcommand(program: str, line: str) -> Effect:
         return Effect.READS
     tokens = re.findall(r"(?<![\w./=:-])[a-z][a-z-]*(?![\w./=:])", line)
     for index, word in enumerate(tokens):
-        # ``kubectl rollout status`` reads: the word after these decides.
+        # The word after these decides: ``kubectl rollout status`` reads.
         if word == "rollout" or (word == "config" and program == "kubectl"):
             next_word = tokens[index + 1 : index + 2]
             return Effect.READS if reading_verbs.intersection(next_word) else Effect.CHANGES

@@ -80,7 +80,7 @@ def find_limit(walk: Walk) -> Iterator[Finding]:
 def _limit_quote(step: RuleStep) -> Quote | None:
     """Return the words by which a step says that a limit was reached; None if it does not.
 
-    In the result of a tool, only words at the end count.
+    Words in a call do not count, nor do words before the end of a tool's result.
     """
     quote = step.find_last(_LIMIT)
     if quote is None or step.span.kind is SpanKind.TOOL_CALL:
@@ -92,7 +92,7 @@ def _limit_quote(step: RuleStep) -> Quote | None:
 
 
 def find_open_plan(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding on the last message if the plan has more steps to do than calls follow it.
+    """Yield a finding on the last message if fewer calls follow the plan than it has open steps.
 
     Agents often do not update their plan, but every step takes a call.
     """
@@ -141,7 +141,7 @@ def _is_handed_over(walk: Walk, final: RuleStep) -> bool:
 
 
 def _last_message(walk: Walk) -> RuleStep | None:
-    """Return the last message, or call with a comment, of an agent, if no call follows it."""
+    """Return the last message or commented call of an agent; None if a call follows it."""
     # The sentences of a step that is no speech are the comments of a call.
     messages = [
         step for step in walk.steps if step.is_message or (step.sentences and not step.is_speech)
@@ -226,7 +226,7 @@ class _Claim(NamedTuple):
 
 
 def find_failed_check(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding on each claim of success that the last check contradicts.
+    """Yield a finding on each claim of success that the latest check before it contradicts.
 
     Only a check after the last change counts, and only the first claim after that change.
     """

@@ -142,7 +142,7 @@ def read_guards(path: Path) -> GuardsFile:
     """Read a file of guards.
 
     Raises:
-        InvalidGuards: The file cannot be read, or is not of this form.
+        InvalidGuards: The file cannot be read, or is no valid file of guards.
     """
     try:
         return msgspec.convert(parse_toml(path.read_text("utf-8")), GuardsFile)
@@ -153,7 +153,7 @@ def read_guards(path: Path) -> GuardsFile:
 
 
 def read_rules(path: Path, taxonomy: Taxonomy, *, any_taxonomy: bool = False) -> tuple[Rule, ...]:
-    """Return the rules of the guards in a file that are on.
+    """Return the rules of those guards in a file that are switched on.
 
     Args:
         path: The file.

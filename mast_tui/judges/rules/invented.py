@@ -72,9 +72,10 @@ _HYPOTHESIS: Final = any_of(
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Yield one finding on each value of a call that has no source before the call.
+    """Yield a finding on each argument of a call whose value no earlier step contains.
 
-    Messages and calls of the same agent do not count as a source.
+    Only placeholders, and values that an agent cannot know by itself, are looked for. The agent's
+    own messages and calls do not count as earlier steps.
     """
     first_uses: dict[str, tuple[Call, str, str]] = {}
     for call in walk.calls:
@@ -83,9 +84,9 @@ def find(walk: Walk) -> Iterator[Finding]:
                 if _needs_source(name, value):
                     first_uses.setdefault(_plain_form(value), (call, name, value))
     agent_by_value = {plain_value: call.agent for plain_value, (call, *_) in first_uses.items()}
-    source_index = _first_occurrences(walk, agent_by_value)
+    first_indices = _first_occurrences(walk, agent_by_value)
     for plain_value, (call, name, value) in first_uses.items():
-        if source_index.get(plain_value, call.index) < call.index:
+        if first_indices.get(plain_value, call.index) < call.index:
             continue
         start = max(call.step.head.find(value), 0)
         named_value = f"“{value}” as {name}" if name else f"“{value}”"
@@ -109,7 +110,7 @@ find_assumed: Final = Saying(
 
 
 def find_unsourced(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding on each message that calls figures looked up which no earlier step has."""
+    """Yield a finding on each message with figures "looked up" that no earlier step contains."""
     messages: list[tuple[RuleStep, Quote, list[str]]] = []
     for step in walk.steps:
         if not step.is_statement:
@@ -120,12 +121,12 @@ def find_unsourced(walk: Walk) -> Iterator[Finding]:
             figures = [number for number in numbers if not _YEAR.fullmatch(number)]
             messages.append((step, quote, figures))
     plain_figures = {_plain_form(figure): None for _, _, figures in messages for figure in figures}
-    source_index = _first_occurrences(walk, plain_figures)
+    first_indices = _first_occurrences(walk, plain_figures)
     for step, quote, figures in messages:
         unsourced = [
             figure
             for figure in figures
-            if source_index.get(_plain_form(figure), step.index) >= step.index
+            if first_indices.get(_plain_form(figure), step.index) >= step.index
         ]
         if unsourced:
             yield walk.finding(

@@ -58,7 +58,7 @@ class Saying:
     every: bool = False
 
     def __call__(self, walk: Walk) -> Iterator[Finding]:
-        """Yield a finding on the first message of the run with a phrase, or every one."""
+        """Yield a finding on the first message with a phrase; on each such message if ``every``."""
         for step in walk.steps:
             quote = last_sentence(step, self.phrases, without=self.without)
             if quote is None or not step.is_statement:

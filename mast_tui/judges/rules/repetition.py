@@ -82,10 +82,12 @@ def find_same(walk: Walk) -> Iterator[Finding]:
     ]
     repetitions.sort(key=lambda repetition: repetition[0].index)
     blocks: list[list[tuple[Call, _Chain]]] = []
+    previous_call: Call | None = None
     for call, chain in repetitions:
-        if not blocks or walk.calls_between(blocks[-1][-1][0].index, call.index):
+        if previous_call is None or walk.calls_between(previous_call.index, call.index):
             blocks.append([])
         blocks[-1].append((call, chain))
+        previous_call = call
     for block in blocks:
         calls = [call for call, _ in block]
         chains = [chain for _, chain in block]
@@ -95,6 +97,7 @@ def find_same(walk: Walk) -> Iterator[Finding]:
             numbers += " …"
         times = f"{len(calls)} calls"
         if len(first_numbers) == 1:
+            # The block may have only a part of the repetitions of its chain.
             times = _repetitions_phrase(len(calls), len(chains[0].repetitions))
         yield walk.finding(
             MODE,
@@ -107,10 +110,11 @@ def find_same(walk: Walk) -> Iterator[Finding]:
 
 
 def _find_chains(walk: Walk) -> list[_Chain]:
-    """Return the chains of repeated calls, in the order of their first calls.
+    """Return the chains, each a call with its repetitions, in the order of their first calls.
 
     A call without a repetition is a chain too. A change ends all chains, and a new request of the
-    user ends the chains of calls that read. Repeating a call after a wait is fair a few times.
+    user ends the chains of calls that read. A call may be repeated a few times after a wait, while
+    an earlier change may still take effect.
     """
     chains: list[_Chain] = []
     open_chains: dict[tuple[str, str, str], _Chain] = {}
@@ -204,28 +208,28 @@ class _View(NamedTuple):
 
 
 def find_same_view(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding on each view of a page that equals the last view of its agent."""
-    last_views: dict[str, _View] = {}
+    """Yield a finding on each view of a page that equals the previous view of the same agent."""
+    previous_views: dict[str, _View] = {}
     for step in walk.steps:
         header_match = VIEW_HEADER.match(step.head) if step.is_message else None
         if header_match is None:
             continue
         header = " ".join(_VISIT_REMARK.sub("", header_match[0]).split())
         body = " ".join(step.head[header_match.end() :].split())[:_VIEW_BODY_CHARS]
-        last_view = last_views.get(step.span.agent)
+        previous_view = previous_views.get(step.span.agent)
         if (
-            last_view is None
-            or last_view.header != header
-            or not _is_same_view_body(last_view.body, body)
+            previous_view is None
+            or previous_view.header != header
+            or not _is_same_view_body(previous_view.body, body)
         ):
-            last_views[step.span.agent] = _View(step, header, body)
+            previous_views[step.span.agent] = _View(step, header, body)
             continue
         yield walk.finding(
             MODE,
             (step.index, step.index),
             step.quote(0, header_match.end()),
             f"{step.number}: {step.span.agent} has the same view again as in "
-            f"{last_view.step.number}, and had no other in between.",
+            f"{previous_view.step.number}, and had no other in between.",
             0.7,
         )
 
@@ -292,10 +296,10 @@ def find_repeated_message(walk: Walk) -> Iterator[Finding]:
 
 
 def _message_groups(walk: Walk) -> list[list[_Message]]:
-    """Group the messages of each agent that are the same.
+    """Group the similar messages of each agent.
 
-    A message counts only if there are events by others between it and the last message of its
-    group. Without such an event, the log has printed one message twice.
+    A message joins a group only if there are events by others after the last message of the group.
+    Without such an event, the log has printed one message twice.
     """
     agents_by_sentence = _agents_of_sentences(walk)
     groups_by_agent: dict[str, list[list[_Message]]] = defaultdict(list)
@@ -358,6 +362,7 @@ def _is_same_part(part: str, other_part: str) -> bool:
 
     if part == other_part:
         return True
+    # Compared in both directions: ``compare`` ignores words at the ends of its second text.
     return (
         fuzz.ratio(part, other_part, score_cutoff=_SAME_WORDS) > 0
         and compare(part, other_part).likeness is not WordLikeness.ALTERED

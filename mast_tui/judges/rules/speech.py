@@ -157,7 +157,7 @@ def announces_step(step: RuleStep) -> Quote | None:
     for start, sentence in step.sentences:
         for match in _ANNOUNCED.finditer(sentence):
             stem = match["doing"]
-            # Of ``checking``, ``making`` and ``running``: the stem, with an e, without its end.
+            # ``check`` of checking, ``mak`` + e of making, ``runn`` without its end of running.
             verbs = (match["verb"],) if stem is None else (stem, f"{stem}e", stem[:-1])
             is_work = any(verb.lower() in _WORKING_VERBS for verb in verbs)
             if is_work and not _CONDITION.search(sentence[: match.start()]):

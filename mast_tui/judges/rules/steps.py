@@ -175,7 +175,7 @@ class RuleStep:
         return Quote(self.span.key, start, start, "")
 
     def find_last(self, pattern: re.Pattern[str]) -> Quote | None:
-        """Return the last match of a pattern that is not blank, or None."""
+        """Return the last match of a pattern, blank matches aside; None without a match."""
         for offset, piece in reversed(list(self.pieces())):
             matches = [match for match in pattern.finditer(piece) if match[0].strip()]
             if matches:
@@ -203,7 +203,9 @@ class _LineOwners:
         self._steps = steps
 
     def is_agents(self, line: str, index: int) -> bool:
-        """Check whether a line is an agent's own, as are all lines that are too short to tell.
+        """Check whether a line is an agent's own: the harness has not written it before.
+
+        Lines that are too short to tell count as the agent's own.
 
         Args:
             line: The line.

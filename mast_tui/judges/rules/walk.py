@@ -183,8 +183,8 @@ _SHELL_LANGUAGES: Final = ("sh", "bash", "shell", "console")
 def _find_calls(steps: Sequence[RuleStep]) -> Iterator[Call]:
     """Yield the calls of tools, and the messages with code whose output is the next step.
 
-    The result of a call is the first result that names it. Without one, it is the next step if that
-    is a result that names no call.
+    The result of a call is the first result that names it. If none does, a result in the next step
+    counts if it names no call.
     """
     # In reversed order, the first result of a call is the last to be set.
     result_by_call = {

@@ -184,6 +184,8 @@ class EvidencePanes:
     def move_boundary(self, target: Target | None = None) -> None:
         """Begin to move a boundary; if one is being moved, switch to its other end.
 
+        A boundary is a range of spans of which one end moves with the cursor.
+
         Args:
             target: The target whose last span is moved; None for the marked range.
         """

@@ -511,7 +511,7 @@ class TraceItems:
         """
         answers = self.names.in_order(group.said)
         targets = [answer.targets[0] for answer in answers if len(answer.targets) == 1]
-        if len(targets) != len(answers) or any(t.char_start is not None for t in targets):
+        if len(targets) != len(answers) or any(target.char_start is not None for target in targets):
             return None
         firsts = [self.order(target.first or "") for target in targets]
         lasts = [self.order(target.last or "") for target in targets]
@@ -832,7 +832,7 @@ def letters_of(trace_work: TraceSides, study: Study | None) -> Mapping[str, str]
 
     Args:
         trace_work: The sides and decisions of the trace.
-        study: The protocol, whose seed orders the letters; None for seed 0.
+        study: The study, whose seed orders the letters; None for seed 0.
     """
     names = {side.annotator for side in trace_work.sides}
     names |= {side.annotator for decision in trace_work.decisions for side in decision.said}

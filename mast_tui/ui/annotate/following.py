@@ -183,8 +183,8 @@ class Following(ScreenPart):
 def _file_news(trace: Trace, requested: bool, stopped: Stopped) -> Iterator[FileNews]:
     """Read the new spans of the file, and yield the result.
 
-    The whole file is read again if the reader has to, or if it was replaced and a key has
-    requested the check.
+    The whole file is read again if it has grown and its reader cannot continue. If it was replaced,
+    which raises ``OSError``, it is read again only for a check that a key has requested.
     """
     growth = Growth.NONE
     reason = None

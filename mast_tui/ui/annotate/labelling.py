@@ -572,6 +572,7 @@ class Labelling(ScreenPart):
             self._show_choice(action, labels, position=0)
             return
         self._is_choosing = False
+        # Each further press of these keys changes the same label again, without a question.
         if action not in ("severity", "confidence"):
             self._choice = None
         await self._perform_action(action, chosen_label)

@@ -183,7 +183,7 @@ class MyLabels(VirtualLines):
         self.show_row(self.cursor)
 
     def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
-        """Put the cursor on the first row of the entry that has a row.
+        """Put the cursor on the first row of the entry to which a row belongs.
 
         If the row is inside an entry and the cursor moves down, go to the next entry.
         """

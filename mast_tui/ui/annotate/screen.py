@@ -1506,7 +1506,7 @@ class AnnotateScreen(MainScreen, RenderCache):
     # Keys: the division of the window
 
     def action_part(self, method: str, *arguments: object) -> None:
-        """Call a method of a part.
+        """Call a method of a part of the screen, for a key.
 
         Args:
             method: The part and its method, such as ``search.open``.

@@ -43,6 +43,7 @@ class Hits:
         """Add spans in the order of the search, each with its number of matches."""
         for index, count in hits:
             position = len(self)
+            # After the last span, the search continues with the first.
             if index < self.start:
                 position = self._before_start
                 self._before_start += 1
@@ -51,7 +52,11 @@ class Hits:
             self.total += count
 
     def extend(self, later_hits: Hits) -> None:
-        """Add hits that the same search has found later."""
+        """Add hits that the same search has found later.
+
+        There are two groups, each in reading order: the hits before ``start``, and those after it.
+        The later hits go to the end of their group.
+        """
         position = self._before_start
         added = later_hits._before_start
         self.indices[position:position] = later_hits.indices[:added]

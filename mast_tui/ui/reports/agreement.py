@@ -225,10 +225,10 @@ class AgreementScreen(ReportScreen):
         )
 
     def start_changed(self, opened: OpenWorkspace) -> None:
-        """Compute the figures again that work on another screen may have changed.
+        """Compute again the figures that work on another screen may have changed.
 
-        If last passes count, these are all figures. First passes never change, but the gold does,
-        which a judge is compared with.
+        If the last passes count, these are all figures. First passes never change, so that only the
+        comparison of a judge with the gold can change.
         """
         if self.people is None:
             return
@@ -610,7 +610,9 @@ def compute_judge(
     against = choice.against if choice.against in references else GOLD
     visible_ids = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
     view = library_view(workspace, opened.annotator, taxonomy.ref, blind=opened.blind)
-    ids_with_suggestions = {trace for trace, entry in view.items() if entry.suggestions_visible}
+    ids_with_visible_suggestions = {
+        trace for trace, entry in view.items() if entry.suggestions_visible
+    }
 
     order_of = stop_when(stopped, SpanOrders(workspace))
     # Span orders are read from files, so only for the traces that the figures show.
@@ -622,16 +624,16 @@ def compute_judge(
         workspace, taxonomy, judge, against,
         gold=gold, order_of=order_of, which=passes, traces=visible_ids,
     )  # fmt: skip
-    hidden_count = len(judge_input.unlabelled - ids_with_suggestions)
+    hidden_count = len(judge_input.unlabelled - ids_with_visible_suggestions)
     judged_ids = {trace_id for trace_id, _ in judge_input.verdicts}
     ids_with_work_of_others = _ids_with_work_of_others(opened)
     revealed_ids = [
         trace_id
         for trace_id in sorted(visible_ids & judged_ids)
-        if trace_id in ids_with_work_of_others or trace_id not in ids_with_suggestions
+        if trace_id in ids_with_work_of_others or trace_id not in ids_with_visible_suggestions
     ]
     record_reveal(workspace, opened.annotator, taxonomy.ref, revealed_ids)
-    visible_unlabelled = judge_input.unlabelled & ids_with_suggestions
+    visible_unlabelled = judge_input.unlabelled & ids_with_visible_suggestions
     judge_input = replace(judge_input, unlabelled=visible_unlabelled)
     for rounds in (0, ROUNDS):  # 0 rounds give no intervals, but are fast
         report = judge_report(judge_input, rounds=rounds, with_seen=choice.with_seen)

@@ -156,7 +156,7 @@ def _compared_verdicts(
 def compare_spans(span_input: SpanInput, modes: Sequence[str]) -> ComparedTraces:
     """List the span ranges that people marked for some modes.
 
-    Traces come first on which the most ranges are missing from a side.
+    The traces with the most ranges that a side lacks come first.
 
     Args:
         span_input: The span ranges of the people on each trace.

@@ -87,7 +87,7 @@ def interval_text(cell: Cell, kind: Kind, *, intervals_pending: bool) -> str:
 def bar(cell: Cell, width: int) -> str:
     """Return a share as a bar that is legible without colours.
 
-    The bar is full up to the begin of the interval, lighter from there to the share, and lightest
+    The bar is full up to the start of the interval, lighter from there to the share, and lightest
     from the share to the end of the interval.
 
     Args:

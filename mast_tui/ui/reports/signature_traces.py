@@ -187,7 +187,7 @@ def _shape_by_row(inputs: SignatureInput, members: Flags, failed: Flags) -> dict
     is determined among all traces of the group.
     """
     shape_by_row: dict[int, str] = {}
-    for population in (members, failed):
+    for population in (members, failed):  # the second replaces shapes of failed traces
         numbers = trace_shapes(inputs.verdicts[population], Rules()).tolist()
         rows = population.nonzero()[0].tolist()
         shape_by_row |= {row: SHAPES[number] for row, number in zip(rows, numbers, strict=True)}

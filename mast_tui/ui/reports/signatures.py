@@ -692,9 +692,9 @@ def _experiment_of_groups(inputs: SignatureInput) -> tuple[Experiment, FigureInd
 def counted_labels_title(signatures: Signatures) -> str:
     """Return whose labels are counted.
 
-    If no verdict of the gold was agreed on or adjudicated, it is only the labels of its annotators:
-    return the name of the only annotator, or their number. A name is cut so that the outcomes stay
-    on a narrow screen.
+    Gold in which nothing was agreed on or adjudicated is no more than the labels of its annotators.
+    Then return the name of the only annotator, or their number. A name is cut so that the outcomes
+    stay on a narrow screen.
     """
     gold = None if signatures.report is None else signatures.report.inputs.gold
     if gold is None or is_gold(gold) or not gold["sources"]["single"]:

@@ -373,7 +373,10 @@ class JudgeRuns:
             )
 
     def _comparable_runs(self, traces: Collection[Trace]) -> Collection[Trace]:
-        """Return the comparable runs in the library with the same tasks as these traces."""
+        """Return the runs in the library to compare these traces with.
+
+        They have the same tasks. Only a task counts that some runs have solved and others have not.
+        """
         catalog_traces = self._app.catalog.traces
         current_traces = (catalog_traces.get(trace.identity.trace_id, trace) for trace in traces)
         tasks = {trace.meta.task_key for trace in current_traces}

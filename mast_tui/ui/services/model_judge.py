@@ -194,7 +194,7 @@ def final_report(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> JudgeP
     has_problem = bool(summary.stopped is not None or summary.ending is not None or summary.failed)
     if summary.stopped is not None:
         reason = one_line(summary.stopped)  # worded for the command line
-        reason = reason.replace("the same command goes on", "run it again to continue")
+        reason = reason.replace("the same command continues the run", "run it again to continue")
         message = f"{name}: {reason}"
     elif summary.ending is not None:
         ending = one_line(summary.ending)

@@ -111,7 +111,7 @@ class ScanThread:
     def _pass_on_reports(self, scan: Iterator[ScanNews]) -> None:
         """Store the first report and wait for ``go_on``, then pass on all reports.
 
-        The first report is passed on only if `first` has not returned it.
+        The first report is passed on only if ``first`` has not returned it.
         """
         for index, news in enumerate(scan):
             if index:
@@ -119,7 +119,7 @@ class ScanThread:
             else:
                 self._first_report.put(news)
                 self._continue_event.wait()
-                with suppress(Empty):
+                with suppress(Empty):  # if ``first`` has returned the report
                     self._take(self._first_report.get_nowait())
             if self._stop_event.is_set():
                 return

@@ -81,7 +81,7 @@ class _Page:
 
 
 def compare(earlier_text: str, later_text: str) -> TextComparison:
-    """Compare two texts, without their common begin and end.
+    """Compare two texts, without their common beginning and end.
 
     At most ``MOST_LINES`` and ``MOST_CHARS`` of each are compared. Short JSON is formatted first.
 
@@ -128,10 +128,10 @@ def compare(earlier_text: str, later_text: str) -> TextComparison:
 
 
 def _without_common_ends(earlier_text: str, later_text: str) -> tuple[str, str, int]:
-    """Cut the common begin and end of two texts, except for some lines of context.
+    """Cut the common beginning and end of two texts, except for some lines of context.
 
     Returns:
-        Both texts, and the number of lines that are cut from the begin of the later text.
+        Both texts, and the number of lines that are cut from the beginning of the later text.
     """
     earlier_length = len(earlier_text)
     later_length = len(later_text)
@@ -177,7 +177,7 @@ def _equal_length(max_length: int, is_equal: Callable[[int, int], bool]) -> int:
 
 
 def _start_of_context(text: str, offset: int) -> int:
-    """Return the begin of the line ``CONTEXT_LINES`` lines above an offset.
+    """Return the beginning of the line ``CONTEXT_LINES`` lines above an offset.
 
     Lines that are too long are left out, and a long line at the offset is cut.
     """

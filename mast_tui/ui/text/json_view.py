@@ -383,7 +383,7 @@ class PrettyText:
         self._add_space("\n" + INDENT * min(depth, MOST_DEPTH))
 
     def _read_token(self, stop: int) -> None:
-        """Format the next token; of a string only its begin.
+        """Format the next token; of a string only its beginning.
 
         Only skip white space if nothing else comes before ``stop``. Set ``broken`` if the token is
         not valid here.
@@ -436,7 +436,7 @@ class PrettyText:
         self._add_text(char, offset, 1)
 
     def _begin_value(self, char: str, offset: int) -> None:
-        """Format a scalar, or the begin of a string (also of a key), an object or a list.
+        """Format a scalar, or the beginning of a string (also of a key), an object or a list.
 
         Set ``broken`` if the source has none of these at the offset.
         """
@@ -502,6 +502,7 @@ class PrettyText:
         self._last_string = self.source[start:end] if end - start <= _LONGEST_KEY else ""
         self._expected = "colon" if self._expected == "key" else "comma"
         self._add_text('"', end, 1)
+        # A region of this string is extended by the quote; a string without one gets none.
         has_region = bool(self._string_regions) and (
             self._string_regions[-1].start == self._string_shown_start
         )

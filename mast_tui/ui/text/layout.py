@@ -27,7 +27,7 @@ _WORD_REACH_CHARS: Final = 1 << 16
 """The code points within which a neighbouring word is searched."""
 
 _WORD_WINDOW: Final = 256
-"""The code points before an offset in which the begin of its word is searched first."""
+"""The code points before an offset in which the beginning of its word is searched first."""
 
 
 def word_at(text: str, offset: int) -> tuple[int, int] | None:
@@ -121,7 +121,7 @@ MAX_CLUSTER: Final = 32
 """The most code points of a cluster, in which each code point belongs to the one before it."""
 
 _LEAST_BLOCK: Final = 64
-"""The fewest code points between the begin of a line and its first cut."""
+"""The fewest code points between the beginning of a line and its first cut."""
 
 REACH_CHARS: Final = 2 * BLOCK_CHARS
 """The code points around a position on which the ends of its block depend."""
@@ -200,10 +200,12 @@ def block_at(text: Readable, offset: int) -> tuple[int, int]:
     line_end: int | None = text.find("\n", offset, offset + REACH_CHARS) + 1
     if line_end == 0:
         line_end = len(text) if offset + REACH_CHARS >= len(text) else None
+    # A line break has up to two code points, which do not make a line long.
     if line_start is not None and line_end is not None and line_end - line_start <= BLOCK_CHARS + 2:
         return line_start, line_end
     # The line is long. It is cut near multiples of the block size: the block begins at the last
     # cut before the offset, and ends at the next cut.
+    # A cut is up to MAX_CLUSTER before its multiple, so the multiple after the offset counts too.
     multiple = (offset // BLOCK_CHARS + 1) * BLOCK_CHARS
     cuts = (_cut_near(text, multiple - blocks * BLOCK_CHARS) for blocks in range(3))
     start = next((cut for cut in cuts if cut is not None and cut <= offset), line_start or 0)
@@ -221,7 +223,7 @@ def block_at(text: Readable, offset: int) -> tuple[int, int]:
 def _cut_near(text: Readable, multiple: int) -> int | None:
     """Return the offset of the cut near a multiple of the block size.
 
-    Return None if there is no cut: near the end of a line, or outside the text.
+    Return None if there is no cut: near the beginning or end of a line, or outside the text.
     """
     if not 0 < multiple < len(text):
         return None
@@ -428,9 +430,9 @@ class TextLayout:
         self._first_estimated_chunk = 0
         """The number of rows is exact for all chunks before this one."""
         self._cached_row_sums: list[int] | None = None
-        estimate = len(self._starts_in(0))
+        rows_of_first_chunk = len(self._starts_in(0))
         for chunk in range(1, chunk_count):
-            self._row_counts[chunk] = estimate
+            self._row_counts[chunk] = rows_of_first_chunk
 
     @property
     def rows(self) -> int:
@@ -469,12 +471,12 @@ class TextLayout:
             chunk = self._first_chunk_to_compute()
             if chunk > 0 and self._row_sums()[chunk] >= until:
                 return
-            self._starts_in(chunk)
+            self._compute_chunk(chunk)
 
     def work_out_next(self) -> None:
         """Compute the first chunk whose number of rows is an estimate."""
         if self._estimated_chunk_count:
-            self._starts_in(self._first_chunk_to_compute())
+            self._compute_chunk(self._first_chunk_to_compute())
 
     def row(self, index: int) -> TextRow:
         """Return the row with a number; its chunk is computed."""
@@ -484,8 +486,8 @@ class TextLayout:
                 chunk = len(self._row_counts) - 1
             if self._is_exact[chunk]:
                 return self._row_in(chunk, index - self._row_sums()[chunk])
-            # With its exact number of rows, the row may be in another chunk: look again.
-            self._starts_in(chunk)
+            # With the exact number of rows of this chunk, the row may be in another: look again.
+            self._compute_chunk(chunk)
 
     def row_of(self, offset: int) -> int:
         """Return the number of the row with a code point."""
@@ -570,6 +572,10 @@ class TextLayout:
     def _chunk_end(self, chunk: int) -> int:
         is_last = chunk + 1 == len(self._row_counts)
         return len(self.text) if is_last else self._chunk_start(chunk + 1)
+
+    def _compute_chunk(self, chunk: int) -> None:
+        """Replace the estimated number of rows of a chunk by the exact number."""
+        self._starts_in(chunk)
 
     def _starts_in(self, chunk: int) -> array[int]:
         """Return the starts of the rows of a chunk; compute them if they are not cached.

@@ -161,7 +161,7 @@ class BackgroundIndex:
         """Index up to ``limit`` more spans, or take over the totals that an earlier run stored."""
         indexed_count = self.totals.span_count
         span_count = max(len(trace), trace.loaded.spans)
-        # They are not worth reading if this step is the last.
+        # Stored totals are not worth reading if this step is the last.
         stored_totals = trace.totals if indexed_count + limit < span_count else None
         if stored_totals is not None and stored_totals.span_count > indexed_count:
             self.totals = stored_totals

@@ -31,7 +31,7 @@ _WINDOW_SPANS: Final = 256
 """The number of spans whose kinds, agents and names are read at once."""
 
 _LOOKBACK_SPANS: Final = 2 * MAX_PERIOD
-"""The most spans between the begin of a run that is not reported yet and the last scanned span."""
+"""The most spans between the start of a run that is not reported yet and the last scanned span."""
 
 _NUMBER: Final = re.compile(r"\d+")
 _NO_QUOTES: Final = dict.fromkeys(map(ord, "\"'`‘’“”"))

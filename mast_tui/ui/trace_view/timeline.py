@@ -937,8 +937,8 @@ class Timeline(TimelineLines):
     def _follow_end(self, trace: Trace) -> None:
         """Move the cursor to the new last span if it follows the end.
 
-        End the following if there was an input since it began, or if the cursor is off screen or
-        the timeline filtered.
+        End the following if there was an input since it began, if the cursor is off screen, or if
+        the timeline is filtered.
         """
         input_count = self._followed_since
         if input_count is None:

@@ -50,7 +50,7 @@ class FoundObject(NamedTuple):
 def find_object(
     text: str, fits: Callable[[Mapping[str, object]], bool], content: str = "list of modes"
 ) -> FoundObject:
-    """Return the last complete JSON object of a text that is of the expected kind.
+    """Find the last complete JSON object of the expected kind in a text.
 
     JSON with small faults, as models write it, is repaired, unless it breaks off.
 
@@ -162,7 +162,7 @@ def _text_after_thoughts(text: str) -> str:
 def _find_last_object(
     text: str, fits: Callable[[Mapping[str, object]], bool], content: str
 ) -> Mapping[str, object]:
-    """Return the last complete JSON object of a text that fits.
+    """Return the last complete JSON object in a text among those that fit.
 
     Raises:
         Malformed: No object fits, or an object after the last fitting one breaks off.

@@ -47,7 +47,7 @@ class Sighting:
     def from_finding(
         cls, finding: Finding, trace: Trace, window_spans: tuple[int, int], sample: int
     ) -> Sighting:
-        """Return a finding with the indices of its spans in the trace.
+        """Make the sighting of a finding, with the indices of its spans in the trace.
 
         Args:
             finding: The finding.
@@ -297,10 +297,10 @@ def _is_same_finding(sighting: Sighting, other: Sighting) -> bool:
 
     - Findings on the whole trace are the same.
     - Findings whose quotes overlap are the same.
-    - In one window, findings with equal ranges are the same, unless the range is a single span and
-      both have a quote.
-    - In different windows, findings are the same if their ranges overlap by half, or if one range
-      contains the other and both windows show the shorter range.
+    - In one window, findings with equal ranges are the same. Different quotes in a single span are
+      the exception.
+    - In different windows, findings whose ranges overlap by half are the same. So are findings of
+      which one range contains the other, if both windows show the shorter range.
     """
     spans = sighting.range
     other_spans = other.range

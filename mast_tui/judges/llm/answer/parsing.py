@@ -83,7 +83,7 @@ class NumberedSpans(Protocol):
     def key(self, index: int) -> str:
         """Return the key of a span in the trace."""
 
-    def with_own_numbers(self, text: str) -> str:
+    def with_timeline_numbers(self, text: str) -> str:
         """Replace the numbers of spans in a text by those of the timeline."""
 
 
@@ -118,7 +118,7 @@ def answer_schema(codes: Sequence[str], *, tokens: int) -> dict[str, object]:
 
     Args:
         codes: The codes of the modes.
-        tokens: The most tokens of the answer.
+        tokens: The token limit of the answer.
     """
     text_chars = (tokens - _FRAME_TOKENS * len(codes)) // (_TEXTS_OF_MODE * len(codes))
     is_bounded = tokens < SMALL_ANSWER and text_chars >= _LEAST_CHARS
@@ -210,6 +210,7 @@ def _mode_entries(
     if modes is None:
         entries = list(islice(value.items(), MOST_ENTRIES))
         if any(find_mode(taxonomy, name) for name, _ in entries):
+            # Some answers have a digest of the trace beside the modes.
             return [(name, entry) for name, entry in entries if name != "digest"]
     return None
 
@@ -400,7 +401,7 @@ def read_finding(
     confidence = as_confidence(first_of(fields, CONFIDENCE_FIELDS), scale)
     if confidence is None:
         report(f"has a confidence that cannot be read, and counts as {_UNKNOWN_CONFIDENCE}")
-    rationale = view.with_own_numbers(as_text(first_of(fields, _RATIONALE_FIELDS)).strip())
+    rationale = view.with_timeline_numbers(as_text(first_of(fields, _RATIONALE_FIELDS)).strip())
     return Finding(
         mode=mode.slug,
         first=view.key(spans[0]) if spans else None,
@@ -462,7 +463,10 @@ def first_of(value: Mapping[str, object], names: Sequence[str]) -> object:
 
 
 def scale_of(confidences: Iterable[object]) -> int:
-    """Return the scale of confidences: the least of 1, 5, 10 and 100 that none of them exceeds."""
+    """Return the scale of confidences: the least of 1, 5, 10 and 100 that none of them exceeds.
+
+    Numbers above 100 do not count.
+    """
     numbers = (
         value
         for value in confidences
@@ -546,7 +550,7 @@ def as_confidence(value: object, scale: int) -> float | None:
         scale = 100 if match[2] or value > 1 else scale
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    # Before the division: an integer of more than 308 digits is too large to become a float.
+    # Compared before the division: an integer of more than 308 digits cannot become a float.
     return value / scale if 0 <= value <= scale else None
 
 

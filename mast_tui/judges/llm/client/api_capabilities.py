@@ -36,7 +36,7 @@ class RequestForm:
 
     Attributes:
         answer_format: The format of the answer.
-        limit: The name of the parameter with the most tokens of an answer; None to send none.
+        limit: The name of the parameter with the token limit of an answer; None to send none.
         temperature: True if the temperature is sent.
         system: True if there is a system message. Otherwise its text precedes the user's message.
     """
@@ -83,7 +83,7 @@ class ApiCapabilities:
             request_form: The parameters that the server accepts.
             messages: The messages.
             schema: The JSON schema of the answer.
-            answer_tokens: The most tokens of the answer; a lower limit of the server replaces it.
+            answer_tokens: The token limit of the answer; a lower limit of the server replaces it.
         """
         if not request_form.system:
             messages = _join_system_message(messages)

@@ -206,6 +206,7 @@ def error_kind_of(api_error: ApiError) -> ErrorKind:
         return ErrorKind.KEY
     if status == 402 or _NO_MONEY.intersection(api_error.names) or _NO_MONEY_WORDS.search(text):
         return ErrorKind.MONEY
+    # A quota that asks for a wait is a limit on the rate of requests.
     if api_error.wait is None and _QUOTA_WORDS.search(text):
         return ErrorKind.MONEY
     if status == 403:
@@ -245,7 +246,7 @@ def context_limit(api_error: ApiError) -> int | None:
 
 
 def longest_answer(api_error: ApiError) -> int | None:
-    """Return the most tokens of an answer that the model allows.
+    """Return the token limit of an answer that the model allows.
 
     Return None if the error does not name them, or if they are too few.
     """
@@ -345,7 +346,7 @@ def api_error_of(body: object, status: int, *, wait: float | None = None) -> Api
 
 
 def _wait_in_body(error: object, message: str) -> float | None:
-    """Return the seconds that the body of an error asks to wait, in a field or words; or None."""
+    """Return the seconds that the body of an error asks to wait, in a field or in words."""
     details = error.get("details") if isinstance(error, dict) else None
     for detail in details if isinstance(details, list) else ():
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
@@ -356,6 +357,7 @@ def _wait_in_body(error: object, message: str) -> float | None:
     if match is None:
         return None
     unit = match[2] or "s"
+    # Units such as ``seconds`` and ``min`` are known by their first letter.
     unit_seconds = _UNITS[unit] if unit == "ms" else _UNITS[unit[0]]
     return min(float(match[1]) * unit_seconds, LONGEST_WAIT)
 
@@ -397,11 +399,11 @@ def requested_wait(headers: Mapping[str, str]) -> float | None:
     - Without a requested wait, return the time until a used-up rate limit is reset, if any.
     - Otherwise return None.
     """
-    milliseconds = _positive_number(headers.get("retry-after-ms", ""))
+    milliseconds = _nonnegative_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return min(milliseconds / 1000.0, LONGEST_WAIT)
     retry_after = headers.get("retry-after", "").strip()
-    seconds = _positive_number(retry_after)
+    seconds = _nonnegative_number(retry_after)
     if seconds is None:
         until = unix_seconds(retry_after[:MOST_NAME])
         if until is None:
@@ -428,7 +430,7 @@ def _limit_reset(headers: Mapping[str, str]) -> float | None:
     return max(used_up_resets) if used_up_resets else min(all_resets, default=None)
 
 
-def _positive_number(text: str) -> float | None:
+def _nonnegative_number(text: str) -> float | None:
     """Read a finite number that is not negative; None for any other text."""
     try:
         value = float(text[:MOST_NAME])

@@ -89,11 +89,11 @@ class Budget:
     async def reserve(self, tokens_in: int, answer_tokens: int) -> Reserved:
         """Reserve the expected tokens of a request; the caller settles or releases them.
 
-        If other requests reserve the rest of the allowance, this method waits for their end.
+        If other requests have reserved the rest of the allowance, wait until one of them ends.
 
         Args:
             tokens_in: The estimated tokens of the request.
-            answer_tokens: The most tokens of its answer.
+            answer_tokens: The token limit of its answer.
 
         Raises:
             AllowanceSpent: The rest of the allowance does not suffice.

@@ -208,7 +208,7 @@ class Client(ModelClient):
 
         Args:
             request: The request.
-            answer_tokens: The most tokens of the answer.
+            answer_tokens: The token limit of the answer.
             correction: The problem of an earlier answer, which the model is to correct.
 
         Raises:
@@ -229,12 +229,14 @@ class Client(ModelClient):
                 return outcome
             if isinstance(outcome, AskError):
                 self._last_problem = str(outcome)
-                if isinstance(outcome, ContextOverflow):  # a shorter request may be answered
+                # That a request is too long does not show that the server cannot answer.
+                if isinstance(outcome, ContextOverflow):
                     self._unproven_count -= 1
                 raise outcome
             self._last_problem = outcome.reason
             if outcome.form_changed:
                 continue
+            # A server that is not ready yet may answer later, so this try does not count either.
             if outcome.wait and (outcome.model_loading or outcome.server_away):
                 self._unproven_count -= 1
             waited_seconds += outcome.wait
@@ -469,10 +471,10 @@ class Client(ModelClient):
 
         - A higher count of another request, or an estimate that is not higher than the count,
           shows that the request was not cut.
-        - If the count is a common context size, the request was cut if a different request has
-          the same count, or if its own estimate is clearly more than the count.
-        - Otherwise the request was cut if the estimate of a request with the same count differs
-          clearly.
+        - With a common context size as count, the request was cut if a different request has the
+          same count, or if its own estimate is clearly more than the count.
+        - With any other count, the request was cut if the estimate of a request with the same
+          count differs clearly.
         """
         count = reply.tokens_in
         if not reply.counted or count < LEAST_CHECKED:

@@ -211,6 +211,7 @@ def _unescape_unit(unit: str) -> str:
     code_text = unit.lstrip("%\\")
     if unit[0] == "%" or (code_text[:1] in ("u", "x") and len(code_text) > 1):
         return chr(int(code_text.lstrip("ux"), 16))
+    # Control characters are equally invisible, so one stands for all.
     return "\n" if code_text in tuple("bfnrtv") else unit[-1]
 
 
@@ -239,7 +240,7 @@ def _encoded_forms(key: str) -> Iterator[tuple[View, str, int]]:
         yield "folded", data.hex(), 2 * least
         yield "folded", data.hex(":"), 3 * least - 1
         for preceding_bytes in range(3):
-            # Only the characters that depend on the key alone, not on the bytes around it.
+            # Only the characters, of 6 bits each, that depend on no bytes around the key.
             start = -(-8 * preceding_bytes // 6)
             end = 8 * (preceding_bytes + len(data)) // 6
             encoded = b64encode(bytes(preceding_bytes) + data).decode()[start:end]

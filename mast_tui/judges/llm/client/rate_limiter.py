@@ -129,7 +129,7 @@ class RateLimiter:
         self._slot_freed.set()
 
     def request_succeeded(self) -> None:
-        """Count an answered request; raise the limit by 1 after as many answers as it allows."""
+        """Count an answered request; raise a limit of n requests by 1 after n answers."""
         if self.allowed == self.most or not self.opened:
             return
         self._success_count += 1
@@ -139,7 +139,7 @@ class RateLimiter:
             self._slot_freed.set()
 
     def slow_down(self, slow_downs_before: int, wait: float | None) -> bool:
-        """Lower the limit after a busy server refused a request.
+        """Lower the limit after a busy server refused a request, and make all requests wait.
 
         Args:
             slow_downs_before: The number that ``turn`` has yielded for the request.

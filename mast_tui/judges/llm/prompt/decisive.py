@@ -191,7 +191,7 @@ def _decisive_finding(
 
 def _full_sentence(view: RedactedView, value: object) -> str:
     """Return a value of an answer on one line, with a full stop at its end unless it is empty."""
-    text = " ".join(view.with_own_numbers(as_text(value)).split())
+    text = " ".join(view.with_timeline_numbers(as_text(value)).split())
     if not text or text[-1] in ".!?…":
         return text
     return f"{text}."

@@ -323,7 +323,7 @@ def _is_settled(gold: GoldTrace) -> bool:
 
 
 def _present_sources(case: GoldCase) -> Iterator[ExampleSource]:
-    """Yield the best label of each present mode, as the source of an example."""
+    """Yield a source of an example for each present mode: the best label of the mode."""
     for verdict in case.gold.verdicts:
         if verdict.source not in _SETTLED or verdict.value is not VerdictValue.PRESENT:
             continue

@@ -180,7 +180,7 @@ class Prompt:
 
         Args:
             request: The request.
-            answer_tokens: The most tokens of the answer.
+            answer_tokens: The token limit of the answer.
         """
         temperature = self._parameters.temperature
         parts = (

@@ -107,7 +107,7 @@ def data_section(
         view: The trace as it is sent.
         window: The spans to show; None to show none.
         story: The story of the whole run, or an empty text.
-        budget: The approximate most tokens of the data.
+        budget: The approximate token limit of the data.
         question: The question.
         facts: The findings of rules in these spans, each with the code of its mode.
         sections: Further texts, which follow the spans, each with its label.
@@ -198,7 +198,7 @@ class _Data:
         """Add the task, or the number of the task's span if the window shows it; return the tokens.
 
         Args:
-            room: The most tokens of the task.
+            room: The token limit of the task.
         """
         view = self._view
         task_span = view.task_span
@@ -226,7 +226,7 @@ class _Data:
 
         Args:
             story: The story, or an empty text.
-            room: The most tokens of the story.
+            room: The token limit of the story.
         """
         story = story.strip()
         if not story:
@@ -255,7 +255,7 @@ class _Data:
 
         Args:
             window: The window.
-            room: The approximate most tokens.
+            room: The approximate token limit.
         """
         view = self._view
         indices = range(window.first, window.last + 1)

@@ -106,8 +106,8 @@ class RedactedView:
     again.
 
     Spans are sent with numbers from ``first_number``, while the timeline counts from 1. ``number``
-    and ``index_of`` convert single numbers. ``with_numbers_sent`` and ``with_own_numbers`` convert
-    the numbers in a sentence.
+    and ``index_of`` convert single numbers. ``with_numbers_sent`` and ``with_timeline_numbers``
+    convert the numbers in a sentence.
     """
 
     def __init__(self, trace: Trace, redaction: Redaction, first_number: int = 1) -> None:
@@ -202,12 +202,12 @@ class RedactedView:
         """Replace the timeline's numbers of spans in a text by the numbers that are sent."""
         return self._with_other_numbers(text, 1, self._first_number)
 
-    def with_own_numbers(self, text: str) -> str:
+    def with_timeline_numbers(self, text: str) -> str:
         """Replace the sent numbers of spans in a text by the numbers of the timeline."""
         return self._with_other_numbers(text, self._first_number, 1)
 
     def _with_other_numbers(self, text: str, first_number: int, new_first_number: int) -> str:
-        """Replace the numbers of existing spans in a text by numbers from another first number."""
+        """Replace span numbers, counted from one first number, by numbers counted from another."""
         if first_number == new_first_number:
             return text
 
@@ -234,6 +234,7 @@ class RedactedView:
             last: The index of the last span.
         """
         columns = self._trace.columns(first, last + 1)
+        # A shape is a combination of kind, role, agent and tool, which many spans share.
         for row, shape in enumerate(columns.shapes):
             index = first + row
             kind, role, agent, tool = columns.shape_list[shape]

@@ -107,7 +107,7 @@ class StoryPrompt:
         Args:
             view: The trace as it is sent.
             window: The window.
-            budget: The approximate most tokens of the data.
+            budget: The approximate token limit of the data.
         """
         data = data_section(view, window, "", window.tokens or budget, SUMMARY_ASKED)
         return self.summary_system.request(data, _SUMMARY_SCHEMA, view.trace_id)
@@ -120,7 +120,7 @@ class StoryPrompt:
         Args:
             view: The trace as it is sent.
             summaries: The windows with their summaries, in the order of the run.
-            budget: The approximate most tokens of the data; summaries are shortened to fit.
+            budget: The approximate token limit of the data; summaries are shortened to fit.
         """
         task_tokens = min(estimate(view.task), task_room(budget))
         room = max(0, budget - FRAME_TOKENS - task_tokens - HEADER_TOKENS * len(summaries))

@@ -33,17 +33,17 @@ _SNAP_CHARS: Final = 200
 
 
 def task_room(budget: int) -> int:
-    """Return the most tokens of the task."""
+    """Return the token limit of the task."""
     return budget // 6
 
 
 def story_room(budget: int) -> int:
-    """Return the most tokens of the story of the run."""
+    """Return the token limit of the story of the run."""
     return min(900, budget // 6)
 
 
 def artefacts_room(budget: int) -> int:
-    """Return the most tokens of the final patch and the test results."""
+    """Return the token limit of the final patch and the test results."""
     return budget // 5
 
 
@@ -82,10 +82,10 @@ def allotted(tokens: Sequence[int], weights: Sequence[int], room: int) -> list[i
     Args:
         tokens: The tokens of each text.
         weights: The weight of each text.
-        room: The most tokens in all.
+        room: The token limit of all texts.
 
     Returns:
-        The most tokens of each text.
+        The token limit of each text.
     """
     if sum(tokens) <= room:
         return list(tokens)
@@ -117,7 +117,7 @@ def shortened(text: str, tokens: int, most_tokens: int) -> tuple[str, int]:
     Args:
         text: The text.
         tokens: Its tokens.
-        most_tokens: The approximate most tokens of the result.
+        most_tokens: The approximate token limit of the result.
 
     Returns:
         The shortened text, and the number of characters that are left out.

@@ -32,7 +32,7 @@ from mast_tui.labels import Finding, QuoteDoubt, VerdictValue
 from mast_tui.taxonomy.model import Mode, Taxonomy
 
 SHOWN_TOKENS: Final = 3_000
-"""The most tokens of the spans around a finding."""
+"""The token limit of the spans around a finding."""
 
 MODE_TOKENS: Final = 900
 """The approximate tokens of the finding and the definition of its mode."""
@@ -142,7 +142,7 @@ class VerificationPrompt:
             view: The trace as it is sent.
             sighting: The finding, anchored.
             samples: The answers on the trace; the request shows their findings on the same spans.
-            shown_tokens: The approximate most tokens of the data.
+            shown_tokens: The approximate token limit of the data.
             story: The story of a run of several windows.
         """
         finding = sighting.finding
@@ -219,7 +219,7 @@ def parse_verification(text: str, view: RedactedView) -> Verification:
     if verdict is None:
         raise Malformed("the verdict is neither holds, fails nor unsure")
     confidence = fields.get("confidence")
-    reason = view.with_own_numbers(as_text(fields.get("definition")).strip())
+    reason = view.with_timeline_numbers(as_text(fields.get("definition")).strip())
     return Verification(
         verdict, reason[:RATIONALE_CHARS], as_confidence(confidence, scale_of([confidence]))
     )

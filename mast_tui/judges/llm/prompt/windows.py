@@ -40,8 +40,8 @@ _SHORTENED_SHARE: Final = 0.5
 def plan(view: RedactedView, prompt: Prompt, parameters: Parameters) -> tuple[Window, ...]:
     """Plan the windows of a trace, in their order; every span is in a window.
 
-    - A trace that fits is one window. A short one has a window for each step, if the setting
-      ``decisive`` is ``step by step``.
+    - A trace that fits is one window, or, if it is short and the setting ``decisive`` is ``step by
+      step``, a window for each step.
     - Otherwise the last window is filled from the end of the run backwards, the other windows from
       its beginning. Each window begins with some spans of the previous window.
     - If all modes are judged at the end of a run, there is only the last window.
@@ -99,7 +99,7 @@ def _window_sequence(view: RedactedView, prompt: Prompt, budget: int) -> tuple[W
     while first < final_first:
         last = costs.last_fitting(first, room)
         reaches_final_window = last >= final_first - 1
-        if reaches_final_window:  # it may show only the first spans of the final window
+        if reaches_final_window:  # at most ``overlap`` tokens are in both windows
             last = min(last, costs.last_fitting(final_first, overlap, least=0))
             windows.append(Window(first, last, final=False, modes=prompt.window_modes))
             break
@@ -119,7 +119,7 @@ class _SpanCosts:
 
         Args:
             view: The trace as it is sent.
-            unit: The most tokens of a text with weight 1.
+            unit: The token limit of a text with weight 1.
             first: The index of the first span.
             last: The index of the last span.
         """
@@ -147,7 +147,7 @@ class _SpanCosts:
 
         Args:
             first: The first span.
-            room: The most tokens.
+            room: The token limit.
             least: The number of spans that are included in any case.
         """
         last = first + least - 1
@@ -160,7 +160,7 @@ class _SpanCosts:
 
         Args:
             last: The last span.
-            room: The most tokens.
+            room: The token limit.
             least: The number of spans that are included in any case.
         """
         first = last - least + 1

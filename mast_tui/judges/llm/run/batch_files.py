@@ -256,11 +256,9 @@ class AnswerFiles:
                     name = str(answer["custom_id"])
                     location = _AnswerLocation(file_number, offset, _is_success(answer))
                     earlier_location = self._locations.get(name)
-                    if (
-                        location.is_success
-                        or earlier_location is None
-                        or not earlier_location.is_success
-                    ):
+                    has_success = earlier_location is not None and earlier_location.is_success
+                    # The last answer counts, but an error does not replace a success.
+                    if location.is_success or not has_success:
                         self._locations[name] = location
             offset += len(line)
         if line_count and line_count == broken_count:
@@ -271,7 +269,7 @@ class AnswerFiles:
         self.broken_count += broken_count
 
     def find(self, name: str) -> Mapping[str, Any] | None:
-        """Return the answer with a name, or None; it is no stranger for ``count_strangers``."""
+        """Return the answer with a name, or None; ``count_strangers`` does not count it then."""
         location = self._locations.get(name)
         if location is None:
             return None
@@ -339,6 +337,7 @@ class Batch:
         answers: AnswerFiles | None = None,
         requests: RequestFiles | None = None,
     ) -> None:
+        # A run that judges again uses only the answers of its own earlier part.
         run = RunRecord(setup, workspace, again=again).previous_run if again else None
         run_id = None if run is None else run.id
         self.unusable_by_key: dict[str, list[Asked]] = defaultdict(list)
@@ -394,7 +393,7 @@ class _BatchClient(ModelClient):
 
         Args:
             request: The request.
-            answer_tokens: The most tokens of the answer.
+            answer_tokens: The token limit of the answer.
             correction: The problem of an earlier answer, which the model is to correct.
 
         Raises:
@@ -442,7 +441,7 @@ class _BatchClient(ModelClient):
     def _read_reply(self, line: Mapping[str, Any], request: Request) -> Reply | None:
         """Return the reply in a line of a result file, without the API key.
 
-        Return None if it has to be requested again.
+        Return None if the request has to be sent again.
 
         Raises:
             ContextOverflow: The request was too long, or the server read only a part of it.

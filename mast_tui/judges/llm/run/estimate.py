@@ -156,6 +156,7 @@ def _estimate_trace(
     data_tokens = min(SHOWN_TOKENS, sum(view.tokens) + HEADER_TOKENS * len(view))
     verification_in = setup.prompt.verification.system.tokens + MODE_TOKENS + data_tokens
     answer = expected.answer
+    # The guess for an answer grows with the modes, but a verification is about one mode.
     verification_out = answer if expected.measured else min(answer, ANSWER_TOKENS)
     tokens_in = sample_tokens * samples + verifications * verification_in + story_in
     return RunEstimate(
@@ -238,7 +239,7 @@ def _shortened_count(setup: Setup, view: RedactedView) -> int:
 
 
 def _most_shown_tokens(view: RedactedView, budget: int) -> list[int]:
-    """Return the most tokens of each span's text, for a trace of several windows."""
+    """Return the token limit of each span's text, for a trace of several windows."""
     span_count = len(view)
     return [unit(budget) * weight(index, span_count) for index in range(span_count)]
 

@@ -57,7 +57,7 @@ def grouping_request(setup: Setup, notes: Sequence[str]) -> Request:
     """Make the request that asks for groups of notes.
 
     Args:
-        setup: The judge, with the redaction and the most tokens of a request.
+        setup: The judge, with the redaction and the token limit of a request.
         notes: The notes, each once.
 
     Raises:
@@ -80,6 +80,7 @@ def grouping_request(setup: Setup, notes: Sequence[str]) -> Request:
             f"{limit:,}; raise window_tokens in [judge] of config.toml, or tag some of them"
         )
     return Request(
+        # The boundary is put between the pieces of a message when it is sent.
         system=(SYSTEM, "."),
         user=("", data, f"\n\n{ASKED}"),
         schema=object_schema(

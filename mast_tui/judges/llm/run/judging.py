@@ -58,7 +58,7 @@ MOST_REMARKS: Final = 20
 """The most remarks on one trace."""
 
 SMALL_TRACE_TOKENS: Final = 20_000
-"""The most tokens of a trace whose work is done on the event loop's thread once it is read."""
+"""The token limit of a trace whose work is done on the event loop's thread once it is read."""
 
 _REMARK_CHARS: Final = 200
 
@@ -204,7 +204,8 @@ class TraceJudge:
         try:
             window_count = await self._judge_all_samples(windows, on_part)
         except _NothingSmaller:
-            # Refusals stored by an earlier run led here; the server may accept longer requests now.
+            # An overflow note, a stored refusal of a request that was too long, may have led here.
+            # The server may accept longer requests than in the earlier run.
             if not (self._answer_requests.has_used_note or self._note_requests.has_used_note):
                 raise
             self._answer_requests.forget_limits()
@@ -223,7 +224,7 @@ class TraceJudge:
     async def _judge_all_samples(
         self, windows: tuple[Window, ...], on_part: Callable[[Judgement], object] | None
     ) -> int:
-        """Judge all samples, and return the number of windows of the last one.
+        """Judge all samples, and return the number of windows of the last sample.
 
         If the request on a whole trace is too long, all samples are judged again in windows.
 
@@ -285,6 +286,7 @@ class TraceJudge:
 
     async def _window_summaries(self, window: Window) -> list[tuple[Window, str]]:
         """Return a window with its summary; if it is too long, its parts with their summaries."""
+        # The request on the first window was made before, outside the event loop.
         request = self.first_request
         self.first_request = None
         if request is None:

@@ -1,7 +1,7 @@
 """Repeatable runs: the answers of a model are recorded in a file, and replayed from it.
 
 A line is a JSON object for one answer: ``request``, the SHA-256 of the request; ``about``, the id
-of the trace; ``room``, the most tokens of the answer; and ``reply``, or the reason for none in
+of the trace; ``room``, the token limit of the answer; and ``reply``, or the reason for none in
 ``unanswered`` or ``too_long``. The random mark of a run is not a part of the request. Keys,
 addresses and headers are not recorded.
 """
@@ -64,7 +64,7 @@ class _RecordedLine(Struct, frozen=True):
 
 
 _LinesByRequest = Mapping[str, Mapping[int, _RecordedLine]]
-"""The recorded lines, by request and by the most tokens of the answer."""
+"""The recorded lines, by request and by the token limit of the answer."""
 
 
 class RecordingError(MastError):
@@ -74,8 +74,8 @@ class RecordingError(MastError):
 def open_record(path: Path) -> IO[bytes]:
     """Open a file to append answers to it.
 
-    Only its owner may read the file, because answers quote traces. Half a line at the end, which a
-    killed run may have left, is removed.
+    Only its owner may read the file, because answers quote traces. An incomplete line at the end,
+    which a killed run may have left, is removed.
 
     Raises:
         RecordingError: The file has other content.
@@ -108,7 +108,7 @@ def recording(file: IO[bytes]) -> Connect:
 
 
 def replaying(path: Path) -> Connect:
-    """Return a connection that answers from a file of recorded answers and sends nothing.
+    """Return a function that connects to a file of recorded answers instead of a server.
 
     Raises:
         RecordingError: The file cannot be read, or has other content.
@@ -126,7 +126,7 @@ def replaying(path: Path) -> Connect:
 
 
 class _SentRoom:
-    """The most tokens of an answer, with the value that was last read for a request."""
+    """The token limit of an answer, with the value that was last read for a request."""
 
     def __init__(self, answer_tokens: SupportsInt) -> None:
         self._answer_tokens = answer_tokens
@@ -152,7 +152,7 @@ class _Recorder(ModelClient):
 
         Args:
             request: The request.
-            answer_tokens: The most tokens of the answer.
+            answer_tokens: The token limit of the answer.
             correction: The problem of an earlier answer.
         """
         key = _request_key(request, self._parameters, correction)
@@ -195,13 +195,13 @@ class _Player(ModelClient):
     ) -> Reply:
         """Return the recorded reply to a request, or raise the recorded error.
 
-        The most tokens of an answer depend on earlier answers of the run, so they can differ from
-        the recorded number. Of several records of the request, the one with the next higher number
-        is used; if there is none, the one with the highest number.
+        The token limit of an answer depends on earlier answers of the run, so it can differ from
+        the recorded limit. Of several records of the request, the one with the lowest sufficient
+        limit is used; if none suffices, the one with the highest limit.
 
         Args:
             request: The request.
-            answer_tokens: The most tokens of the answer.
+            answer_tokens: The token limit of the answer.
             correction: The problem of an earlier answer.
 
         Raises:
@@ -223,7 +223,7 @@ class _Player(ModelClient):
 
 
 def _request_key(request: Request, parameters: Parameters, correction: Correction | None) -> str:
-    """Return a hash of all that an answer depends on, except the most tokens of the answer."""
+    """Return a hash of all that an answer depends on, except the token limit of the answer."""
     digest = hashlib.sha256(request.fingerprint.encode())
     correction_fields = None if correction is None else [correction.answer, correction.problem]
     digest.update(
@@ -241,7 +241,7 @@ def _request_key(request: Request, parameters: Parameters, correction: Correctio
 
 
 def _read_lines(path: Path) -> _LinesByRequest:
-    """Read the last outcome of each request and each number of tokens.
+    """Return the last outcome of each request at each token limit.
 
     Raises:
         RecordingError: The file cannot be read, or a line is no outcome; an invalid last line is

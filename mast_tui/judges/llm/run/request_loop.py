@@ -31,7 +31,7 @@ MOST_ANSWER_CHARS: Final = 80
 """The most characters of an unusable answer in a message."""
 
 MOST_ROOM: Final = 32_000
-"""The most tokens of an answer that a model gets by itself if it thinks for long."""
+"""The token limit of an answer that a model gets by itself if it thinks for long."""
 
 HARDLY_BEGUN: Final = 0.25
 """The share of text in a cut answer below which the tokens went into thinking."""
@@ -79,7 +79,7 @@ class AnswerStore(Protocol):
 
 
 class AnswerRoom:
-    """The most tokens of an answer: the setting, and more for models that need it.
+    """The token limit of an answer: the setting, and more for models that need it.
 
     All traces of a run share one such object.
 
@@ -134,7 +134,7 @@ class AnswerRoom:
 
 
 class _RequestRoom:
-    """The most tokens of the answer to one request, which may grow while the request waits.
+    """The token limit of the answer to one request, which may grow while the request waits.
 
     They are the tokens that the run allows when the request is sent, or more.
     """
@@ -164,7 +164,7 @@ class RequestLoop:
     Args:
         client: Sends the requests.
         store: Stores the answers.
-        room: The most tokens of an answer.
+        room: The token limit of an answer.
         key_of: Returns the key of a request with a number of tokens for its answer.
     """
 
@@ -182,9 +182,11 @@ class RequestLoop:
         self.forms: set[Form] = set()
         """The forms of the usable answers."""
         self.has_used_note = False
-        """True if an overflow note was used in place of a request."""
+        """True if an overflow note, a stored refusal, was used in place of a request."""
         self._trusts_notes = True
+        """False once overflow notes are ignored, since they may be out of date."""
         self._shortest_overflow: int | None = None
+        """The fewest tokens of a request that was too long."""
 
     async def answer(self, request: Request, parse: Callable[[str], A], subject: str) -> A:
         """Return a usable answer, stored or new.
@@ -270,8 +272,8 @@ class RequestLoop:
             async with self._room.turn():
                 reply = await self._request_reply(request, room, correction)
                 key = self._key_of(request, room.tokens)
-                # Any answer replaces a note that its request was too long. It stays usable even if
-                # it is cut or unreadable, or the next run would find the note again.
+                # Any answer replaces a note that its request was too long. It is stored as usable
+                # even if it is cut or unreadable, or the next run would find the note again.
                 replaces_note = key in ignored_notes
                 if not reply.kept:
                     usable = replaces_note or reply.finish == "stop"
@@ -352,7 +354,7 @@ class RequestLoop:
         """
         if reply.finish != "length" or not reply.counted:
             return
-        if not reply.kept:
+        if not reply.kept:  # the answer is paid for, so its usage is recorded
             await self._store.keep(key, reply, usable=False)
         limit = reply.tokens_in + reply.tokens_out
         raise ContextOverflow(

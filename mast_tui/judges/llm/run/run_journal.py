@@ -313,7 +313,7 @@ class RunRecord:
     @contextmanager
     def together(self) -> Iterator[None]:
         """Return a context in which all writes are one transaction; an error undoes all of them."""
-        # The run and its form may be stored in the transaction, so an error undoes them here too.
+        # The transaction may store the run and its form of answers; an error undoes them here too.
         saved_state = self.id, self._answer_form
         try:
             with self._workspace.transaction():
@@ -404,6 +404,7 @@ class RunRecord:
         with self._workspace.transaction():
             for stored_answer in truncated_answers:
                 self._workspace.reject_answer(stored_answer.run_id, stored_answer.key)
+                # An overflow note: the same request is not sent again.
                 note = replace(
                     stored_answer, finish="length", tokens_in=0, tokens_out=0, tokens_cached=0
                 )
@@ -594,7 +595,7 @@ def reply_from_record(stored_answer: Asked) -> Reply:
 def _has_settings(run: Run, setup: Setup) -> bool:
     """Check whether a run has the settings of a setup.
 
-    The order of the parameters, the examples and the form of answers do not count.
+    The examples, the form of answers and the order of the parameters do not count.
     """
     if run.settings is None:
         return False

@@ -303,7 +303,7 @@ class _DeferringClient(ModelClient):
 
         Args:
             request: The request.
-            answer_tokens: The most tokens of its answer.
+            answer_tokens: The token limit of its answer.
             correction: The problem of an earlier answer.
 
         Raises:
@@ -453,7 +453,7 @@ class _Run:
         concurrency = self._setup.concurrency
         # More tasks than requests at once: some prepare traces while others wait for answers.
         ahead_count = max(LEAST_READ_AHEAD, concurrency // READ_AHEAD)
-        feeds = [feed] * (concurrency + ahead_count)
+        feeds = [feed] * (concurrency + ahead_count)  # the tasks share one feed
         await gather_results(partial(self._judge_traces, client), feeds)
 
     async def _judge_traces(self, client: ModelClient, feed: _Feed) -> None:
@@ -487,6 +487,7 @@ class _Run:
             started = await self._writer.do(partial(self._run_record.register, started))
         # The summary replaces the number 0.
         progress = partial(Progress, 0, started.trace_id, loaded.trace.path)
+        # Stale: another version of the search has located the quotes.
         if started.stale and trace_judge is not None:
             await self._check_again(trace_judge, started, loaded.trace)
         if started.stale or (loaded.problem is None and trace_judge is None):
@@ -631,7 +632,7 @@ class _Run:
         """
         summary = self._summary
         summary.stopped = stopped
-        if stopped is not None:
+        if stopped is not None:  # that reason is reported, not a spent allowance
             summary.spent_allowance = None
         if summary.spent_allowance is not None:
             summary.ending = ALLOWANCE_SPENT

@@ -59,7 +59,7 @@ class Setup:
         concurrency: The number of concurrent requests.
         timeout: The most seconds of a request.
         allow_http: True if requests to another machine may be unencrypted.
-        allowance: The most tokens and money of the run.
+        allowance: The limits of tokens and money of the run.
         noted: Further settings for the record of the run, as names and values.
         headers: The headers of each request.
     """
@@ -167,7 +167,7 @@ def configured_setup(
         taxonomy: The taxonomy of the modes.
         configuration: The ``[judge]`` table, with the options of the command applied.
         base_url: The address of the server, if it is not that of the environment.
-        allowance: The most tokens and money of the run.
+        allowance: The limits of tokens and money of the run.
         no_redact: True if texts are sent without redaction, also of the key.
 
     Raises:
@@ -233,7 +233,7 @@ _CONSENT_SETTING: Final = "judge.told"
 
 
 def sending_notice(setup: Setup) -> str:
-    """Return the notice of the texts that are sent, the redaction, and the source of the key."""
+    """Return the notice: which texts are sent, what is redacted, and where the key comes from."""
     return (
         f"The texts of the traces, their tasks{_artefacts_phrase(setup)} and the names of agents "
         f"and tools are sent to {setup.receiver}; labels, notes, outcomes and file names are not. "
@@ -242,7 +242,7 @@ def sending_notice(setup: Setup) -> str:
 
 
 def file_notice(setup: Setup) -> str:
-    """Return the notice of the texts in a file of requests, and of the redaction."""
+    """Return the notice: which texts are in a file of requests, and what is redacted."""
     return (
         "Nothing is sent: the file contains the texts of the traces, their "
         f"tasks{_artefacts_phrase(setup)} and the names of agents and tools, for everyone who "

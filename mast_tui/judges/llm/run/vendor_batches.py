@@ -382,7 +382,7 @@ class VendorBatches:
         try:
             state = await client.create(file)
         except ServerUnreachable:
-            raise  # the server may have created it
+            raise  # the server may have created the batch
         except RunStops:
             self._save_pending(
                 [pending for pending in self._load_pending() if pending.file != file]
@@ -420,7 +420,10 @@ class VendorBatches:
         return paths
 
     async def _find_or_create(self, client: BatchClient, file: str) -> str:
-        """Return the id of the batch of a file whose command ended before it recorded the id."""
+        """Return the id of the batch of a file; create the batch if the server has none.
+
+        An interrupted command may have created the batch without recording its id.
+        """
         state = await client.find(file)
         if state is None:
             return await self._create_batch(client, file)
