@@ -78,6 +78,18 @@ async def test_enter_in_the_library_waits_for_a_trace(
         assert on.number == 1
 
 
+async def test_keys_in_a_line_do_not_wait_for_a_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_trace(tmp_path / "runs" / "a.json")
+    monkeypatch.setattr(TraceService, "begin", lambda _self: None)
+    async with stage(tmp_path / "runs", workspace=tmp_path / "w.db") as on:
+        await on.press("/", *"jkGno", "enter")
+        assert on.app.screen.query_one("#filter", Input).value == "jkGno"
+        await on.press("q")
+        assert not on.app.screen.query_one("#filter").display
+
+
 @pytest.fixture
 def slow_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the first screen open without the trace."""

@@ -155,8 +155,11 @@ class InputQueue:
         active = screen.active_bindings.get(event.key)
         if active is None:
             return screen.awaits_content(action=None)
-        # A key with priority never waits.
-        return not active.binding.priority and screen.awaits_content(active.binding.id)
+        if active.binding.priority:
+            return False
+        # A line to type on handles its keys itself: there, ``j`` is no move in the list.
+        is_typed = isinstance(screen.focused, Input)
+        return screen.awaits_content(None if is_typed else active.binding.id)
 
     def _waits_for_unread(self, event: InputEvent) -> bool:
         """Check if an event waits for the same content as the events before it."""
