@@ -33,6 +33,16 @@ async def test_q_leaves_one_thing_at_a_time(small: Path, tmp_path: Path) -> None
         await on.until(lambda: on.app.return_code == 0)
 
 
+async def test_a_list_without_matches_keeps_the_focus(small: Path, tmp_path: Path) -> None:
+    async with stage(small, workspace=tmp_path / "w.db") as on:
+        await on.press("q", "/", "s", "enter")
+        table = on.screen(LibraryScreen).table
+        assert table.has_focus
+        table.display = False
+        await on.pilot.pause()
+        assert table.has_focus
+
+
 async def test_half_pages_and_panes(small: Path, tmp_path: Path) -> None:
     async with stage(small, workspace=tmp_path / "w.db", size=(120, 24)) as on:
         half = on.annotate.timeline.lines_area.height // 2

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from textual import events
 from textual.strip import Strip
 
 from mast_tui.columns import ColumnWidth, TableColumn, shortened, text_lengths
@@ -397,6 +398,10 @@ class LibraryList(ColumnTable[LibraryRow]):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(attrgetter("trace_id"), COLUMNS, id=id)
         self.troubles: Sequence[FileProblem] = ()
+
+    def on_hide(self, event: events.Hide) -> None:
+        """Keep the focus while no trace matches the filter: Textual would give it to the filter."""
+        event.prevent_default()
 
     @property
     def row_count(self) -> int:
