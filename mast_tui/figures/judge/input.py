@@ -148,9 +148,9 @@ class JudgeInput:
 
         Args:
             name: The name of the scope.
-            slugs: The modes whose traces its figures rest on.
-            mode: The code of a mode.
-            group: The bin of confidence, or the group of traces.
+            slugs: The slugs of the modes on which its figures rest.
+            mode: The code of a mode; empty for figures over several modes.
+            group: A range of confidence, or a group of traces; empty for all.
         """
         subject = (self.judge,)
         sources = Sources("judge", tuple(slugs), subject, group)
@@ -169,7 +169,7 @@ def judge_input_from_workspace(
     traces: Container[str] | None = None,
     settled_only: bool = False,
 ) -> JudgeInput:
-    """Read the verdicts of a judge, and the gold or one annotator's finished passes.
+    """Read the verdicts of a judge and of its reference: the gold, or an annotator's passes.
 
     Args:
         workspace: The workspace.
@@ -177,13 +177,13 @@ def judge_input_from_workspace(
         judge: The name of the judge.
         against: The reference: ``gold``, or the name of an annotator.
         gold: The gold by trace id, for the reference ``gold``.
-        order_of: The function that returns the order of a trace's spans.
+        order_of: The function that returns the order of a trace's spans, by the trace's id.
         which: The pass of an annotator that counts.
-        traces: The ids of the traces on which labels of others may be shown; None for all.
+        traces: The ids of the traces whose labels by people may be shown; None for all.
         settled_only: Whether to leave verdicts of a single annotator out of the gold.
 
     Raises:
-        WorkspaceError: There is no such annotator, or it is no judge.
+        WorkspaceError: There is no such judge, or ``against`` is no person.
         ValueError: The reference is gold, and ``gold`` is missing.
     """
     if against == GOLD and gold is None:
@@ -195,8 +195,7 @@ def judge_input_from_workspace(
     passes_of_people = [
         labelling for labelling in passes if annotator_kind(labelling.annotator).is_person
     ]
-    # A trace that a person has labelled, even a hidden one, is not among those that only the judge
-    # has labelled.
+    # Hidden traces count too, as the judge is not the only one who has labelled them.
     labelled_traces = {labelling.trace_id for labelling in passes_of_people if labelling.finished}
     visible_passes = [
         labelling
@@ -254,7 +253,7 @@ def judge_input_from_workspace(
 
 
 def _check_names(workspace: Workspace, judge: str, against: str) -> None:
-    """Refuse a judge that is not in the workspace, and a reference that is no person."""
+    """Raise WorkspaceError if ``judge`` is no judge, or ``against`` neither gold nor a person."""
     kinds = {info.name: info.kind for info in workspace.annotators()}
     if kinds.get(judge) is not AnnotatorKind.JUDGE:
         judges = ", ".join(name for name, kind in kinds.items() if kind is AnnotatorKind.JUDGE)
