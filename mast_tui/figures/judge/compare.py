@@ -183,12 +183,12 @@ def _comparison_figures(
     adjusted = benjamini_hochberg(p_values)
     for mode_index, (slug, code, _) in enumerate(first.modes):
         mode_scope = _scope_of_both(first, second, "judges_mode", [slug], code)
-        pair_sums = [judge_units.mode(mode_index) for judge_units in sums]
+        pair_sums = [judge_sums.mode(mode_index) for judge_sums in sums]
         yield from _table_figures(
             mode_scope, pair_sums, cells[:, [mode_index]], p_values[mode_index]
         )
         yield mode_scope.number("p_adjusted", adjusted[mode_index])
-    pooled_sums = [judge_units.pooled() for judge_units in sums]
+    pooled_sums = [judge_sums.pooled() for judge_sums in sums]
     pooled_scope = _scope_of_both(first, second, "judges_pooled", slugs)
     yield from _table_figures(pooled_scope, pooled_sums, cells, _p_value(cells))
 

@@ -50,7 +50,7 @@ class Compared:
         return sorted({trace for trace, _ in self.judge})
 
     def resolved_as(self, present: bool) -> Compared:
-        """Return a copy with the unresolved units, on all of which the reference has this verdict."""
+        """Return a copy with the unresolved units, all with this verdict of the reference."""
         return replace(
             self,
             judge={**self.judge, **self.doubtful},
