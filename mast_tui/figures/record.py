@@ -525,13 +525,13 @@ class ScopePath:
 
 
 def scope_paths(table: str) -> dict[str, ScopePath]:
-    """Read the paths of scopes from a table of text.
+    """Read, for each scope, the path of its figures in a JSON document.
 
     Args:
-        table: A line for each scope: ``scope | path | no n | no subject``. ``{group}``,
-            ``{mode}``, ``{subject}`` and ``{condition}`` in a path stand for the fields of a
-            figure. The flag ``no n`` hides the ``n`` of figures; ``no subject`` leaves their
-            subject out of the keys.
+        table: A line for each scope: ``scope | path | no n | no subject``. The path has the keys,
+            joined with dots; ``{group}``, ``{mode}``, ``{subject}`` and ``{condition}`` stand for
+            these fields of a figure. Two flags may follow: ``no n`` hides the ``n`` of figures,
+            ``no subject`` leaves their subject out of the keys.
     """
     paths: dict[str, ScopePath] = {}
     for line in table.strip().splitlines():
@@ -551,16 +551,16 @@ def insert_figures(
 
     Args:
         figures: The figures, in the order of the document.
-        paths: The paths by scope; figures of other scopes are left out.
+        paths: The paths by scope; figures of scopes without a path are left out.
         document: The document, which is changed.
     """
     for figure in figures:
         path = paths.get(figure.scope)
         if path is None:
             continue
-        *parents, key = path.keys_of(figure)
+        *parent_keys, key = path.keys_of(figure)
         parent = document
-        for parent_key in parents:
+        for parent_key in parent_keys:
             if parent.get(parent_key) is None:
                 parent[parent_key] = {}
             parent = parent[parent_key]
@@ -571,6 +571,7 @@ def insert_figures(
                 parent[key] = bool(figure.value)
             case JsonForm.NUMBER_OR_REASON if figure.value is None:
                 parent |= {key: None, "undefined": figure.undefined}
+            # The reasons of several numbers are together in one object.
             case JsonForm.NUMBER_OR_REASONS if figure.value is None:
                 parent[key] = None
                 parent.setdefault("undefined", {})[key] = figure.undefined
@@ -598,7 +599,7 @@ def rate_json(figure: Figure) -> dict[str, Any]:
 def doubt_json(figure: Figure) -> dict[str, Any]:
     """Return the reason for a missing value or interval, and the unresolved units with bounds.
 
-    ``ci_needs`` is the number of units that an interval needs.
+    ``ci_needs`` is the number of units that an interval would need.
     """
     values: dict[str, Any] = {}
     if figure.value is None:
@@ -652,8 +653,8 @@ def record_json(figure: Figure) -> dict[str, Any]:
 def renamed_figures(figures: Iterable[Figure], names: Mapping[str, str]) -> list[Figure]:
     """Return figures with other names for annotators.
 
-    Figures of one statistic in the same scope, group and mode are sorted by the new names; the
-    order of statistics stays.
+    Figures that differ only in their annotators are sorted by the new names. Otherwise the order
+    stays.
 
     Args:
         figures: The figures.
@@ -663,6 +664,7 @@ def renamed_figures(figures: Iterable[Figure], names: Mapping[str, str]) -> list
     def renamed_subject(subject: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(sorted(names.get(annotator, annotator) for annotator in subject))
 
+    # The place of each statistic of a scope, group and mode, by its first figure.
     statistic_indexes: dict[tuple[str, str, str, str], int] = {}
     keyed_figures = []
     for figure in figures:
@@ -1097,14 +1099,14 @@ Rates are in ``_REGISTRY``. Two judges are compared by the conditions ``first``,
 
 
 def _parse_count_statistics(table: str) -> tuple[Statistic, ...]:
-    """Read statistics that are plain numbers, one a line: ``name | title | label | formula | key``.
+    """Read statistics that are plain numbers from lines ``name | title | label | formula | key``.
 
-    The key may be left out.
+    The key, the statistic's name in JSON, may be left out.
     """
     rows = ([part.strip() for part in line.split("|")] for line in table.strip().splitlines())
     return tuple(
-        Statistic(name, title, label, formula, key="".join(key))
-        for name, title, label, formula, *key in rows
+        Statistic(name, title, label, formula, key="".join(optional_key))
+        for name, title, label, formula, *optional_key in rows
     )
 
 
