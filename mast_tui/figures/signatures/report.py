@@ -333,7 +333,10 @@ def compares_outcomes(group: FigureTable) -> bool:
 
 
 def labels_source(inputs: SignatureInput) -> str:
-    """Return the source of a report's labels; names are not escaped."""
+    """Return a text on the source of a report's labels; names are not escaped.
+
+    An annotator is named with the kind, if this is not the name itself.
+    """
     if inputs.gold is not None:
         return gold_words(inputs.gold)
     kind = inputs.label_source_kind
