@@ -164,7 +164,7 @@ def why_no_mean_interval(name: str, traces: int, ratings: float) -> tuple[Withhe
 
 
 def share_of_traces(counts: ArrayLike, *, rounds: int, seed: int) -> CoefficientJson:
-    """Return the share of hits among the cases of all traces, with its interval by resampling.
+    """Return the share of hits among the cases of all traces, with its interval over the traces.
 
     Args:
         counts: Traces × (hits, cases). A trace without cases is left out.

@@ -408,7 +408,8 @@ def prediction_powered(
             if they are a random sample.
 
     Returns:
-        The prevalence, without the prediction-powered one if there are too few traces for it.
+        The share of present among the labelled traces and, if there are enough traces for it, the
+        prediction-powered prevalence.
     """
     labelled_count = int(labelled.sum())
     trace_count = labelled_count + int(unlabelled.sum())

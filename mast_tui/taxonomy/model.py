@@ -276,7 +276,7 @@ class Taxonomy:
         )
 
     def keys_of(self, mode: Mode) -> str:
-        """Return the two digits that people type for a mode; ``··`` if two digits do not suffice."""
+        """Return the two digits that people type for a mode; ``··`` if there are none left."""
         if self.coded_by_digits:
             return mode.code.replace(".", "")
         position = self._position_by_slug().get(mode.slug, 0)

@@ -332,7 +332,10 @@ def _sum_of_pair_products(lone_counts: NDArray[np.float64]) -> float:
 
 
 def _withheld_reason(catches: Sequence[Catch], dependent: bool) -> tuple[Withheld, int] | None:
-    """Return the reason for no interval, with the failures it would need; None if there is none."""
+    """Return the reason for no interval and the number of failures that one needs, or None.
+
+    These are failures that several finders found. ``dependent`` finders have no interval at all.
+    """
     if dependent:
         return "dependent_finders", 0
     caught_by_several = sum(int((catch.finder_counts > 1).sum()) for catch in catches)

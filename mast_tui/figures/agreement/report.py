@@ -390,12 +390,12 @@ class Tables:
             scope: The scope of the figures.
             modes: The indices of the modes; None for all.
         """
-        mode_numbers = list(range(self._mode_count)) if modes is None else list(modes)
-        verdicts = self._verdicts[:, :, mode_numbers]
-        sums = self._sums.of_modes(mode_numbers)
+        mode_indices = list(range(self._mode_count)) if modes is None else list(modes)
+        verdicts = self._verdicts[:, :, mode_indices]
+        sums = self._sums.of_modes(mode_indices)
         coefficients = (
-            self._coefficients_by_mode[mode_numbers[0]]
-            if len(mode_numbers) == 1
+            self._coefficients_by_mode[mode_indices[0]]
+            if len(mode_indices) == 1
             else table_coefficients(sums)
         )
         yield scope.number("n", sums.n)
@@ -407,9 +407,10 @@ class Tables:
         for pair_number, pair in enumerate(combinations(self._names, 2)):
             pair_sums = self._sums_by_pair.get(pair_number)
             table = (
-                sums.pair(pair_number) if pair_sums is None else pair_sums.of_modes(mode_numbers)
+                sums.pair(pair_number) if pair_sums is None else pair_sums.of_modes(mode_indices)
             )
             yield from _pair_figures(table, scope.of_pair(pair), pair)
+        # Then κ of all annotators has no interval, as some pairs share too few traces.
         if sums.has_rotating_pairs:
             keys = map(PAIR.join, combinations(self._names, 2))
             yield from scope.numbers(

@@ -260,10 +260,11 @@ class _DistanceTable:
     def alpha(self, weights: Floats) -> Floats:
         """Return α for each row of ``weights`` (resamples × units); NaN if all sets are equal."""
         rating_count, distance_within, distance_from_all = (weights @ self._linear_parts).T
-        # With many different sets, the sum over all pairs of ratings is approximated to first order
-        # in the weights.
-        total_distance = 2 * distance_from_all - self._unweighted_distance
-        if self._exact_parts is not None:
+        # The sum of the distances over all pairs of ratings.
+        if self._exact_parts is None:
+            # With many different sets, it is approximated to first order in the weights.
+            total_distance = 2 * distance_from_all - self._unweighted_distance
+        else:
             counts_by_unit, distances = self._exact_parts
             counts = weights @ counts_by_unit
             total_distance = ((counts @ distances) * counts).sum(axis=1)

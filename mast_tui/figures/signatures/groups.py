@@ -599,8 +599,8 @@ def length_figures(
 
     The length of a run is its number of spans. The scope ``length`` has the share in each range of
     lengths, such as ``13-25``, and the test for a trend over the ranges. The scope ``hazard`` has
-    the hazard in each range of span numbers. Nothing is yielded for fewer than ``LEAST_RUNS`` runs,
-    or if all have the same length.
+    for each range of span numbers the share of runs in which the mode begins there, if not before.
+    Nothing is yielded for fewer than ``LEAST_RUNS`` runs, or if all have the same length.
 
     Args:
         inputs: The labels and traces of the report.

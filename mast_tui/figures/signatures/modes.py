@@ -466,12 +466,12 @@ def mantel_haenszel(
     n = sum(cases + other_cases for _, cases, _, other_cases in compared_strata)
     strata_figure = scope.number("strata", len(compared_strata), n=n)
     if not compared_strata:
-        ratio_reason = "no_strata"
         return [
             strata_figure,
-            scope.figure("difference", None, n=n, reason=ratio_reason),
-            scope.figure("risk_ratio", None, n=n, reason=ratio_reason),
+            scope.figure("difference", None, n=n, reason="no_strata"),
+            scope.figure("risk_ratio", None, n=n, reason="no_strata"),
         ]
+
     common_difference, difference_interval = _common_difference(compared_strata)
     case_counts = (
         sum(cases for _, cases, _, _ in compared_strata),
@@ -492,38 +492,40 @@ def mantel_haenszel(
         reason=no_interval_reason or "",
         needs=shown_needs,
     )
-    first_weight = sum(
+
+    # The common ratio of Mantel and Haenszel is that of these two sums.
+    first_sum = sum(
         hits * other_cases / (cases + other_cases)
         for hits, cases, _, other_cases in compared_strata
     )
-    second_weight = sum(
+    second_sum = sum(
         other_hits * cases / (cases + other_cases)
         for _, cases, other_hits, other_cases in compared_strata
     )
     ratio_reason = ""
-    if not first_weight and not second_weight:
+    if not first_sum and not second_sum:
         ratio_reason = "never_seen"
-    elif not first_weight:
+    elif not first_sum:
         ratio_reason = "none_in_failed"
-    elif not second_weight:
+    elif not second_sum:
         ratio_reason = "none_in_succeeded"
     ratio_interval = None
-    if first_weight and second_weight and not no_interval_reason:
+    if first_sum and second_sum and not no_interval_reason:
         log_variance = sum(
             (cases * other_cases * (hits + other_hits) - hits * other_hits * (cases + other_cases))
             / (cases + other_cases) ** 2
             for hits, cases, other_hits, other_cases in compared_strata
-        ) / (first_weight * second_weight)
-        log_ratio = log(first_weight / second_weight)
+        ) / (first_sum * second_sum)
+        log_ratio = log(first_sum / second_sum)
         half_width = Z * sqrt(log_variance)
         ratio_interval = (exp(log_ratio - half_width), exp(log_ratio + half_width))
     ratio = scope.figure(
         "risk_ratio",
-        first_weight / second_weight if second_weight else None,
+        first_sum / second_sum if second_sum else None,
         interval=ratio_interval,
         n=n,
-        reason=(no_interval_reason or ratio_reason) if second_weight else ratio_reason,
-        needs=shown_needs if second_weight else None,
+        reason=(no_interval_reason or ratio_reason) if second_sum else ratio_reason,
+        needs=shown_needs if second_sum else None,
     )
     return [strata_figure, difference, ratio]
 
@@ -566,12 +568,14 @@ def _restricted_shares(
     ``difference`` is the first share less the second. The second share is a root of a cubic
     polynomial (Farrington and Manning 1990, Statistics in Medicine 9:1447-1454).
     """
+    # The coefficients of the polynomial in the second share; that of the cube is ``all_cases``.
     all_cases = cases + other_cases
     square = (cases + 2 * other_cases) * difference - all_cases - hits - other_hits
     linear = (
         (other_cases * difference - all_cases - 2 * other_hits) * difference + hits + other_hits
     )
     constant = other_hits * difference * (1 - difference)
+    # The trigonometric solution.
     shift = square / (3 * all_cases)
     offset = shift**3 - linear * square / (6 * all_cases**2) + constant / (2 * all_cases)
     radius = np.sqrt(np.maximum(shift**2 - linear / (3 * all_cases), 0)) * np.where(
