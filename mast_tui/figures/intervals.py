@@ -73,7 +73,7 @@ def wilson(hits: float, n: float) -> Interval | None:
 
     Args:
         hits: The number of hits.
-        n: The number of cases; no integer if they are weighted.
+        n: The number of cases, which may be a fraction if they are weighted.
 
     Raises:
         ValueError: The hits are below 0 or above the number of cases.
@@ -247,7 +247,7 @@ def _interval_of_difference(
 def katz(hits: float, n: float, other_hits: float, other_n: float) -> Interval | None:
     """Return the interval of the ratio of two shares (Katz and others 1978, Biometrics 34:469-474).
 
-    It is symmetric about the logarithm of the ratio.
+    The logarithms of its ends are symmetric about that of the ratio.
 
     Args:
         hits: The hits of the first share.

@@ -324,7 +324,7 @@ def correlation_across_arms(first: TaskMeans, second: TaskMeans) -> float | None
         return None
     first_rates = first.values[in_both]
     second_rates = second.values[in_both]
-    standard_product = np.sqrt(
+    deviation_product = np.sqrt(
         first_rates.mean()
         * (1 - first_rates.mean())
         * second_rates.mean()
@@ -333,7 +333,7 @@ def correlation_across_arms(first: TaskMeans, second: TaskMeans) -> float | None
     covariance = float(
         ((first_rates - first_rates.mean()) * (second_rates - second_rates.mean())).sum()
     ) / (len(first_rates) - 1)
-    return covariance / float(standard_product) if standard_product else None
+    return covariance / float(deviation_product) if deviation_product else None
 
 
 def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:

@@ -534,28 +534,27 @@ def _powered_from_unequal_chances(
 
     # The sample may show no error by chance: a fraction of a trace is added to both kinds of error,
     # with the mean variance weight of the traces with the same verdict of the judge.
-    false_positive, false_negative = (
+    weight_if_present, weight_if_absent = (
         float(variance_weights[cells].sum() / max(labelled[cells].sum(), 1))
         for cells in ([0, 1], [2, 3])
     )
-    unseen = np.array([0.0, false_positive, false_negative, 0.0]) * _UNSEEN_ERRORS
+    unseen_errors = np.array([0.0, weight_if_present, weight_if_absent, 0.0]) * _UNSEEN_ERRORS
 
-    def variance_of(weight: float, mean: float, unseen: Tables) -> float:
+    def variance_of(judge_weight: float, corrected_share: float, added_weights: Tables) -> float:
         """Return the variance of a share that is corrected by the judge's verdicts.
 
-        Args:
-            weight: The weight of the judge's verdicts.
-            mean: The corrected share.
-            unseen: The variance weights to add to the cells TP, FP, FN, TN.
+        ``added_weights`` are added to the variance weights of the cells TP, FP, FN, TN.
         """
-        residual = _PEOPLE - people_share - weight * (_JUDGE - judge_share)
-        sampling_variance = float(((variance_weights + unseen) * residual**2).sum()) / weight_sum**2
+        residual = _PEOPLE - people_share - judge_weight * (_JUDGE - judge_share)
+        squares = (variance_weights + added_weights) * residual**2
+        sampling_variance = float(squares.sum()) / weight_sum**2
         return (
             labelled_count / (labelled_count - 1) * sampling_variance
-            + mean * (1 - mean) / trace_count
+            + corrected_share * (1 - corrected_share) / trace_count
         )
 
     people_variance = variance_of(0.0, people_share, np.zeros(4))
+    # A share of 0 or 1 shows no variance; half of the labelled traces are counted for it.
     effective_count = (
         people_share * (1 - people_share) / people_variance
         if 0 < people_share < 1
@@ -564,7 +563,7 @@ def _powered_from_unequal_chances(
     people = Coefficient(people_share, ci=wilson_of(people_share, effective_count))
     effective_trace_count = weight_sum**2 / float(weighted.squares.sum())
     return _JoinedPrevalence(
-        value, weight, variance_of(weight, value, unseen), people, effective_trace_count
+        value, weight, variance_of(weight, value, unseen_errors), people, effective_trace_count
     )
 
 

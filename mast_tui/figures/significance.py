@@ -335,7 +335,7 @@ def _exact_trend(
                 binomial * ways[:row_count, :column_count]
             )
             binomial *= (cases - group_hits) / (group_hits + 1)
-        # Only shares of the last row count, so that all numbers can be scaled down.
+        # Only the proportions in the last row matter, so all numbers can be scaled down.
         ways = next_ways / next_ways.max()
     way_counts = ways[all_hits]
     distances = np.abs(np.arange(len(way_counts)) - expected)

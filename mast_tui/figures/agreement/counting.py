@@ -129,15 +129,15 @@ class Sums:
         return len(self.rated)
 
     def of_modes(self, modes: Sequence[int]) -> TableSums:
-        """Add up the sums of the modes with these indices; each mode of a trace is one unit."""
-        mode_numbers = list(modes)
+        """Add up the sums of the modes with these indices, so that each mode of a trace is a unit."""
+        mode_indices = list(modes)
         # Pairs × traces × modes, then pairs × traces.
-        rated_by_both = self.rated_by_both[:, :, mode_numbers]
+        rated_by_both = self.rated_by_both[:, :, mode_indices]
         shared_traces = rated_by_both.any(axis=2)
         return TableSums(
-            pairs=self.pairs[:, mode_numbers].sum(axis=1),
-            units_by_pattern=self.units_by_pattern[:, mode_numbers].sum(axis=1),
-            rated=np.asarray(self.rated[:, mode_numbers].any(axis=1)),
+            pairs=self.pairs[:, mode_indices].sum(axis=1),
+            units_by_pattern=self.units_by_pattern[:, mode_indices].sum(axis=1),
+            rated=np.asarray(self.rated[:, mode_indices].any(axis=1)),
             traces=int(shared_traces.any(axis=0).sum()),
             pair_trace_counts=tuple(shared_traces.sum(axis=1).tolist()),
             by_jackknife=self.by_jackknife,
@@ -341,13 +341,13 @@ class TableSums:
         annotators = list(combinations(range(len(self.rated)), 2))[pair_number]
         # A pair rates a unit twice, and calls it present 0, 1 or 2 times.
         units_by_pattern = np.stack((neither, first_only + second_only, both_present), axis=-1)
-        traces = self.pair_trace_counts[pair_number]
+        trace_count = self.pair_trace_counts[pair_number]
         return TableSums(
             pairs=cells[:, None],
             units_by_pattern=units_by_pattern,
             rated=self.rated[list(annotators)],
-            traces=traces,
-            pair_trace_counts=(traces,),
+            traces=trace_count,
+            pair_trace_counts=(trace_count,),
             by_jackknife=self.by_jackknife,
             units=int(cells[0].sum()),
             has_copies=self.has_copies,

@@ -164,12 +164,13 @@ class TraceSums:
 
 
 def trace_sums(units: Compared, modes: Sequence[str], *, rounds: int, seed: int) -> TraceSums:
-    """Count the cells (TP, FP, FN, TN) of each mode over all traces, resamples, and all but one.
+    """Sum the tables of all modes over all traces, over resamples, and without each trace in turn.
 
     Args:
         units: The compared units.
         modes: The slugs of the modes, in the order of the tables.
-        rounds: The number of resamples of the traces; 0 also skips the sums without each trace.
+        rounds: The number of resamples of the traces; with 0, the sums without each trace are left
+            out too.
         seed: The seed of the resamples.
     """
     cells = unit_cells(units, modes)

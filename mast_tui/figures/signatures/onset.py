@@ -222,9 +222,10 @@ def spread_figures(
 def _order_figures(
     trace_onsets: Onsets, codes: list[str], side: str, group: GroupScope
 ) -> Iterator[Figure]:
-    """Yield for each pair of modes in how many traces the first begins before the second.
+    """Yield for each pair of modes in how many traces either begins first, or both together.
 
-    Likewise for after it and together with it. Traces with only one of the modes are left out.
+    The condition is ``before`` if the first mode of the pair begins first, else ``after`` or
+    ``together``. Traces with only one of the modes are left out.
     """
     no_span = np.iinfo(np.int64).max
     traces, row_of_onset = np.unique(trace_onsets.trace, return_inverse=True)

@@ -94,7 +94,7 @@ def input_from_workspace(
     study = _sampled_study(workspace, taxonomy, labels)
     has_weights = study is not None and study.trace_weights(study.traces) is not None
     if study is not None and has_weights:
-        # A labelled trace outside the study was not drawn, and represents only itself.
+        # A labelled trace outside the study was not drawn and has no weight, so it is left out.
         traces = frozenset(trace for trace in study.traces if traces is None or trace in traces)
     if labels == GOLD:
         labelled = labelled_by_gold(workspace, taxonomy, gold, order_of, traces, which)

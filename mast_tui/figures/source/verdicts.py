@@ -236,7 +236,7 @@ class _SideVerdicts:
     def joined_verdicts(
         self, further_traces: Collection[str]
     ) -> tuple[list[str], NDArray[np.uint8], NDArray[np.bool_]]:
-        """Join the verdicts of all annotators on each trace; where they differ, it is unresolved.
+        """Join the verdicts of all annotators on each trace: different verdicts are unresolved.
 
         Args:
             further_traces: The ids of further traces, on which every mode is open.

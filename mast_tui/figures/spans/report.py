@@ -104,8 +104,8 @@ def estimated_figures(
     resampled_values: list[list[Floats]] = [[] for _ in figure_groups]
     # Traces with zeros in all columns add nothing and are skipped.
     rows_with_values = [np.flatnonzero(figures.features.any(axis=1)) for figures in figure_groups]
-    for single_precision in resamples(len(figure_groups[0].features), rounds, seed):
-        weights = single_precision.astype(np.float64)
+    for draw_counts in resamples(len(figure_groups[0].features), rounds, seed):
+        weights = draw_counts.astype(np.float64)
         for figures, rows, values in zip(
             figure_groups, rows_with_values, resampled_values, strict=True
         ):
