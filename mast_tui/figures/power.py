@@ -363,6 +363,7 @@ def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
             if not np.isnan(measure.values[in_baseline]).all()
         }
         planned_codes = sorted(rates, key=lambda code: -rates[code])[:PLANNED_MODES]
+    # The modes with any verdict are tested, each in every arm but the baseline.
     judged_count = sum(not np.isnan(measure.values).all() for measure in measure_by_mode.values())
     test_count = max(1, len(experiment.tested) or judged_count) * max(1, len(experiment.compared))
     # For each arm, the task of each run.

@@ -129,7 +129,7 @@ class Sums:
         return len(self.rated)
 
     def of_modes(self, modes: Sequence[int]) -> TableSums:
-        """Add up the sums of the modes with these indices, so that each mode of a trace is a unit."""
+        """Add up the sums of the modes with these indices; each mode of a trace is a unit."""
         mode_indices = list(modes)
         # Pairs × traces × modes, then pairs × traces.
         rated_by_both = self.rated_by_both[:, :, mode_indices]
@@ -267,7 +267,7 @@ class TableSums:
         )
 
     def _least_value(self, name: str) -> float:
-        """Return the value of a figure if no two raters agreed on the rarer answer, its least.
+        """Return the least value that a figure could have with the same numbers of answers.
 
         Raises:
             ValueError: The least value of a figure over chance is not defined here.
@@ -278,11 +278,14 @@ class TableSums:
             return 0.0
         ratings, present = rating_patterns(len(self.rated)).T
         if name == "gwet_ac1":
+            # No two raters agree.
             present_share = float(self.units_by_pattern[0] @ (present / ratings)) / self.n
             return least_over_chance(2 * present_share * (1 - present_share))
+        # In all other figures, no two raters agree on the rarer answer.
         if name == "cohen_kappa":
             return float(defined_mean(_values_by_pair(self, least_kappa), len(self.pairs))[0][0])
         if name == "fleiss_kappa":
+            # Then κ is -r / (1 - r), where r is the share of the rarer answer.
             return least_over_chance(self._share_of_rarer_answer(self._units_judged_by_all))
         if name != "krippendorff_alpha":
             raise ValueError(f"{name} has no least value")

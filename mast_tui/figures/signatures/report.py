@@ -333,9 +333,9 @@ def compares_outcomes(group: FigureTable) -> bool:
 
 
 def labels_source(inputs: SignatureInput) -> str:
-    """Return a text on the source of a report's labels; names are not escaped.
+    """Return a text on the source of a report's labels: the gold, or an annotator and the kind.
 
-    An annotator is named with the kind, if this is not the name itself.
+    Names are not escaped.
     """
     if inputs.gold is not None:
         return gold_words(inputs.gold)

@@ -130,7 +130,7 @@ def verdict_cells(
     workspace: Workspace,
     taxonomy: Taxonomy,
     rows: Mapping[PassKey, int],
-    values: Mapping[VerdictValue, int],
+    cell_values: Mapping[VerdictValue, int],
     no_verdict: int,
     *,
     annotator: str | None = None,
@@ -141,7 +141,7 @@ def verdict_cells(
         workspace: The workspace.
         taxonomy: The taxonomy, whose modes are the columns.
         rows: The row of each pass in the table, from 0.
-        values: The number that stands for each verdict in the table.
+        cell_values: The number that stands for each verdict in the table.
         no_verdict: The number that stands for no verdict.
         annotator: The annotator to read; None for all.
 
@@ -168,10 +168,10 @@ def verdict_cells(
         np.bitwise_or.at(packed[:, part_number], row_array, np.array(packed_values, np.int64))
     columns = np.arange(len(slugs))
     codes = packed[:, columns // MODES_AT_ONCE] >> (BITS * (columns % MODES_AT_ONCE))
-    number_of_code = np.full(1 << BITS, no_verdict, dtype=np.int8)
-    for value, code in CODES.items():
-        number_of_code[code] = values[value]
-    return number_of_code[codes & ((1 << BITS) - 1)], whole_trace_count
+    value_of_code = np.full(1 << BITS, no_verdict, dtype=np.int8)
+    for verdict, code in CODES.items():
+        value_of_code[code] = cell_values[verdict]
+    return value_of_code[codes & ((1 << BITS) - 1)], whole_trace_count
 
 
 class _SideVerdicts:
