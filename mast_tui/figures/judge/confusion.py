@@ -152,10 +152,10 @@ class TraceSums:
     resampled: NDArray[np.float64]
     without_each: NDArray[np.float64] | None
 
-    def mode(self, column: int) -> TraceSums:
+    def mode(self, mode_index: int) -> TraceSums:
         """Return the table of one mode."""
-        without = None if self.without_each is None else self.without_each[:, column]
-        return TraceSums(self.total[column], self.resampled[:, column], without)
+        without = None if self.without_each is None else self.without_each[:, mode_index]
+        return TraceSums(self.total[mode_index], self.resampled[:, mode_index], without)
 
     def pooled(self) -> TraceSums:
         """Return one table of all modes together."""
@@ -199,7 +199,7 @@ def judge_figures(judge_input: JudgeInput, units: Compared, sums: TraceSums) -> 
         units: The units on which the judge and its reference are compared.
         sums: The tables of these units; without resamples, only shares have intervals.
     """
-    mode_tables = [sums.mode(column) for column in range(len(judge_input.modes))]
+    mode_tables = [sums.mode(mode_index) for mode_index in range(len(judge_input.modes))]
     p_values = [_mcnemar_p(table.total) for table in mode_tables]
     adjusted = benjamini_hochberg(p_values)
     for mode_index, (slug, code, _) in enumerate(judge_input.modes):

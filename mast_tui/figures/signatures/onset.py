@@ -69,7 +69,10 @@ def _row_changes(column: Integers) -> Flags:
 
 
 def _step_numbers(trace: Integers, first: Integers) -> Integers:
-    """Number the different first spans within each trace, from 0; rows are sorted by both."""
+    """Number the different first spans within each trace, from 0.
+
+    The rows are sorted by trace, then by first span.
+    """
     starts_trace = _row_changes(trace)
     running_count = np.cumsum(starts_trace | _row_changes(first))
     count_at_start = np.maximum.accumulate(np.where(starts_trace, running_count, 0))

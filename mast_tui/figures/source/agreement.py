@@ -204,6 +204,7 @@ class _TraceLabels:
             else:
                 not_found_count += 1
         present_modes = {mode for mode, value in verdicts.items() if value is VerdictValue.PRESENT}
+        # Without a record of the spans that were read, open modes have no answer either.
         unanswered_modes = (
             self._modes - decided_modes if read_stretches is None else frozenset(unsure_modes)
         )

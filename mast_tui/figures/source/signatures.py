@@ -492,7 +492,7 @@ def experiment_of(
         change: The change of a rate that planning is about.
 
     Raises:
-        WorkspaceError: There are not two arms, or none of them is the baseline.
+        WorkspaceError: There are fewer than two arms, none is the baseline, or a mode is unknown.
     """
     # Runs without a value of the grouping field belong to no arm. If the user named arms by paths,
     # an arm may have the name of such a group.

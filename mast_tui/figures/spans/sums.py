@@ -233,8 +233,8 @@ def never_placed_modes(
 ) -> dict[str, frozenset[str]]:
     """Return the modes that each annotator calls present but never places, by annotator.
 
-    For an annotator who never places any mode these are all modes. Otherwise only the absent
-    verdicts would be left, and could never agree with a place of another annotator.
+    An annotator who never places any mode gets all modes: the absent verdicts alone could never
+    agree with a place of another annotator.
 
     Args:
         traces: The readings of traces.
