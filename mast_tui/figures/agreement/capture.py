@@ -449,28 +449,30 @@ def interaction_scores(
         skills = _finder_skills(catch)
         if skills is None:
             continue
-        # A cell has the failures that exactly the finders with a 1 found. The first cell, with the
-        # failures that no finder found, is not observed.
-        cells = np.array(list(product((0, 1), repeat=len(skills)))[1:])
+        # A row for each set of finders who may find a failure, with 1 for these finders. The first
+        # row is left out, because failures that no finder found are not observed.
+        finder_sets = np.array(list(product((0, 1), repeat=len(skills)))[1:])
         column_pairs = np.array(list(combinations(range(len(skills)), 2)))
-        caught_by_both = cells[:, column_pairs[:, 0]] * cells[:, column_pairs[:, 1]]
-        probabilities = np.where(cells, skills, 1 - skills).prod(axis=1)
+        has_both = finder_sets[:, column_pairs[:, 0]] * finder_sets[:, column_pairs[:, 1]]
+        probabilities = np.where(finder_sets, skills, 1 - skills).prod(axis=1)
         probabilities /= probabilities.sum()
-        cell_deviations = cells - probabilities @ cells
-        both_deviations = caught_by_both - probabilities @ caught_by_both
-        cross_covariance = both_deviations.T @ (probabilities[:, None] * cell_deviations)
-        cell_covariance = cell_deviations.T @ (probabilities[:, None] * cell_deviations)
-        both_covariance = both_deviations.T @ (probabilities[:, None] * both_deviations)
+
+        # The covariances for one failure, of single finders and of pairs who both find it.
+        finder_deviations = finder_sets - probabilities @ finder_sets
+        pair_deviations = has_both - probabilities @ has_both
+        cross_covariance = pair_deviations.T @ (probabilities[:, None] * finder_deviations)
+        finder_covariance = finder_deviations.T @ (probabilities[:, None] * finder_deviations)
+        pair_covariance = pair_deviations.T @ (probabilities[:, None] * pair_deviations)
+
         pair_numbers = [pairs.index(pair) for pair in combinations(catch.finders, 2)]
         found_count = len(catch.caught)
         both_caught = catch.caught[:, column_pairs[:, 0]] & catch.caught[:, column_pairs[:, 1]]
-        scores[pair_numbers] += both_caught.sum(axis=0) - found_count * (
-            probabilities @ caught_by_both
-        )
+        scores[pair_numbers] += both_caught.sum(axis=0) - found_count * (probabilities @ has_both)
+        # The part of the covariance that the numbers of the single finders leave open.
         residual_covariance = (
-            both_covariance
+            pair_covariance
             - cross_covariance
-            @ np.linalg.pinv(cell_covariance, rcond=_NO_SPREAD)
+            @ np.linalg.pinv(finder_covariance, rcond=_NO_SPREAD)
             @ cross_covariance.T
         )
         covariances[np.ix_(pair_numbers, pair_numbers)] += found_count * residual_covariance
@@ -489,7 +491,8 @@ def _finder_skills(catch: Catch) -> NDArray[np.float64] | None:
         return None
     low = float(found_count)
     high = _MOST_FAILURES * found_count
-    # Search by bisection the number of all failures from which these finders would find as many.
+    # Search by bisection for the number of all failures of which these finders together are expected
+    # to find ``found_count``.
     while high / low > 1 + 1e-12:
         failure_count = sqrt(low * high)
         expected_caught = failure_count * (1 - prod(1 - counts_by_finder / failure_count))

@@ -227,7 +227,7 @@ def fields_of(by: str) -> tuple[str, ...]:
 def without_outcomes(
     signature_input: SignatureInput, visible: Container[str] | None
 ) -> tuple[SignatureInput, int]:
-    """Remove the outcomes and scores of hidden traces; return the input and their number.
+    """Return a copy without the outcomes and scores of hidden traces, and the number of these.
 
     Args:
         signature_input: The input of a report.

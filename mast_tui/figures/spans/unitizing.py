@@ -179,7 +179,7 @@ class UnitSums:
         length_sum = sums[:, _LENGTH]
         units_by_length = sums[:, _COLUMNS : _COLUMNS + len(self.lengths)]
         positions_by_length = sums[:, _COLUMNS + len(self.lengths) :]
-        # The differences of each unit from the other units, then from the gaps, at random positions.
+        # The differences of units from other units, then from gaps, at random positions.
         expected_sum = (sums[:, _UNITS] - 1) / 3 * sums[:, _OVERLAPS] + (
             units_by_length * positions_by_length
         ) @ self.lengths**2
