@@ -609,11 +609,12 @@ def worth_of_labels(
 ) -> dict[str, float]:
     """Return how much labels of each trace would add to the prevalences, relative to the mean of 1.
 
-    It is √Σ p(1 − p) over the modes, where p is the probability of present. If traces are drawn
-    with chances in proportion to it, the sum of the variances of the prevalences is least (Neyman
-    1934, Journal of the Royal Statistical Society 97:558-625; Zrnic and Candès 2024, arXiv
-    2403.03208). p is (k + ½)/(n + 1) if the reference calls k of the n units with the same verdict
-    of the judge present. A part is the same for all traces.
+    A label adds most if present and absent are equally likely. So the result is √Σ p(1 − p) over
+    the modes, plus a part that is the same for all traces. If traces are drawn with chances in
+    proportion to √Σ p(1 − p), the sum of the variances of the prevalences is least (Neyman 1934,
+    Journal of the Royal Statistical Society 97:558-625; Zrnic and Candès 2024, arXiv 2403.03208).
+    The probability p of present is (k + ½)/(n + 1): the reference calls k of n units with the same
+    verdict of the judge present.
 
     Args:
         judge_input: The verdicts of the judge and of its reference.

@@ -105,7 +105,7 @@ def _fisher_near_likeliest(hits: int, n: int, other_hits: int, other_n: int) -> 
     high = min(n, all_hits, likeliest + reach)
     if not low <= hits <= high:
         return 0.0
-    # The chance of each table, divided by that of the table with one hit less.
+    # The chance of each table but the first, divided by that of the table with one hit less.
     possible_hits = np.arange(low, high, dtype=np.longdouble)
     log_ratios = np.log(
         (n - possible_hits)

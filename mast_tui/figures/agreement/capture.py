@@ -323,6 +323,7 @@ def lognormal_interval(catches: Sequence[Catch]) -> Interval:
             + missed_count
         )
     factor = exp(Z * sqrt(log(1 + variance / centre**2)))
+    # Only the lower end is reduced by the half failure again.
     return centre / factor - 0.5, centre * factor
 
 
@@ -351,8 +352,8 @@ def dependence(catches: Sequence[Catch], first: int, second: int) -> Dependence:
 
     Args:
         catches: The found failures, one catch for each mode and group of finders.
-        first: The number of a finder.
-        second: The number of another finder.
+        first: The index of one finder.
+        second: The index of the other finder.
     """
     caught_by_third_sum = 0
     deviation = 0.0
@@ -491,8 +492,8 @@ def _finder_skills(catch: Catch) -> NDArray[np.float64] | None:
         return None
     low = float(found_count)
     high = _MOST_FAILURES * found_count
-    # Search by bisection for the number of all failures of which these finders together are expected
-    # to find ``found_count``.
+    # Search by bisection for the number of all failures of which these finders together would find
+    # ``found_count``.
     while high / low > 1 + 1e-12:
         failure_count = sqrt(low * high)
         expected_caught = failure_count * (1 - prod(1 - counts_by_finder / failure_count))

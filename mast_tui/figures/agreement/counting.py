@@ -202,7 +202,7 @@ class TableSums:
 
     @property
     def present(self) -> float:
-        """The mean number of presents that each annotator of a unit gave."""
+        """The number of presents of an average annotator, who rates each unit once."""
         if not self.n:
             return 0.0
         _, present_counts = rating_patterns(len(self.rated)).T
@@ -255,6 +255,7 @@ class TableSums:
             return Scale(lowest)
         if STATISTICS[name].basis is Basis.ALL:
             return Scale(lowest, self.traces)
+        # Agreement of several raters on a rare answer rests on few traces.
         caps_cases = (
             self.mean_ratings > 2
             and self._share_of_rarer_answer(self.units_by_pattern[0]) < _RARE_AMONG_MANY
