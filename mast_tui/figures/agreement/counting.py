@@ -186,12 +186,12 @@ class TableSums:
 
     @property
     def n(self) -> int:
-        """The units with two ratings or more."""
+        """The number of units with two ratings or more."""
         return int(self.units_by_pattern[0].sum())
 
     @property
     def complete_units(self) -> int:
-        """The units that all annotators rated; Fleiss' κ rests on these alone."""
+        """The number of units that all annotators rated; Fleiss' κ rests on these alone."""
         return int(self._units_judged_by_all.sum())
 
     @property

@@ -222,11 +222,8 @@ def _table_figures(
 ) -> Iterator[Figure]:
     """Yield the figures of both judges and their differences, for one mode or all modes pooled.
 
-    Args:
-        scope: The scope of the figures; it names a mode if they are of one mode.
-        pair: The sums of the first and of the second judge.
-        cells: Traces × modes × judges × (TP, FP, FN, TN).
-        p_value: The p-value of one judge being right more often than the other.
+    The scope names the mode, if there is one. ``cells`` are traces × modes × judges × (TP, FP, FN,
+    TN). ``p_value`` is that of the test whether one judge is right more often than the other.
     """
     is_mode = bool(scope.mode)
     answers = _Answers(cells)

@@ -79,13 +79,8 @@ def _cost_figures(
 ) -> Iterator[Figure]:
     """Yield the counts of traces and the sums of each amount, by one definition of fatal labels.
 
-    Args:
-        inputs: The labels and traces of the report.
-        is_fatal: A mask of the fatal labels in ``inputs.places``.
-        rows: The indices of the chosen traces.
-        spent_by_row: The tokens and minutes of those that could be read, by their index.
-        group: The group of the traces.
-        definition: The name of the definition.
+    ``is_fatal`` is a mask of the fatal labels in ``inputs.places``, ``rows`` has the indices of the
+    chosen traces. ``spent_by_row`` has what those that could be read have spent, by their index.
     """
     first_fatal_spans = first_fatal(inputs, is_fatal).first
     places = inputs.places

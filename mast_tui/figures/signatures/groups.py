@@ -670,13 +670,9 @@ def _hazard_figures(
     The hazard is the number of runs in which the mode begins in the range, divided by the number of
     runs that reach the range without it. Runs with the mode at an unknown span are left out.
 
-    Args:
-        first_spans: The index of the span where the mode begins in each run; -1 if it is unknown.
-        verdicts: The verdict code of each run.
-        lengths: The number of spans of each run.
-        range_ends: The number of the last span of each range.
-        group: The group of the runs.
-        code: The code of the mode.
+    The first three arrays are by run: ``first_spans`` is the index of the span where the mode
+    begins, -1 if unknown, ``lengths`` the number of spans. ``range_ends`` has the number of the
+    last span of each range.
     """
     scope = group.scope("hazard", code, code, placed="yes")
     is_usable = (verdicts == ABSENT) | ((verdicts == PRESENT) & (first_spans >= 0))

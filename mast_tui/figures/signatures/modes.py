@@ -225,13 +225,8 @@ def _difference_and_ratio(
     There is no interval if a side has few traces, the mode is rare, or too many disagreements are
     unresolved. In the last case the difference has bounds.
 
-    Args:
-        first: The counts of one side.
-        second: The counts of the other side.
-        mode: The index of the mode.
-        scope: The scope of the figures.
-        no_ratio_reason: The reason why there is no ratio; None if there is one.
-        no_hits_reason: The reason why the ratio has no interval if its first share is 0.
+    ``no_ratio_reason`` is the reason why there is no ratio, None if there is one.
+    ``no_hits_reason`` is why the ratio has no interval if its first share is 0.
     """
     first_hits, first_cases = first.effective(mode)
     second_hits, second_cases = second.effective(mode)
@@ -364,13 +359,8 @@ def _success_share(
     An unresolved trace may belong to these traces or not. So the lower bound adds the unresolved
     traces that failed, the upper bound those that succeeded.
 
-    Args:
-        hits: The successful traces.
-        misses: The failed traces.
-        sides: The counts over all succeeded and over all failed traces.
-        mode: The index of the mode.
-        scope: The scope of the figure.
-        condition: The condition of the figure.
+    ``hits`` are the successful ones of these traces, ``misses`` the failed ones. ``sides`` has the
+    counts over all succeeded and over all failed traces.
     """
     succeeded, failed = sides
     trace_count = hits.n + misses.n

@@ -191,9 +191,9 @@ class _Matching:
                 open_lefts.append(self.left_of_right[right])
 
     def _pair_along_path(self, end: int, came_from: Mapping[int, int]) -> None:
-        """Pair the places along a path, backwards from its end, a right place without a partner.
+        """Give the right place at the end of a path a partner, and others on the path new partners.
 
-        ``came_from`` has the left place before each right place of the path.
+        The path is followed backwards. ``came_from`` has the left place before each right place.
         """
         right: int | None = end
         while right is not None:

@@ -204,12 +204,12 @@ class SpanAgreement:
 
     @property
     def compared(self) -> int:
-        """The traces that two annotators or more have finished, and whose spans are known."""
+        """The number of traces with known spans that two annotators or more have finished."""
         return self.index.table("spans_traces").count("compared")
 
     @property
     def not_at_hand(self) -> int:
-        """The traces of which the order of spans is not known."""
+        """The number of traces of which the order of spans is not known."""
         return self.index.table("spans_traces").count("not_at_hand")
 
     @property
@@ -552,10 +552,7 @@ def _f1_figures(
     ``places`` counts the compared places, over all pairs of annotators. ``places_left_out`` counts
     those on whose mode or spans the other annotator of the pair has no answer.
 
-    Args:
-        scope: The scope of the figures.
-        block: The sums of the findings.
-        figures: F1 at each threshold.
+    ``block`` has the sums of the findings, ``figures`` are F1 at each threshold.
     """
     place_count = int(block[MARKS])
     yield scope.number("places", place_count)
