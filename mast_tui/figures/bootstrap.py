@@ -163,11 +163,8 @@ def _corrected_tails(
 ) -> tuple[float, float]:
     """Return the percentiles that replace ``tails`` in BCa intervals (Efron 1987).
 
-    Args:
-        tails: The lower and the upper percentile without correction, as shares.
-        estimate: The figure of all units.
-        values: The defined figures of the resamples.
-        left_out: The defined figures without each unit in turn.
+    ``tails`` are shares. ``estimate`` is the figure of all units, ``values`` has the defined
+    figures of the resamples, ``left_out`` those without each unit in turn.
     """
     # Ties count half, because a figure on few units has few different values.
     share_below = float((values < estimate).mean() + (values <= estimate).mean()) / 2

@@ -197,13 +197,9 @@ def _overall_figures(
 ) -> Iterator[Figure]:
     """Yield the prevalence over all traces.
 
-    Args:
-        scope: The scope of the figures.
-        powered_prevalence: The prevalence without the unresolved verdicts.
-        unresolved: The number of verdicts on which annotators differ and no one has decided.
-        bounds: The prevalences if all of these are decided as absent, and if all are decided as
-            present; they replace the intervals. None if intervals are shown.
-        needs: The number of these verdicts to decide before there is an interval.
+    ``unresolved`` is the number of verdicts on which annotators differ and no one has decided.
+    ``bounds`` are the prevalences if all of these are decided as absent, and as present; they
+    replace the intervals, unless None. ``needs`` of them must be decided for an interval.
     """
     yield scope.number("n", powered_prevalence.n)
     yield scope.number("n_labelled", powered_prevalence.n_labelled)
@@ -464,10 +460,8 @@ def _powered_from_sample(
 ) -> _JoinedPrevalence:
     """Return the prevalence over all traces if the labelled traces are a random sample of them.
 
-    Args:
-        labelled: The counts TP, FP, FN, TN of the judge against the reference.
-        unlabelled: The numbers of unlabelled traces that the judge calls present, and absent.
-        people: The share that people call present among the labelled traces.
+    ``labelled`` has the counts TP, FP, FN, TN; ``unlabelled`` has the judge's presents and absents.
+    ``people`` is the share of the labelled traces that people call present.
     """
     tp, fp, fn, _ = (int(count) for count in labelled)
     labelled_count = int(labelled.sum())
@@ -514,10 +508,8 @@ def _powered_from_unequal_chances(
     2024, arXiv 2403.03208). The variance has two parts: Σ w(w − 1) r² over the residuals r, because
     only a part of all N traces was drawn, and θ(1 − θ) / N, because these N are a sample too.
 
-    Args:
-        labelled: The counts TP, FP, FN, TN of the judge against the reference.
-        unlabelled: The numbers of unlabelled traces that the judge calls present, and absent.
-        weighted: The sums of weights in the same cells as ``labelled``.
+    ``labelled`` has the counts TP, FP, FN, TN, ``weighted`` the sums of weights in these cells;
+    ``unlabelled`` has the judge's presents and absents.
     """
     labelled_count = float(labelled.sum())
     trace_count = labelled_count + float(unlabelled.sum())

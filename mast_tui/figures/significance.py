@@ -314,11 +314,8 @@ def _exact_trend(
 ) -> float:
     """Return the chance that the hits have a sum of scores as far from the expected one or farther.
 
-    Args:
-        x: The number of hits of each group.
-        n: The number of cases of each group.
-        score: The score of each group, which each of its hits adds to the sum.
-        all_hits: The number of all hits.
+    ``x`` and ``n`` are the numbers of hits and cases of each group. Each hit adds the score of its
+    group to the sum.
     """
     expected = float((n * score).sum()) * all_hits / float(n.sum())
     # For each number of hits (row) and sum of scores (column), the number of ways to have them in

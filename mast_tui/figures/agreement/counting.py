@@ -575,10 +575,8 @@ def _specific_agreement(
 ) -> Floats:
     """Return the share of agreeing pairs among the pairs of ratings with a certain answer.
 
-    Args:
-        units_by_pattern: Rows × patterns: the number of units with each pattern of ratings.
-        answer_counts: The number of ratings with the answer in a unit of each pattern.
-        rating_counts: The number of all ratings in a unit of each pattern.
+    ``units_by_pattern`` is rows × patterns: the number of units with each pattern. Such a unit has
+    ``rating_counts`` ratings, ``answer_counts`` of them with the answer.
     """
     return ratio(
         units_by_pattern @ (answer_counts * (answer_counts - 1)),

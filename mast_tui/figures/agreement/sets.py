@@ -203,10 +203,8 @@ def _distance_tables(
 ) -> list[_DistanceTable]:
     """Return a table for each distance. Every unit must have the sets of two raters or more.
 
-    Args:
-        sets: Raters × units: the number of the rater's set, or ``MISSING``.
-        members: Sets × modes: True if the mode is in the set.
-        distances: The distances between two sets.
+    ``sets`` is raters × units: the number of the rater's set, or ``MISSING``. ``members`` is sets ×
+    modes: True if the mode is in the set.
     """
     occurring_sets = sets[sets != MISSING]
     counts = np.bincount(occurring_sets, minlength=len(members)).astype(np.float64)
