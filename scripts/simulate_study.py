@@ -406,8 +406,11 @@ def design_truth(design: StudyDesign) -> dict[tuple[str, int | str], float]:
     pooled = table_values(
         TableSums(
             sum((values.pairs for values in tables), np.zeros_like(first.pairs)),
-            sum((values.patterns for values in tables), np.zeros_like(first.patterns)),
-            first.rated, 0, first.pair_traces, False, 0,
+            sum(
+                (values.units_by_pattern for values in tables),
+                np.zeros_like(first.units_by_pattern),
+            ),
+            first.rated, 0, first.pair_trace_counts, False, 0,
         )
     )  # fmt: skip
     truth: dict[tuple[str, int | str], float] = {}

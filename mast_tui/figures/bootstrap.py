@@ -40,7 +40,7 @@ class BootstrapJson(TypedDict):
 
 
 def bootstrap_json(rounds: int, seed: int) -> BootstrapJson:
-    """Return the parameters of intervals by resampling.
+    """Return the settings of intervals by resampling, as a JSON object.
 
     Args:
         rounds: The number of resamples.
@@ -55,9 +55,9 @@ def ratio(
     """Divide two arrays element by element.
 
     Args:
-        numerators: The array that is divided.
-        denominators: The array that divides it.
-        default: The value of the elements whose denominator is not above 0.
+        numerators: The numerators.
+        denominators: The denominators.
+        default: The result for each denominator of 0 or less.
     """
     quotients: NDArray[np.float64] = np.full(
         np.broadcast_shapes(np.shape(numerators), np.shape(denominators)), default
@@ -67,7 +67,7 @@ def ratio(
 
 
 def resamples(units: int, rounds: int, seed: int) -> Iterator[NDArray[np.float32]]:
-    """Yield the number of times that each unit is drawn in each resample, with replacement.
+    """Yield how often each unit is drawn in each resample, when drawn with replacement.
 
     Args:
         units: The number of units.
@@ -75,32 +75,35 @@ def resamples(units: int, rounds: int, seed: int) -> Iterator[NDArray[np.float32
         seed: The seed; the same seed and number of units give the same resamples.
 
     Yields:
-        Blocks of rounds × units.
+        The counts of several resamples at a time, as resamples × units.
     """
     if units < 1:
         return
     random = np.random.default_rng(seed)
-    at_once = max(1, _CELLS_AT_ONCE // units)
-    for start in range(0, rounds, at_once):
-        weights = np.empty((min(at_once, rounds - start), units), dtype=np.float32)
+    resamples_at_once = max(1, _CELLS_AT_ONCE // units)
+    for start in range(0, rounds, resamples_at_once):
+        weights = np.empty((min(resamples_at_once, rounds - start), units), dtype=np.float32)
         _draw_weights(weights, random)
         yield weights
 
 
 def _draw_weights(weights: NDArray[np.float32], random: np.random.Generator) -> None:
-    """Draw resamples into ``weights``, a few rows at a time, so that counts stay in the cache."""
+    """Fill each row of ``weights`` with a resample: how often each unit (column) is drawn.
+
+    A few rows are drawn at a time, so that their counts stay in the processor's cache.
+    """
     units = weights.shape[1]
     rows_at_once = max(1, _CELLS_NEAR // units)
     for start in range(0, len(weights), rows_at_once):
         rows = weights[start : start + rows_at_once]
         drawn_units = random.integers(0, units, size=rows.shape, dtype=np.int64)
-        # Each row has its own range of numbers, so that one call counts all rows.
+        # Each row gets its own range of unit numbers, so that one call counts all rows.
         drawn_units += np.arange(len(rows), dtype=np.int64)[:, None] * units
         rows[:] = np.bincount(drawn_units.ravel(), minlength=rows.size).reshape(rows.shape)
 
 
 def resampled_sums(features: NDArray[np.float64], rounds: int, seed: int) -> NDArray[np.float64]:
-    """Sum features over the units in each resample.
+    """Return the sum of each column over the units of each resample.
 
     Args:
         features: Units × columns: whole numbers whose sums stay below 2^24, so that single
@@ -112,10 +115,10 @@ def resampled_sums(features: NDArray[np.float64], rounds: int, seed: int) -> NDA
         Rounds × columns; there are no rows if there are no units.
     """
     single_precision = features.astype(np.float32)
-    blocks = [weights @ single_precision for weights in resamples(len(features), rounds, seed)]
-    if not blocks:
+    parts = [weights @ single_precision for weights in resamples(len(features), rounds, seed)]
+    if not parts:
         return np.empty((0, features.shape[1]))
-    return np.concatenate(blocks).astype(np.float64)
+    return np.concatenate(parts).astype(np.float64)
 
 
 def interval(
@@ -135,8 +138,7 @@ def interval(
 
     Returns:
         The percentiles of the defined values (Efron 1979), widened to include the estimate. None if
-        the figure is undefined in half of the resamples or more, or if all values are the same:
-        resamples of equal units show nothing of other possible units.
+        the figure is undefined in half of the resamples or more, or if all values are the same.
     """
     defined_values = values[~np.isnan(values)]
     if defined_values.size <= LEAST_DEFINED * values.size or not varies(defined_values):
@@ -161,7 +163,8 @@ def _corrected_tails(
 ) -> tuple[float, float]:
     """Return the percentiles that replace ``tails`` in BCa intervals (Efron 1987).
 
-    ``values`` are the defined figures of the resamples, ``left_out`` those without each unit.
+    ``tails`` are shares. ``estimate`` is the figure of all units, ``values`` has the defined
+    figures of the resamples, ``left_out`` those without each unit in turn.
     """
     # Ties count half, because a figure on few units has few different values.
     share_below = float((values < estimate).mean() + (values <= estimate).mean()) / 2
@@ -176,7 +179,7 @@ def _corrected_tails(
     def corrected_tail(tail: float) -> float:
         """Return a tail, moved by the bias and the acceleration."""
         step = bias + normal.inv_cdf(tail)
-        # The correction has a pole, and holds only before it.
+        # The correction divides by 1 - acceleration · step, and holds only while that is above 0.
         return (
             normal.cdf(bias + step / (1 - acceleration * step)) if acceleration * step < 1 else tail
         )

@@ -89,13 +89,15 @@ class Experiment:
 
     @property
     def repeated_trials(self) -> int:
-        """The number of runs with the arm, task and trial number of an earlier run."""
-        trial = self.inputs.trial_numbers
-        if trial is None:
+        """The number of runs whose arm, task and trial number are those of an earlier run."""
+        trial_numbers = self.inputs.trial_numbers
+        if trial_numbers is None:
             return 0
-        has_trial = (trial >= 0) & (self.tasks >= 0)
-        runs = np.stack([self.inputs.group, self.tasks, trial])[:, has_trial]
-        return int(has_trial.sum()) - len(np.unique(runs, axis=1).T)
+        # A trial or task below 0 is unknown.
+        has_trial = (trial_numbers >= 0) & (self.tasks >= 0)
+        trials = np.stack([self.inputs.group, self.tasks, trial_numbers])[:, has_trial]
+        different_trials = np.unique(trials, axis=1)
+        return int(has_trial.sum()) - different_trials.shape[1]
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -110,11 +112,14 @@ class Experiment:
 
     @property
     def tasks(self) -> Integers:
-        """The task number of each run, -1 for none; if no run has a task, each run is a task."""
-        task = self.inputs.task_numbers
-        if task is None or (task < 0).all():
+        """The task number of each run, -1 if it has no task.
+
+        If no run of the experiment has a task, each run counts as a task of its own.
+        """
+        task_numbers = self.inputs.task_numbers
+        if task_numbers is None or (task_numbers < 0).all():
             return np.arange(len(self.inputs.traces), dtype=np.int64)
-        return task
+        return task_numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,7 +186,7 @@ def task_means(values: Values, task_numbers: Integers, task_count: int) -> TaskM
 
     Args:
         values: The value of each run, NaN if there is none.
-        task_numbers: The number of each run's task.
+        task_numbers: The number of each run's task, from 0.
         task_count: The number of tasks.
     """
     has_value = ~np.isnan(values)
@@ -197,17 +202,18 @@ def powered_means(
 ) -> TaskMeans:
     """Return the means by task if a judge labelled all runs, and people a part of them.
 
-    Prediction-powered inference (Angelopoulos and others 2023, arXiv 2311.01453): the mean of the
-    judge, corrected by its error on the runs that people labelled, with the weight λ that makes the
-    variance least. The value of a task is the estimate plus the influence of the task, so that the
-    mean of the values is the estimate, and their variance gives its standard error.
+    The method is prediction-powered inference (Angelopoulos and others 2023, arXiv 2311.01453). The
+    estimate is the mean of the judge, with a weight that makes the variance least, corrected by the
+    judge's error on the runs that people labelled. The value of a task is the estimate plus the
+    task's influence on it. So the mean of the values is the estimate, and their variance gives its
+    standard error.
 
     If people labelled very few runs, or every run of the judge, the means are by people alone.
 
     Args:
         people: The value of each run by people, NaN if people have not labelled it.
-        judge: The value by the judge.
-        task_numbers: The number of each run's task.
+        judge: The value of each run by the judge, NaN if there is none.
+        task_numbers: The number of each run's task, from 0.
         task_count: The number of tasks.
     """
     labelled_by_both = ~np.isnan(people) & ~np.isnan(judge)
@@ -216,21 +222,23 @@ def powered_means(
     if shared_count < LEAST_TASKS or shared_count == (~np.isnan(judge)).sum():
         return people_means
     covariances = np.cov(people[labelled_by_both], judge[labelled_by_both])
-    weight = float(covariances[0, 1] / covariances[1, 1]) if covariances[1, 1] else 0.0
-    weight = min(1.0, max(0.0, weight))
+    judge_weight = float(covariances[0, 1] / covariances[1, 1]) if covariances[1, 1] else 0.0
+    judge_weight = min(1.0, max(0.0, judge_weight))
     judge_means = task_means(judge, task_numbers, task_count)
-    error_means = task_means(
-        np.where(labelled_by_both, people - weight * judge, np.nan), task_numbers, task_count
-    )
+    errors = np.where(labelled_by_both, people - judge_weight * judge, np.nan)
+    error_means = task_means(errors, task_numbers, task_count)
     judged_tasks = judge_means.defined
     labelled_tasks = error_means.defined
-    value = weight * np.nanmean(judge_means.values) + np.nanmean(error_means.values)
-    influence = weight * (judge_means.values - np.nanmean(judge_means.values))
+    mean_of_judge = np.nanmean(judge_means.values)
+    mean_error = np.nanmean(error_means.values)
+    estimated_mean = judge_weight * mean_of_judge + mean_error
     task_ratio = judged_tasks.sum() / labelled_tasks.sum()
-    influence = influence + np.where(
-        labelled_tasks, task_ratio * (error_means.values - np.nanmean(error_means.values)), 0.0
+    influence = judge_weight * (judge_means.values - mean_of_judge) + np.where(
+        labelled_tasks, task_ratio * (error_means.values - mean_error), 0.0
     )
-    return TaskMeans(value + influence, judge_means.runs, people_means.hits, people_means.runs)
+    return TaskMeans(
+        estimated_mean + influence, judge_means.runs, people_means.hits, people_means.runs
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,11 +263,13 @@ class TaskEstimate:
 
 
 def estimate(means: TaskMeans, kind: Kind) -> TaskEstimate:
-    """Return the mean over the tasks of one arm.
+    """Return the mean over the tasks of one arm, with its interval or the reason for none.
+
+    A share has Wilson's interval, any other mean Student's.
 
     Args:
         means: The means by task.
-        kind: ``share`` for values between 0 and 1, else ``mean``.
+        kind: ``share`` for the share of runs with a feature, ``mean`` for the mean of an amount.
     """
     values = means.values[means.defined]
     task_count = len(values)
@@ -278,7 +288,7 @@ def estimate(means: TaskMeans, kind: Kind) -> TaskEstimate:
         value = min(1.0, max(0.0, value))
         binomial_variance = value * (1 - value)
         run_count = float(means.runs[means.defined].sum())
-        # Equal tasks give no estimate of their variance; then each counts as one case.
+        # Tasks with equal means show no variance; then each task counts as one run.
         effective_runs = (
             min(run_count, binomial_variance / variance)
             if variance and binomial_variance
@@ -293,16 +303,17 @@ def estimate(means: TaskMeans, kind: Kind) -> TaskEstimate:
 
 
 def _degrees_of_freedom(values: Values) -> int:
-    """Return Satterthwaite's degrees of freedom of the variance of some values.
+    """Return the degrees of freedom of the variance of n values (Satterthwaite 1946).
 
-    The degrees are 2 / (2 / (n - 1) + κ / n), with the excess kurtosis κ (Satterthwaite 1946). The
-    values are means of tasks, and most are 0 in a rare mode, so that its κ is large. Only half of
-    κ counts, because the kurtosis of few values is uncertain itself (``docs/simulations.md``).
+    They are 2 / (2 / (n - 1) + κ / n), where κ is the excess kurtosis: large if most values are 0,
+    as in a rare mode. Only half of κ counts here, because the kurtosis of few values is uncertain
+    itself (``docs/simulations.md``).
     """
     deviations = values - values.mean()
     variance = float((deviations**2).mean())
-    excess = float((deviations**4).mean()) / variance**2 - 3 if variance else 0.0
-    degrees = 2 / (2 / (len(values) - 1) + max(excess, 0.0) / 2 / len(values))
+    excess_kurtosis = float((deviations**4).mean()) / variance**2 - 3 if variance else 0.0
+    counted_kurtosis = max(excess_kurtosis, 0.0) / 2
+    degrees = 2 / (2 / (len(values) - 1) + counted_kurtosis / len(values))
     return max(1, int(degrees))
 
 
@@ -314,27 +325,27 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> TaskEstimate:
     Args:
         first: The means of one arm by task.
         second: The means of the other arm, by the same tasks.
-        kind: ``share`` for values between 0 and 1, else ``mean``.
+        kind: ``share`` for the share of runs with a feature, ``mean`` for the mean of an amount.
     """
     shared_tasks = first.defined & second.defined
     if not shared_tasks.any():
         return _unpaired_difference(first, second, kind)
-    sides = (first.subset(shared_tasks), second.subset(shared_tasks))
-    task_differences = sides[0].values - sides[1].values
+    arms = (first.subset(shared_tasks), second.subset(shared_tasks))
+    task_differences = arms[0].values - arms[1].values
     task_count = len(task_differences)
     value = float(task_differences.sum()) / task_count
-    p_value = _flip_test(sides)
-    least_count = _least_task_count(sides, paired=True)
+    p_value = _flip_test(arms)
+    least_count = _least_task_count(arms, paired=True)
     reason = _lacking_reason(task_count, least_count, kind)
     if task_count < 2:
         return TaskEstimate(value, reason=reason, p_value=p_value, tasks=task_count)
     standard_error = float(task_differences.std(ddof=1)) / sqrt(task_count)
-    if standard_error <= _ROUNDING * float(np.abs(sides[0].values).max()):
+    if standard_error <= _ROUNDING * float(np.abs(arms[0].values).max()):
         return TaskEstimate(
             value, reason=reason or "no_variance", p_value=p_value, tasks=task_count
         )
     degrees = task_count - 1
-    if any(side.labelled is not None for side in sides):
+    if any(arm.labelled is not None for arm in arms):
         # The correction of the judge rests on the few tasks that people have labelled.
         degrees = min(degrees, max(1, 2 * least_count))
     return TaskEstimate(
@@ -347,47 +358,50 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> TaskEstimate:
 
 
 def _unpaired_difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> TaskEstimate:
-    """Return the difference of arms that share no task, with Welch's interval over their tasks."""
-    sides = [first.subset(first.defined), second.subset(second.defined)]
-    first_mean, second_mean = (estimate(side, kind) for side in sides)
-    sizes = [len(side.values) for side in sides]
-    task_count = min(sizes)
+    """Return the difference of two arms that share no task, with Welch's interval."""
+    arms = [first.subset(first.defined), second.subset(second.defined)]
+    first_mean, second_mean = (estimate(arm, kind) for arm in arms)
+    task_counts = [len(arm.values) for arm in arms]
+    task_count = min(task_counts)
     if first_mean.value is None or second_mean.value is None:
         return TaskEstimate(None, reason="no_runs")
     value = first_mean.value - second_mean.value
     variances = (first_mean.variance, second_mean.variance)
     variance = sum(variances)
-    p_value = group_permutations(*_whole_numbers([side.values for side in sides], sides))
-    reason = _lacking_reason(task_count, _least_task_count(sides, paired=False), kind)
+    p_value = group_permutations(*_whole_numbers([arm.values for arm in arms], arms))
+    reason = _lacking_reason(task_count, _least_task_count(arms, paired=False), kind)
     if task_count < 2 or not variance:
         return TaskEstimate(
             value, reason=reason or "no_variance", p_value=p_value, tasks=task_count
         )
-    welch_terms = (part**2 / (size - 1) for part, size in zip(variances, sizes, strict=True))
+    welch_terms = (
+        arm_variance**2 / (arm_task_count - 1)
+        for arm_variance, arm_task_count in zip(variances, task_counts, strict=True)
+    )
     degrees = max(1, int(variance**2 / sum(welch_terms)))
     interval = _student_interval(value, sqrt(variance), degrees, kind)
     return TaskEstimate(value, interval, reason, p_value=p_value, tasks=task_count)
 
 
 def _student_interval(value: float, standard_error: float, degrees: int, kind: Kind) -> Interval:
-    """Return Student's interval; for a difference of shares, cut at -1 and 1."""
+    """Return Student's interval of a value; that of a difference of shares is cut at -1 and 1."""
     half_width = student_t(degrees) * standard_error
     if kind == "mean":
         return value - half_width, value + half_width
     return max(-1.0, value - half_width), min(1.0, value + half_width)
 
 
-def _least_task_count(sides: Sequence[TaskMeans], *, paired: bool) -> int:
-    """Return the number of tasks with a hit or with a miss, whichever is less.
+def _least_task_count(arms: Sequence[TaskMeans], *, paired: bool) -> int:
+    """Return the number of tasks with a hit or the number with a miss, whichever is less.
 
-    With ``paired``, both arms have the same tasks, in the same order; otherwise the numbers of the
-    arms are added. If a judge labelled the runs, this is the least of four numbers: the tasks with
-    a hit and those with a miss, in each arm.
+    With ``paired``, both arms have the same tasks, and a task counts once if it has a hit in either
+    arm; otherwise the numbers of the arms are added. If a judge labelled the runs, the least of
+    four numbers is returned: the tasks with a hit and those with a miss, in each arm.
     """
     (first_hits, first_misses), (second_hits, second_misses) = (
-        side.with_hits_and_misses() for side in sides
+        arm.with_hits_and_misses() for arm in arms
     )
-    if any(side.labelled is not None for side in sides):
+    if any(arm.labelled is not None for arm in arms):
         masks = (first_hits, first_misses, second_hits, second_misses)
         return min(int(tasks.sum()) for tasks in masks)
     if not paired:
@@ -401,7 +415,8 @@ def _least_task_count(sides: Sequence[TaskMeans], *, paired: bool) -> int:
 def _lacking_reason(task_count: int, least_task_count: int, kind: Kind) -> str:
     """Return the reason why a difference has no interval; empty if it has one.
 
-    A share may be too rare: ``least_task_count`` tasks have a hit, or a miss.
+    ``least_task_count`` is the number of tasks with a hit or the number with a miss, whichever is
+    less. If it is small, a share is too rare for an interval.
     """
     if task_count < LEAST_TASKS:
         return "few_tasks"
@@ -414,31 +429,41 @@ def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:
     return float(sign_flips_of_rows(task_differences[None, :])[0])
 
 
-def _whole_numbers(values: Sequence[Values], sides: Sequence[TaskMeans]) -> list[Integers]:
-    """Return the values of tasks in a unit that makes them whole numbers.
+def _whole_numbers(values: Sequence[Values], arms: Sequence[TaskMeans]) -> list[Integers]:
+    """Multiply the values of the tasks of both arms so that they become whole numbers.
 
-    The unit of shares is one over the least common multiple of the tasks' numbers of runs. If that
-    multiple is large, a value is over 1, or a judge has corrected the values, the unit is the
-    largest value divided by ``_FINEST``, and the values are rounded.
+    A share is a fraction of its task's runs, so the factor is the least common multiple of the
+    numbers of runs. In three cases values are scaled to ``_FINEST`` steps and rounded instead: that
+    multiple is large, a value is over 1, or values combine a judge's verdicts and people's.
+
+    Args:
+        values: The values of each arm to multiply.
+        arms: The means of each arm.
     """
-    run_counts = {n for side in sides for n in side.runs.tolist() if n}
-    parts_per_unit: float = lcm(*run_counts) if run_counts else 1
-    largest = max(float(np.abs(side_values).max(initial=0.0)) for side_values in values)
-    is_corrected = any(side.labelled is not None for side in sides)
-    if parts_per_unit > _FINEST or largest > 1 or is_corrected:
-        parts_per_unit = _FINEST / largest if largest else 1
-    return [np.rint(side_values * parts_per_unit).astype(np.int64) for side_values in values]
+    run_counts = {n for arm in arms for n in arm.runs.tolist() if n}
+    factor: float = lcm(*run_counts) if run_counts else 1
+    largest = max(float(np.abs(arm_values).max(initial=0.0)) for arm_values in values)
+    is_corrected = any(arm.labelled is not None for arm in arms)
+    if factor > _FINEST or largest > 1 or is_corrected:
+        factor = _FINEST / largest if largest else 1
+    return [np.rint(arm_values * factor).astype(np.int64) for arm_values in values]
 
 
 # The measures of an experiment
 
 
 def measures(experiment: Experiment) -> Iterator[Measure]:
-    """Yield the measures of an experiment, in the order of the report."""
+    """Yield the measures of an experiment, in the order of the report.
+
+    They are success, the share of runs with each mode and each category, the modes per failed run,
+    the share with a fatal failure, the relative position of the first failure, and costs.
+    """
     inputs = experiment.inputs
     has_outcome = inputs.outcome != UNKNOWN
     success = _values_where_defined(inputs.outcome == SUCCEEDED, has_outcome)
     yield Measure("experiment_success", "", "share", success)
+
+    # Runs × modes.
     present = inputs.verdicts == PRESENT
     judged = present | (inputs.verdicts == ABSENT)
     for mode_index, mode in enumerate(inputs.modes):
@@ -457,22 +482,24 @@ def measures(experiment: Experiment) -> Iterator[Measure]:
             judged=by_judge,
             sources=(mode.slug,),
         )
+
     judged_modes = judged.any(axis=0)
     for category, _ in inputs.categories:
-        members = np.array([mode.category == category for mode in inputs.modes], dtype=bool)
-        shows_category = present[:, members].any(axis=1)
-        # A category without a judged mode is judged on none, although ``all`` of nothing is true.
-        judged_on_all = judged[:, members & judged_modes].all(axis=1) & bool(
-            (members & judged_modes).any()
-        )
+        in_category = np.array([mode.category == category for mode in inputs.modes], dtype=bool)
+        shows_category = present[:, in_category].any(axis=1)
+        needed_modes = in_category & judged_modes
+        # A category without a judged mode is judged in no run, although ``all`` of nothing is true.
+        judged_on_all = judged[:, needed_modes].all(axis=1) & bool(needed_modes.any())
         slugs = tuple(mode.slug for mode in inputs.modes if mode.category == category)
         values = _values_where_defined(shows_category, shows_category | judged_on_all)
         yield Measure("experiment_category", category, "share", values, sources=slugs)
-    failed = (
+
+    failed_and_judged = (
         (inputs.outcome == FAILED) & judged[:, judged_modes].all(axis=1) & bool(judged_modes.any())
     )
-    counts = _values_where_defined(present.sum(axis=1), failed)
+    counts = _values_where_defined(present.sum(axis=1), failed_and_judged)
     yield Measure("experiment_amount", "modes_per_failed_run", "mean", counts)
+
     places = inputs.places
     if places.fatal.any():
         fatal = np.zeros(len(inputs.traces), dtype=bool)
@@ -480,12 +507,14 @@ def measures(experiment: Experiment) -> Iterator[Measure]:
         values = _values_where_defined(fatal, judged.any(axis=1))
         yield Measure("experiment_amount", "fatal_failure", "share", values)
     if len(places.trace):
-        first = np.full(len(inputs.traces), np.inf)
-        np.minimum.at(first, places.trace, places.first.astype(np.float64))
-        has_onset = np.isfinite(first) & (inputs.spans > 0)
-        lengths = np.maximum(inputs.spans, 1).astype(np.float64)
-        values = np.where(has_onset, np.minimum(first, lengths - 1) / lengths, np.nan)
+        # For each run, the index of the span where the first failure begins.
+        onset = np.full(len(inputs.traces), np.inf)
+        np.minimum.at(onset, places.trace, places.first.astype(np.float64))
+        has_onset = np.isfinite(onset) & (inputs.spans > 0)
+        span_counts = np.maximum(inputs.spans, 1).astype(np.float64)
+        values = np.where(has_onset, np.minimum(onset, span_counts - 1) / span_counts, np.nan)
         yield Measure("experiment_amount", "onset", "mean", values)
+
     for name in AMOUNTS:
         if name in experiment.amounts:
             yield Measure("experiment_cost", name, "mean", experiment.amounts[name])
@@ -501,29 +530,28 @@ def experiment_figures(experiment: Experiment) -> list[Figure]:
     """Return the figures of an experiment; the group of a figure is the arm.
 
     The scope ``experiment`` counts the tasks and runs of each arm, and the runs left out. The scope
-    ``experiment_pass`` has pass^k with k as the condition. Each measure has its own scope; its
-    p-values are adjusted over the measures of one family and the arms.
+    ``experiment_pass`` has pass^k with k as the condition. Each measure has its own scope. P-values
+    are adjusted over all arms and all measures of one family, such as the modes.
     """
     figures = [
         figure for arm in experiment.inputs.group_names for figure in _size_figures(experiment, arm)
     ]
-    # P-values are adjusted for each other within a family.
-    figures_by_family: dict[str, list[list[Figure]]] = {}
+    figures_by_family: dict[str, list[Figure]] = {}
     for measure in measures(experiment):
         family = measure.name
         if measure.name in ("experiment_amount", "experiment_cost"):
             family = measure.mode
-        elif family == "experiment_mode" and experiment.tested:
+        elif measure.name == "experiment_mode" and experiment.tested:
+            # Modes that were not named beforehand are a family of their own.
             family += "" if measure.mode in experiment.tested else " not tested"
-        figures_by_family.setdefault(family, []).append(list(_measure_figures(experiment, measure)))
+        figures_by_family.setdefault(family, []).extend(_measure_figures(experiment, measure))
     for family_figures in figures_by_family.values():
-        all_figures = [figure for measure_figures in family_figures for figure in measure_figures]
-        tests = [figure for figure in all_figures if figure.statistic == "flip_p"]
+        tests = [figure for figure in family_figures if figure.statistic == "flip_p"]
         adjusted = holm([test.value for test in tests])
-        figures += all_figures
+        figures += family_figures
         figures += [
-            replace(test, statistic="flip_p_adjusted", value=p)
-            for test, p in zip(tests, adjusted, strict=True)
+            replace(test, statistic="flip_p_adjusted", value=p_adjusted)
+            for test, p_adjusted in zip(tests, adjusted, strict=True)
         ]
     figures += _pass_figures(experiment)
     return figures
@@ -535,36 +563,40 @@ def _arm_scope(experiment: Experiment, name: str, arm: str, mode: str = "") -> F
 
 
 def _size_figures(experiment: Experiment, arm: str) -> Iterator[Figure]:
-    """Yield the numbers of tasks and runs of an arm, of shared tasks, and of runs left out."""
+    """Yield the numbers of an arm's tasks and runs, and of its runs without a task.
+
+    Runs without a task are left out. Shared tasks are those that the baseline has run too.
+    """
     inputs = experiment.inputs
     in_arm = inputs.group == inputs.group_names.index(arm)
-    in_tasks = experiment.rows(arm)
-    arm_tasks = np.unique(experiment.tasks[in_tasks])
+    has_task = experiment.rows(arm)
+    arm_tasks = np.unique(experiment.tasks[has_task])
     shared_tasks = np.intersect1d(arm_tasks, experiment.tasks[experiment.rows(experiment.baseline)])
     scope = _arm_scope(experiment, "experiment", arm)
     yield scope.number("tasks", len(arm_tasks))
-    yield scope.number("runs", int(in_tasks.sum()))
+    yield scope.number("runs", int(has_task.sum()))
     yield scope.number("shared_tasks", len(shared_tasks))
-    yield scope.number("no_task", int((in_arm & ~in_tasks).sum()))
+    yield scope.number("no_task", int((in_arm & ~has_task).sum()))
 
 
 def _measure_figures(experiment: Experiment, measure: Measure) -> Iterator[Figure]:
     """Yield a measure of each arm, with its difference from the baseline."""
     task_count = int(experiment.tasks.max(initial=-1)) + 1
     means: dict[str, TaskMeans] = {}
-    needed_verdicts: dict[str, int | None] = {}
+    # By arm, the number of disagreements to resolve before there is an interval.
+    needed_decisions: dict[str, int | None] = {}
     for arm in (experiment.baseline, *experiment.compared):
         in_arm = experiment.rows(arm)
-        task = experiment.tasks[in_arm]
+        task_numbers = experiment.tasks[in_arm]
         values = measure.values[in_arm]
         if measure.judged is None:
-            means[arm] = task_means(values, task, task_count)
+            means[arm] = task_means(values, task_numbers, task_count)
         else:
-            means[arm] = powered_means(values, measure.judged[in_arm], task, task_count)
-        needed_verdicts[arm] = None
+            means[arm] = powered_means(values, measure.judged[in_arm], task_numbers, task_count)
+        needed_decisions[arm] = None
         if measure.unresolved is not None:
             unresolved = int(measure.unresolved[in_arm].sum())
-            needed_verdicts[arm] = to_resolve(unresolved, int((~np.isnan(values)).sum())) or None
+            needed_decisions[arm] = to_resolve(unresolved, int((~np.isnan(values)).sum())) or None
     for arm in experiment.inputs.group_names:
         scope = _arm_scope(experiment, measure.name, arm, measure.mode)
         if measure.sources:
@@ -572,14 +604,14 @@ def _measure_figures(experiment: Experiment, measure: Measure) -> Iterator[Figur
         mean = estimate(means[arm], measure.kind)
         run_count = int(means[arm].runs.sum())
         yield _task_figure(
-            scope, f"task_{measure.kind}", mean, run_count, needs=needed_verdicts[arm]
+            scope, f"task_{measure.kind}", mean, run_count, needs=needed_decisions[arm]
         )
         if arm == experiment.baseline:
             continue
         arm_difference = difference(means[arm], means[experiment.baseline], measure.kind)
-        needed_labels = needed_verdicts[arm] or needed_verdicts[experiment.baseline]
+        needed_of_both = needed_decisions[arm] or needed_decisions[experiment.baseline]
         yield _task_figure(
-            scope, "arm_difference", arm_difference, arm_difference.tasks, needs=needed_labels
+            scope, "arm_difference", arm_difference, arm_difference.tasks, needs=needed_of_both
         )
         undefined = arm_difference.reason if arm_difference.p_value is None else ""
         yield scope.number(
@@ -596,7 +628,10 @@ def _task_figure(
     needs: int | None = None,
     condition: str = "",
 ) -> Figure:
-    """Return an estimate as a figure, without its interval if there is a reason against it."""
+    """Return an estimate as a figure, without its interval if there is a reason against it.
+
+    ``needs`` is the number of disagreements to resolve before there is an interval.
+    """
     reason = "unresolved" if needs else estimate.reason
     return scope.figure(
         statistic,
@@ -612,25 +647,24 @@ def _task_figure(
 def pass_values(successes: Integers, runs: Integers, k: int) -> Values:
     """Return the unbiased estimate of pass^k of each task: the chance that k runs all succeed.
 
-    C(c, k) / C(n, k) of c successes in n runs (Yao and others 2024, τ-bench, arXiv 2406.12045);
-    NaN where a task has fewer than k runs.
+    It is C(c, k) / C(n, k) for c successes in n runs (Yao and others 2024, τ-bench, arXiv
+    2406.12045), or NaN if a task has fewer than k runs.
 
     Args:
-        successes: The successes c of each task.
-        runs: The runs n of each task.
+        successes: The number of successes of each task.
+        runs: The number of runs of each task.
         k: The number of runs that must all succeed.
     """
     values = np.where(runs >= k, 1.0, np.nan)
-    for run_number in range(k):
-        values = values * ratio(
-            np.maximum(successes - run_number, 0.0), np.maximum(runs - run_number, 0.0)
-        )
+    # C(c, k) / C(n, k) is the product of (c - i) / (n - i) over i from 0 to k - 1.
+    for i in range(k):
+        values = values * ratio(np.maximum(successes - i, 0.0), np.maximum(runs - i, 0.0))
     return values
 
 
 def _pass_figures(experiment: Experiment) -> Iterator[Figure]:
     """Yield pass^k of each arm, for k up to the most runs of a task."""
-    success = next(measures(experiment))  # success is always the first
+    success = next(measures(experiment))  # the first measure is success
     task_count = int(experiment.tasks.max(initial=-1)) + 1
     for arm in experiment.inputs.group_names:
         in_arm = experiment.rows(arm)

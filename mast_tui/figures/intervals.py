@@ -21,13 +21,13 @@ from mast_tui.figures.record import Figure, FigureScope
 def bisected(
     low: float, high: float, is_low: Callable[[float], bool], halvings: int
 ) -> tuple[float, float]:
-    """Return the ends of a range after halving it again and again around a limit.
+    """Narrow a range around a limit by bisection, and return its ends.
 
     Args:
         low: The end on the low side of the limit; it may be the greater number.
         high: The other end.
-        is_low: Returns whether a number is on the low side of the limit.
-        halvings: The number of halvings.
+        is_low: The function that says whether a number is on the low side of the limit.
+        halvings: The number of times that the range is halved.
     """
     for _ in range(halvings):
         middle = (low + high) / 2
@@ -51,16 +51,17 @@ def why_no_difference(hits: int, sizes: tuple[int, int]) -> str | None:
     """Return why the difference of two shares has no interval; None if it has one.
 
     Args:
-        hits: The hits of both sides together.
-        sizes: The cases of each side.
+        hits: The number of hits of both shares together.
+        sizes: The number of cases of each share.
 
     Returns:
-        ``few_traces``; or ``rare_mode`` if there are so few hits or misses that every interval
-        would contain 0.
+        ``few_traces`` if a share has too few cases, ``rare_mode`` if there are so few hits or
+        misses that every interval would contain 0.
     """
     if min(sizes) < LEAST_CASES:
         return "few_traces"
-    return "rare_mode" if min(hits, sum(sizes) - hits) < LEAST_CASES else None
+    misses = sum(sizes) - hits
+    return "rare_mode" if min(hits, misses) < LEAST_CASES else None
 
 
 Z: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
@@ -72,10 +73,10 @@ def wilson(hits: float, n: float) -> Interval | None:
 
     Args:
         hits: The number of hits.
-        n: The number of cases; no integer if they are weighted.
+        n: The number of cases, which may be a fraction if they are weighted.
 
     Raises:
-        ValueError: There are more hits than cases, or less than 0.
+        ValueError: The hits are below 0 or above the number of cases.
     """
     if not 0 <= hits <= n:
         raise ValueError(f"{hits} of {n} is not a share")
@@ -103,15 +104,15 @@ def wilson_of(share: float, n: float) -> Interval:
 
 
 def share_of_all(hits: int, n: int, trace_count: int) -> Interval:
-    """Return the interval of the share among a known number of traces, of which a part was drawn.
+    """Return the interval of the share of hits among N traces, of which n were drawn at random.
 
     It is Wilson's for n(N - 1)/(N - n) cases, which have the variance of a sample without
-    replacement (Cochran 1977, Sampling Techniques). It is limited to the shares that are possible,
-    whatever the other traces show.
+    replacement (Cochran 1977, Sampling Techniques). It is limited to the shares that are possible:
+    from no hit among the other traces to only hits.
 
     Args:
-        hits: The hits among the drawn traces.
-        n: The number of traces drawn at random.
+        hits: The number of hits among the drawn traces.
+        n: The number of drawn traces.
         trace_count: The number N of all traces, greater than ``n``.
     """
     undrawn = trace_count - n
@@ -120,7 +121,7 @@ def share_of_all(hits: int, n: int, trace_count: int) -> Interval:
 
 
 def cases_for(share: float, margin: float) -> int:
-    """Return the fewest cases whose Wilson interval is at most twice ``margin`` wide.
+    """Return the fewest cases for a Wilson interval of a share that is ± ``margin`` wide or less.
 
     Args:
         share: The share, between 0 and 1.
@@ -131,16 +132,17 @@ def cases_for(share: float, margin: float) -> int:
         low, high = wilson_of(share, cases)
         return high - low > 2 * margin
 
-    high = 1
-    while is_too_wide(high):
-        high *= 2
+    enough = 1
+    while is_too_wide(enough):
+        enough *= 2
+    # Half as many cases are too few.
     return bisect_left(
-        range(high), True, lo=high // 2 + 1, key=lambda cases: not is_too_wide(cases)
+        range(enough), True, lo=enough // 2 + 1, key=lambda cases: not is_too_wide(cases)
     )
 
 
 def more_for(hits: float, n: float, margin: float, *, each: float = 1.0) -> int | None:
-    """Return the number of further cases that narrow a Wilson interval to twice ``margin``.
+    """Return the number of further cases that narrow a Wilson interval to ± ``margin``.
 
     Args:
         hits: The number of hits.
@@ -149,20 +151,20 @@ def more_for(hits: float, n: float, margin: float, *, each: float = 1.0) -> int 
         each: The effective number of cases that each further case adds.
 
     Returns:
-        The number, provided that the share stays the same; None without cases.
+        The number if the share stays the same; None without cases.
     """
     return max(0, ceil((cases_for(hits / n, margin) - n) / each)) if n else None
 
 
 def share(hits: int, n: int) -> Coefficient:
-    """Return a share with its Wilson interval, undefined (``no_overlap``) without cases.
+    """Return the share of hits with its Wilson interval; undefined (``no_overlap``) without cases.
 
     Args:
         hits: The number of hits.
         n: The number of cases.
 
     Raises:
-        ValueError: See ``wilson``.
+        ValueError: The hits are below 0 or above the number of cases.
     """
     if n == 0:
         return Coefficient(undefined="no_overlap")
@@ -197,7 +199,7 @@ def newcombe_paired(
 
     It is method 10 of Newcombe 1998, Statistics in Medicine 17:2635-2650. It joins both Wilson
     intervals with the correlation φ of the two answers. A φ above 0 is corrected for continuity,
-    and φ is 0 if a margin is empty.
+    and φ is 0 if a share is 0 or 1.
 
     Args:
         hits_of_both: The cases that are hits on both sides.
@@ -209,43 +211,43 @@ def newcombe_paired(
         Both ends of the first share less the second, between -1 and 1; None without cases.
     """
     n = hits_of_both + only_first + only_second + neither
-    first = hits_of_both + only_first
-    second = hits_of_both + only_second
-    ends = wilson(first, n)
-    ends_of_second = wilson(second, n)
-    if ends is None or ends_of_second is None:
+    first_hits = hits_of_both + only_first
+    second_hits = hits_of_both + only_second
+    first_ends = wilson(first_hits, n)
+    second_ends = wilson(second_hits, n)
+    if first_ends is None or second_ends is None:
         return None
-    variance_product = first * (n - first) * second * (n - second)
+    variance_product = first_hits * (n - first_hits) * second_hits * (n - second_hits)
     covariance = float(hits_of_both * neither - only_first * only_second)
     if covariance > 0:
         covariance = max(covariance - n / 2, 0)
     phi = covariance / sqrt(variance_product) if variance_product else 0.0
-    return _interval_of_difference(first / n, ends, second / n, ends_of_second, phi)
+    return _interval_of_difference(first_hits / n, first_ends, second_hits / n, second_ends, phi)
 
 
 def _interval_of_difference(
     share: float, ends: Interval, other_share: float, other_ends: Interval, phi: float
 ) -> Interval:
-    """Return the interval of ``share - other_share`` from the intervals of both shares.
+    """Return the interval of ``share - other_share``.
 
-    ``phi`` is the correlation of the shares.
+    ``ends`` and ``other_ends`` are the intervals of both shares, ``phi`` is their correlation.
     """
 
-    def distance(a: float, b: float) -> float:
+    def joint_distance(a: float, b: float) -> float:
         # Rounding may bring a square below 0.
         return sqrt(max(a * a - 2 * phi * a * b + b * b, 0.0))
 
     low, high = ends
     other_low, other_high = other_ends
-    down = distance(share - low, other_high - other_share)
-    up = distance(high - share, other_share - other_low)
+    down = joint_distance(share - low, other_high - other_share)
+    up = joint_distance(high - share, other_share - other_low)
     return share - other_share - down, share - other_share + up
 
 
 def katz(hits: float, n: float, other_hits: float, other_n: float) -> Interval | None:
-    """Return the interval of the ratio of two shares, by its logarithm.
+    """Return the interval of the ratio of two shares (Katz and others 1978, Biometrics 34:469-474).
 
-    Katz and others 1978, Biometrics 34:469-474.
+    The logarithms of its ends are symmetric about that of the ratio.
 
     Args:
         hits: The hits of the first share.
@@ -259,9 +261,9 @@ def katz(hits: float, n: float, other_hits: float, other_n: float) -> Interval |
     """
     if not hits or not other_hits:
         return None
-    middle = log(hits / n) - log(other_hits / other_n)
-    half = Z * sqrt(1 / hits - 1 / n + 1 / other_hits - 1 / other_n)
-    return exp(middle - half), exp(middle + half)
+    log_ratio = log(hits / n) - log(other_hits / other_n)
+    half_width = Z * sqrt(1 / hits - 1 / n + 1 / other_hits - 1 / other_n)
+    return exp(log_ratio - half_width), exp(log_ratio + half_width)
 
 
 Effective = tuple[float, float]
@@ -277,24 +279,25 @@ class Weighed(NamedTuple):
 
 
 def effective_cases(hits: Weighed, misses: Weighed) -> Effective:
-    """Return the number of unweighted cases whose share p has the variance of the weighted share.
+    """Return how many cases of equal weight would be as precise as the weighted cases.
 
-    It is p(1 − p)/Var p, where Var p is the variance of a ratio of sums of weights (Korn and
-    Graubard 1998, Survey Methodology 24:193-201). If all cases are hits or all are misses, it is
-    (Σw)²/Σw² (Kish 1965, Survey Sampling). It is at most the number of cases.
+    The effective number of cases is p(1 − p)/Var p, where p is the weighted share of hits and Var p
+    its variance as a ratio of sums of weights (Korn and Graubard 1998, Survey Methodology
+    24:193-201). If all cases are hits or all are misses, it is (Σw)²/Σw² (Kish 1965, Survey
+    Sampling). It is at most the number of cases.
 
     Args:
-        hits: The cases that are hits.
-        misses: All other cases.
+        hits: The number and the weights of the cases that are hits.
+        misses: The number and the weights of all other cases.
 
     Returns:
-        The effective hits, and the effective cases.
+        The effective number of hits, and the effective number of all cases.
     """
     n = hits.n + misses.n
-    weight_sum = hits.weight + misses.weight
     is_unweighted = (hits.weight, misses.weight) == (hits.n, misses.n)
     if is_unweighted:
         return hits.n, n
+    weight_sum = hits.weight + misses.weight
     share = hits.weight / weight_sum
     weighted_variance = hits.square * (1 - share) ** 2 + misses.square * share**2
     if hits.n and misses.n:
@@ -320,7 +323,7 @@ def to_resolve(unresolved: int, n: int) -> int:
 
 
 def share_figure(scope: FigureScope, statistic: str, count: int, n: int) -> Figure:
-    """Return a share with its Wilson interval as a figure.
+    """Return the share of ``count`` in ``n`` with its Wilson interval, as a figure.
 
     Args:
         scope: The scope of the figure.
@@ -352,10 +355,10 @@ def rate(
     effective: Effective | None = None,
     doubt: Doubt | None = None,
 ) -> Figure:
-    """Return the figure of a share with its Wilson interval, or with bounds.
+    """Return the figure ``rate``: the share of hits, with its Wilson interval or with bounds.
 
     Without traces the share is undefined (``no_traces``). If more than 2 % of the traces are
-    unresolved it has bounds instead of an interval, and ``needs`` is the number of traces to
+    unresolved, it has bounds instead of an interval, and ``needs`` is the number of traces to
     resolve.
 
     Args:
@@ -365,25 +368,25 @@ def rate(
         n: The number of traces.
         effective: The effective hits and traces, from which the share of weighted traces is
             computed; None if traces have no weights.
-        doubt: The unresolved traces; None if there are none.
+        doubt: The number of unresolved traces and the bounds; None if there are none.
 
     Raises:
         ValueError: There are more hits than cases.
     """
     hits, cases = (count, n) if effective is None else effective
-    ends = wilson(hits, cases)
+    wilson_ends = wilson(hits, cases)
     unresolved = 0 if doubt is None else doubt.unresolved
     to_decide = to_resolve(unresolved, n) if unresolved else 0
     reason = "unresolved" if to_decide else ""
     return scope.figure(
         "rate",
-        None if ends is None else hits / cases,
+        None if wilson_ends is None else hits / cases,
         condition=condition,
-        interval=None if to_decide else ends,
+        interval=None if to_decide else wilson_ends,
         bounds=doubt.bounds if doubt is not None and to_decide else None,
         count=count,
         n=n,
         unresolved=unresolved or None,
-        reason="no_traces" if ends is None else reason,
+        reason="no_traces" if wilson_ends is None else reason,
         needs=to_decide or None,
     )

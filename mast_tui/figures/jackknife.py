@@ -124,11 +124,14 @@ class Support:
 def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
     """Return the reason for no interval of a figure, and how many cases an interval needs.
 
-    Return None if the figure has an interval. It is a figure of one table, not a mean over modes.
+    The figure is one of a single table, not a mean over modes.
 
     Args:
         name: The name of the figure in the report.
-        support: The data of the figure.
+        support: The numbers of traces, units and answers on which the figure rests.
+
+    Returns:
+        The reason and the number; None if the figure has an interval.
     """
     for count, least in ((support.traces, FEWEST), (support.units, _LEAST_UNITS)):
         if count < least:
@@ -142,26 +145,29 @@ def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
 
 
 def why_no_mean_interval(name: str, traces: int, ratings: float) -> tuple[Withheld, int] | None:
-    """Return the reason for no interval of a mean over modes, and how many cases it needs.
+    """Return the reason for no interval of a mean over modes, and how many traces it needs.
 
-    If there are few traces, rare modes lower such a mean, unless the statistic is steady.
+    In few traces, rare modes make such a mean too low, unless the statistic is steady.
 
     Args:
         name: The name of the figure in the report.
-        traces: The number of traces in which two or more rated a unit.
+        traces: The number of traces in which two annotators or more rated a unit.
         ratings: The mean number of ratings of a unit.
+
+    Returns:
+        The reason and the number; None if the mean has an interval.
     """
-    least = _LEAST_TRACES_OF_STEADY_MEAN
+    least_traces = _LEAST_TRACES_OF_STEADY_MEAN
     if not STATISTICS[name].steady:
-        least = ceil(_LEAST_TRACES_OF_MEAN * max(2.0, ratings))
-    return ("few_traces", least) if traces < least else None
+        least_traces = ceil(_LEAST_TRACES_OF_MEAN * max(2.0, ratings))
+    return ("few_traces", least_traces) if traces < least_traces else None
 
 
 def share_of_traces(counts: ArrayLike, *, rounds: int, seed: int) -> CoefficientJson:
-    """Return a share over all traces together, with its interval over the traces.
+    """Return the share of hits among the cases of all traces, with its interval over the traces.
 
     Args:
-        counts: The hits and the cases of each trace. A trace without cases is left out.
+        counts: Traces × (hits, cases). A trace without cases is left out.
         rounds: The number of resamples of the traces; 0 leaves out the interval.
         seed: The seed of the resamples.
     """
@@ -189,13 +195,13 @@ def spread_coefficient(
     left_out: NDArray[np.float64],
     scale: Scale,
 ) -> Coefficient:
-    """Return a figure with its interval: by the jackknife of few traces, by BCa of many traces.
+    """Return a figure with its interval: by the jackknife for few traces, by BCa for many.
 
-    There is no interval if the figure is undefined without one of the traces.
+    There is no interval if the figure is undefined without a certain trace.
 
     Args:
         estimate: The figure of all traces.
-        resampled: The figure in each resample.
+        resampled: The figure in each resample, NaN if it is undefined.
         left_out: The figure with each trace left out in turn, NaN if it is undefined.
         scale: The values that the figure can take.
     """
@@ -212,9 +218,8 @@ def jackknife_interval(
     """Return the interval of a figure from its values without each trace in turn.
 
     It is Wilson's interval for p(1 - p)/Var p cases (Korn and Graubard 1998), where p is the
-    figure's position on its scale and Var p the jackknife's variance. If traces have several units,
-    it is made with Student's t, since the variance is then estimated from few traces; if each trace
-    is one unit, the position itself determines the variance.
+    figure's position between the ends of its scale, and Var p the jackknife's variance. If traces
+    have several units, Student's t widens it, because the variance rests on few traces.
 
     Args:
         estimate: The figure of all traces.
@@ -222,30 +227,33 @@ def jackknife_interval(
         scale: The values that the figure can take.
 
     Returns:
-        The interval. It is None if the figure is undefined as soon as one of the traces is left
-        out, if all values are the same, or if traces have several units and the figure is at an end
-        of its scale.
+        The interval. It is None for too few traces, if a value is NaN, if all values are the same,
+        or if traces have several units and the figure is at an end of its scale.
     """
-    traces = left_out.size
-    if traces < FEWEST or bool(np.isnan(left_out).any()):
+    trace_count = left_out.size
+    if trace_count < FEWEST or bool(np.isnan(left_out).any()):
         return None
     width = 1 - scale.lowest
     position = min(1.0, max(0.0, (float(estimate) - scale.lowest) / width))
-    standard_error = sqrt((traces - 1) * float(((left_out - left_out.mean()) ** 2).mean())) / width
+    mean_square = float(((left_out - left_out.mean()) ** 2).mean())
+    standard_error = sqrt((trace_count - 1) * mean_square) / width
     at_end = not _ALIKE < position < 1 - _ALIKE
-    # At an end of the scale, the jackknife shows no variance; the number of cases still gives one.
+    # ``scale.traces`` is above 0 if each trace is one unit. At an end of the scale the jackknife
+    # shows no variance, but the number of cases still gives an interval.
     if at_end and scale.traces:
         position = float(round(position))
         cases = scale.cases(position)
     elif at_end or standard_error <= _ALIKE:
         return None
     elif scale.traces:
-        # The jackknife divides by the traces less one.
-        cases = position * (1 - position) / standard_error**2 * traces / (traces - 1)
+        # A share of n cases has the variance p(1 - p)/n, the jackknife's is p(1 - p)/(n - 1).
+        cases = position * (1 - position) / standard_error**2 * trace_count / (trace_count - 1)
         cases = min(cases, scale.cases(position)) if scale.caps_cases else cases
     else:
         # Wilson's formula uses the normal quantile; fewer cases make it as wide as Student's would.
-        cases = position * (1 - position) / standard_error**2 * (Z / student_t(traces - 1)) ** 2
+        cases = (
+            position * (1 - position) / standard_error**2 * (Z / student_t(trace_count - 1)) ** 2
+        )
     low, high = wilson_of(position, cases)
     # Rounding may put an end of the scale beyond the figure.
     lowest = min(float(estimate), scale.lowest + width * low)
@@ -256,14 +264,15 @@ def jackknife_interval(
 def student_t(degrees: int, level: float = LEVEL) -> float:
     """Return the t of Student's distribution with ``level`` of its mass between -t and t.
 
-    By bisection, or by the expansion of Abramowitz and Stegun 1964, 26.7.5, for many degrees.
+    It is computed by bisection, or for many degrees by the expansion of Abramowitz and Stegun 1964,
+    26.7.5.
 
     Args:
-        degrees: The degrees of freedom.
-        level: The mass.
+        degrees: The degrees of freedom, 1 or more.
+        level: The mass between -t and t.
 
     Raises:
-        ValueError: There is no degree of freedom.
+        ValueError: ``degrees`` is below 1.
     """
     if degrees < 1:
         raise ValueError(f"Student's t needs at least one degree of freedom, not {degrees}")
@@ -276,6 +285,7 @@ def student_t(degrees: int, level: float = LEVEL) -> float:
 
 
 def _expanded_student_t(degrees: int, level: float) -> float:
+    """Return the t of Student's distribution as a series in 1 / degrees around the normal z."""
     z = NormalDist().inv_cdf((1 + level) / 2)
     first = (z**3 + z) / 4
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
@@ -286,10 +296,10 @@ def _expanded_student_t(degrees: int, level: float) -> float:
 def student_mass(t: float, degrees: int) -> float:
     """Return the mass of Student's distribution between -t and t.
 
-    By the series of Abramowitz and Stegun 1964, 26.7.3 and 26.7.4.
+    It is the series of Abramowitz and Stegun 1964, 26.7.3 (odd degrees) and 26.7.4 (even degrees).
 
     Args:
-        t: The end of the range, which is symmetric about 0.
+        t: The upper end of the range.
         degrees: The degrees of freedom, 1 or more.
     """
     angle = atan(t / sqrt(degrees))

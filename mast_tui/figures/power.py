@@ -77,7 +77,11 @@ def _quadrature_nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def _rate_moments(mean_logit: float, spread: float) -> tuple[float, float]:
-    """Return the mean and the variance of a rate whose logit is normal."""
+    """Return the mean and the variance of a rate whose logit is normally distributed.
+
+    ``mean_logit`` and ``spread`` are the mean and the standard deviation of the logit.
+    """
+    # Gauss-Hermite quadrature.
     points, weights = _quadrature_nodes()
     rates = 1 / (1 + np.exp(-(mean_logit + spread * points)))
     mean = float(weights @ rates)
@@ -85,7 +89,10 @@ def _rate_moments(mean_logit: float, spread: float) -> tuple[float, float]:
 
 
 def _mean_logit_for(rate: float, spread: float) -> float:
-    """Return the mean logit of tasks whose mean rate is ``rate``, by bisection."""
+    """Return the mean of the normal logits whose mean rate is ``rate``, by bisection.
+
+    ``spread`` is the standard deviation of the logits.
+    """
 
     def is_low(mean_logit: float) -> bool:
         mean_rate, _ = _rate_moments(mean_logit, spread)
@@ -96,19 +103,23 @@ def _mean_logit_for(rate: float, spread: float) -> float:
 
 @cache
 def logit_normal(rate: float, within_arm: float) -> tuple[float, float]:
-    """Return the mean and the standard deviation of the logits of tasks.
+    """Return the mean and the standard deviation of the logits of the tasks' rates.
+
+    A task has its own rate of hits. The logits of the rates are normally distributed.
 
     Args:
-        rate: The mean rate over tasks.
+        rate: The mean of the tasks' rates.
         within_arm: The correlation of two runs of one task in one arm.
     """
     if not 0 < rate < 1 or within_arm <= 0:
         return _mean_logit_for(min(max(rate, 1e-9), 1 - 1e-9), 0.0), 0.0
     low = 0.0
     high = 20.0
-    for _ in range(_HALVINGS // 2):  # each solves for a mean logit, which is slow
+    # Bisection; half of the steps are enough, and each step is slow.
+    for _ in range(_HALVINGS // 2):
         spread = (low + high) / 2
         _, variance = _rate_moments(_mean_logit_for(rate, spread), spread)
+        # The correlation of two runs is the variance of the rates, divided by that of a run.
         if variance < within_arm * rate * (1 - rate):
             low = spread
         else:
@@ -119,19 +130,19 @@ def logit_normal(rate: float, within_arm: float) -> tuple[float, float]:
 def draw_hits(
     design: RateChange, tasks: int, runs: int, draws: int, random: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw the hits of each task in both arms, the baseline first.
+    """Simulate experiments: draw the number of hits of each task in both arms.
 
-    The logit of a task's rate has a part that both arms share and a part of each arm.
+    The logit of a task's rate is the sum of a part that both arms share and a part of each arm.
 
     Args:
-        design: The rates.
+        design: The rates of both arms and the correlations of runs.
         tasks: The number of tasks.
-        runs: The runs of each task and arm.
+        runs: The number of runs of each task in each arm.
         draws: The number of experiments.
         random: The source of randomness.
 
     Returns:
-        Two tables of experiments × tasks.
+        The hits of the baseline and of the other arm, each as experiments × tasks.
     """
     shared_part = random.standard_normal((draws, tasks))
     shared_weight = (
@@ -152,33 +163,37 @@ def draw_hits(
 def power(
     design: RateChange, tasks: int, runs: int, *, draws: int = _DRAWS, seed: int = 0
 ) -> float:
-    """Return the share of simulated experiments in which the change is seen.
+    """Return the share of simulated experiments in which a test detects the change of the rate.
 
     Args:
-        design: The rates and the level.
+        design: The rates of both arms and the level of the test.
         tasks: The number of tasks.
-        runs: The runs of each task and arm.
+        runs: The number of runs of each task in each arm.
         draws: The number of experiments.
         seed: The seed of the draws.
     """
-    hits, changed_hits = draw_hits(design, tasks, runs, draws, np.random.default_rng(seed))
-    return float((sign_flips_of_rows(changed_hits - hits) < design.alpha).mean())
+    baseline_hits, changed_hits = draw_hits(design, tasks, runs, draws, np.random.default_rng(seed))
+    p_values = sign_flips_of_rows(changed_hits - baseline_hits)
+    return float((p_values < design.alpha).mean())
 
 
 def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:
     """Return the fewest tasks with the power of ``TARGET``; None if ``MOST_TASKS`` do not suffice.
 
     Args:
-        design: The rates and the level.
-        runs: The runs of each task and arm.
+        design: The rates of both arms and the level of the test.
+        runs: The number of runs of each task in each arm.
         seed: The seed of the simulated experiments.
     """
 
-    def is_seen(tasks: int) -> bool:
+    def is_detected(tasks: int) -> bool:
         return power(design, tasks, runs, draws=_DRAWS // 2, seed=seed) >= TARGET
 
-    hits, changed_hits = draw_hits(design, _MANY, runs, draws=1, random=np.random.default_rng(seed))
-    differences = (changed_hits - hits)[0].astype(np.float64)
+    # The normal approximation, from one experiment with many tasks.
+    baseline_hits, changed_hits = draw_hits(
+        design, _MANY, runs, draws=1, random=np.random.default_rng(seed)
+    )
+    differences = (changed_hits - baseline_hits)[0].astype(np.float64)
     normal = NormalDist()
     quantile_sum = normal.inv_cdf(1 - design.alpha / 2) + normal.inv_cdf(TARGET)
     approximate_tasks = (
@@ -186,18 +201,21 @@ def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:
     )
     if approximate_tasks > 2 * MOST_TASKS:
         return None
-    # The normal approximation gives the range to search; the test itself decides.
+
+    # From the approximation, find a range: ``low`` tasks are too few, ``high`` tasks suffice.
     low = max(2, int(approximate_tasks / 1.3))
     high = max(low + 1, int(approximate_tasks * 1.3))
-    while is_seen(low) and low > 2:
+    while is_detected(low) and low > 2:
         high = low
         low = max(2, low // 2)
-    while not is_seen(high) and high <= MOST_TASKS:
+    while not is_detected(high) and high <= MOST_TASKS:
         low = high
         high *= 2
-    while high - low > max(1, high // 40):  # each step simulates experiments: 2.5 % is enough
+
+    # Halve the range. Each step simulates experiments, so 2.5 % of accuracy is enough.
+    while high - low > max(1, high // 40):
         middle = (low + high) // 2
-        if is_seen(middle):
+        if is_detected(middle):
             high = middle
         else:
             low = middle
@@ -208,58 +226,57 @@ def detectable_change(design: RateChange, tasks: int, runs: int, *, seed: int = 
     """Return the least change that is detected with a power of ``TARGET``.
 
     Args:
-        design: The rates. Only rises are considered if its changed rate is above the baseline, else
-            only falls. The largest possible change is from the baseline to 0 or 1.
+        design: The design; its change is replaced by other changes in the same direction.
         tasks: The number of tasks.
-        runs: The runs of each task and arm.
+        runs: The number of runs of each task in each arm.
         seed: The seed of the simulated experiments.
 
     Returns:
-        The change as a share; None if even the largest change has less power.
+        The change as a share; None if even the largest change, to a rate of 0 or 1, has less power.
     """
     rises = design.changed_rate > design.baseline
     largest = 1 - design.baseline if rises else design.baseline
 
-    def is_seen(change: float) -> bool:
+    def is_detected(change: float) -> bool:
         changed_rate = design.baseline + (change if rises else -change)
         design_with_change = replace(design, changed_rate=min(max(changed_rate, 0.0), 1.0))
         return power(design_with_change, tasks, runs, draws=_DRAWS // 2, seed=seed) >= TARGET
 
-    if not is_seen(largest):
+    if not is_detected(largest):
         return None
-    return bisected(0.0, largest, lambda change: not is_seen(change), _STEPS)[1]
+    return bisected(0.0, largest, lambda change: not is_detected(change), _STEPS)[1]
 
 
 def design_of(experiment: Experiment, measure: Measure, change: float) -> RateChange | None:
-    """Return the design of a planned change from the data so far.
+    """Return the rates and correlations of a planned change, estimated from an experiment's runs.
 
-    The correlation of two runs in one arm is estimated from tasks with two runs or more. The
-    correlation of two runs in two arms is estimated from tasks that both arms have run. If no task
-    has two runs in an arm, the first correlation is set to the second.
+    The correlation of two runs of a task within an arm needs tasks with two runs or more in an arm.
+    The correlation across arms needs tasks that both arms have run. Without tasks for the first,
+    the second is used for both.
 
     Args:
-        experiment: The data.
+        experiment: The runs so far.
         measure: The share that is to change.
-        change: The change, below 0 for a fall.
+        change: The change of the baseline's rate, below 0 for a fall.
 
     Returns:
         The design; None if the baseline has no runs, or if its rate cannot change by that much.
     """
     task_count = int(experiment.tasks.max(initial=-1)) + 1
-    arms = {}
+    means_by_arm = {}
     for arm in experiment.inputs.group_names:
         in_arm = experiment.rows(arm)
-        arms[arm] = task_means(measure.values[in_arm], experiment.tasks[in_arm], task_count)
-    baseline_means = arms[experiment.baseline]
+        means_by_arm[arm] = task_means(measure.values[in_arm], experiment.tasks[in_arm], task_count)
+    baseline_means = means_by_arm[experiment.baseline]
     if not baseline_means.defined.any():
         return None
     rate = float(np.nanmean(baseline_means.values))
-    within_arms_values = [correlation_within_arm(means) for means in arms.values()]
-    across_arms_values = [
-        correlation_across_arms(baseline_means, arms[arm]) for arm in experiment.compared
+    within_correlations = [correlation_within_arm(means) for means in means_by_arm.values()]
+    across_correlations = [
+        correlation_across_arms(baseline_means, means_by_arm[arm]) for arm in experiment.compared
     ]
-    defined_within = [value for value in within_arms_values if value is not None]
-    defined_across = [value for value in across_arms_values if value is not None]
+    defined_within = [value for value in within_correlations if value is not None]
+    defined_across = [value for value in across_correlations if value is not None]
     across_correlation = max(0.0, float(np.mean(defined_across))) if defined_across else 0.0
     within_correlation = (
         max(0.0, float(np.mean(defined_within))) if defined_within else across_correlation
@@ -277,18 +294,18 @@ def design_of(experiment: Experiment, measure: Measure, change: float) -> RateCh
 
 
 def correlation_within_arm(means: TaskMeans) -> float | None:
-    """Return the correlation of two runs of one task in one arm.
+    """Return the correlation of two runs of one task in one arm, from the tasks' rates.
 
     Return None with fewer than two tasks that have several runs, or if the mean rate is 0 or 1.
     """
     has_several_runs = means.defined & (means.runs > 1)
     if has_several_runs.sum() < 2:
         return None
-    values = means.values[has_several_runs]
+    rates = means.values[has_several_runs]
     runs = means.runs[has_several_runs]
-    mean = float(values.mean())
-    variance_in_tasks = float((values * (1 - values) * runs / (runs - 1)).mean())
-    total_variance = mean * (1 - mean)
+    mean_rate = float(rates.mean())
+    variance_in_tasks = float((rates * (1 - rates) * runs / (runs - 1)).mean())
+    total_variance = mean_rate * (1 - mean_rate)
     return 1 - variance_in_tasks / total_variance if total_variance else None
 
 
@@ -300,14 +317,14 @@ def correlation_across_arms(first: TaskMeans, second: TaskMeans) -> float | None
         second: The rates of the other arm.
 
     Returns:
-        The correlation; None with fewer than two tasks in both arms, or if a rate is 0 or 1.
+        The correlation; None with fewer than two shared tasks, or if an arm's mean rate is 0 or 1.
     """
     in_both = first.defined & second.defined
     if in_both.sum() < 2:
         return None
     first_rates = first.values[in_both]
     second_rates = second.values[in_both]
-    standard_product = np.sqrt(
+    deviation_product = np.sqrt(
         first_rates.mean()
         * (1 - first_rates.mean())
         * second_rates.mean()
@@ -316,28 +333,29 @@ def correlation_across_arms(first: TaskMeans, second: TaskMeans) -> float | None
     covariance = float(
         ((first_rates - first_rates.mean()) * (second_rates - second_rates.mean())).sum()
     ) / (len(first_rates) - 1)
-    return covariance / float(standard_product) if standard_product else None
+    return covariance / float(deviation_product) if deviation_product else None
 
 
 def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
-    """Yield the power, the least change and the tasks needed, for success and some modes.
+    """Yield the power, the least change and the tasks needed, for success and for some modes.
 
-    The modes are those named beforehand, else the most frequent ones of the baseline. The planned
-    change is a fall of a mode and a rise of success. ``tasks_needed`` has the runs of a task and
-    arm as its condition. An impossible change, such as a fall below 0, has no figures.
+    The modes are those named beforehand, or otherwise the most frequent ones of the baseline. The
+    planned change is a rise of success or a fall of a mode. ``tasks_needed`` has the number of runs
+    of each task in each arm as its condition. An impossible change, such as a fall below 0, has no
+    power.
 
     Args:
-        experiment: The data.
+        experiment: The runs so far and the planned change.
         seed: The seed of the simulated experiments.
     """
     inputs = experiment.inputs
-    all_measures = list(measures(experiment))  # success is always the first
+    all_measures = list(measures(experiment))  # the first measure is success
     measure_by_mode = {
         measure.mode: measure for measure in all_measures if measure.name == "experiment_mode"
     }
     in_baseline = experiment.rows(experiment.baseline)
     planned_codes = [code for code in measure_by_mode if code in experiment.tested]
-    # By default all modes are tested, so that all means that none were named.
+    # Without modes named beforehand, ``tested`` has all modes or none.
     if len(planned_codes) in (0, len(measure_by_mode)):
         rates = {
             code: float(np.nanmean(measure.values[in_baseline]))
@@ -345,12 +363,14 @@ def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
             if not np.isnan(measure.values[in_baseline]).all()
         }
         planned_codes = sorted(rates, key=lambda code: -rates[code])[:PLANNED_MODES]
+    # The modes with any verdict are tested, each in every arm but the baseline.
     judged_count = sum(not np.isnan(measure.values).all() for measure in measure_by_mode.values())
     test_count = max(1, len(experiment.tested) or judged_count) * max(1, len(experiment.compared))
+    # For each arm, the task of each run.
     tasks_of_runs = [experiment.tasks[experiment.rows(arm)] for arm in inputs.group_names]
-    tasks = len(reduce(np.intersect1d, tasks_of_runs))
-    baseline_tasks = tasks_of_runs[0]
-    runs = max(1, round(len(baseline_tasks) / max(1, len(np.unique(baseline_tasks)))))
+    shared_task_count = len(reduce(np.intersect1d, tasks_of_runs))
+    first_arm_tasks = tasks_of_runs[0]
+    runs_per_task = max(1, round(len(first_arm_tasks) / max(1, len(np.unique(first_arm_tasks)))))
     for measure in (all_measures[0], *(measure_by_mode[code] for code in planned_codes)):
         is_success = measure.name == "experiment_success"
         scope = FigureScope(
@@ -361,14 +381,15 @@ def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
         if design is None:
             yield scope.number("power", None, reason="no_such_change")
             continue
-        # Holm's correction divides the level by the number of tests for a single change.
+        # Holm's correction divides the level of the smallest p-value by the number of tests.
         level = ALPHA / (max(1, len(experiment.compared)) if is_success else test_count)
         design = replace(design, alpha=level)
-        if tasks:
-            yield scope.number("power", power(design, tasks, runs, seed=seed), n=tasks)
-            least_change = detectable_change(design, tasks, runs, seed=seed)
+        if shared_task_count:
+            reached_power = power(design, shared_task_count, runs_per_task, seed=seed)
+            yield scope.number("power", reached_power, n=shared_task_count)
+            least_change = detectable_change(design, shared_task_count, runs_per_task, seed=seed)
             reason = "" if least_change is not None else "more_tasks"
-            yield scope.number("detectable", least_change, n=tasks, reason=reason)
+            yield scope.number("detectable", least_change, n=shared_task_count, reason=reason)
         for planned_runs in PLANNED_RUNS:
             fewest_tasks = tasks_needed(design, planned_runs, seed=seed)
             reason = "" if fewest_tasks is not None else "more_tasks"

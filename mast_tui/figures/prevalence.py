@@ -65,7 +65,7 @@ def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
         tnr: The judge's true negative rates.
 
     Returns:
-        The prevalences; NaN where TPR + TNR ≤ 1 or anything is NaN.
+        The prevalences θ; NaN if TPR + TNR ≤ 1 or an argument is NaN.
     """
     clipped: Values = np.clip(ratio(apparent + tnr - 1, tpr + tnr - 1), 0, 1)
     return clipped
@@ -74,14 +74,14 @@ def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
 def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
     """Return the prevalence of one mode, corrected for the judge's errors, or why there is none.
 
-    The interval is that of Lang and Reiczigel (2014, Preventive Veterinary Medicine 113:13-22): one
-    right and one wrong verdict are added before a rate of the judge is computed, z² / 2 traces
-    before its share of present (Agresti and Coull's interval), and the centre is moved to
-    correct for the errors of the rates.
+    The interval is that of Lang and Reiczigel (2014, Preventive Veterinary Medicine 113:13-22). For
+    it, one right and one wrong verdict are added to each rate of the judge, z² / 2 present and
+    z² / 2 absent traces to its share of present, and the centre is moved to correct for the errors
+    of the rates.
 
     Args:
         labelled: The counts TP, FP, FN, TN of the judge against the reference.
-        unlabelled: The numbers of traces that the judge calls present, and absent.
+        unlabelled: The numbers of unlabelled traces that the judge calls present, and absent.
     """
     undefined = _undefined_reason(labelled, unlabelled)
     if undefined is not None:
@@ -89,6 +89,8 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
     value = float(_corrected_shares(labelled, unlabelled))
     if labelled.sum() < _LEAST_LABELLED:
         return Coefficient(value, withheld=("few_traces", _LEAST_LABELLED))
+
+    # From here on, all values are those for the interval.
     tp, fp, fn, tn = (float(count) for count in labelled)
     positives = tp + fn + 2
     negatives = tn + fp + 2
@@ -97,7 +99,7 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
     tnr = (tn + 1) / negatives
     apparent = (float(unlabelled[0]) + Z**2 / 2) / trace_count
     youden = tpr + tnr - 1
-    if youden <= 0:
+    if youden <= 0:  # the judge is no better than chance
         return Coefficient(value, ci=(0.0, 1.0))
     centre = (apparent + tnr - 1) / youden
     tpr_variance = tpr * (1 - tpr) / positives
@@ -119,7 +121,7 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
 def prevalence_figures(
     judge_input: JudgeInput, units: Compared, *, group: str = ""
 ) -> Iterator[Figure]:
-    """Yield the prevalence of each mode, from labels on some traces and the judge's on all.
+    """Yield the prevalence of each mode, from people's labels on some traces and a judge's on all.
 
     The scope ``prevalence`` is over the traces that only the judge has judged. It is right if the
     judge makes the same errors there as on the labelled traces, as when these are a random sample.
@@ -128,50 +130,53 @@ def prevalence_figures(
     Args:
         judge_input: The judge's verdicts, also on traces that no one else has labelled.
         units: The verdicts of judge and reference on the same units.
-        group: The group of the traces.
+        group: The name of the group of traces; empty for all traces.
     """
     slugs = judge_input.slugs
     only_judged = judge_input.unlabelled - judge_input.examples
     unsure_counts = Counter(
-        mode
-        for (trace, mode), value in judge_input.verdicts.items()
+        slug
+        for (trace, slug), value in judge_input.verdicts.items()
         if value is VerdictValue.UNSURE and trace in only_judged
     )
+    # Traces outside the workspace: modes × (present, absent, unsure).
     outside_counts = np.array(
         [judge_input.outside_workspace.verdicts.get(slug, (0, 0, 0)) for slug in slugs]
     ).reshape(-1, 3)
-    # The columns of ``outside_counts`` are present, absent and unsure.
+    # Modes × (present, absent).
     unlabelled_counts = _unlabelled_counts(judge_input) + outside_counts[:, :2]
     labelled = _Labelled.from_input(judge_input, units)
     # The counts if all disagreements are decided as absent, and if all are decided as present.
     all_absent = _Labelled.from_input(judge_input, units.resolved_as(False))
     all_present = _Labelled.from_input(judge_input, units.resolved_as(True))
-    for column, (slug, code, _) in enumerate(judge_input.modes):
-        judge_counts = labelled.tables[column]
+    for mode_index, (slug, code, _) in enumerate(judge_input.modes):
+        judge_counts = labelled.tables[mode_index]
         tp, fp, fn, tn = (int(count) for count in judge_counts)
-        judge_present, judge_absent = (int(count) for count in unlabelled_counts[column])
+        judge_present, judge_absent = (int(count) for count in unlabelled_counts[mode_index])
         scope = judge_input.scope("prevalence", [slug], mode=code, group=group)
         yield scope.number("n_unlabelled", judge_present + judge_absent)
-        yield scope.number("n_unsure", unsure_counts[slug] + int(outside_counts[column, 2]))
+        yield scope.number("n_unsure", unsure_counts[slug] + int(outside_counts[mode_index, 2]))
         yield scope.number("n_positives", tp + fn)
         yield scope.number("n_negatives", fp + tn)
         yield share_figure(scope, "apparent", judge_present, judge_present + judge_absent)
         corrected = scope.estimate(
-            "corrected", corrected_prevalence(judge_counts, unlabelled_counts[column])
+            "corrected", corrected_prevalence(judge_counts, unlabelled_counts[mode_index])
         )
         powered_prevalence = labelled.prediction_powered_prevalence(
-            column, unlabelled_counts[column]
+            mode_index, unlabelled_counts[mode_index]
         )
         unresolved = units.left_out["unresolved"][slug]
-        needed_labels = to_resolve(unresolved, tp + fp + fn + tn)
+        needed_decisions = to_resolve(unresolved, tp + fp + fn + tn)
         bounds: tuple[PoweredPrevalence, PoweredPrevalence] | None = None
-        if needed_labels:
-            tables = (all_absent.tables[column], all_present.tables[column])
-            corrected_bounds = _corrected_bounds(tables, unlabelled_counts[column])
-            corrected = _with_bounds(corrected, corrected_bounds, needed_labels)
+        if needed_decisions:
+            tables = (all_absent.tables[mode_index], all_present.tables[mode_index])
+            corrected_bounds = _corrected_bounds(tables, unlabelled_counts[mode_index])
+            corrected = _with_bounds(corrected, corrected_bounds, needed_decisions)
             bounds = (
-                all_absent.prediction_powered_prevalence(column, unlabelled_counts[column]),
-                all_present.prediction_powered_prevalence(column, unlabelled_counts[column]),
+                all_absent.prediction_powered_prevalence(mode_index, unlabelled_counts[mode_index]),
+                all_present.prediction_powered_prevalence(
+                    mode_index, unlabelled_counts[mode_index]
+                ),
             )
         yield corrected
         yield from _overall_figures(
@@ -179,7 +184,7 @@ def prevalence_figures(
             powered_prevalence,
             unresolved,
             bounds,
-            needed_labels,
+            needed_decisions,
         )
 
 
@@ -192,9 +197,9 @@ def _overall_figures(
 ) -> Iterator[Figure]:
     """Yield the prevalence over all traces.
 
-    ``bounds`` are the prevalences if all unresolved verdicts are decided as absent, and if all are
-    decided as present. Unless they are None, they replace the intervals, and ``needs`` is the
-    number of these verdicts to decide before there is an interval.
+    ``unresolved`` is the number of verdicts on which annotators differ and no one has decided.
+    ``bounds`` are the prevalences if all of these are decided as absent, and as present; they
+    replace the intervals, unless None. ``needs`` of them must be decided for an interval.
     """
     yield scope.number("n", powered_prevalence.n)
     yield scope.number("n_labelled", powered_prevalence.n_labelled)
@@ -224,7 +229,10 @@ def _overall_figures(
 
 
 def _with_bounds(figure: Figure, bounds: tuple[float | None, float | None], needs: int) -> Figure:
-    """Return a figure with bounds instead of its interval; unchanged if a value is undefined."""
+    """Return a figure with bounds instead of its interval; unchanged if it or a bound is undefined.
+
+    ``needs`` is the number of disagreements to resolve before there is an interval.
+    """
     low, high = bounds
     if figure.value is None or low is None or high is None:
         return figure
@@ -242,15 +250,18 @@ def _with_bounds(figure: Figure, bounds: tuple[float | None, float | None], need
 def _corrected_bounds(tables: tuple[Tables, Tables], unlabelled: Tables) -> tuple[float, float]:
     """Return the least and the greatest corrected prevalence that decisions can lead to.
 
-    The decisions may call any share of the disagreements present. This share is varied from none
-    to all on the traces that the judge calls present and, independently, on the other traces. If
-    the judge is no better than chance for some pair of shares, the bounds are 0 and 1.
+    Decisions may call any share of the disagreements present. Two such shares are varied from 0 to
+    1: one for the traces that the judge calls present, one for the other traces. If the judge is no
+    better than chance for some pair of shares, the bounds are 0 and 1.
 
-    ``tables`` are the counts with all disagreements absent, and with all of them present.
+    Args:
+        tables: The counts TP, FP, FN, TN if all disagreements are decided as absent, and if all are
+            decided as present.
+        unlabelled: The numbers of unlabelled traces that the judge calls present, and absent.
     """
-    absent, present = tables
+    all_absent, all_present = tables
     shares = np.linspace(0, 1, _STEPS)
-    tables_by_share = absent + shares[:, None] * (present - absent)
+    tables_by_share = all_absent + shares[:, None] * (all_present - all_absent)
     # TP and FP are the traces that the judge calls present, FN and TN the others.
     grid = np.empty((_STEPS, _STEPS, 4))
     grid[..., :2] = tables_by_share[:, None, :2]
@@ -270,27 +281,32 @@ class _Labelled:
 
     @classmethod
     def from_input(cls, judge_input: JudgeInput, units: Compared) -> _Labelled:
-        """Sum the verdicts of judge and reference by mode, also weighted if traces have weights."""
+        """Count the cells (TP, FP, FN, TN) of each mode.
+
+        If the study drew traces with different chances, also sum the traces' weights in each cell.
+        """
         cells = unit_cells(units, judge_input.slugs)
         study = judge_input.study
-        weights = None
+        weight_by_trace = None
         if study is not None and not study.chances_alike:
-            weights = study.trace_weights(frozenset(units.traces))
-        if weights is None:
+            weight_by_trace = study.trace_weights(frozenset(units.traces))
+        if weight_by_trace is None:
             return cls(cells.sum(axis=0), ())
         # A trace outside the study was not drawn, and has no weight.
-        trace_weights = np.array([weights.get(trace, 0.0) for trace in units.traces])
+        trace_weights = np.array([weight_by_trace.get(trace, 0.0) for trace in units.traces])
         return cls(cells.sum(axis=0), weighted_tables(cells, trace_weights))
 
-    def prediction_powered_prevalence(self, column: int, unlabelled: Tables) -> PoweredPrevalence:
+    def prediction_powered_prevalence(
+        self, mode_index: int, unlabelled: Tables
+    ) -> PoweredPrevalence:
         """Return the prevalence of one mode over all traces, by prediction-powered inference.
 
         Args:
-            column: The number of the mode.
-            unlabelled: The counts of traces that only the judge has judged, present and absent.
+            mode_index: The index of the mode.
+            unlabelled: The numbers of unlabelled traces that the judge calls present, and absent.
         """
-        weighted = self.weighted[column] if self.weighted else None
-        return prediction_powered(self.tables[column], unlabelled, weighted)
+        weighted = self.weighted[mode_index] if self.weighted else None
+        return prediction_powered(self.tables[mode_index], unlabelled, weighted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,18 +323,19 @@ class Weighted:
 
 
 def weighted_tables(cells: Tables, weights: Values) -> list[Weighted]:
-    """Sum the weights of the traces in each cell, by mode.
+    """Sum the weights of the traces in each cell, for each mode.
 
     Args:
         cells: Zeros and ones, traces × modes × (TP, FP, FN, TN).
-        weights: One for each trace.
+        weights: The weight of each trace: the number of traces that it represents.
     """
     # A trace that is drawn with the chance 1/w adds w(w − 1) r² to the variance, r its residual.
     variance_weights = np.maximum(weights * (weights - 1), 0)
+    # For w, w² and w(w − 1): modes × (TP, FP, FN, TN).
     sums = [
         np.tensordot(factors, cells, axes=1) for factors in (weights, weights**2, variance_weights)
     ]
-    return [Weighted(*tables) for tables in zip(*sums, strict=True)]
+    return [Weighted(*sums_of_mode) for sums_of_mode in zip(*sums, strict=True)]
 
 
 class _JoinedPrevalence(NamedTuple):
@@ -368,59 +385,67 @@ class PoweredPrevalence:
 def prediction_powered(
     labelled: Tables, unlabelled: Tables, weighted: Weighted | None = None
 ) -> PoweredPrevalence:
-    """Return the prevalence over all traces by prediction-powered inference.
+    """Return the prevalence θ of a mode over all traces by prediction-powered inference.
 
-    θ = λ f̄ + mean(y − λ f). f̄ is the judge's share of the unlabelled traces. On the labelled
-    traces, f are the verdicts of the judge and y those of the reference. The weight λ between 0 and
-    1 makes the variance least (PPI++: Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453). A
-    judge at chance gets the weight 0, which leaves the share of the labelled traces.
+    θ = λ f̄ + mean(y − λ f). f̄ is the share of the unlabelled traces that the judge calls present.
+    On the labelled traces, f are the verdicts of the judge and y those of the reference. The weight
+    λ between 0 and 1 makes the variance least (PPI++: Angelopoulos, Duchi and Zrnic 2023, arXiv
+    2311.01453). A judge at chance gets the weight 0, which leaves the share of the labelled traces.
 
     The interval is Wilson's for the effective number of traces, θ(1 − θ)/Var θ (Korn and Graubard
-    1998, Survey Methodology 24:193-201). The interval of the paper is symmetric, and holds the
-    truth too seldom for rare modes. The effective number is at least that of the labelled traces,
-    because with the best λ the judge only adds information. A few traces may suggest otherwise,
-    which made intervals up to 6 % wider than those of the labels alone.
+    1998, Survey Methodology 24:193-201), as the symmetric interval of the paper holds the truth too
+    seldom for rare modes. The effective number is at least that of the labelled traces, because
+    with the best λ the judge only adds information.
 
     Args:
         labelled: The counts TP, FP, FN, TN of the judge against the reference.
-        unlabelled: The numbers of further traces that the judge calls present, and absent.
-        weighted: The weighted counts; None if the labelled traces are a random sample.
+        unlabelled: The numbers of unlabelled traces that the judge calls present, and absent.
+        weighted: The weighted counts if the labelled traces were drawn with different chances; None
+            if they are a random sample.
 
     Returns:
-        The prevalence over all traces. It holds if the labelled traces are a random sample of them,
-        or were drawn with the chances that the weights come from.
+        The share of present among the labelled traces and, if there are enough traces for it, the
+        prediction-powered prevalence.
     """
     labelled_count = int(labelled.sum())
-    total = labelled_count + int(unlabelled.sum())
-    positives = int(labelled[0] + labelled[2])
+    trace_count = labelled_count + int(unlabelled.sum())
+    present_count = int(labelled[0] + labelled[2])
     result = PoweredPrevalence(
-        total, labelled_count, weighted is not None, share(positives, labelled_count)
+        trace_count, labelled_count, weighted is not None, share(present_count, labelled_count)
     )
     if (
         labelled_count < 2
-        or total == labelled_count
+        or trace_count == labelled_count
         or (weighted is not None and not weighted.sums.any())
     ):
         return result
     if weighted is None:
         estimate = _powered_from_sample(labelled, unlabelled, result.people)
-        result = replace(result, share_of_these=_share_of_these(positives, labelled_count, total))
+        result = replace(
+            result, share_of_these=_share_of_these(present_count, labelled_count, trace_count)
+        )
     else:
         estimate = _powered_from_unequal_chances(labelled, unlabelled, weighted)
-    value = estimate.value
+    prevalence = estimate.value
     result = replace(result, people=estimate.people, judge_weight=estimate.judge_weight)
     if labelled_count < _LEAST_PREDICTION_POWERED:
         return replace(
-            result, powered=Coefficient(value, withheld=("few_traces", _LEAST_PREDICTION_POWERED))
+            result,
+            powered=Coefficient(prevalence, withheld=("few_traces", _LEAST_PREDICTION_POWERED)),
         )
-    effective = value * (1 - value) / estimate.variance if estimate.variance else float(total)
-    effective = min(max(effective, estimate.least_effective), total)
-    low, high = (float(end) for end in wilson_of(value, effective))
+    effective_count = (
+        prevalence * (1 - prevalence) / estimate.variance
+        if estimate.variance
+        else float(trace_count)
+    )
+    effective_count = min(max(effective_count, estimate.least_effective), trace_count)
+    low, high = (float(end) for end in wilson_of(prevalence, effective_count))
+    # The further labels that would narrow the interval to ± MARGIN.
     more_labels = 0
     if high - low > 2 * MARGIN:
-        needed_cases = Z**2 * value * (1 - value) / MARGIN**2
-        more_labels = max(0, ceil(labelled_count * (needed_cases / effective - 1)))
-    return replace(result, powered=Coefficient(value, ci=(low, high)), more_labels=more_labels)
+        needed_cases = Z**2 * prevalence * (1 - prevalence) / MARGIN**2
+        more_labels = max(0, ceil(labelled_count * (needed_cases / effective_count - 1)))
+    return replace(result, powered=Coefficient(prevalence, ci=(low, high)), more_labels=more_labels)
 
 
 def _share_of_these(hits: int, n: int, total: int) -> Coefficient:
@@ -433,18 +458,20 @@ def _share_of_these(hits: int, n: int, total: int) -> Coefficient:
 def _powered_from_sample(
     labelled: Tables, unlabelled: Tables, people: Coefficient
 ) -> _JoinedPrevalence:
-    """Return the prevalence if the labelled traces are a random sample of all."""
+    """Return the prevalence over all traces if the labelled traces are a random sample of them.
+
+    ``labelled`` has the counts TP, FP, FN, TN; ``unlabelled`` has the judge's presents and absents.
+    ``people`` is the share of the labelled traces that people call present.
+    """
     tp, fp, fn, _ = (int(count) for count in labelled)
     labelled_count = int(labelled.sum())
     unlabelled_count = int(unlabelled.sum())
+    trace_count = labelled_count + unlabelled_count
+
+    # The weight of the judge that makes the variance least.
     apparent = unlabelled[0] / unlabelled_count
-    judge_share = (tp + fp + unlabelled[0]) / (labelled_count + unlabelled_count)
-    judge_variance = (
-        judge_share
-        * (1 - judge_share)
-        * (labelled_count + unlabelled_count)
-        / (labelled_count + unlabelled_count - 1)
-    )
+    judge_share = (tp + fp + unlabelled[0]) / trace_count
+    judge_variance = judge_share * (1 - judge_share) * trace_count / (trace_count - 1)
     covariance = tp / labelled_count - (tp + fn) / labelled_count * (tp + fp) / labelled_count
     weight = (
         min(1.0, max(0.0, covariance / ((1 + labelled_count / unlabelled_count) * judge_variance)))
@@ -452,6 +479,9 @@ def _powered_from_sample(
         else 0.0
     )
     value = weight * apparent + (tp + fn - weight * (tp + fp)) / labelled_count
+
+    # For the variance, a part of an error is added to both kinds of errors: the labelled traces may
+    # show none by chance.
     missed_count = fn + _UNSEEN_ERRORS
     invented_count = fp + _UNSEEN_ERRORS
     case_count = labelled_count + 2 * _UNSEEN_ERRORS
@@ -472,15 +502,19 @@ _JUDGE: Final = np.array([1.0, 1.0, 0.0, 0.0])
 def _powered_from_unequal_chances(
     labelled: Tables, unlabelled: Tables, weighted: Weighted
 ) -> _JoinedPrevalence:
-    """Return the prevalence if the labelled traces were drawn with different chances.
+    """Return the prevalence over all traces if the labelled ones were drawn with different chances.
 
     The means are weighted by one over the chances (active statistical inference: Zrnic and Candès
     2024, arXiv 2403.03208). The variance has two parts: Σ w(w − 1) r² over the residuals r, because
-    only a part of the N traces was drawn, and θ(1 − θ) / N, because the traces are a sample too.
+    only a part of all N traces was drawn, and θ(1 − θ) / N, because these N are a sample too.
+
+    ``labelled`` has the counts TP, FP, FN, TN, ``weighted`` the sums of weights in these cells;
+    ``unlabelled`` has the judge's presents and absents.
     """
     labelled_count = float(labelled.sum())
     trace_count = labelled_count + float(unlabelled.sum())
     weight_sum = float(weighted.sums.sum())
+    # ``_PEOPLE`` and ``_JUDGE`` are 1 in the cells where people or the judge say present.
     people_share = float((weighted.sums * _PEOPLE).sum()) / weight_sum
     judge_share = float((weighted.sums * _JUDGE).sum()) / weight_sum
     judge_share_of_all = float((labelled * _JUDGE).sum() + unlabelled[0]) / trace_count
@@ -489,30 +523,30 @@ def _powered_from_unequal_chances(
     covariance = float((variance_weights * (_PEOPLE - people_share) * (_JUDGE - judge_share)).sum())
     weight = min(1.0, max(0.0, covariance / judge_variance)) if judge_variance else 0.0
     value = min(1.0, max(0.0, people_share + weight * (judge_share_of_all - judge_share)))
-    # Errors that the sample does not show: a fraction of a trace is added to each kind of error,
+
+    # The sample may show no error by chance: a fraction of a trace is added to both kinds of error,
     # with the mean variance weight of the traces with the same verdict of the judge.
-    false_positive, false_negative = (
+    weight_if_present, weight_if_absent = (
         float(variance_weights[cells].sum() / max(labelled[cells].sum(), 1))
         for cells in ([0, 1], [2, 3])
     )
-    unseen = np.array([0.0, false_positive, false_negative, 0.0]) * _UNSEEN_ERRORS
+    unseen_errors = np.array([0.0, weight_if_present, weight_if_absent, 0.0]) * _UNSEEN_ERRORS
 
-    def variance_of(weight: float, mean: float, unseen: Tables) -> float:
+    def variance_of(judge_weight: float, corrected_share: float, added_weights: Tables) -> float:
         """Return the variance of a share that is corrected by the judge's verdicts.
 
-        Args:
-            weight: The weight of the judge's verdicts.
-            mean: The corrected share.
-            unseen: The variance weights of errors that the labelled traces may not show.
+        ``added_weights`` are added to the variance weights of the cells TP, FP, FN, TN.
         """
-        residual = _PEOPLE - people_share - weight * (_JUDGE - judge_share)
-        sampling_variance = float(((variance_weights + unseen) * residual**2).sum()) / weight_sum**2
+        residual = _PEOPLE - people_share - judge_weight * (_JUDGE - judge_share)
+        squares = (variance_weights + added_weights) * residual**2
+        sampling_variance = float(squares.sum()) / weight_sum**2
         return (
             labelled_count / (labelled_count - 1) * sampling_variance
-            + mean * (1 - mean) / trace_count
+            + corrected_share * (1 - corrected_share) / trace_count
         )
 
     people_variance = variance_of(0.0, people_share, np.zeros(4))
+    # A share of 0 or 1 shows no variance; half of the labelled traces are counted for it.
     effective_count = (
         people_share * (1 - people_share) / people_variance
         if 0 < people_share < 1
@@ -521,12 +555,12 @@ def _powered_from_unequal_chances(
     people = Coefficient(people_share, ci=wilson_of(people_share, effective_count))
     effective_trace_count = weight_sum**2 / float(weighted.squares.sum())
     return _JoinedPrevalence(
-        value, weight, variance_of(weight, value, unseen), people, effective_trace_count
+        value, weight, variance_of(weight, value, unseen_errors), people, effective_trace_count
     )
 
 
 def _unlabelled_counts(judge_input: JudgeInput) -> Tables:
-    """Return modes × (present, absent) over the traces that only the judge has judged."""
+    """Count the traces that only the judge has judged, as modes × (present, absent)."""
     only_judged = judge_input.unlabelled - judge_input.examples
     row_by_slug = {slug: row for row, slug in enumerate(judge_input.slugs)}
     column_by_verdict = {VerdictValue.PRESENT: 0, VerdictValue.ABSENT: 1}
@@ -538,7 +572,10 @@ def _unlabelled_counts(judge_input: JudgeInput) -> Tables:
 
 
 def _undefined_reason(labelled: Tables, unlabelled: Tables) -> Undefined | None:
-    """Return why a prevalence cannot be corrected; None if it can."""
+    """Return why a prevalence cannot be corrected; None if it can.
+
+    ``labelled`` has the counts TP, FP, FN, TN; ``unlabelled`` has the judge's presents and absents.
+    """
     tp, fp, fn, tn = labelled
     if not unlabelled.sum():
         return "no_unlabelled"
@@ -546,7 +583,7 @@ def _undefined_reason(labelled: Tables, unlabelled: Tables) -> Undefined | None:
         return "no_positives"
     if not tn + fp:
         return "no_negatives"
-    # The products of whole numbers have no rounding error that would hide a judge at chance.
+    # TPR + TNR > 1, in products of whole numbers, which have no rounding error.
     return None if tp * tn > fp * fn else "no_better_than_chance"
 
 
@@ -562,13 +599,14 @@ _EVEN_PART: Final = 0.2
 def worth_of_labels(
     judge_input: JudgeInput, traces: Collection[str], modes: Collection[str]
 ) -> dict[str, float]:
-    """Return the information that labels of each trace would add; the mean is 1.
+    """Return how much labels of each trace would add to the prevalences, relative to the mean of 1.
 
-    A trace adds most if present and absent are equally likely. The probability p of present follows
-    from the traces of the reference with the same verdict of the judge: with k of n present it is
-    (k + ½)/(n + 1). Chances in proportion to √Σ p(1 − p) over the modes minimise the sum of the
-    variances of the prevalences (Neyman 1934, Journal of the Royal Statistical Society 97:558-625;
-    Zrnic and Candès 2024, arXiv 2403.03208).
+    A label adds most if present and absent are equally likely. So the result is √Σ p(1 − p) over
+    the modes, plus a part that is the same for all traces. If traces are drawn with chances in
+    proportion to √Σ p(1 − p), the sum of the variances of the prevalences is least (Neyman 1934,
+    Journal of the Royal Statistical Society 97:558-625; Zrnic and Candès 2024, arXiv 2403.03208).
+    The probability p of present is (k + ½)/(n + 1): the reference calls k of n units with the same
+    verdict of the judge present.
 
     Args:
         judge_input: The verdicts of the judge and of its reference.
@@ -578,6 +616,7 @@ def worth_of_labels(
     unit_counts: Counter[tuple[str, VerdictValue | None]] = Counter()
     present_counts: Counter[tuple[str, VerdictValue | None]] = Counter()
     for (trace, mode), is_present in compared_units(judge_input).reference.items():
+        # Units of one mode with the same verdict of the judge are counted together.
         key = (mode, judge_input.verdicts[trace, mode])
         unit_counts[key] += 1
         present_counts[key] += is_present
@@ -592,8 +631,8 @@ def worth_of_labels(
         return sqrt(variance)
 
     spread_by_trace = {trace: spread_of(trace) for trace in traces}
-    mean = fmean(spread_by_trace.values()) if spread_by_trace else 1.0
+    mean_spread = fmean(spread_by_trace.values()) if spread_by_trace else 1.0
     return {
-        trace: (1 - _EVEN_PART) * value / mean + _EVEN_PART
-        for trace, value in spread_by_trace.items()
+        trace: (1 - _EVEN_PART) * spread / mean_spread + _EVEN_PART
+        for trace, spread in spread_by_trace.items()
     }

@@ -185,17 +185,17 @@ class Figure:
         return self.reason or None if self.value is not None else None
 
     def narrowed(self, field_name: str, value: str) -> Figure:
-        """Return the figure with a query for fewer traces.
+        """Return the figure with a query (``sources``) for fewer traces.
 
         Args:
-            field_name: A field of traces, such as the tenth of the run.
-            value: The value that the field has.
+            field_name: The field of the further condition, such as the tenth of the run.
+            value: The value that the field must have.
         """
         sources = self.sources
         if sources is None:
             return self
-        where = (*sources.where, (field_name, value))
-        return replace(self, sources=replace(sources, where=where))
+        conditions = (*sources.where, (field_name, value))
+        return replace(self, sources=replace(sources, where=conditions))
 
     @property
     def definition(self) -> Statistic:
@@ -215,10 +215,10 @@ class FigureScope:
     sources: Sources | None = None
 
     def sources_of(self, condition: str) -> Sources | None:
-        """Return the query for the traces of a figure, narrowed to an outcome.
+        """Return the query for the traces of a figure, narrowed if its condition is an outcome.
 
         Args:
-            condition: The condition of the figure; only an outcome narrows the query.
+            condition: The condition of the figure.
         """
         if self.sources is None or condition not in OUTCOMES:
             return self.sources
@@ -236,9 +236,9 @@ class FigureScope:
 
         Args:
             statistic: The name of the statistic.
-            coefficient: Its value and interval, or why it has none.
+            coefficient: The value and the interval, or the reasons for none.
             condition: The part of the data, such as an outcome; empty for all of it.
-            n: The units that it rests on; by default the coefficient's own.
+            n: The number of units that it rests on; by default that of the coefficient.
         """
         withheld, needs = coefficient.withheld or ("", None)
         return self.figure(
@@ -269,15 +269,15 @@ class FigureScope:
 
         Args:
             statistic: The name of the statistic.
-            value: Its value; None if it is undefined.
+            value: The value; None if it is undefined.
             condition: The part of the data, such as an outcome; empty for all of it.
-            interval: Both ends of its interval; None if it has none.
-            bounds: Its bounds, where disagreements are unresolved.
-            count: The units that a share counts, of ``n``.
-            n: The units that it rests on.
-            unresolved: The further units on which annotators differ.
-            reason: Why it is undefined, or why its interval is withheld.
-            needs: How many units an interval takes, if it is withheld.
+            interval: Both ends of the interval; None without one.
+            bounds: The least and the greatest value once unresolved disagreements are decided.
+            count: The number of hits, if the value is a share of ``n``.
+            n: The number of units that the figure rests on.
+            unresolved: The number of further units on which annotators differ.
+            reason: Why the value is undefined, or why it has no interval.
+            needs: The number of units that an interval would need.
         """
         low, high = interval or (None, None)
         bound_low, bound_high = bounds or (None, None)
@@ -317,10 +317,10 @@ class FigureScope:
         Args:
             statistic: The name of the statistic.
             value: The number; None if it is undefined.
-            annotator: The annotator that it is about, or the key of a pair, where the scope itself
-                names none.
+            annotator: The annotator that the number is about, or two joined with ``PAIR``; empty to
+                keep the subject of the scope.
             condition: The part of the data, such as an outcome; empty for all of it.
-            n: The units that it rests on.
+            n: The number of units that it rests on.
             reason: Why it is undefined.
         """
         figure = self.figure(statistic, value, condition=condition, n=n, reason=reason)
@@ -331,7 +331,7 @@ class FigureScope:
 
         Args:
             statistic: The name of the statistic.
-            values: The numbers by annotator, or by the key of a pair.
+            values: The numbers by annotator, or by two annotators joined with ``PAIR``.
         """
         for name, value in values.items():
             yield self.number(statistic, value, annotator=name)
@@ -357,7 +357,7 @@ class FigureIndex:
 
         Args:
             scope: The name of the scope.
-            group: The round, level or group.
+            group: The round, level or group of traces; empty for all.
             mode: The code of a mode, or the id of a category.
             subject: The pair or annotator, if the scope has one table for each.
         """
@@ -381,11 +381,13 @@ class FigureIndex:
     def figures_by_key(
         self, scope: str, *, group: str = "", subject: Sequence[str] = ()
     ) -> dict[str, FigureTable]:
-        """Return the figures of a scope by mode (or pair or chain of modes), in their order.
+        """Return the figures of a scope by their field ``mode``, in the order of the figures.
+
+        The field is a mode, or in some scopes a pair or a chain of modes.
 
         Args:
             scope: The name of the scope.
-            group: The round, level or group.
+            group: The round, level or group of traces; empty for all.
             subject: The pair or annotator, if the scope has one table for each.
         """
         key = (scope, group, tuple(subject))
@@ -424,7 +426,7 @@ class FigureTable:
         return self.figures[0].sources if self.figures else None
 
     def get(self, statistic: str, condition: str = "") -> Figure | None:
-        """Return the figure of all annotators; None if there is none.
+        """Return the table's figure of a statistic; None if there is none.
 
         Args:
             statistic: The name of the statistic.
@@ -433,14 +435,14 @@ class FigureTable:
         return self._by_key.get((statistic, condition))
 
     def find(self, statistic: str, condition: str = "") -> Figure:
-        """Return the figure of all annotators.
+        """Return the table's figure of a statistic.
 
         Args:
             statistic: The name of the statistic.
             condition: The part of the data, such as an outcome; empty for all of it.
 
         Raises:
-            KeyError: There is none.
+            KeyError: There is no such figure.
         """
         return self._by_key[statistic, condition]
 
@@ -451,7 +453,7 @@ class FigureTable:
         return (statistic, "") in self._by_key
 
     def value(self, statistic: str, condition: str = "") -> float | None:
-        """Return the value of a figure; None if it is undefined or missing.
+        """Return the value of a statistic; None if it is undefined or missing.
 
         Args:
             statistic: The name of the statistic.
@@ -461,7 +463,7 @@ class FigureTable:
         return None if figure is None else figure.value
 
     def count(self, statistic: str, condition: str = "") -> int:
-        """Return the value of a count; 0 if there is none.
+        """Return the value of a statistic that counts something; 0 if there is none.
 
         Args:
             statistic: The name of the statistic.
@@ -470,7 +472,7 @@ class FigureTable:
         return int(self.value(statistic, condition) or 0)
 
     def by_name(self, statistic: str) -> dict[str, Figure]:
-        """Return the figures of a statistic by condition; if they have none, by subject."""
+        """Return the figures of a statistic by condition; if none has a condition, by subject."""
         figures = [figure for figure in self.figures if figure.statistic == statistic]
         if any(figure.condition for figure in figures):
             return {figure.condition: figure for figure in figures if figure.condition}
@@ -502,33 +504,34 @@ class ScopePath:
     shows_subject: bool = True
 
     def keys_of(self, figure: Figure) -> list[str]:
-        """Return the keys that lead to a figure.
+        """Return the keys that lead to a figure in the JSON document.
 
-        The subject and the condition are the last keys, unless the path has places for them.
+        The figure's fields replace placeholders such as ``{mode}``, and the name of the statistic
+        follows. A subject or condition without a placeholder is appended.
         """
         subject = PAIR.join(figure.subject) if self.shows_subject else ""
-        fields = {
+        field_by_placeholder = {
             "{group}": figure.group,
             "{mode}": figure.mode,
             "{subject}": subject,
             "{condition}": figure.condition,
         }
-        keys = [fields.get(key, key) for key in self.keys]
+        keys = [field_by_placeholder.get(key, key) for key in self.keys]
         keys += (figure.definition.key or figure.statistic).split(".")
-        for name in ("{subject}", "{condition}"):
-            if fields[name] and name not in self.keys:
-                keys.append(fields[name])
+        for placeholder in ("{subject}", "{condition}"):
+            if field_by_placeholder[placeholder] and placeholder not in self.keys:
+                keys.append(field_by_placeholder[placeholder])
         return keys
 
 
 def scope_paths(table: str) -> dict[str, ScopePath]:
-    """Read the paths of scopes from a table of text.
+    """Read, for each scope, the path of its figures in a JSON document.
 
     Args:
-        table: A line for each scope: ``scope | path | no n | no subject``. ``{group}``,
-            ``{mode}``, ``{subject}`` and ``{condition}`` in a path stand for the fields of a
-            figure. The flag ``no n`` hides the ``n`` of figures; ``no subject`` leaves their
-            subject out of the keys.
+        table: A line for each scope: ``scope | path | no n | no subject``. The path has the keys,
+            joined with dots; ``{group}``, ``{mode}``, ``{subject}`` and ``{condition}`` stand for
+            these fields of a figure. Two flags may follow: ``no n`` hides the ``n`` of figures,
+            ``no subject`` leaves their subject out of the keys.
     """
     paths: dict[str, ScopePath] = {}
     for line in table.strip().splitlines():
@@ -548,16 +551,16 @@ def insert_figures(
 
     Args:
         figures: The figures, in the order of the document.
-        paths: The paths by scope; figures of other scopes are left out.
+        paths: The paths by scope; figures of scopes without a path are left out.
         document: The document, which is changed.
     """
     for figure in figures:
         path = paths.get(figure.scope)
         if path is None:
             continue
-        *parents, key = path.keys_of(figure)
+        *parent_keys, key = path.keys_of(figure)
         parent = document
-        for parent_key in parents:
+        for parent_key in parent_keys:
             if parent.get(parent_key) is None:
                 parent[parent_key] = {}
             parent = parent[parent_key]
@@ -568,6 +571,7 @@ def insert_figures(
                 parent[key] = bool(figure.value)
             case JsonForm.NUMBER_OR_REASON if figure.value is None:
                 parent |= {key: None, "undefined": figure.undefined}
+            # The reasons of several numbers are together in one object.
             case JsonForm.NUMBER_OR_REASONS if figure.value is None:
                 parent[key] = None
                 parent.setdefault("undefined", {})[key] = figure.undefined
@@ -595,7 +599,7 @@ def rate_json(figure: Figure) -> dict[str, Any]:
 def doubt_json(figure: Figure) -> dict[str, Any]:
     """Return the reason for a missing value or interval, and the unresolved units with bounds.
 
-    ``ci_needs`` is the number of units that an interval needs.
+    ``ci_needs`` is the number of units that an interval would need.
     """
     values: dict[str, Any] = {}
     if figure.value is None:
@@ -649,8 +653,8 @@ def record_json(figure: Figure) -> dict[str, Any]:
 def renamed_figures(figures: Iterable[Figure], names: Mapping[str, str]) -> list[Figure]:
     """Return figures with other names for annotators.
 
-    Figures of one statistic in the same scope, group and mode are sorted by the new names; the
-    order of statistics stays.
+    Figures that differ only in their annotators are sorted by the new names. Otherwise the order
+    stays.
 
     Args:
         figures: The figures.
@@ -660,6 +664,7 @@ def renamed_figures(figures: Iterable[Figure], names: Mapping[str, str]) -> list
     def renamed_subject(subject: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(sorted(names.get(annotator, annotator) for annotator in subject))
 
+    # The place of each statistic of a scope, group and mode, by its first figure.
     statistic_indexes: dict[tuple[str, str, str, str], int] = {}
     keyed_figures = []
     for figure in figures:
@@ -1094,14 +1099,14 @@ Rates are in ``_REGISTRY``. Two judges are compared by the conditions ``first``,
 
 
 def _parse_count_statistics(table: str) -> tuple[Statistic, ...]:
-    """Read statistics that are plain numbers, one a line: ``name | title | label | formula | key``.
+    """Read statistics that are plain numbers from lines ``name | title | label | formula | key``.
 
-    The key may be left out.
+    The key, the statistic's name in JSON, may be left out.
     """
     rows = ([part.strip() for part in line.split("|")] for line in table.strip().splitlines())
     return tuple(
-        Statistic(name, title, label, formula, key="".join(key))
-        for name, title, label, formula, *key in rows
+        Statistic(name, title, label, formula, key="".join(optional_key))
+        for name, title, label, formula, *optional_key in rows
     )
 
 

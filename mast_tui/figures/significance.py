@@ -42,11 +42,11 @@ class LogFactorials:
         self._table = np.concatenate([np.zeros(1, dtype=np.longdouble), np.cumsum(steps)])
 
     def choose(self, n: int, k: NDArray[np.int64]) -> NDArray[np.longdouble]:
-        """Return the logarithm of the binomial coefficient of ``n`` over each ``k``.
+        """Return the logarithms of the numbers of ways to choose ``k`` of ``n`` elements.
 
         Args:
             n: The size of the set.
-            k: The sizes of its parts.
+            k: The sizes of the subsets; there is one logarithm for each.
         """
         logs: NDArray[np.longdouble] = self._table[n] - self._table[k] - self._table[n - k]
         return logs
@@ -62,17 +62,17 @@ def fisher_exact(
         n: The cases of the first share.
         other_hits: The hits of the second share.
         other_n: The cases of the second share.
-        logs: Logarithms of factorials up to ``n + other_n``. Without them, for more cases than
-            ``MANY``, each table's chance follows from its neighbour's, and tables with vanishing
-            chances are left out.
+        logs: The logarithms of factorials up to ``n + other_n``. None if these need too much
+            memory; then tables with vanishing chances are left out.
 
     Returns:
-        The chance of all tables with these margins that are no more likely than the observed one;
-        None if one side is empty.
+        The chance of all 2 × 2 tables with these margins that are no more likely than the observed
+        one; None if a share has no cases.
     """
     if not n or not other_n:
         return None
     all_hits = hits + other_hits
+    # A table is determined by the hits of the first share.
     possible_hits = np.arange(max(0, all_hits - other_n), min(n, all_hits) + 1, dtype=np.int64)
     if len(possible_hits) == 1:
         return 1.0
@@ -90,20 +90,22 @@ def _chance_of_unlikelier(log_chances: NDArray[np.longdouble], observed: int) ->
 
 
 def _fisher_near_likeliest(hits: int, n: int, other_hits: int, other_n: int) -> float:
-    """Return the p-value of ``fisher_exact`` from the tables near the likeliest table.
+    """Return the p-value of ``fisher_exact`` from the tables near the likeliest one.
 
-    The chances of all other tables are 0 as floats.
+    The chances of all other tables are 0 as floats. A table is determined by the hits of the first
+    share.
     """
     all_hits = hits + other_hits
     cases = n + other_n
     likeliest = (all_hits + 1) * (n + 1) // (cases + 2)
     miss_share = (cases - all_hits) / (cases - 1)
-    deviation = (all_hits * (n / cases) * (other_n / cases) * miss_share) ** 0.5
-    reach = int(_FAR * deviation) + 1
+    standard_deviation = (all_hits * (n / cases) * (other_n / cases) * miss_share) ** 0.5
+    reach = int(_FAR * standard_deviation) + 1
     low = max(0, all_hits - other_n, likeliest - reach)
     high = min(n, all_hits, likeliest + reach)
     if not low <= hits <= high:
         return 0.0
+    # The chance of each table but the first, divided by that of the table with one hit less.
     possible_hits = np.arange(low, high, dtype=np.longdouble)
     log_ratios = np.log(
         (n - possible_hits)
@@ -118,14 +120,16 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """Test whether two shares of the same cases differ (McNemar 1947, exact).
 
     Args:
-        only_first: The cases that are hits of the first side alone.
-        only_second: The cases that are hits of the second side alone.
+        only_first: The number of cases that are hits in the first share alone.
+        only_second: The number of cases that are hits in the second share alone.
 
     Returns:
-        The two-sided p-value: twice the chance that a fair coin shows the rarer side as often as
-        observed or less often, at most 1. It is 1 if the sides never differ.
+        The two-sided p-value, if the two kinds of cases are equally likely: twice the chance that
+        the rarer kind occurs as seldom as observed or less. It is at most 1, and 1 without such
+        cases.
     """
     differing_cases = only_first + only_second
+    # The ways to choose k cases, and their sum over k from 0 to the number of the rarer kind.
     ways = total_ways = 1
     for k in range(min(only_first, only_second)):
         ways = ways * (differing_cases - k) // (k + 1)
@@ -134,30 +138,34 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjust p-values for their number (Benjamini and Hochberg 1995); None stays None."""
+    """Adjust p-values for the rate of false findings among them (Benjamini and Hochberg 1995).
+
+    None stays None.
+    """
     indices = [index for index, p in enumerate(p_values) if p is not None]
     defined = np.array([p for p in p_values if p is not None], dtype=np.float64)
     order = np.argsort(defined, kind="stable")
     count = len(defined)
     raised = defined[order] * count / np.arange(1, count + 1)
     # An adjusted value is at most that of the next larger p-value.
-    lowest = np.minimum(np.minimum.accumulate(raised[::-1])[::-1], 1.0)
+    sorted_values = np.minimum(np.minimum.accumulate(raised[::-1])[::-1], 1.0)
     adjusted: list[float | None] = [None] * len(p_values)
-    for number, value in zip(order.tolist(), lowest.tolist(), strict=True):
-        adjusted[indices[number]] = value
+    for position, value in zip(order.tolist(), sorted_values.tolist(), strict=True):
+        adjusted[indices[position]] = value
     return adjusted
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjust p-values so that any false finding has a chance of at most the level (Holm 1979).
+    """Adjust p-values for the chance of any false finding among them (Holm 1979).
 
     None stays None.
     """
     adjusted: list[float | None] = [None] * len(p_values)
-    defined = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
+    sorted_p_values = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     highest = 0.0
-    for rank, (p, index) in enumerate(defined):
-        highest = max(highest, min(1.0, p * (len(defined) - rank)))
+    for rank, (p, index) in enumerate(sorted_p_values):
+        # An adjusted value is at least that of the next smaller p-value.
+        highest = max(highest, min(1.0, p * (len(sorted_p_values) - rank)))
         adjusted[index] = highest
     return adjusted
 
@@ -168,38 +176,38 @@ def sign_flips(differences: Sequence[int]) -> float:
 
 
 def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Test for each row whether the mean of whole numbers is 0 (Fisher's randomisation test).
+    """Test for each row whether the mean of its whole numbers is 0 (Fisher's randomisation test).
 
-    A row has one number for each independent case. With 1 and -1 only, this is McNemar's exact
-    test. Larger numbers are sums over clusters, such as the modes of a trace, whose sign is flipped
-    as a whole. The chances of all sums follow by a Fourier transform of their characteristic
-    function, which is the product of the cosines of the differences.
+    A row has one number for each independent case, such as the difference of two judges on a trace.
+    The test flips the signs of the numbers in all combinations. The chances of all sums follow by a
+    Fourier transform of their characteristic function, the product of the cosines of the numbers.
 
     Args:
         differences: Rows × cases; zeros have no effect.
 
     Returns:
-        The share of all combinations of signs whose sum is as far from 0 or farther. If the sums
-        are too many to count, it is that of the normal distribution with z = Σd / √Σd² (Durkalski
-        and others 2003, Statistics in Medicine 22:2417-2428).
+        For each row, the share of all combinations of signs whose sum is as far from 0 or farther.
+        If there are too many sums to count, it is the p-value of the normal distribution with z =
+        Σd / √Σd² (Durkalski and others 2003, Statistics in Medicine 22:2417-2428).
     """
     sizes = np.abs(differences)
     distances = np.abs(differences.sum(axis=1))
     largest_sum = int(sizes.sum(axis=1).max(initial=0))
+    # The length of the transform: a power of 2 above the number of possible sums.
     length = 1 << (2 * largest_sum + 1).bit_length()
-    distinct = np.unique(sizes[sizes > 0])
-    if len(distinct) * length * len(sizes) > _MOST_STEPS:
+    different_sizes = np.unique(sizes[sizes > 0])
+    if len(different_sizes) * length * len(sizes) > _MOST_STEPS:
         squares = np.maximum((sizes.astype(np.float64) ** 2).sum(axis=1), 1)
         return np.array([erfc(z) for z in distances / np.sqrt(2 * squares)])
     angles = 2 * np.pi / length * np.arange(length // 2 + 1)
     product = np.ones((len(sizes), length // 2 + 1))
-    for size in distinct.tolist():
+    for size in different_sizes.tolist():
         product *= np.cos(size * angles) ** (sizes == size).sum(axis=1)[:, None]
     chances = np.fft.irfft(product, n=length, axis=1)[:, : length // 2]
     is_as_far = np.arange(length // 2) >= distances[:, None]
     both_sides = 2 * np.where(is_as_far, chances, 0.0).sum(axis=1)
-    # No p-value is smaller than the chance of a single combination of signs on both sides.
-    # The power is limited, as a float of 2⁻¹⁰⁷⁵ is 0.
+    # The least p-value is the chance of two of the 2ⁿ combinations: all signs alike. The exponent
+    # is limited, because 2⁻¹⁰⁷⁵ is 0 as a float.
     least_chance = 2.0 ** (1 - np.minimum((sizes > 0).sum(axis=1), 1000))
     p_values: NDArray[np.float64] = np.where(
         distances == 0, 1.0, np.clip(both_sides, least_chance, 1.0)
@@ -210,38 +218,40 @@ def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
 def group_permutations(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
     """Test whether two independent groups of whole numbers have the same mean.
 
-    This is Fisher's randomisation test: it counts all divisions of the cases into groups of these
-    two sizes. With zeros and ones alone it is Fisher's exact test.
+    This is Fisher's randomisation test: it counts all divisions of the numbers into groups of these
+    two sizes.
 
     Args:
-        first: A number for each case of one group; at least one.
-        second: A number for each case of the other group; at least one.
+        first: The numbers of one group; at least one.
+        second: The numbers of the other group; at least one.
 
     Returns:
         The share of all divisions whose means are as far apart or farther. If there are too many
         sums to count, the p-value is that of the normal distribution.
     """
-    cases = np.concatenate([first, second])
-    cases -= cases.min()
-    smaller_group = cases[: len(first)] if len(first) <= len(second) else cases[len(first) :]
+    numbers = np.concatenate([first, second])
+    numbers -= numbers.min()
+    smaller_group = numbers[: len(first)] if len(first) <= len(second) else numbers[len(first) :]
     size = len(smaller_group)
-    # Sums are multiplied by the number of cases, so that the expected sum is a whole number.
-    expected_sum = size * int(cases.sum())
-    distance = abs(len(cases) * int(smaller_group.sum()) - expected_sum)
+    # The sum of the smaller group determines the difference of the means. Sums are multiplied by
+    # the count of all numbers, so that the expected sum is a whole number.
+    expected_sum = size * int(numbers.sum())
+    distance = abs(len(numbers) * int(smaller_group.sum()) - expected_sum)
     if distance == 0:
         return 1.0
-    highest_sum = int(np.sort(cases)[-size:].sum())
-    if len(cases) * size * (highest_sum + 1) > _MOST_STEPS or len(cases) > _MOST_CASES:
-        squares = float(((cases - cases.mean()) ** 2).sum())
-        variance = size * (len(cases) - size) / len(cases) / (len(cases) - 1) * squares
-        return erfc(distance / len(cases) / sqrt(2 * variance))
-    # The ways to choose a number of cases (rows) with a sum (columns), among the cases so far.
+    highest_sum = int(np.sort(numbers)[-size:].sum())
+    if len(numbers) * size * (highest_sum + 1) > _MOST_STEPS or len(numbers) > _MOST_CASES:
+        squares = float(((numbers - numbers.mean()) ** 2).sum())
+        variance = size * (len(numbers) - size) / len(numbers) / (len(numbers) - 1) * squares
+        return erfc(distance / len(numbers) / sqrt(2 * variance))
+    # For each count of chosen numbers (row) and each sum (column), the number of ways to choose
+    # them among the numbers so far.
     ways = np.zeros((size + 1, highest_sum + 1))
     ways[0, 0] = 1
-    for case in cases.tolist():
-        ways[1:, case:] += ways[:-1, : highest_sum + 1 - case]
+    for number in numbers.tolist():
+        ways[1:, number:] += ways[:-1, : highest_sum + 1 - number]
     way_counts = ways[size]
-    is_as_far = np.abs(len(cases) * np.arange(highest_sum + 1) - expected_sum) >= distance
+    is_as_far = np.abs(len(numbers) * np.arange(highest_sum + 1) - expected_sum) >= distance
     return float(way_counts[is_as_far].sum() / way_counts.sum())
 
 
@@ -256,21 +266,21 @@ class Trend(NamedTuple):
 def cochran_armitage(
     hits: Sequence[int], cases: Sequence[int], scores: Sequence[int] | None = None
 ) -> Trend | None:
-    """Test whether shares rise or fall along ordered groups.
+    """Test whether shares of hits rise or fall along ordered groups.
 
-    The groups have scores t, by default 0, 1, 2, … With X hits among N cases and p = X / N the
+    The groups have scores t, by default 0, 1, 2, … With X hits among all N cases and p = X / N, the
     statistic is T = Σ t·(x - n·p), its variance p·(1 - p)·(Σ n·t² - (Σ n·t)² / N), and z =
     T / √variance (Cochran 1954, Biometrics 10:417-451; Armitage 1955, Biometrics 11:375-386).
 
     Args:
-        hits: The hits x of each group, in order.
-        cases: The cases n of each group.
+        hits: The number x of hits of each group, in the order of the groups.
+        cases: The number n of cases of each group.
         scores: The score of each group on a scale, such as the days since the first group.
 
     Returns:
         z with its p-value; None for fewer than two groups with cases, or if all cases or none are
-        hits. With few hits or misses the p-value is exact: the chance of all tables with these X
-        and cases whose T is as far from 0 or farther. Else it is that of the normal distribution.
+        hits. With few hits or misses the p-value is exact: the chance that X hits among these cases
+        have a T as far from 0 or farther. Otherwise it is that of the normal distribution.
     """
     x = np.asarray(hits, dtype=np.int64)
     n = np.asarray(cases, dtype=np.int64)
@@ -279,7 +289,7 @@ def cochran_armitage(
     if np.count_nonzero(n) < 2 or all_hits in (0, all_cases):
         return None
     score = np.arange(len(n)) if scores is None else np.asarray(scores, dtype=np.int64)
-    # From 0, in the largest possible units, which leaves fewer sums to count.
+    # Scores from 0 without a common divisor have the same z, and fewer sums to count.
     score = score - score.min()
     score = score // int(np.gcd.reduce(score))
     share = all_hits / all_cases
@@ -302,9 +312,14 @@ def cochran_armitage(
 def _exact_trend(
     x: NDArray[np.int64], n: NDArray[np.int64], score: NDArray[np.int64], all_hits: int
 ) -> float:
-    """Return the chance of a sum of scores as far from the expected sum, with X hits in all."""
+    """Return the chance that the hits have a sum of scores as far from the expected one or farther.
+
+    ``x`` and ``n`` are the numbers of hits and cases of each group. Each hit adds the score of its
+    group to the sum.
+    """
     expected = float((n * score).sum()) * all_hits / float(n.sum())
-    # The ways to have a number of hits (rows) with a sum of scores (columns), in the groups so far.
+    # For each number of hits (row) and sum of scores (column), the number of ways to have them in
+    # the groups so far.
     ways = np.zeros((all_hits + 1, all_hits * int(score.max()) + 1))
     ways[0, 0] = 1.0
     for group_score, cases in zip(score.tolist(), n.tolist(), strict=True):
@@ -317,7 +332,7 @@ def _exact_trend(
                 binomial * ways[:row_count, :column_count]
             )
             binomial *= (cases - group_hits) / (group_hits + 1)
-        # Only shares of the last row count, so that all numbers can be scaled down.
+        # Only the proportions in the last row matter, so all numbers can be scaled down.
         ways = next_ways / next_ways.max()
     way_counts = ways[all_hits]
     distances = np.abs(np.arange(len(way_counts)) - expected)

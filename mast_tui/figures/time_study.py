@@ -43,20 +43,23 @@ _Moments = dict[PassKey, list[tuple[str, bool]]]
 
 
 def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey, float]:
-    """Return the minutes from the first event to the finish of each pass, without long pauses.
+    """Return the minutes that people worked on each pass.
 
-    Passes of judges and passes with only a finish are left out. So are passes with imported events,
-    because these have the time of the import.
+    They are those from the first event of the pass to its finish, without long pauses. Passes with
+    only a finish are left out, and passes with imported events, which have the time of the import.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
     """
     columns = ("annotator", "trace_id", "pass_number", "at", "kind", "action")
-    imported = set[PassKey]()
+    imported_passes = set[PassKey]()
 
     def read_moments(rows: Iterator[tuple[Any, ...]]) -> _Moments:
-        """Return the moments of each pass, and add passes with imported events to ``imported``."""
+        """Return the (time, is a finish) of the events of each pass.
+
+        Also add the passes with imported events to ``imported_passes``.
+        """
         moments: _Moments = defaultdict(list)
         for annotator, trace_id, number, time, kind, action in rows:
             if trace_id is None or number is None:
@@ -65,18 +68,18 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
             moments[key].append((time, kind == KIND_OF[PassFinished]))
             # A migration to another version of the taxonomy keeps the times of events.
             if action.startswith(IMPORT_PREFIX) and not action.startswith(_MIGRATED):
-                imported.add(key)
+                imported_passes.add(key)
         return moments
 
     moments = workspace.read_columns(
         "events", columns, read_moments, equal_to={"taxonomy": taxonomy.ref}
     )
     minutes_by_pass = {}
-    for key, times in moments.items():
+    for key, pass_moments in moments.items():
         annotator, _, _ = key
-        if key in imported or not annotator_kind(annotator).is_person:
+        if key in imported_passes or not annotator_kind(annotator).is_person:
             continue
-        minutes = _minutes_until_finish(times)
+        minutes = _minutes_until_finish(pass_moments)
         if minutes is not None:
             minutes_by_pass[key] = minutes
     return minutes_by_pass
@@ -88,20 +91,24 @@ def _minutes_until_finish(moments: Iterable[tuple[str, bool]]) -> float | None:
     Each moment is the time of an event, and True if the event is a finish. Return None if there is
     no finish, or no event before it.
     """
-    times = sorted((datetime.fromisoformat(time), is_finish) for time, is_finish in moments)
-    finish_indices = [index for index, (_, is_finish) in enumerate(times) if is_finish]
+    events = sorted((datetime.fromisoformat(time), is_finish) for time, is_finish in moments)
+    finish_indices = [index for index, (_, is_finish) in enumerate(events) if is_finish]
     if not finish_indices or finish_indices[-1] == 0:
         return None
-    work_times = [time for time, _ in times[: finish_indices[-1] + 1]]
+    work_times = [time for time, _ in events[: finish_indices[-1] + 1]]
     gaps = ((end - start).total_seconds() / 60 for start, end in pairwise(work_times))
     return sum(gap for gap in gaps if gap <= LONGEST_PAUSE)
 
 
 def minutes_summary(minutes: Iterable[tuple[str, float]]) -> dict[str, Any]:
-    """Return each annotator's number of traces and median minutes, and the longest pause."""
+    """Return the number of passes and the median minutes of each annotator, as a JSON object.
+
+    ``minutes`` has the annotator and the minutes of each pass. The longest pause that counts as
+    work is added.
+    """
     minutes_by_annotator: dict[str, list[float]] = defaultdict(list)
-    for name, trace_minutes in minutes:
-        minutes_by_annotator[name].append(trace_minutes)
+    for name, pass_minutes in minutes:
+        minutes_by_annotator[name].append(pass_minutes)
     return {
         "longest_pause": LONGEST_PAUSE,
         "annotators": {
@@ -121,13 +128,16 @@ Amount = tuple[float, float]
 def time_study(
     passes: Sequence[AssistedPass], modes: Sequence[tuple[str, str, str]]
 ) -> dict[str, Any]:
-    """Return the document of ``agree --time``: passes with and without suggestions.
+    """Compare passes with a judge's suggestions and passes without, for ``agree --time``.
 
-    Differences are with suggestions minus without, over annotators who worked both ways.
+    Differences are with suggestions minus without, over the annotators who worked both ways.
 
     Args:
         passes: The passes, with their minutes and the modes that a judge suggests.
         modes: The slug, code and name of each mode.
+
+    Returns:
+        The JSON document.
     """
     compared_annotators = {assisted.annotator for assisted in passes if assisted.withheld} & {
         assisted.annotator for assisted in passes if not assisted.withheld
@@ -135,6 +145,7 @@ def time_study(
     compared_passes = [assisted for assisted in passes if assisted.annotator in compared_annotators]
 
     def minutes(assisted: AssistedPass) -> Amount:
+        # (Number of units, sum): a pass with known minutes is one unit.
         return (0, 0) if assisted.minutes is None else (1, assisted.minutes)
 
     return {
@@ -148,11 +159,12 @@ def time_study(
 
 
 def _condition_json(passes: Sequence[AssistedPass]) -> dict[str, Any]:
-    """Return the minutes of some passes per trace and per label, with intervals."""
+    """Return the minutes per trace and per label of these passes, with intervals."""
     timed = [assisted for assisted in passes if assisted.minutes is not None]
     minutes = [assisted.minutes or 0.0 for assisted in timed]
     traces = sorted({assisted.trace_id for assisted in timed})
-    sums = np.zeros((len(traces), 3))  # passes, minutes, labels
+    # Traces × (passes, minutes, labels).
+    sums = np.zeros((len(traces), 3))
     for assisted in timed:
         label_count = sum(assisted.labels.values())
         sums[traces.index(assisted.trace_id)] += (1, assisted.minutes or 0.0, label_count)
@@ -161,16 +173,20 @@ def _condition_json(passes: Sequence[AssistedPass]) -> dict[str, Any]:
         "timed": len(timed),
         "traces": len({assisted.trace_id for assisted in passes}),
         "median_minutes": median(minutes) if minutes else None,
-        "minutes_per_trace": _jackknifed_json(sums, lambda s: ratio(s[..., 1], s[..., 0])),
-        "minutes_per_label": _jackknifed_json(sums, lambda s: ratio(s[..., 1], s[..., 2])),
+        "minutes_per_trace": _jackknifed_json(
+            sums, lambda totals: ratio(totals[..., 1], totals[..., 0])
+        ),
+        "minutes_per_label": _jackknifed_json(
+            sums, lambda totals: ratio(totals[..., 1], totals[..., 2])
+        ),
     }
 
 
 def _anchoring_json(passes: Sequence[AssistedPass], modes: Sequence[str]) -> dict[str, Any]:
-    """Return the difference in how often annotators say present on some modes.
+    """Return how much more often annotators say present on these modes if they see suggestions.
 
     ``suggested`` is over verdicts on modes that a judge suggests in the trace, ``other`` over all
-    other verdicts; ``units`` and ``other_units`` count both.
+    other verdicts. ``units`` and ``other_units`` are the numbers of these verdicts.
     """
 
     def _verdict_counts(assisted: AssistedPass, *, on_suggested: bool) -> Amount:
@@ -198,19 +214,21 @@ def _anchoring_json(passes: Sequence[AssistedPass], modes: Sequence[str]) -> dic
 def difference(
     passes: Sequence[AssistedPass], amount: Callable[[AssistedPass], Amount]
 ) -> CoefficientJson:
-    """Return the mean amount of passes with suggestions minus that of passes without.
+    """Return the mean amount per unit with suggestions minus that without, with its interval.
 
-    The difference of each annotator has the weight m·n/(m + n), where m and n are the units with
-    and without suggestions (Cochran 1954, Biometrics 10:417-451). So differences between slow and
-    fast annotators cancel out. The interval is by the jackknife over traces, with Student's t.
+    It is the weighted mean of the annotators' own differences, so that differences between slow and
+    fast annotators cancel out. The weight of an annotator is m·n/(m + n), where m and n are the
+    numbers of units with and without suggestions (Cochran 1954, Biometrics 10:417-451).
 
     Args:
         passes: The passes of annotators who worked both ways.
-        amount: Returns the number of units of a pass, and the sum of the amount over them.
+        amount: The function that returns the number of units of a pass, and the sum of the amount
+            over them.
     """
     names = sorted({assisted.annotator for assisted in passes})
     traces = sorted({assisted.trace_id for assisted in passes})
     row_by_trace = {trace_id: row for row, trace_id in enumerate(traces)}
+    # Traces × annotators × (shown, withheld) × (units, sum of the amount).
     sums = np.zeros((len(traces), len(names), 2, 2))
     for assisted in passes:
         cell = sums[
@@ -221,7 +239,7 @@ def difference(
         cell += amount(assisted)
 
     def weighted_difference(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the weighted mean of the annotators' differences from their sums."""
+        """Return the weighted mean of the annotators' differences, from sums over traces."""
         shown_units, shown_sums = np.moveaxis(totals[..., 0, :], -1, 0)
         hidden_units, hidden_sums = np.moveaxis(totals[..., 1, :], -1, 0)
         has_both = (shown_units > 0) & (hidden_units > 0)
@@ -237,11 +255,15 @@ def difference(
 def _jackknifed_json(
     sums: NDArray[np.float64], figure: Callable[[NDArray[np.float64]], NDArray[np.float64]]
 ) -> CoefficientJson:
-    """Return a figure of sums over traces, with its interval."""
+    """Return a figure with its interval by the jackknife over traces, with Student's t.
+
+    ``sums`` has a row for each trace; ``figure`` computes the figure from their total.
+    """
     value = float(figure(sums.sum(axis=0)))
     if np.isnan(value):
         return {"value": None, "undefined": "no_overlap"}
     nonzero_sums = sums[sums.reshape(len(sums), -1).any(axis=1)]
+    # The figure without each trace in turn.
     without_each = figure(nonzero_sums.sum(axis=0) - nonzero_sums)
     trace_count = len(nonzero_sums)
     if trace_count < LEAST_TRACES or bool(np.isnan(without_each).any()):

@@ -63,19 +63,21 @@ def cohen_kappa(tables: Tables) -> Values:
 def least_kappa(tables: Tables) -> Values:
     """Return the least possible value of Cohen's κ with the margins of each table.
 
-    It is reached if both sides never give the rarer answer on the same unit. It is 0 if a side
-    gives only one answer, and NaN if all answers are the same.
+    κ is least if judge and reference never give the rarer answer on the same unit. It is 0 if one
+    of them gives only one answer, and NaN if all answers are the same.
     """
     n = tables.sum(axis=-1)
-    rarer = np.stack((tables[..., 0] + tables[..., 1], tables[..., 0] + tables[..., 2]))
-    rarer = np.where(rarer.sum(axis=0) > n, n - rarer, rarer)
+    # The number of rarer answers of the judge and of the reference.
+    present = np.stack((tables[..., 0] + tables[..., 1], tables[..., 0] + tables[..., 2]))
+    rarer = np.where(present.sum(axis=0) > n, n - present, present)
     product = rarer.prod(axis=0)
     return -ratio(2 * product, n * rarer.sum(axis=0) - 2 * product)
 
 
 def gwet_ac1(tables: Tables) -> Values:
-    """Return Gwet's AC1 (2008) of two categories, NaN if only one of them occurs."""
+    """Return Gwet's AC1 (2008) of present and absent, NaN if only one of them occurs."""
     n, agreed, _ = _agreement_counts(tables)
+    # The presents of both sides.
     present = 2 * tables[..., 0] + tables[..., 1] + tables[..., 2]
     # Agreement by chance is 2·q·(1 - q) with q = present / 2n. All terms are multiplied by 2n², so
     # that they are whole numbers.
@@ -111,14 +113,14 @@ def coefficient(
     """Return a figure of one table with its interval.
 
     Args:
-        figure: One of ``FIGURES``.
-        table: The four counts.
+        figure: The formula of the figure, one of ``FIGURES``.
+        table: The counts TP, FP, FN, TN.
         resampled: The counts in the resamples, rounds × 4; empty if no interval is needed.
         left_out: The counts without each trace in turn, traces × 4; None if no interval is needed.
 
     Returns:
-        The figure. Its reason for no value is ``no_overlap`` without units, ``single_trace`` for
-        agreement beyond chance on one unit, and ``no_variance`` otherwise.
+        The figure. It is undefined without units (``no_overlap``), for agreement beyond chance on
+        one unit (``single_trace``), or if the formula has no value (``no_variance``).
     """
     value = float(figure(table))
     if not table.sum():
@@ -144,9 +146,12 @@ def coefficient(
 
 
 def _support_of_table(table: Tables, trace_tables: Tables) -> Support:
-    """Return the numbers of traces, units and answers of a table, from the counts of each trace."""
+    """Return the numbers of traces, units and answers on which a table rests.
+
+    ``trace_tables`` has the counts of each trace, traces × (TP, FP, FN, TN).
+    """
     unit_count = int(table.sum())
-    present = float(2 * table[0] + table[1] + table[2]) / 2  # the mean of both annotators
+    present = float(2 * table[0] + table[1] + table[2]) / 2  # the mean of judge and reference
     return Support(
         traces=int((trace_tables != 0).any(axis=-1).sum()),
         units=unit_count,
@@ -170,7 +175,10 @@ def _traces_with(trace_tables: Tables, cells: slice) -> int:
 
 
 def _scale_of_figure(name: str, table: Tables, support: Support, trace_tables: Tables) -> Scale:
-    """Return the scale of a figure of one table."""
+    """Return the possible values of a figure of one table, with its number of cases if known.
+
+    The number is unknown (0) if traces have several units, which are not independent.
+    """
     has_one_unit_per_trace = support.units == support.traces
     if name == "cohen_kappa":
         lowest = float(least_kappa(table))

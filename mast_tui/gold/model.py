@@ -216,14 +216,14 @@ def gold_mix(
     not_in_study: Mapping[str, int],
     merged: int,
 ) -> GoldMixJson:
-    """Count verdicts and traces by source.
+    """Count verdicts and traces by the source of the verdicts: how each verdict was reached.
 
     Args:
-        verdicts: The sources of verdicts with a value and of unresolved verdicts, by trace id.
+        verdicts: By trace id, the sources of its verdicts with a value or unresolved.
         annotators: The annotators who gave the verdicts.
         settled_only: True if verdicts of one person were left out before.
         not_in_study: The number of finished traces of each person without a part in the study.
-        merged: The number of places that cover different places of several annotators.
+        merged: The number of gold places that join different places of several annotators.
     """
     verdict_counts: Counter[Resolution] = Counter()
     trace_counts: Counter[Resolution] = Counter()
@@ -242,7 +242,10 @@ def gold_mix(
 
 
 def counted_source(verdict: GoldVerdict) -> Resolution | None:
-    """Return the source of a verdict that has a value or is unresolved between sides, or None."""
+    """Return the source of a verdict; None for one that does not count in ``gold_mix``.
+
+    A verdict counts if it has a value, or if annotators gave different ones.
+    """
     if verdict.value is not None:
         return verdict.source
     has_side_verdict = any(value is not None for value in verdict.sides.values())
@@ -259,20 +262,22 @@ def only_settled(gold: GoldTrace) -> GoldTrace:
     - A label of only one person is left out.
     - A severity of only one person is removed, unless an adjudicator decided the label.
     """
-    single = {verdict.mode for verdict in gold.verdicts if verdict.source is Resolution.SINGLE}
+    single_modes = {
+        verdict.mode for verdict in gold.verdicts if verdict.source is Resolution.SINGLE
+    }
     verdicts = [
-        replace(verdict, value=None) if verdict.mode in single else verdict
+        replace(verdict, value=None) if verdict.mode in single_modes else verdict
         for verdict in gold.verdicts
     ]
     labels = []
     for label in gold.labels:
-        if label.mode in single or label.source is Resolution.SINGLE:
+        if label.mode in single_modes or label.source is Resolution.SINGLE:
             continue
         is_decided = label.source is Resolution.ADJUDICATED
         if label.severity_source is Resolution.SINGLE and not is_decided:
             label = replace(label, severity=None, severity_source=None)
         labels.append(label)
-    conflicts = [conflict for conflict in gold.conflicts if conflict.mode not in single]
+    conflicts = [conflict for conflict in gold.conflicts if conflict.mode not in single_modes]
     return GoldTrace(tuple(verdicts), tuple(labels), tuple(conflicts))
 
 
@@ -282,7 +287,7 @@ def is_gold(mix: GoldMixJson) -> bool:
 
 
 def gold_name(mix: GoldMixJson) -> str:
-    """Return a short name for the labels: gold, or the author if each verdict is by one person."""
+    """Return a short name for labels: gold, or their authors if each verdict is by one person."""
     if is_gold(mix) or not mix["sources"][Resolution.SINGLE.value]:
         return "gold"
     people = mix["annotators"]
@@ -290,18 +295,18 @@ def gold_name(mix: GoldMixJson) -> str:
 
 
 def gold_words(mix: GoldMixJson) -> str:
-    """Return a name for the labels, with the sources of their verdicts; names are not escaped."""
+    """Return a name for labels with the sources of their verdicts; names are not escaped."""
     counts = {name: count for name, count in mix["sources"].items() if count}
-    parts = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no verdict"
+    details = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no verdict"
     if mix["merged"]:
-        parts += f"; {mix['merged']} places merged from several annotators"
+        details += f"; {mix['merged']} places merged from several annotators"
     outsiders = ", ".join(f"{name} {count}" for name, count in mix["not_in_study"].items())
     if outsiders:
-        parts += f"; excluded, not in the study: {outsiders} traces"
+        details += f"; excluded, not in the study: {outsiders} traces"
     if is_gold(mix) or not counts:
         restriction = ", settled verdicts only" if mix["settled_only"] else ""
-        return f"gold{restriction} (verdicts: {parts})"
+        return f"gold{restriction} (verdicts: {details})"
     people = mix["annotators"]
     if len(people) == 1:
-        return f"{people[0]}, one person, no gold (verdicts: {parts})"
-    return f"{', '.join(people)}, one person per verdict, no gold (verdicts: {parts})"
+        return f"{people[0]}, one person, no gold (verdicts: {details})"
+    return f"{', '.join(people)}, one person per verdict, no gold (verdicts: {details})"

@@ -52,7 +52,7 @@ def overlap(a: Target, b: Target, order: Order = no_order) -> bool:
     Args:
         a: A target.
         b: Another target.
-        order: Returns the index of a span by its key, None if it is not known.
+        order: The function that returns the index of a span by its key; None if it is unknown.
     """
     if a == b:
         return True
@@ -73,14 +73,14 @@ def _meet(a: range, b: range) -> bool:
 
 
 def cover(targets: Sequence[Target], order: Order = no_order) -> Target:
-    """Return the smallest target that covers all of these, which must be connected by overlaps.
+    """Return the smallest target that covers some targets, which must be connected by overlaps.
 
     For quotes in one span it is the quote from the first start to the last end. For other targets
     it is a range of spans.
 
     Args:
         targets: The targets.
-        order: Returns the index of a span by its key, None if it is not known.
+        order: The function that returns the index of a span by its key; None if it is unknown.
 
     Raises:
         ValueError: There are no targets, or the order of their spans is not known.
@@ -109,12 +109,12 @@ def cover(targets: Sequence[Target], order: Order = no_order) -> Target:
 def in_reading_order(
     items: Iterable[_Pointed], target_of: Callable[[_Pointed], Target], order: Order = no_order
 ) -> list[_Pointed]:
-    """Return objects sorted by target: the whole trace, known places, then unknown places.
+    """Return objects sorted by target: the whole trace, places with a known order, then others.
 
     Args:
         items: The objects to sort.
-        target_of: Returns the target of an object.
-        order: Returns the index of a span by its key, None if it is not known.
+        target_of: The function that returns the target of an object.
+        order: The function that returns the index of a span by its key; None if it is unknown.
     """
 
     def rank(item: _Pointed) -> tuple[int, int, int, int]:
@@ -160,12 +160,12 @@ class Item:
 def joins_separate_places(item: Item, order: Order = no_order) -> bool:
     """Check whether one annotator marked several places in an item that do not overlap.
 
-    For that annotator they are several failures, which only the wider place of another annotator
-    connects.
+    For that annotator they are several failures; only a wider place of another annotator connects
+    them.
 
     Args:
         item: Labels of one mode that overlap, directly or through others.
-        order: The order of the trace's spans.
+        order: The function that returns the index of a span by its key; None if it is unknown.
     """
     labels_by_annotator = defaultdict(list)
     for label in item.labels:
@@ -190,7 +190,7 @@ def items_of_mode(labels: Iterable[Label], order: Order = no_order) -> tuple[Ite
 
     Args:
         labels: The labels of one mode.
-        order: Returns the index of a span by its key, None if it is not known.
+        order: The function that returns the index of a span by its key; None if it is unknown.
     """
     groups: list[list[Label]] = []
     for label in labels:
@@ -235,7 +235,7 @@ def _index_range(target: Target, order: Order) -> range | None:
 
 
 def _covering_quote(targets: Sequence[Target]) -> Target | None:
-    """Return the target whose quote joins the overlapping or adjacent quotes of one span.
+    """Return a target with one quote that joins the overlapping or adjacent quotes of one span.
 
     Return None if a quote or its range is missing, or if there is a gap between quotes.
     """
@@ -264,16 +264,17 @@ def _covering_quote(targets: Sequence[Target]) -> Target | None:
 def unordered_labels(
     sides: Sequence[TraceWork], decisions: Sequence[Decision], modes: Collection[str], order: Order
 ) -> tuple[Label, ...]:
-    """Return the labels on spans whose order matters for the gold but is not known.
+    """Return the labels on spans whose order matters for the gold but is unknown.
 
-    The order matters if another side or a decision has another place of the same mode, and one of
-    the two is a range of spans. Two single spans overlap only if they are equal.
+    The order matters if another annotator or a decision has another place of the same mode, and one
+    of both places is a range of spans, which may overlap the other. Two single spans overlap only
+    if they are equal.
 
     Args:
-        sides: The annotators who finished the trace.
+        sides: The work of the annotators who finished the trace.
         decisions: The decisions in force.
         modes: The slugs of the taxonomy.
-        order: Returns the index of a span by its key, None if it is not known.
+        order: The function that returns the index of a span by its key; None if it is unknown.
     """
     labels_by_mode: dict[str, list[Label]] = defaultdict(list)
     for side in sides:

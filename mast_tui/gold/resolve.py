@@ -69,8 +69,8 @@ def gold_of_trace(
         sides: The work of the annotators who finished the trace, each annotator once.
         decisions: The decisions in force, oldest first; the last decision on an item counts.
         modes: The slugs of the taxonomy in its order. Answers on other modes are left out.
-        order: Returns the index of a span by its key, None if it is not known. Without indices,
-            only equal targets and targets in the same span are one item.
+        order: The function that returns the index of a span by its key; None if it is unknown.
+            Without indices, only equal targets and targets in the same span are one item.
         majority: True if a majority resolves a verdict.
         boundaries: True if overlapping places with different ends are a conflict.
 
@@ -108,13 +108,15 @@ def answers_on(mode: str, sides: Sequence[TraceWork]) -> tuple[SideAnswer, ...]:
 def answers_at(
     mode: str, target: Target, sides: Sequence[TraceWork], order: Order = no_order
 ) -> tuple[SideAnswer, ...]:
-    """Return the sides with labels in those items of a mode that a target overlaps.
+    """Return the answer, present with places, of each side with labels that a target overlaps.
+
+    A target overlaps all labels of an item (labels that overlap each other) or none.
 
     Args:
         mode: The mode's slug.
         target: The target.
         sides: The work of the annotators who finished the trace.
-        order: Returns the index of a span by its key, None if it is not known.
+        order: The function that returns the index of a span by its key; None if it is unknown.
     """
     overlapping_labels = [
         label
@@ -143,11 +145,11 @@ class _Rules:
 
 
 def _in_force(mode: str, decisions: Sequence[Decision]) -> tuple[Decision, ...]:
-    """Return the newest decision on each item of a mode, oldest first."""
+    """Return the newest decision on each item of a mode, in the order of the decisions."""
     last_by_item: dict[str, Decision] = {}
     for decision in decisions:
         if decision.mode == mode:
-            # A dict keeps the place of a key that is set again: remove it, so that it moves last.
+            # A dict keeps the place of a key that is set again, so remove it first.
             last_by_item.pop(decision.item, None)
             last_by_item[decision.item] = decision
     return tuple(last_by_item.values())
@@ -156,7 +158,7 @@ def _in_force(mode: str, decisions: Sequence[Decision]) -> tuple[Decision, ...]:
 def _gold_of_mode(
     mode: str, sides: Sequence[TraceWork], decisions: tuple[Decision, ...], rules: _Rules
 ) -> GoldTrace:
-    """Return the gold of one mode: one verdict, its labels, and its open conflicts."""
+    """Return the gold of one mode: the verdict, its labels, and conflicts without a decision."""
     verdict_decision = next((decision for decision in decisions if decision.is_verdict), None)
     verdict = _gold_verdict(mode, sides, verdict_decision, rules)
     if verdict.value is VerdictValue.PRESENT:
@@ -182,10 +184,14 @@ def _gold_of_mode(
 def _gold_verdict(
     mode: str, sides: Sequence[TraceWork], decided: Decision | None, rules: _Rules
 ) -> GoldVerdict:
-    """Return the verdict of the gold on a mode; ``decided`` is an adjudicator's decision on it."""
+    """Return the verdict of the gold on a mode.
+
+    ``decided`` is an adjudicator's decision on the verdict, if there is one.
+    """
     answers = answers_on(mode, sides)
     values = [answer.value for answer in answers if answer.value is not None]
     value_by_side = {side.annotator: side.verdict(mode) for side in sides}
+    # An annotator gave a verdict with a judge's suggestions on screen.
     judge_seen = any(
         side.saw_judge(mode) for side in sides if value_by_side[side.annotator] is not None
     )
@@ -199,6 +205,7 @@ def _gold_verdict(
             decided_by=decided.decided_by,
             decided_at=decided.decided_at,
             reason=decided.reason,
+            # The annotators' answers have changed since the decision.
             changed=comparable_verdicts(decided.said) != comparable_verdicts(answers),
         )
     value, source = _value_and_source(values, rules.majority)
@@ -208,7 +215,10 @@ def _gold_verdict(
 def _value_and_source(
     values: Sequence[VerdictValue], majority: bool
 ) -> tuple[VerdictValue | None, Resolution]:
-    """Return the value that follows from the verdicts of the sides, None if unresolved; and how."""
+    """Return the value that follows from the verdicts of the sides, and how it was reached.
+
+    The value is None if the verdicts differ and no majority counts.
+    """
     if len(values) == 1:
         return values[0], Resolution.SINGLE
     if values and all(value is values[0] for value in values):
@@ -226,15 +236,16 @@ def _labels_and_conflicts(
     decisions: tuple[Decision, ...],
     rules: _Rules,
 ) -> tuple[tuple[GoldLabel, ...], tuple[Conflict, ...]]:
-    """Return the labels and open conflicts of a mode whose verdict is present.
+    """Return the gold labels of a mode whose verdict is present, and conflicts without a decision.
 
-    ``verdict_decision`` is the decision on the verdict, if it is one of ``decisions``.
+    ``verdict_decision`` is the one of ``decisions`` that is on the verdict, if there is one.
     """
     side_labels = _labels_of_mode(mode, sides)
     item_decisions = tuple(decision for decision in decisions if not decision.is_verdict)
     if verdict_decision is None:
         items = items_of_mode(side_labels, rules.order)
     else:
+        # The adjudicator chose the places together with the verdict.
         items = tuple(
             _decided_item(mode, target, side_labels, rules.order)
             for target in verdict_decision.targets
@@ -248,12 +259,11 @@ def _labels_and_conflicts(
     placing_sides = {label.annotator for label in side_labels if not label.target.is_whole}
     for item in other_items:
         if verdict_decision is not None:
-            # The adjudicator chose this place together with the verdict.
             chosen_sides = verdict_decision.sides
             agreeing = [label for label in item.labels if label.annotator in chosen_sides]
             labels.append(_gold_label(mode, item.target, agreeing, sides, verdict_decision))
             continue
-        # A side that named no place at all is not asked about a place.
+        # A side that marked no place at all has no answer on a place.
         asked_sides = set(item.annotators) if item.target.is_whole else placing_sides
         source = _place_source(item, asked_sides, rules)
         if source is Resolution.UNRESOLVED:
@@ -267,10 +277,10 @@ def _labels_and_conflicts(
 def _decisions_with(
     verdict_decision: Decision, decisions: Sequence[Decision], order: Order
 ) -> tuple[Decision, ...]:
-    """Return the decisions on items that count together with a decision on the verdict.
+    """Return the decisions on items that still count beside a decision on the verdict.
 
-    All later decisions count. An earlier decision counts if it chose a place that overlaps no
-    place of the decision on the verdict.
+    All later decisions count. An earlier decision counts if it chose places, and none of them
+    overlaps a place of the decision on the verdict.
     """
     verdict_index = decisions.index(verdict_decision)
     earlier = [
@@ -291,8 +301,9 @@ def _items_by_decision(
 ) -> tuple[list[tuple[Decision, list[Item]]], list[Item]]:
     """Return each decision with its items, and the items without a decision.
 
-    A decision belongs to the item with its id. If there is no such item, because labels have moved
-    since, it belongs to all items that overlap its places. The latest decision has precedence.
+    A decision belongs to the item with its id. If labels have moved since, so that there is no such
+    item, it belongs to all items that overlap its places and have no decision yet; the latest
+    decision comes first.
     """
     free_items = {item.id: item for item in items}
     items_by_id: dict[str, list[Item]] = {}
@@ -317,18 +328,19 @@ def _items_by_decision(
 def _labels_of_decision(
     decision: Decision, items: Sequence[Item], sides: Sequence[TraceWork], order: Order
 ) -> list[GoldLabel]:
-    """Return the labels of the gold that follow from a decision on an item.
+    """Return the labels of the gold that follow from a decision on items.
 
-    Return no labels if the decision is that the item does not count.
+    There are none if the adjudicator decided that the items do not count.
     """
     if decision.value is not VerdictValue.PRESENT:
         return []
     item_labels = [label for item in items for label in item.labels]
-    present_places = {
+    current_places = {
         (name, frozenset(label.target for label in item_labels if label.annotator == name))
         for name in {label.annotator for label in item_labels}
     }
-    changed = comparable_places(decision.said) != present_places
+    # The annotators' places have changed since the decision.
+    changed = comparable_places(decision.said) != current_places
     # Labels of all items count: a place of the adjudicator's own may overlap other items.
     agreeing = [
         label
@@ -349,7 +361,10 @@ def _labels_of_decision(
 
 
 def _place_source(item: Item, asked_sides: set[str], rules: _Rules) -> Resolution | None:
-    """Return how the asked sides resolve an item; None if a majority has not marked it."""
+    """Return how the annotators resolve an item; None if a majority has not marked it.
+
+    ``asked_sides`` are the annotators whose answer on the item counts, marked or not.
+    """
     marking_count = len(item.annotators)
     if len(asked_sides) == 1:
         return Resolution.SINGLE
@@ -365,7 +380,7 @@ def _place_source(item: Item, asked_sides: set[str], rules: _Rules) -> Resolutio
 
 
 def _accepted_labels(item: Item, source: Resolution, sides: Sequence[TraceWork]) -> list[GoldLabel]:
-    """Return an item's labels as gold: one label for several sides, or all labels of one side."""
+    """Return an item's labels as gold: if several annotators marked it, one joined label."""
     if len(item.annotators) == 1:
         return [
             _gold_label(
@@ -382,7 +397,7 @@ def _accepted_labels(item: Item, source: Resolution, sides: Sequence[TraceWork])
 
 
 def _place_conflict(item: Item, sides: Sequence[TraceWork], asked_sides: set[str]) -> Conflict:
-    """Return the conflict over an item, with the places, if any, that each asked side marked."""
+    """Return the conflict over an item, with the places that each asked side marked in it."""
     answers = tuple(
         SideAnswer(
             side.annotator,
@@ -404,7 +419,10 @@ def _gold_label(
     *,
     changed: bool = False,
 ) -> GoldLabel:
-    """Return a label of the gold at a target, with the facts of the annotators' labels there."""
+    """Return a label of the gold at a target.
+
+    ``labels`` are the annotators' labels from which it takes its notes, severity and authors.
+    """
     decision = source if isinstance(source, Decision) else None
     names = tuple(dict.fromkeys(label.annotator for label in labels))
     severity_by_annotator = {

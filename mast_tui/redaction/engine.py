@@ -107,10 +107,10 @@ def file_rule(
     """Make a rule for a pattern of a file.
 
     Args:
-        name: The replacement of a secret.
+        name: The name of the rule, which replaces a secret.
         pattern: The pattern as it is in the file.
         compiled: The compiled pattern.
-        now: A clock, in seconds.
+        now: The function that returns the time in seconds.
 
     Returns:
         The rule. Its ``ranges`` raise ``RedactionTooSlow`` if a text takes too long.
@@ -163,7 +163,7 @@ class SecretNumbering(Protocol):
     """A numbering of secrets: equal secrets have equal numbers or codes."""
 
     def number(self, name: str, secret: str) -> int | str:
-        """Return the number or code of a secret.
+        """Return the number or code that replaces a secret, the same for equal secrets.
 
         Args:
             name: The name of the rule.
@@ -224,9 +224,9 @@ class Redacted:
     cuts: tuple[Cut, ...] = ()
 
     def to_shown(self, start: int, end: int) -> tuple[int, int]:
-        """Convert a range of the original text to the range of the redacted text.
+        """Convert a range of the original text to a range of the redacted text.
 
-        A range that touches a secret covers its whole replacement.
+        If the range touches a secret, the result covers the whole replacement.
 
         Args:
             start: The first code point of the range.
@@ -237,9 +237,9 @@ class Redacted:
         return shown_start, max(shown_start, _moved_offset(end, pairs, is_end=True))
 
     def to_original(self, start: int, end: int) -> tuple[int, int]:
-        """Convert a range of the redacted text to the range of the original text.
+        """Convert a range of the redacted text to a range of the original text.
 
-        A range that touches a replacement covers the whole secret.
+        If the range touches a replacement, the result covers the whole secret.
 
         Args:
             start: The first code point of the range.
@@ -384,7 +384,7 @@ def _restore_redaction(
 ) -> Redaction:
     """Make a redaction from its pickled state.
 
-    ``base`` names its built-in rules, ``own_rules`` has the names and patterns of the user.
+    ``base`` names its built-in rules, ``own_rules`` has the names and patterns of the user's rules.
     """
     make = {"none": Redaction.none, "default": Redaction.default, "personal": Redaction.personal}
     redaction = make[base]()
@@ -393,7 +393,7 @@ def _restore_redaction(
 
 
 def _is_needed(rule: SecretRule, lowered: str) -> bool:
-    """Check whether a rule may match a text, given in lower case."""
+    """Check quickly whether a rule may match a text; ``lowered`` is the text in lower case."""
     if rule.required_char and rule.required_char not in lowered:
         return False
     # A plain loop: this runs for every rule and text, and most texts are short.

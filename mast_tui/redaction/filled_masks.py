@@ -26,13 +26,14 @@ def filled_mask(name: str, number: int | str, secret: str) -> str:
         number: The number or code of the secret.
         secret: The secret.
     """
-    first_line, *other_lines = re.split(r"(\s*\n\s*)", secret)
+    # The other parts are the ends of lines and the other lines.
+    first_line, *other_parts = re.split(r"(\s*\n\s*)", secret)
     long_title = f"{name.replace(' ', '-')}·{number}"
     titles = (long_title, str(number), "")
     room = len(first_line) - 2 * len(FILLER)
     title = next((title for title in titles if len(title) <= room), "")
     mask = f"{FILLER}{title}".ljust(len(first_line), FILLER)[: len(first_line)]
-    return mask + "".join(part if part.isspace() else FILLER * len(part) for part in other_lines)
+    return mask + "".join(part if part.isspace() else FILLER * len(part) for part in other_parts)
 
 
 def filled_mask_ranges(text: str) -> Iterator[tuple[int, int]]:
@@ -56,7 +57,7 @@ def with_whole_masks(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def is_masked_copy(text: str, original: str) -> bool:
-    """Return whether a text is the original but for masks of the same length.
+    """Check whether a text is the original, except for masks of the same length as what they hide.
 
     Args:
         text: The text, perhaps with masks.
@@ -80,10 +81,10 @@ def masked_quote(
     start: int | None,
     end: int | None,
 ) -> str:
-    """Return a quote with masks of the same length.
+    """Return a quote with masks that are as long as what they hide.
 
-    A part of a secret is not recognised by itself, so the quote is taken from the masked text. If
-    its place is known but its text cannot be read, all of it is masked.
+    A part of a secret is not recognised by itself, so the quote is taken from the masked text of
+    its span. If this text cannot be read, the whole quote is masked.
 
     Args:
         masks: The masks.

@@ -44,7 +44,7 @@ class SecretCodes:
         self._key = key
 
     def number(self, name: str, secret: str) -> str:
-        """Return the code of a secret.
+        """Return the code of a secret: equal secrets under one key have the same code.
 
         Args:
             name: The name of the rule.
@@ -59,10 +59,10 @@ class Masks:
     """The masks of personal data and secrets: equal secrets have equal masks in all texts."""
 
     def __init__(self, redaction: Redaction, key: bytes) -> None:
-        """Prepare masks.
+        """Prepare the masks.
 
         Args:
-            redaction: The rules.
+            redaction: The rules that say what is masked.
             key: The secret key of the codes. With the key of the workspace, masks are the same in
                 all files that are written from it.
         """
@@ -70,7 +70,7 @@ class Masks:
         self._codes = SecretCodes(key)
 
     def with_patterns(self, patterns: Iterable[str]) -> Masks:
-        """Return masks that also hide the matches of a study's patterns, given as lines.
+        """Return masks that also hide the matches of a study's patterns (the lines of a file).
 
         Raises:
             RedactionError: A pattern is unusable.
@@ -110,7 +110,7 @@ def requested_masks(redact: bool, patterns: Path | None, key: Callable[[], bytes
     Args:
         redact: True if personal data and secrets are masked.
         patterns: A file of the user's own patterns, which are masked as well.
-        key: Returns the secret key of the masks; it is called only if masks are needed.
+        key: The function that returns the secret key of the masks, called only if it is needed.
 
     Raises:
         RedactionError: A library is missing, or the file is unusable.
@@ -233,8 +233,8 @@ class MaskedSpans(Spans):
     def span(self, index: int, /) -> Span:
         """Return the span at ``index`` with masks in its names and its preview.
 
-        If the preview is only a part of the text, it may end within a secret. Then it is made
-        again from the masked text.
+        A preview of a part of the text may end within a secret, so it is made again from the masked
+        text.
         """
         span = self.unmasked.span(index)
         agent = self._masks.text(span.agent)
@@ -252,11 +252,11 @@ class MaskedSpans(Spans):
         """Return columns of spans, with masks in the names of agents and tools.
 
         Args:
-            first: The first span.
-            end: The span after the last; at least one is asked for.
+            first: The index of the first span.
+            end: The index after the last span, above ``first``.
         """
         columns = self.unmasked.columns(first, end)
-        # Another thread may do the same: it then makes an equal list.
+        # Shapes are masked once. Another thread may do the same, and then makes an equal list.
         shapes = self._shapes
         new_shapes = columns.shape_list[len(shapes) :]
         if new_shapes:
@@ -271,8 +271,8 @@ class MaskedSpans(Spans):
         """Check whether the keys of some spans name at most one thread; False if unsure.
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         return self.unmasked.has_one_thread(first, end)
 

@@ -59,13 +59,13 @@ SECRET_GROUP: Final = "secret"
 def pattern_rule(
     name: str, pattern: str, *keywords: str, flags: int = 0, required_char: str = ""
 ) -> SecretRule:
-    """Make a rule of a built-in pattern, which Python's engine matches.
+    """Make a rule of a built-in pattern.
 
-    RE2 lacks look-behind, which these patterns need. Python's engine can be slow, so each pattern
-    must take time linear in the text.
+    Python's engine matches it, because RE2 has no look-behind. Python's engine can be slow, so the
+    time of each pattern must be linear in the length of the text.
 
     Args:
-        name: The replacement of a secret.
+        name: The name of the rule, which replaces a secret.
         pattern: The regular expression.
         keywords: Texts in lower case; each secret contains one of them.
         flags: The flags of the regular expression.
@@ -94,7 +94,8 @@ _ESCAPE: Final = re.compile(r"\\[nrt]")
 def email_ranges(text: str) -> Iterator[tuple[int, int]]:
     """Yield the ranges of e-mail addresses.
 
-    The search begins at each ``@`` with a domain, so that other text costs little.
+    The search begins at each ``@`` with a domain, and goes back to the start of the address. So
+    other text costs little.
     """
     for match in _AT_DOMAIN.finditer(text):
         at_offset = match.start()
@@ -332,10 +333,10 @@ def _email_ranges(text: str) -> Iterator[tuple[int, int]]:
 def _checked_pattern_rule(
     name: str, pattern: re.Pattern[str], check: Check, required_char: str = ""
 ) -> SecretRule:
-    """Return a rule for the parts of a pattern's matches that pass a check.
+    """Return a rule that finds numbers by a pattern and a check, such as for a check digit.
 
-    A match may contain several numbers of a list. So the parts between separators are checked,
-    from the first start and the last end.
+    A match may contain several numbers of a list. So its parts between any two separators are
+    checked, from each start the longest first.
     """
 
     def ranges(text: str) -> Iterator[tuple[int, int]]:
@@ -363,7 +364,7 @@ def _separator_offsets(match: re.Match[str]) -> list[int]:
 
 
 def _is_card(number: str) -> bool:
-    """Check whether a number has the form of an issuer of cards and a right check digit."""
+    """Check whether a number has the prefix and length of an issuer of cards, and a check digit."""
     digits = re.sub(r"[ -]", "", number)
     has_issuer = any(
         len(digits) in lengths and prefix.match(digits) for prefix, lengths in _CARD_LENGTHS
@@ -416,7 +417,7 @@ def _phone_check() -> Check:
     phonenumbers = _import_extra("phonenumbers")
 
     def is_phone(text: str) -> bool:
-        """Check for a number of a known region; one with ``+`` or ``00`` may be of any region."""
+        """Check for a number of a known region or, if it begins with ``+`` or ``00``, of any."""
         has_form = _SEPARATOR.search(text) or text.startswith(("+", "00"))
         is_plain_number = text.startswith("0") and len(text) in _LENGTHS_WITHOUT_SEPARATOR
         if not has_form and not is_plain_number:
@@ -429,7 +430,7 @@ def _phone_check() -> Check:
                 number = phonenumbers.parse(text, region)
             except phonenumbers.NumberParseException:
                 continue
-            # People also write numbers of areas that are not assigned.
+            # International numbers are checked less strictly: their area may not be assigned.
             check = phonenumbers.is_valid_number if region else phonenumbers.is_possible_number
             if check(number):
                 return True
@@ -442,8 +443,8 @@ def _library_rule() -> SecretRule:
     """Return a rule for all patterns of detect-secrets, which are searched in one pass.
 
     RE2 matches the patterns, because some take quadratic time in Python's engine. RE2 has no
-    look-around, which the patterns use only at word boundaries. Without it, a little more is
-    masked.
+    look-around. The patterns use it only at word boundaries, so it is left out, and a little more
+    is masked.
     """
     plugins: Any = _import_extra("detect_secrets.core.plugins.util")
     base: Any = _import_extra("detect_secrets.plugins.base")

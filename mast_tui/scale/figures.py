@@ -460,7 +460,7 @@ class _Counts:
             all_counts,
             failed,
             succeeded,
-            traces=int(traces.sum()),
+            trace_count=int(traces.sum()),
             unsure=self._verdicts[UNSURE][cells].sum(axis=0).tolist(),
             scopes=[FigureScope("mode", ref, mode=mode.code) for mode in self._modes],
         )

@@ -178,7 +178,7 @@ class Study(Struct, frozen=True):
             )
 
     def _check_draws(self) -> None:
-        """Raise ``InvalidStudy`` if a draw does not fit its batch."""
+        """Raise ``InvalidStudy`` if a draw (the sampling of a batch) does not fit its batch."""
         for draw in self.draws:
             traces = counted(draw.of, "trace")
             if not 0 <= draw.lot < len(self.batches) or draw.of < len(self.batches[draw.lot]):
@@ -193,13 +193,16 @@ class Study(Struct, frozen=True):
                 )
 
     def _check_assignments(self) -> None:
-        """Raise ``InvalidStudy`` if an assignment is unknown, empty or doubled."""
-        known_ids = frozenset(self.traces)
+        """Raise ``InvalidStudy`` if a trace with assigned annotators is unknown or listed twice.
+
+        Each such trace must have at least one annotator, each of them once.
+        """
+        study_ids = frozenset(self.traces)
         assigned_ids: set[str] = set()
         for assignment in self.assignments:
             trace_id = assignment.trace_id
             names = assignment.annotators
-            if trace_id not in known_ids:
+            if trace_id not in study_ids:
                 raise InvalidStudy(f"trace {trace_id!r} is not in the study")
             if trace_id in assigned_ids or not names or len(set(names)) < len(names):
                 raise InvalidStudy(f"trace {trace_id!r} has no annotator, or is assigned twice")
@@ -221,7 +224,9 @@ class Study(Struct, frozen=True):
         )
 
     def weight(self, annotator: str, batch_number: int) -> float:
-        """Return an annotator's weight in the dealing of a batch, counted from 0.
+        """Return an annotator's weight in a batch: traces are dealt in proportion to the weights.
+
+        It is that of the last membership that holds in the batch, or 1.
 
         Args:
             annotator: The annotator's name.
@@ -253,11 +258,11 @@ class Study(Struct, frozen=True):
         """
         if not self.draws:
             return True
-        # The number of traces from which each batch was drawn with equal chances.
+        # By batch, the number of traces from which it was drawn with equal chances.
         drawn_from = {draw.lot: draw.of for draw in self.draws if not draw.chances}
         remaining_count = drawn_from.get(0, 0)
-        for number, batch in enumerate(self.batches):
-            if drawn_from.get(number) != remaining_count:
+        for batch_number, batch in enumerate(self.batches):
+            if drawn_from.get(batch_number) != remaining_count:
                 return False
             remaining_count -= len(batch)
         return True
@@ -265,12 +270,11 @@ class Study(Struct, frozen=True):
     def trace_weights(self, labelled: Collection[str]) -> dict[str, float] | None:
         """Return for each labelled trace how many traces of the population it represents.
 
-        A trace of a batch represents one over its chance of the traces that were left when the
-        batch was drawn. Each batch gives an estimate of the population together with the earlier
-        batches. It is combined with the estimate of the earlier batches alone, in proportion to
-        the number of labelled traces of each. This has no bias for any proportion (Des Raj 1956,
-        Journal of the American Statistical Association 51:269-284). If all chances are equal, all
-        weights are equal.
+        A trace of a batch that was drawn with the chance p represents 1/p of the traces that the
+        earlier batches had left. So each batch gives an estimate of the population. It is averaged
+        with the estimate of the earlier batches; estimates of more labelled traces weigh more. The
+        average has no bias for any weights (Des Raj 1956, Journal of the American Statistical
+        Association 51:269-284). If all chances are equal, all weights are equal.
 
         Args:
             labelled: The ids of the counted traces, which count as a random part of each batch.
@@ -278,15 +282,16 @@ class Study(Struct, frozen=True):
         Returns:
             The weights by trace id; None if the batches are no samples of one population.
         """
-        draws = {draw.lot: draw for draw in self.draws}
-        if 0 not in draws:
+        draw_by_batch = {draw.lot: draw for draw in self.draws}
+        if 0 not in draw_by_batch:
             return None
-        population = draws[0].of
+        population = draw_by_batch[0].of
         earlier_count = 0
         weights: dict[str, float] = {}
+        # For each labelled trace, how many traces of its own batch it represents.
         batch_weights: dict[str, float] = {}
-        for number, batch in enumerate(self.batches):
-            draw = draws.get(number)
+        for batch_number, batch in enumerate(self.batches):
+            draw = draw_by_batch.get(batch_number)
             if draw is None or draw.of != population - earlier_count:
                 return None
             earlier_count += len(batch)
@@ -301,6 +306,7 @@ class Study(Struct, frozen=True):
             earlier_labelled = len(weights)
             labelled_count = earlier_labelled + len(labelled_chances)
             batch_weight = len(batch) / len(labelled_chances)
+            # The share of the earlier estimate in the average.
             earlier_share = 0.0
             if earlier_labelled:
                 earlier_share = (
@@ -308,6 +314,7 @@ class Study(Struct, frozen=True):
                     * (population - labelled_count)
                     / (labelled_count * (population - earlier_labelled))
                 )
+            # In the estimate of this batch, earlier batches represent only their own traces.
             weights = {
                 trace_id: earlier_share * weight + (1 - earlier_share) * batch_weights[trace_id]
                 for trace_id, weight in weights.items()
@@ -326,17 +333,17 @@ class Study(Struct, frozen=True):
 
 
 def changes_to_figures(previous: Study, changed: Study) -> tuple[str, ...]:
-    """Return the names of changed parts of a protocol on which figures depend.
+    """Return the names of those changed parts of a study on which figures depend.
 
-    These parts may change: further batches, the annotators of later batches, further releases,
-    adjudicators, retests, the rules of adjudication, and the order of annotators.
+    Figures do not depend on further batches and releases, the annotators of later batches,
+    adjudicators, retests, the rules of adjudication, or the order of annotators.
 
     Args:
         previous: The study before the change.
         changed: The study after the change.
     """
     changes = []
-    # A study without traces has annotators too, who get those of the first batch.
+    # Without batches, the annotators of the first batch are compared.
     batch_numbers = range(max(1, len(previous.batches)))
     if any(
         set(previous.members(number)) != set(changed.members(number)) for number in batch_numbers
@@ -361,9 +368,9 @@ def changes_to_figures(previous: Study, changed: Study) -> tuple[str, ...]:
     if changed.batches[: len(previous.batches)] != previous.batches:
         changes.append("the traces added before")
     previous_count = len(previous.assignments)
-    known_ids = frozenset(previous.traces)
+    previous_ids = frozenset(previous.traces)
     if changed.assignments[:previous_count] != previous.assignments or any(
-        assignment.trace_id in known_ids for assignment in changed.assignments[previous_count:]
+        assignment.trace_id in previous_ids for assignment in changed.assignments[previous_count:]
     ):
         changes.append("the assignments")
     if changed.releases[: len(previous.releases)] != previous.releases:

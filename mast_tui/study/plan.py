@@ -36,10 +36,10 @@ def original_id(trace_id: str) -> str:
 
 
 def rounded(share: float, count: int) -> int:
-    """Return a share of a count, rounded to the nearest whole number, and a half upwards.
+    """Return a share of a count, rounded to the nearest whole number; a half is rounded up.
 
     Args:
-        share: The share between 0 and 1, which counts as the decimal number that is written.
+        share: The share between 0 and 1, taken as a decimal number: 0.145 of 100 is 14.5, not less.
         count: The count.
     """
     exact = Decimal(str(share)) * count
@@ -67,12 +67,11 @@ def random_sample(ids: Iterable[str], seed: int, n: int) -> tuple[str, ...]:
 def stratified_sample(
     strata: Mapping[str, tuple[str, ...]], n: int, seed: int, *, batch_number: int = 0
 ) -> tuple[str, ...]:
-    """Draw traces with equal chances, so that each stratum has its share up to one trace.
+    """Draw traces with equal chances, so that each stratum gets its share up to one trace.
 
-    It is a systematic sample: the traces are sorted by stratum, in random order within each. From a
-    random start every (N/n)th is drawn, so that each has the chance n/N (Madow and Madow 1944,
-    Annals of Mathematical Statistics 15:1-24). So shares of the sample are shares of all traces
-    without weights.
+    It is a systematic sample: the N traces are sorted by stratum, in random order within each. From
+    a random start every (N/n)th is drawn, so that each has the chance n/N (Madow and Madow 1944,
+    Annals of Mathematical Statistics 15:1-24).
 
     Args:
         strata: The ids of the traces by the name of their stratum.
@@ -88,13 +87,16 @@ def stratified_sample(
         for name in sorted(strata)
         for trace_id in sorted(
             strata[name],
-            key=lambda x: (random_number(seed, f"lot {batch_number}", original_id(x)), x),
+            key=lambda trace_id: (
+                random_number(seed, f"lot {batch_number}", original_id(trace_id)),
+                trace_id,
+            ),
         )
     ]
     if n >= len(frame):
         return tuple(sorted(frame))
     start = random_number(seed, f"start {batch_number}") % len(frame)
-    # Counted in nths of a trace: each step is ``len(frame)`` of them.
+    # Positions are counted in nths of a trace, so that a step of N/n traces is a whole number: N.
     indices = [(start + step * len(frame)) // n for step in range(n)]
     return tuple(sorted(frame[index] for index in indices))
 
@@ -105,8 +107,8 @@ def weighted_sample(
     """Draw traces with chances in proportion to a size.
 
     It is a systematic sample with unequal chances: the traces lie on a line in random order, each
-    as long as its chance. From a random start every trace at a whole step is drawn (Madow 1949,
-    Annals of Mathematical Statistics 20:333-354). So each trace has exactly its chance.
+    as long as its chance. From a random start, the trace at each step of length 1 is drawn (Madow
+    1949, Annals of Mathematical Statistics 20:333-354).
 
     Args:
         sizes: The size of each trace by id, above 0.
@@ -139,9 +141,9 @@ def weighted_sample(
 
 
 def _inclusion_chances(sizes: Mapping[str, float], n: int) -> dict[str, float]:
-    """Return chances in proportion to sizes, at most 1 each, that add up to ``n``.
+    """Return for each trace a chance in proportion to its size; the chances add up to ``n``.
 
-    A trace whose chance would exceed 1 is certain; the others share the remaining draws.
+    A trace whose chance would exceed 1 gets the chance 1, and the others share the remaining draws.
     """
     certain_ids: set[str] = set()
     while True:
@@ -178,7 +180,7 @@ def assigned(study: Study, annotator: str) -> tuple[str, ...]:
 
 
 def annotators_of(study: Study, trace_id: str) -> tuple[str, ...]:
-    """Return the annotators of a trace, by name; none if it is not in the study.
+    """Return the annotators of a trace, sorted by name; none if it is not in the study.
 
     Args:
         study: The study.
@@ -195,8 +197,8 @@ def overlap_traces(study: Study) -> tuple[str, ...]:
 def withheld_traces(study: Study, annotator: str) -> frozenset[str]:
     """Return the ids of the traces on which the study hides suggestions from a person.
 
-    For an annotator these are a share of their own traces. For a person without a part in the study
-    they are all traces that any annotator labels without suggestions.
+    For an annotator these are a share of the annotator's traces. For a person without a part in the
+    study they are all traces on which suggestions are hidden from any annotator.
 
     Args:
         study: The study.
@@ -267,9 +269,9 @@ class _Plan:
 
 @lru_cache(maxsize=4)
 def _plan_of_study(study: Study) -> _Plan:
-    """Return the plan of a study.
+    """Return the plan of a study: who labels which traces, without suggestions or twice.
 
-    The batches are dealt out one by one. Then traces that annotators gave back are passed on.
+    The batches are dealt out one by one. Then traces that annotators gave back get new annotators.
     """
     dealing = _Dealing(study)
     overlap: list[str] = []
@@ -279,7 +281,10 @@ def _plan_of_study(study: Study) -> _Plan:
     earlier_count = 0
 
     def add_to_queues(ids_by_name: Mapping[str, Sequence[str]]) -> None:
-        """Append traces to the queues of annotators; draw those without suggestions and retests."""
+        """Append traces to the queues of annotators.
+
+        Also draw from them the traces without suggestions and those for retests.
+        """
         for name, queue in queues.items():
             in_order = _order_of_annotator(study, name, ids_by_name[name])
             withheld[name] |= set(
@@ -290,10 +295,10 @@ def _plan_of_study(study: Study) -> _Plan:
             )
             queue += in_order
 
-    for number, batch in enumerate(study.batches):
+    for batch_number, batch in enumerate(study.batches):
         overlap_ids = _overlap_of_batch(study, batch, earlier_count)
         earlier_count += len(batch)
-        dealing.deal(batch, overlap_ids, number)
+        dealing.deal(batch, overlap_ids, batch_number)
         overlap += [
             trace_id for trace_id in batch if dealing.has_several_annotators(trace_id, overlap_ids)
         ]
@@ -329,10 +334,13 @@ def _overlap_of_batch(study: Study, batch: Sequence[str], earlier_count: int) ->
     if study.per_trace == 1:
         return frozenset()
     count = _share_of_batch(study.overlap, len(batch), earlier_count)
-    # The order is random, but the same in every workspace, as the ids there are.
+    # The order is random, but depends on the ids alone, so it is the same in every workspace.
     indices = sorted(
         range(len(batch)),
-        key=lambda i: (random_number(study.seed, "overlap", original_id(batch[i])), i),
+        key=lambda index: (
+            random_number(study.seed, "overlap", original_id(batch[index])),
+            index,
+        ),
     )
     return frozenset(batch[index] for index in indices[:count])
 
@@ -361,9 +369,10 @@ class _Dealing:
         }
 
     def deal(self, batch: Sequence[str], overlap_ids: Collection[str], batch_number: int) -> None:
-        """Deal out a batch, of which ``overlap_ids`` go to more than one annotator.
+        """Deal out the traces of a batch to its annotators.
 
-        Fixed traces come first, so that the dealing makes up for differences between annotators.
+        Traces whose annotators are fixed come first, so that the other traces make up for
+        differences between annotators.
 
         Args:
             batch: The ids of the traces of a batch.
@@ -400,10 +409,10 @@ class _Dealing:
         return trace_id in overlap_ids if fixed is None else len(fixed) > 1
 
     def deal_released_traces(self) -> Mapping[str, list[str]]:
-        """Deal traces that annotators gave back to others; return these traces by new annotator.
+        """Give traces that annotators gave back to other annotators; return them by new annotator.
 
-        Each goes to the annotator with the fewest traces for their weight. If every annotator has
-        already had a trace, no one replaces the annotator who gave it back.
+        A trace goes to the annotator with the fewest traces in proportion to the weight. If every
+        annotator has already had it, no one replaces the annotator who gave it back.
         """
         received: dict[str, list[str]] = defaultdict(list)
         earlier_annotators: dict[str, set[str]] = defaultdict(set)
@@ -414,7 +423,7 @@ class _Dealing:
                 earlier_names = earlier_annotators[trace_id]
                 earlier_names.update(self.annotators[trace_id])
                 candidates = [name for name in self._study.present if name not in earlier_names]
-                names = {*self.annotators[trace_id]} - {release.annotator}
+                new_names = {*self.annotators[trace_id]} - {release.annotator}
                 self._total_counts[release.annotator] -= 1
                 if candidates:
                     draws = self._draws_of_annotators(trace_id, candidates)
@@ -429,8 +438,8 @@ class _Dealing:
                     )
                     received[new_name].append(trace_id)
                     self._total_counts[new_name] += 1
-                    names.add(new_name)
-                self.annotators[trace_id] = tuple(sorted(names))
+                    new_names.add(new_name)
+                self.annotators[trace_id] = tuple(sorted(new_names))
         return received
 
     def _draws_of_annotators(self, trace_id: str, people: Iterable[str]) -> dict[str, int]:
@@ -445,9 +454,10 @@ class _Dealing:
         batch_counts: Counter[str],
         weights: Mapping[str, float],
     ) -> tuple[str, ...]:
-        """Return the names of the annotators for a trace, sorted.
+        """Choose the annotators of a trace, and return their names sorted.
 
-        ``batch_counts`` is the number of traces of this batch that each annotator has already.
+        ``weights`` has all annotators of the batch. ``batch_counts`` is the number of traces of the
+        batch that each of them has already.
         """
         draws = self._draws_of_annotators(trace_id, weights)
         chosen: list[str] = []
@@ -467,7 +477,7 @@ class _Dealing:
         return tuple(sorted(chosen))
 
     def _assign(self, trace_id: str, names: tuple[str, ...], batch_counts: Counter[str]) -> None:
-        """Record the annotators of a trace, and count it for each of them."""
+        """Record the annotators of a trace, and count it for each of them and each pair."""
         batch_counts.update(names)
         self._total_counts.update(names)
         self._meeting_counts.update(combinations(names, 2))
@@ -475,7 +485,7 @@ class _Dealing:
 
 
 def _order_of_annotator(study: Study, name: str, ids: Sequence[str]) -> list[str]:
-    """Return ids in the random order in which an annotator gets them; the study's seed sets it."""
+    """Return ids in the order in which an annotator gets them: random, by the study's seed."""
     draws = [
         (random_number(study.seed, "order", name, original_id(trace_id)), index)
         for index, trace_id in enumerate(ids)
@@ -493,11 +503,11 @@ def _spread_sample(
     *,
     room: int = 0,
 ) -> list[str]:
-    """Return a share of an annotator's traces of a batch, spread evenly over their order.
+    """Draw a share of an annotator's traces of a batch, spread evenly over their order.
 
-    The traces are divided into equal parts, and one is drawn from each, since annotators learn and
-    tire with time. If possible, the last ``room`` traces are not drawn. ``earlier_count`` is the
-    number of the annotator's traces in earlier batches.
+    The traces are divided into equal parts, and one is drawn from each part, because annotators
+    learn and tire with time. If possible, the last ``room`` traces are not drawn. ``earlier_count``
+    is the number of the annotator's traces in earlier batches.
     """
     count = _share_of_batch(share, len(ids), earlier_count)
     pool = ids[: max(len(ids) - room, count)]

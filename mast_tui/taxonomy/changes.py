@@ -90,6 +90,7 @@ def changes(old: Taxonomy, new: Taxonomy) -> TaxonomyChanges:
     common_slugs = [slug for slug in old_modes if slug in new_modes]
     dropped = tuple(slug for slug in old_modes if slug not in new_modes)
     added = tuple(slug for slug in new_modes if slug not in old_modes)
+    # The pairs of a dropped and an added mode that are alike, with their similarity.
     pairs = _likely_pairs(
         [old_modes[slug] for slug in dropped], [new_modes[slug] for slug in added]
     )
@@ -191,9 +192,9 @@ def _renamed_candidates(pairs: _LikenessByPair) -> tuple[ModeCandidate, ...]:
 
 
 def _divided_modes(pairs: _LikenessByPair) -> tuple[tuple[str, tuple[str, ...], float], ...]:
-    """Return the modes on the left of the pairs that have several counterparts on the right.
+    """Return the first modes of the pairs that have several counterparts.
 
-    Each entry has the slug of the mode, its counterparts and the lowest similarity to one of them.
+    Each entry has the slug of the mode, its counterparts, and the lowest similarity to one of them.
     """
     counterparts_by_slug: dict[str, list[str]] = {}
     for slug, counterpart in pairs:

@@ -92,9 +92,9 @@ def _refuse_too_many(source: str, key: str, count: int) -> None:
 
 
 def to_dict(taxonomy: Taxonomy) -> dict[str, object]:
-    """Convert a taxonomy to plain values in the shape of its file, fit for JSON.
+    """Convert a taxonomy to plain values for JSON, in the shape of its file.
 
-    ``from_dict`` makes an equal taxonomy of these values and computes the content hash again.
+    ``from_dict`` makes an equal taxonomy of these values, and computes the content hash again.
     """
     return {
         "id": taxonomy.id,
@@ -134,8 +134,8 @@ def _mode_values(mode: Mode) -> dict[str, object]:
 def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxonomy:
     """Make a taxonomy of plain values in the shape of a file.
 
-    Each run of white space in a text becomes one space, so that a text that is wrapped differently
-    stays the same.
+    Each sequence of white space in a text becomes one space, so that wrapping a text differently
+    does not change it.
 
     Args:
         document: The values.
@@ -302,10 +302,10 @@ class TaxonomyTable:
         return TaxonomyError(f"{self.where}: {message}")
 
     def refuse_unknown(self, known_keys: Sequence[str]) -> None:
-        """Check that all keys are known; an unknown key is most often a typing error.
+        """Refuse a key that is not among ``known_keys``; it is most often a typing error.
 
         Raises:
-            TaxonomyError: The table has a key that is not among ``known_keys``.
+            TaxonomyError: The table has such a key.
         """
         for key in self._values:
             if key not in known_keys:
@@ -369,7 +369,7 @@ class TaxonomyTable:
         return slug
 
     def choice(self, key: str, names: Sequence[str]) -> str:
-        """Return the name under a key.
+        """Return the value of a key, which must be one of several names.
 
         Args:
             key: The key.
@@ -384,14 +384,14 @@ class TaxonomyTable:
         return name
 
     def choices(self, key: str, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the list of names under a key.
+        """Return the list under a key, whose entries must be among several names.
 
         Args:
             key: The key.
             names: The allowed names.
 
         Raises:
-            TaxonomyError: A name is not allowed, or is there twice.
+            TaxonomyError: An entry is not allowed, or occurs twice.
         """
         listed_names = self.texts(key)
         for name in listed_names:
@@ -447,7 +447,7 @@ class TaxonomyTable:
 
 
 def refuse_duplicates(source: str, noun: str, names: Sequence[Sequence[str]]) -> None:
-    """Refuse two entries with a common slug, code or name; upper and lower case are the same.
+    """Refuse two entries with a common slug, code or name, whatever their case.
 
     Args:
         source: The file, for error messages.

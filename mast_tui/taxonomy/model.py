@@ -145,7 +145,7 @@ class Taxonomy:
     # Levels
 
     def path(self, category: str) -> tuple[Category, ...]:
-        """Return the category with an id after all categories above it, from the top."""
+        """Return the categories from the top down to the one with the id ``category``."""
         category_by_id = {entry.id: entry for entry in self.categories}
         path: list[Category] = []
         category_id = category
@@ -166,10 +166,9 @@ class Taxonomy:
         return self.own_levels or default[:depth]
 
     def at_level(self, level: int) -> tuple[Group, ...]:
-        """Return the categories of a level, from 0 at the top, with all modes in each.
+        """Return the categories of a level, from 0 at the top, each with all modes in and below it.
 
-        Every mode is in one category. If the path of its category ends above the level, the mode is
-        in the last category of the path.
+        A mode whose category is above the level is in that category.
         """
         path_by_id = {category.id: self.path(category.id) for category in self.categories}
         slugs_by_id: dict[str, list[str]] = {category_id: [] for category_id in path_by_id}
@@ -277,7 +276,7 @@ class Taxonomy:
         )
 
     def keys_of(self, mode: Mode) -> str:
-        """Return the two digits that people type for a mode; ``··`` if they cannot name it."""
+        """Return the two digits that people type for a mode; ``··`` if there are none left."""
         if self.coded_by_digits:
             return mode.code.replace(".", "")
         position = self._position_by_slug().get(mode.slug, 0)
@@ -285,15 +284,16 @@ class Taxonomy:
 
 
 def lasting_places(versions: Iterable[Taxonomy]) -> tuple[tuple[str, int], ...]:
-    """Return the slug and position of each mode of the newest version.
+    """Return the slug and position of each mode of the newest version of a taxonomy.
 
-    A mode keeps the position that it got when it was new: the position after all that were ever
-    used. When the positions are used up, a new mode gets a position that has become free.
+    A mode keeps its position in later versions, because people type it. A new mode gets the next
+    position that was never used, or if all are used up, one that has become free.
 
     Args:
         versions: The versions of one taxonomy, from the first to the last.
     """
-    last_positions: dict[str, int] = {}  # of each mode of any version
+    # The last position of each mode of any version, then those of the modes of one version.
+    last_positions: dict[str, int] = {}
     positions: dict[str, int] = {}
     for version in versions:
         positions = {
@@ -315,7 +315,7 @@ def lasting_places(versions: Iterable[Taxonomy]) -> tuple[tuple[str, int], ...]:
 
 
 def differences(old: Taxonomy, new: Taxonomy) -> tuple[str, ...]:
-    """Return a phrase for each difference between the identities of two taxonomies of one name.
+    """Return a phrase for each difference between two taxonomies on which labels depend.
 
     Args:
         old: The stored taxonomy.

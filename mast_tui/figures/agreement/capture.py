@@ -86,30 +86,30 @@ class Catch:
     """The failures of one mode in the units that exactly these finders have looked at.
 
     Attributes:
-        n: The number of units.
+        unit_count: The number of units.
         finders: The numbers of the finders.
         caught: Found failures × finders: True if the finder found the failure.
     """
 
-    n: int
+    unit_count: int
     finders: tuple[int, ...]
     caught: NDArray[np.bool_]
 
     @property
-    def times(self) -> NDArray[np.int_]:
+    def finder_counts(self) -> NDArray[np.int_]:
         """The number of finders of each failure."""
-        times: NDArray[np.int_] = self.caught.sum(axis=1)
-        return times
+        finder_counts: NDArray[np.int_] = self.caught.sum(axis=1)
+        return finder_counts
 
     @property
-    def alone(self) -> NDArray[np.float64]:
-        """By finder, the failures that no other finder found."""
-        return np.asarray(self.caught[self.times == 1].sum(axis=0), dtype=np.float64)
+    def lone_counts(self) -> NDArray[np.float64]:
+        """For each finder, the number of failures that only this finder found."""
+        return np.asarray(self.caught[self.finder_counts == 1].sum(axis=0), dtype=np.float64)
 
     @property
-    def twice(self) -> int:
-        """The number of failures that just two found."""
-        return int((self.times == 2).sum())
+    def twice_count(self) -> int:
+        """The number of failures that exactly two finders found."""
+        return int((self.finder_counts == 2).sum())
 
 
 def capture(
@@ -125,25 +125,27 @@ def capture(
     """Estimate the number of missed failures, for each mode and over all modes.
 
     Args:
-        names: The finders: the annotators who looked for failures.
-        modes: The columns of the modes, by code.
+        names: The names of the finders: the annotators who looked for failures.
+        modes: The index of each mode in ``verdicts``, by code.
         verdicts: Finders × traces × modes.
         suggested: Finders × traces: True if a judge's suggestions were on screen.
         settled_absent: Traces × modes: True if the mode was adjudicated as absent.
         with_intervals: Whether to compute intervals.
         taxonomy: The taxonomy of the modes.
     """
+    # Present or absent; unsure and open are negative.
     has_verdict = verdicts >= 0
     present = verdicts == PRESENT
     # With suggestions on screen a finder does not look independently of the judge.
     looked = has_verdict & ~suggested[:, :, None]
     # A mode that was adjudicated as absent is no failure.
     caught = present & looked & ~settled_absent
-    groups = {
-        code: tuple(_catches_of_mode(looked[:, :, column], caught[:, :, column]))
-        for code, column in modes.items()
+    catches_by_code = {
+        code: tuple(_catches_of_mode(looked[:, :, mode], caught[:, :, mode]))
+        for code, mode in modes.items()
     }
-    all_catches = tuple(group for catches_of_mode in groups.values() for group in catches_of_mode)
+    all_catches = tuple(catch for catches in catches_by_code.values() for catch in catches)
+    # The test of a pair needs the failures that a third finder found.
     pairs = list(combinations(range(len(names)), 2)) if len(names) > 2 else []
     tests = [dependence(all_catches, first, second) for first, second in pairs]
     p_value, find_same_failures = _combined_test(
@@ -152,21 +154,19 @@ def capture(
     dependent = None if p_value is None else p_value < ALPHA
 
     def figures() -> Iterator[Figure]:
-        """Yield the figures of each mode, of all modes, of each pair, and what is left out."""
-        for code, catches_of_mode in groups.items():
+        """Yield the figures of each mode, of all modes, of each pair, then the counts left out."""
+        for code, catches in catches_by_code.items():
             scope = FigureScope("missed", taxonomy, mode=code)
             yield from missed_figures(
-                catches_of_mode, scope, dependent=bool(dependent), with_intervals=with_intervals
+                catches, scope, dependent=bool(dependent), with_intervals=with_intervals
             )
         pooled = FigureScope("missed_pooled", taxonomy)
         yield from missed_figures(
             all_catches, pooled, dependent=bool(dependent), with_intervals=with_intervals
         )
         adjusted = benjamini_hochberg([test.p_value for test in tests])
-        for pair, test, p_adjusted in zip(pairs, tests, adjusted, strict=True):
-            scope = FigureScope(
-                "missed_pair", taxonomy, subject=tuple(names[number] for number in pair)
-            )
+        for (first, second), test, p_adjusted in zip(pairs, tests, adjusted, strict=True):
+            scope = FigureScope("missed_pair", taxonomy, subject=(names[first], names[second]))
             yield scope.number("n", test.n)
             yield scope.number("odds_ratio", test.odds_ratio, n=test.n)
             yield scope.number("p_value", test.p_value, n=test.n)
@@ -185,70 +185,81 @@ def capture(
 def _catches_of_mode(looked: NDArray[np.bool_], caught: NDArray[np.bool_]) -> Iterator[Catch]:
     """Group the traces by the finders who looked for a mode; yield groups of two finders or more.
 
-    Both masks are finders × traces: the finder looked for the mode, or found it.
+    Args:
+        looked: Finders × traces: True if the finder looked for the mode.
+        caught: Finders × traces: True if the finder found the mode.
     """
+    # Traces with the same finders have the same group number.
     group_numbers = numbered_rows(looked.T.astype(np.int8))
     for group_number in range(group_numbers.max(initial=-1) + 1):
         in_group = group_numbers == group_number
         first_trace = in_group.argmax()
         finders = np.flatnonzero(looked[:, first_trace])
         if len(finders) > 1:
-            units = caught[np.ix_(finders, in_group)].T
-            yield Catch(len(units), tuple(finders.tolist()), units[units.any(axis=1)])
+            caught_in_group = caught[np.ix_(finders, in_group)].T
+            was_caught = caught_in_group.any(axis=1)
+            yield Catch(len(caught_in_group), tuple(finders.tolist()), caught_in_group[was_caught])
 
 
 def missed_figures(
-    groups: Sequence[Catch],
+    catches: Sequence[Catch],
     scope: FigureScope,
     *,
     dependent: bool = False,
     with_intervals: bool = True,
 ) -> Iterator[Figure]:
-    """Estimate the number of missed failures.
+    """Yield the estimated number of missed failures and the share of found ones, with counts.
 
     Args:
-        groups: The found failures, by mode and by set of finders. The missed failures are estimated
-            for each group and added up, so that modes may differ in difficulty.
+        catches: The found failures, one catch for each mode and group of finders. The missed
+            failures of each catch are estimated and added up, so that modes may differ in
+            difficulty.
         scope: The scope of the figures.
         dependent: True if finders depend on each other, so that no interval would hold.
         with_intervals: Whether to compute intervals.
     """
-    n = sum(group.n for group in groups)
-    caught_count = sum(len(group.caught) for group in groups)
+    unit_count = sum(catch.unit_count for catch in catches)
+    caught_count = sum(len(catch.caught) for catch in catches)
     # Each unit without a found failure holds at most one missed failure.
-    value = sum(
-        min(unseen_count(group.alone, group.twice), group.n - len(group.caught)) for group in groups
+    missed_count = sum(
+        min(
+            unseen_count(catch.lone_counts, catch.twice_count),
+            catch.unit_count - len(catch.caught),
+        )
+        for catch in catches
     )
-    missed = share = Coefficient(undefined="no_variance" if n else "no_overlap")
+    missed_figure = share_figure = Coefficient(
+        undefined="no_variance" if unit_count else "no_overlap"
+    )
     if caught_count:
         missed_interval: Interval | None = None
         share_interval: Interval | None = None
-        withheld = _withheld_reason(groups, dependent) if with_intervals else None
+        withheld = _withheld_reason(catches, dependent) if with_intervals else None
         if with_intervals and withheld is None:
             low, high = (
-                sadinle_interval(groups[0].alone, groups[0].twice)
-                if len(groups) == 1
-                else lognormal_interval(groups)
+                sadinle_interval(catches[0].lone_counts, catches[0].twice_count)
+                if len(catches) == 1
+                else lognormal_interval(catches)
             )
-            # The ends are whole numbers of failures, and the value lies between them.
-            lowest = float(min(max(0, floor(low)), value))
-            highest = float(max(min(ceil(high), n - caught_count), value))
+            # The ends are whole numbers of failures, with the estimate between them.
+            lowest = float(min(max(0, floor(low)), missed_count))
+            highest = float(max(min(ceil(high), unit_count - caught_count), missed_count))
             missed_interval = (lowest, highest)
             share_interval = (
                 caught_count / (caught_count + highest),
                 caught_count / (caught_count + lowest),
             )
-        missed = Coefficient(value, ci=missed_interval, withheld=withheld)
-        share = Coefficient(
-            caught_count / (caught_count + value), ci=share_interval, withheld=withheld
+        missed_figure = Coefficient(missed_count, ci=missed_interval, withheld=withheld)
+        share_figure = Coefficient(
+            caught_count / (caught_count + missed_count), ci=share_interval, withheld=withheld
         )
-    yield scope.number("n", n)
-    yield scope.number("found", caught_count, n=n)
-    once_count = sum(int((group.times == 1).sum()) for group in groups)
-    yield scope.number("found_once", once_count, n=n)
-    yield scope.number("found_twice", sum(group.twice for group in groups), n=n)
-    yield scope.estimate("missed", missed, n=n)
-    yield scope.estimate("share_found", share, n=n)
+    yield scope.number("n", unit_count)
+    yield scope.number("found", caught_count, n=unit_count)
+    once_count = sum(int((catch.finder_counts == 1).sum()) for catch in catches)
+    yield scope.number("found_once", once_count, n=unit_count)
+    yield scope.number("found_twice", sum(catch.twice_count for catch in catches), n=unit_count)
+    yield scope.estimate("missed", missed_figure, n=unit_count)
+    yield scope.estimate("share_found", share_figure, n=unit_count)
 
 
 def unseen_count(lone_counts: NDArray[np.float64], twice_count: float) -> float:
@@ -268,7 +279,7 @@ def unseen_count(lone_counts: NDArray[np.float64], twice_count: float) -> float:
 
 
 def sadinle_interval(lone_counts: NDArray[np.float64], twice_count: float) -> Interval:
-    """Return the interval of the number of failures that no finder found, in one group.
+    """Return the interval of the number of failures that no finder found, for a single catch.
 
     For two finders it is Sadinle's transformed logit interval (2009, Communications in Statistics:
     Simulation and Computation 38:1909-1924): half a failure is added to each count, so that there
@@ -288,30 +299,31 @@ def sadinle_interval(lone_counts: NDArray[np.float64], twice_count: float) -> In
     return centre / factor - 0.5, centre * factor - 0.5
 
 
-def lognormal_interval(groups: Sequence[Catch]) -> Interval:
-    """Return the interval of the number of failures that no finder found, over several groups.
+def lognormal_interval(catches: Sequence[Catch]) -> Interval:
+    """Return the interval of the number of failures that no finder found, over several catches.
 
     It is Chao's interval on the logarithmic scale (1987, Biometrics 43:783-791). The variances of
-    the groups follow from the delta method and are added up. Half a failure is added to both sums,
+    the catches follow from the delta method and are added up. Half a failure is added to both sums,
     so that there is an interval for a sum of 0 too.
 
     Args:
-        groups: The found failures, by mode and by set of finders.
+        catches: The found failures, one catch for each mode and group of finders.
     """
     centre = 0.5
     variance = 0.5
-    for group in groups:
-        lone_counts = group.alone
-        corrected_twice = group.twice + 1
+    for catch in catches:
+        lone_counts = catch.lone_counts
+        corrected_twice = catch.twice_count + 1
         derivatives = (lone_counts.sum() - lone_counts) / corrected_twice
-        missed_count = unseen_count(lone_counts, group.twice)
+        missed_count = unseen_count(lone_counts, catch.twice_count)
         centre += missed_count
         variance += (
             float((derivatives**2 * lone_counts).sum())
-            + missed_count**2 * group.twice / corrected_twice**2
+            + missed_count**2 * catch.twice_count / corrected_twice**2
             + missed_count
         )
     factor = exp(Z * sqrt(log(1 + variance / centre**2)))
+    # Only the lower end is reduced by the half failure again.
     return centre / factor - 0.5, centre * factor
 
 
@@ -320,61 +332,70 @@ def _sum_of_pair_products(lone_counts: NDArray[np.float64]) -> float:
     return float((lone_counts.sum() ** 2 - (lone_counts**2).sum()) / 2)
 
 
-def _withheld_reason(groups: Sequence[Catch], dependent: bool) -> tuple[Withheld, int] | None:
-    """Return the reason for no interval and the failures that one needs; None if there is one."""
+def _withheld_reason(catches: Sequence[Catch], dependent: bool) -> tuple[Withheld, int] | None:
+    """Return the reason for no interval and the number of failures that one needs, or None.
+
+    These are failures that several finders found. ``dependent`` finders have no interval at all.
+    """
     if dependent:
         return "dependent_finders", 0
-    caught_by_several = sum(int((group.times > 1).sum()) for group in groups)
+    caught_by_several = sum(int((catch.finder_counts > 1).sum()) for catch in catches)
     return ("few_found_twice", FEWEST_TWICE) if caught_by_several < FEWEST_TWICE else None
 
 
-def dependence(groups: Sequence[Catch], first: int, second: int) -> Dependence:
+def dependence(catches: Sequence[Catch], first: int, second: int) -> Dependence:
     """Test whether two finders find the same failures, among those that a third finder found.
 
     It is the test of Cochran (1954, Biometrics 10:417-451) and of Mantel and Haenszel (1959,
-    Journal of the National Cancer Institute 22:719-748) over the groups. The odds ratio is the one
-    that the groups have in common.
+    Journal of the National Cancer Institute 22:719-748), with one 2 × 2 table for each catch. The
+    odds ratio is the common one of these tables.
 
     Args:
-        groups: The found failures, by mode and by set of finders.
-        first: The number of a finder.
-        second: The number of another finder.
+        catches: The found failures, one catch for each mode and group of finders.
+        first: The index of one finder.
+        second: The index of the other finder.
     """
-    third_finder_count = 0
+    caught_by_third_sum = 0
     deviation = 0.0
     variance = 0.0
     concordant_sum = 0.0
     discordant_sum = 0.0
-    for group in groups:
-        has_third_finder = {first, second} < set(group.finders)
+    for catch in catches:
+        has_third_finder = {first, second} < set(catch.finders)
         if not has_third_finder:
             continue
-        columns_of_pair = [group.finders.index(first), group.finders.index(second)]
-        caught_by_third = np.delete(group.caught, columns_of_pair, axis=1).any(axis=1)
-        n = int(caught_by_third.sum())
-        third_finder_count += n
-        if n < 2:
+        columns_of_pair = [catch.finders.index(first), catch.finders.index(second)]
+        caught_by_third = np.delete(catch.caught, columns_of_pair, axis=1).any(axis=1)
+        table_sum = int(caught_by_third.sum())
+        caught_by_third_sum += table_sum
+        if table_sum < 2:  # a single failure has no variance
             continue
-        first_caught, second_caught = group.caught[caught_by_third][:, columns_of_pair].T
+        first_caught, second_caught = catch.caught[caught_by_third][:, columns_of_pair].T
         caught_by_both = int((first_caught & second_caught).sum())
-        neither = int((~first_caught & ~second_caught).sum())
+        caught_by_neither = int((~first_caught & ~second_caught).sum())
         first_count = int(first_caught.sum())
         second_count = int(second_caught.sum())
-        deviation += caught_by_both - first_count * second_count / n
+        deviation += caught_by_both - first_count * second_count / table_sum
         variance += (
-            first_count * (n - first_count) * second_count * (n - second_count) / (n * n * (n - 1))
+            first_count
+            * (table_sum - first_count)
+            * second_count
+            * (table_sum - second_count)
+            / (table_sum * table_sum * (table_sum - 1))
         )
-        concordant_sum += caught_by_both * neither / n
-        discordant_sum += (first_count - caught_by_both) * (second_count - caught_by_both) / n
+        concordant_sum += caught_by_both * caught_by_neither / table_sum
+        discordant_sum += (
+            (first_count - caught_by_both) * (second_count - caught_by_both) / table_sum
+        )
     return Dependence(
-        n=third_finder_count,
+        n=caught_by_third_sum,
         odds_ratio=concordant_sum / discordant_sum if discordant_sum else None,
         p_value=erfc(abs(deviation) / sqrt(2 * variance)) if variance else None,
     )
 
 
 def _combined_test(
-    groups: Sequence[Catch], finder_count: int, pair_p_values: Sequence[float | None]
+    catches: Sequence[Catch], finder_count: int, pair_p_values: Sequence[float | None]
 ) -> tuple[float | None, bool | None]:
     """Combine the tests of the pairs with score tests of all found failures.
 
@@ -383,7 +404,7 @@ def _combined_test(
     American Statistical Association 115:393-402), which holds for dependent tests too.
 
     Args:
-        groups: The found failures, by mode and by set of finders.
+        catches: The found failures, one catch for each mode and group of finders.
         finder_count: The number of finders.
         pair_p_values: The p-value of each pair, None if there was nothing to test.
 
@@ -391,7 +412,7 @@ def _combined_test(
         The combined p-value, and whether finders found the same failures more often than by
         chance; (None, None) without any test.
     """
-    scores, covariances = interaction_scores(groups, finder_count)
+    scores, covariances = interaction_scores(catches, finder_count)
     tests = [*zip(scores, np.diag(covariances), strict=True), (scores.sum(), covariances.sum())]
     p_values = [
         erfc(abs(score) / sqrt(2 * variance)) for score, variance in tests if variance > _NO_SPREAD
@@ -399,7 +420,7 @@ def _combined_test(
     p_values += [p_value for p_value in pair_p_values if p_value is not None]
     if not p_values:
         return None, None
-    # The tangent is infinite for p-values of 0 and 1, so they are moved inwards.
+    # Their Cauchy combination. The tangent is infinite at 0 and 1, so p-values are moved inwards.
     mean_tangent = sum(
         tan((0.5 - min(max(p_value, 1e-15), 1 - 1e-6)) * pi) for p_value in p_values
     ) / len(p_values)
@@ -407,16 +428,16 @@ def _combined_test(
 
 
 def interaction_scores(
-    groups: Sequence[Catch], finder_count: int
+    catches: Sequence[Catch], finder_count: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the scores of the interactions of each two finders in log-linear models.
+    """Return, for each pair of finders, how many more failures both found than expected.
 
-    A score is the number of failures that both found, less the number expected of independent
-    finders (Fienberg 1972, Biometrika 59:591-603). The covariances are those of the counts, given
-    the number of failures that each finder found.
+    This is the score of the pair's interaction in a log-linear model of independent finders
+    (Fienberg 1972, Biometrika 59:591-603). The covariances of the scores hold given the number of
+    failures that each finder found. The finders' skills are estimated anew for each catch.
 
     Args:
-        groups: The found failures, by mode and by set of finders; each has its own skills.
+        catches: The found failures, one catch for each mode and group of finders.
         finder_count: The number of finders.
 
     Returns:
@@ -425,56 +446,60 @@ def interaction_scores(
     pairs = list(combinations(range(finder_count), 2))
     scores = np.zeros(len(pairs))
     covariances = np.zeros((len(pairs), len(pairs)))
-    for group in groups:
-        skills = _finder_skills(group)
+    for catch in catches:
+        skills = _finder_skills(catch)
         if skills is None:
             continue
-        # A cell stands for the failures that exactly these finders found. The first cell, with the
-        # failures that no finder found, is not observed.
-        cells = np.array(list(product((0, 1), repeat=len(skills)))[1:])
+        # A row for each set of finders who may find a failure, with 1 for these finders. The first
+        # row is left out, because failures that no finder found are not observed.
+        finder_sets = np.array(list(product((0, 1), repeat=len(skills)))[1:])
         column_pairs = np.array(list(combinations(range(len(skills)), 2)))
-        caught_by_both = cells[:, column_pairs[:, 0]] * cells[:, column_pairs[:, 1]]
-        probabilities = np.where(cells, skills, 1 - skills).prod(axis=1)
+        has_both = finder_sets[:, column_pairs[:, 0]] * finder_sets[:, column_pairs[:, 1]]
+        probabilities = np.where(finder_sets, skills, 1 - skills).prod(axis=1)
         probabilities /= probabilities.sum()
-        cell_deviations = cells - probabilities @ cells
-        both_deviations = caught_by_both - probabilities @ caught_by_both
-        cross_covariance = both_deviations.T @ (probabilities[:, None] * cell_deviations)
-        cell_covariance = cell_deviations.T @ (probabilities[:, None] * cell_deviations)
-        both_covariance = both_deviations.T @ (probabilities[:, None] * both_deviations)
-        pair_numbers = [pairs.index(pair) for pair in combinations(group.finders, 2)]
-        n = len(group.caught)
-        observed = (group.caught[:, column_pairs[:, 0]] & group.caught[:, column_pairs[:, 1]]).sum(
-            axis=0
-        )
-        scores[pair_numbers] += observed - n * (probabilities @ caught_by_both)
+
+        # The covariances for one failure, of single finders and of pairs who both find it.
+        finder_deviations = finder_sets - probabilities @ finder_sets
+        pair_deviations = has_both - probabilities @ has_both
+        cross_covariance = pair_deviations.T @ (probabilities[:, None] * finder_deviations)
+        finder_covariance = finder_deviations.T @ (probabilities[:, None] * finder_deviations)
+        pair_covariance = pair_deviations.T @ (probabilities[:, None] * pair_deviations)
+
+        pair_numbers = [pairs.index(pair) for pair in combinations(catch.finders, 2)]
+        found_count = len(catch.caught)
+        both_caught = catch.caught[:, column_pairs[:, 0]] & catch.caught[:, column_pairs[:, 1]]
+        scores[pair_numbers] += both_caught.sum(axis=0) - found_count * (probabilities @ has_both)
+        # The part of the covariance that the numbers of the single finders leave open.
         residual_covariance = (
-            both_covariance
+            pair_covariance
             - cross_covariance
-            @ np.linalg.pinv(cell_covariance, rcond=_NO_SPREAD)
+            @ np.linalg.pinv(finder_covariance, rcond=_NO_SPREAD)
             @ cross_covariance.T
         )
-        covariances[np.ix_(pair_numbers, pair_numbers)] += n * residual_covariance
+        covariances[np.ix_(pair_numbers, pair_numbers)] += found_count * residual_covariance
     return scores, covariances
 
 
-def _finder_skills(group: Catch) -> NDArray[np.float64] | None:
-    """Estimate the share of failures that each independent finder finds, by maximum likelihood.
+def _finder_skills(catch: Catch) -> NDArray[np.float64] | None:
+    """Estimate the share of failures that each finder finds, by maximum likelihood.
 
-    Return None with two finders, with too many finders, or if no failure was found by two.
+    Finders are taken as independent. Return None with two finders, with too many finders, or if no
+    failure was found by two.
     """
-    n = len(group.caught)
-    caught_counts = group.caught.sum(axis=0).astype(np.float64)
-    if not 2 < len(caught_counts) <= _MOST_FINDERS or caught_counts.sum() <= n:
+    found_count = len(catch.caught)
+    counts_by_finder = catch.caught.sum(axis=0).astype(np.float64)
+    if not 2 < len(counts_by_finder) <= _MOST_FINDERS or counts_by_finder.sum() <= found_count:
         return None
-    low = float(n)
-    high = _MOST_FAILURES * n
+    low = float(found_count)
+    high = _MOST_FAILURES * found_count
+    # Search by bisection for the number of all failures of which these finders together would find
+    # ``found_count``.
     while high / low > 1 + 1e-12:
-        # The number of all failures, including those that no finder found.
-        total = sqrt(low * high)
-        expected_caught = total * (1 - prod(1 - caught_counts / total))
-        if expected_caught < n:
-            low = total
+        failure_count = sqrt(low * high)
+        expected_caught = failure_count * (1 - prod(1 - counts_by_finder / failure_count))
+        if expected_caught < found_count:
+            low = failure_count
         else:
-            high = total
-    skills: NDArray[np.float64] = np.minimum(caught_counts / low, 1.0)
+            high = failure_count
+    skills: NDArray[np.float64] = np.minimum(counts_by_finder / low, 1.0)
     return skills

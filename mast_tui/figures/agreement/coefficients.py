@@ -133,8 +133,8 @@ class Coefficient:
 def mean_of_defined(coefficients: Sequence[Coefficient]) -> tuple[Coefficient, int]:
     """Return the mean of the defined coefficients, and their number.
 
-    If no coefficient is defined, the mean is undefined for the first reason in ``_REASONS`` that a
-    coefficient has, or for ``single_rater`` if there are no coefficients.
+    If no coefficient is defined, the mean is undefined too. Its reason is the first one in
+    ``_REASONS`` that a coefficient has, or ``single_rater`` if there are no coefficients.
     """
     values = [c.value for c in coefficients if c.value is not None]
     if values:

@@ -108,15 +108,15 @@ class Sums:
     Attributes:
         pairs: Rows × modes × pairs × (both present, first only, second only, both absent), over
             the traces that both rated. Pairs are in the order of ``combinations``.
-        patterns: Rows × modes × patterns: the number of units with n ratings of which k are
-            present, for the (n, k) of ``rating_patterns(annotators)``.
+        units_by_pattern: Rows × modes × patterns: the number of units with n ratings of which k
+            are present, for the (n, k) of ``rating_patterns(annotators)``.
         rated: Annotators × modes: True if there is any rating.
         rated_by_both: Pairs × traces × modes: True if both of the pair rated the mode in the trace.
         by_jackknife: Whether each further row leaves out one trace.
     """
 
     pairs: Floats
-    patterns: Floats
+    units_by_pattern: Floats
     rated: NDArray[np.bool_]
     rated_by_both: NDArray[np.bool_]
     by_jackknife: bool
@@ -129,19 +129,21 @@ class Sums:
         return len(self.rated)
 
     def of_modes(self, modes: Sequence[int]) -> TableSums:
-        """Return the sums of some modes in one table; each mode of a trace is a separate unit."""
-        mode_numbers = list(modes)
-        shared_traces = self.rated_by_both[:, :, mode_numbers].any(axis=2)
+        """Add up the sums of the modes with these indices; each mode of a trace is a unit."""
+        mode_indices = list(modes)
+        # Pairs × traces × modes, then pairs × traces.
+        rated_by_both = self.rated_by_both[:, :, mode_indices]
+        shared_traces = rated_by_both.any(axis=2)
         return TableSums(
-            pairs=self.pairs[:, mode_numbers].sum(axis=1),
-            patterns=self.patterns[:, mode_numbers].sum(axis=1),
-            rated=np.asarray(self.rated[:, mode_numbers].any(axis=1)),
+            pairs=self.pairs[:, mode_indices].sum(axis=1),
+            units_by_pattern=self.units_by_pattern[:, mode_indices].sum(axis=1),
+            rated=np.asarray(self.rated[:, mode_indices].any(axis=1)),
             traces=int(shared_traces.any(axis=0).sum()),
-            pair_traces=tuple(shared_traces.sum(axis=1).tolist()),
+            pair_trace_counts=tuple(shared_traces.sum(axis=1).tolist()),
             by_jackknife=self.by_jackknife,
-            units=int(self.rated_by_both[:, :, mode_numbers].any(axis=0).sum()),
+            units=int(rated_by_both.any(axis=0).sum()),
             has_copies=self.has_copies,
-            rated_by_both=self.rated_by_both[:, :, mode_numbers],
+            rated_by_both=rated_by_both,
         )
 
     def everything(self) -> TableSums:
@@ -153,15 +155,16 @@ class Sums:
 class TableSums:
     """The counts of one table of units: those of ``Sums`` without the modes.
 
-    ``traces`` are those in which two annotators or more rated a unit, ``pair_traces`` those of
-    each pair. ``rated_by_both`` is pairs × traces × modes: whether both of a pair rated the unit.
+    ``traces`` counts those in which two annotators or more rated a unit, ``pair_trace_counts``
+    those of each pair. ``rated_by_both`` is pairs × traces × modes: whether both of a pair rated
+    the unit.
     """
 
     pairs: Floats
-    patterns: Floats
+    units_by_pattern: Floats
     rated: NDArray[np.bool_]
     traces: int
-    pair_traces: tuple[int, ...]
+    pair_trace_counts: tuple[int, ...]
     by_jackknife: bool
     units: int
     """Those of ``n``, copies of one block counted once."""
@@ -178,43 +181,45 @@ class TableSums:
 
     @property
     def most_shared(self) -> int:
-        """The traces of the pair that shares most, without two of which there is no Cohen's κ."""
-        return max(self.pair_traces, default=0)
+        """The number of traces of the pair that shares most; with one there is no Cohen's κ."""
+        return max(self.pair_trace_counts, default=0)
 
     @property
     def n(self) -> int:
-        """The units with two ratings or more."""
-        return int(self.patterns[0].sum())
+        """The number of units with two ratings or more."""
+        return int(self.units_by_pattern[0].sum())
 
     @property
-    def complete(self) -> int:
-        """The units that all annotators rated; Fleiss' κ rests on these alone."""
+    def complete_units(self) -> int:
+        """The number of units that all annotators rated; Fleiss' κ rests on these alone."""
         return int(self._units_judged_by_all.sum())
 
     @property
-    def ratings(self) -> float:
+    def mean_ratings(self) -> float:
         """The mean number of ratings of a unit."""
         rating_counts, _ = rating_patterns(len(self.rated)).T
-        return float(self.patterns[0] @ rating_counts) / self.n if self.n else 0.0
+        return float(self.units_by_pattern[0] @ rating_counts) / self.n if self.n else 0.0
 
     @property
     def present(self) -> float:
-        """The mean number of presents that each annotator of a unit gave."""
+        """The number of presents of an average annotator, who rates each unit once."""
         if not self.n:
             return 0.0
-        return float(self.patterns[0] @ rating_patterns(len(self.rated))[:, 1]) / self.ratings
+        _, present_counts = rating_patterns(len(self.rated)).T
+        return float(self.units_by_pattern[0] @ present_counts) / self.mean_ratings
 
     def traces_with(self, ratings: NDArray[np.int_]) -> int:
-        """Count the traces that have at least one rating of a kind, such as ``present``.
+        """Count the traces that have at least one rating of a kind, such as present.
 
         Args:
             ratings: The number of ratings of this kind in a unit of each of ``rating_patterns``.
         """
         # Without the sums of single traces, every unit counts as a separate trace.
         if not self.by_jackknife:
-            return int(self.patterns[0] @ (ratings > 0))
+            return int(self.units_by_pattern[0] @ (ratings > 0))
         # Row 0 sums all traces and each later row all traces but one: the difference is that trace.
-        return int(((self.patterns[0] - self.patterns[1:]) @ ratings > 0).sum())
+        units_by_trace = self.units_by_pattern[0] - self.units_by_pattern[1:]
+        return int((units_by_trace @ ratings > 0).sum())
 
     @property
     def rare_traces(self) -> int:
@@ -224,8 +229,8 @@ class TableSums:
 
     @property
     def support(self) -> Support:
-        """The data that the figures rest on."""
-        # ``n`` counts all copies of a block of verdicts, ``units`` only one of them.
+        """The numbers of traces, units and answers on which the figures rest."""
+        # ``n`` counts traces that are copies of each other separately, ``units`` counts them once.
         share_without_copies = self.units / self.n if self.n else 0.0
         return Support(
             traces=self.traces,
@@ -237,18 +242,23 @@ class TableSums:
         )
 
     def scale(self, name: str) -> Scale:
-        """Return the possible values of a figure, for its interval by the jackknife."""
+        """Return the possible values of a figure, with its number of independent cases if known.
+
+        The interval by the jackknife needs both.
+        """
         lowest = self._least_value(name)
-        # The number of independent cases is unknown if traces have several units, and for a figure
-        # over chance whose least value is 0 or NaN, as when all ratings are the same.
+        # The number of cases is unknown if traces have several units, and for a figure over chance
+        # whose least value is 0 or NaN, as when all ratings are the same.
         several_units = self.units != self.traces or self.has_copies
         over_chance = STATISTICS[name].over_chance
         if several_units or (over_chance and not lowest < 0):
             return Scale(lowest)
         if STATISTICS[name].basis is Basis.ALL:
             return Scale(lowest, self.traces)
+        # Agreement of several raters on a rare answer rests on few traces.
         caps_cases = (
-            self.ratings > 2 and self._share_of_rarer_answer(self.patterns[0]) < _RARE_AMONG_MANY
+            self.mean_ratings > 2
+            and self._share_of_rarer_answer(self.units_by_pattern[0]) < _RARE_AMONG_MANY
         )
         return Scale(
             lowest,
@@ -258,7 +268,7 @@ class TableSums:
         )
 
     def _least_value(self, name: str) -> float:
-        """Return the least possible value of a figure, if no raters agree on the rarer answer.
+        """Return the least value that a figure could have with the same numbers of answers.
 
         Raises:
             ValueError: The least value of a figure over chance is not defined here.
@@ -269,20 +279,30 @@ class TableSums:
             return 0.0
         ratings, present = rating_patterns(len(self.rated)).T
         if name == "gwet_ac1":
-            present_share = float(self.patterns[0] @ (present / ratings)) / self.n
+            # No two raters agree.
+            present_share = float(self.units_by_pattern[0] @ (present / ratings)) / self.n
             return least_over_chance(2 * present_share * (1 - present_share))
+        # In all other figures, no two raters agree on the rarer answer.
         if name == "cohen_kappa":
             return float(defined_mean(_values_by_pair(self, least_kappa), len(self.pairs))[0][0])
         if name == "fleiss_kappa":
+            # Then κ is -r / (1 - r), where r is the share of the rarer answer.
             return least_over_chance(self._share_of_rarer_answer(self._units_judged_by_all))
         if name != "krippendorff_alpha":
             raise ValueError(f"{name} has no least value")
-        # α compares each rating with all but itself.
-        rating_count = float(self.patterns[0] @ ratings)
-        return 1 - (1 - 1 / rating_count) / (1 - self._share_of_rarer_answer(self.patterns[0]))
+        # For α, chance pairs each rating with all ratings but itself.
+        rating_count = float(self.units_by_pattern[0] @ ratings)
+        return 1 - (1 - 1 / rating_count) / (
+            1 - self._share_of_rarer_answer(self.units_by_pattern[0])
+        )
 
     def _traces_with_answers_of(self, name: str) -> int:
-        """Count the traces with the answer on which a figure rests; of two answers, the rarer."""
+        """Count the traces with the answer on which a figure rests.
+
+        Positive agreement rests on present and negative agreement on absent. Any other figure rests
+        on the answer that occurs in fewer traces.
+        """
+        # For each pattern, the number of ratings with an answer.
         ratings, present = rating_patterns(len(self.rated)).T
         answers = {
             "positive_agreement": [present],
@@ -298,50 +318,52 @@ class TableSums:
         """The number of units that all annotators rated, for each of ``rating_patterns``."""
         annotator_count = len(self.rated)
         return np.where(
-            rating_patterns(annotator_count)[:, 0] == annotator_count, self.patterns[0], 0.0
+            rating_patterns(annotator_count)[:, 0] == annotator_count, self.units_by_pattern[0], 0.0
         )
 
-    def _share_of_rarer_answer(self, units: Floats) -> float:
+    def _share_of_rarer_answer(self, units_by_pattern: Floats) -> float:
         """Return the share of the rarer answer among the ratings of some units."""
         ratings, present = rating_patterns(len(self.rated)).T
-        rating_count = float(units @ ratings)
-        present_share = float(units @ present) / rating_count if rating_count else 0.0
+        rating_count = float(units_by_pattern @ ratings)
+        present_share = float(units_by_pattern @ present) / rating_count if rating_count else 0.0
         return min(present_share, 1 - present_share)
 
     @property
     def has_rotating_pairs(self) -> bool:
-        """True if there are three annotators or more, and a pair shares few of the traces.
+        """True if there are three annotators or more and a pair shares few of the traces.
 
-        κ of such a pair is too low (by 0.06 at 13 traces), and so is the mean over the pairs. No
-        interval of the mean holds.
+        κ of such a pair is too low (by 0.06 at 13 traces), and so is the mean over the pairs: an
+        interval of the mean would be wrong.
         """
-        fewest_shared = min((n for n in self.pair_traces if n), default=0)
+        fewest_shared = min((n for n in self.pair_trace_counts if n), default=0)
         return len(self.rated) > 2 and fewest_shared < min(_SHARED_ENOUGH, self.traces / 2)
 
     def pair(self, pair_number: int) -> TableSums:
-        """Return the table of one pair of annotators, by its number among the combinations."""
+        """Return the sums of a pair of annotators, by its index in their ``combinations``."""
         cells = self.pairs[:, pair_number]
-        both_present, first, second, neither = np.moveaxis(cells, -1, 0)
+        both_present, first_only, second_only, neither = np.moveaxis(cells, -1, 0)
         annotators = list(combinations(range(len(self.rated)), 2))[pair_number]
-        patterns = np.stack((neither, first + second, both_present), axis=-1)
-        traces = self.pair_traces[pair_number]
+        # A pair rates a unit twice, and calls it present 0, 1 or 2 times.
+        units_by_pattern = np.stack((neither, first_only + second_only, both_present), axis=-1)
+        trace_count = self.pair_trace_counts[pair_number]
         return TableSums(
             pairs=cells[:, None],
-            patterns=patterns,
+            units_by_pattern=units_by_pattern,
             rated=self.rated[list(annotators)],
-            traces=traces,
-            pair_traces=(traces,),
+            traces=trace_count,
+            pair_trace_counts=(trace_count,),
             by_jackknife=self.by_jackknife,
             units=int(cells[0].sum()),
             has_copies=self.has_copies,
             rated_by_both=self.rated_by_both[[pair_number]],
         )
 
-    def rests_on(self, name: str) -> int:
-        """Return the number of units on which a figure rests, by the figure's name."""
+    def unit_count_of(self, name: str) -> int:
+        """Return the number of units on which the figure with this name rests."""
         if name == "fleiss_kappa":
-            return self.complete
+            return self.complete_units
         if name == "cohen_kappa":
+            # The mean is over the pairs with a defined κ.
             kappas = [values[0] for values in _values_by_pair(self, cohen_kappa)]
             defined_pairs = [pair for pair, kappa in enumerate(kappas) if not np.isnan(kappa)]
             if 0 < len(defined_pairs) < len(kappas):
@@ -350,7 +372,7 @@ class TableSums:
 
 
 def rating_patterns(annotators: int) -> NDArray[np.int_]:
-    """Return the possible patterns (n ratings, k of them present) of a shared unit, as rows."""
+    """Return a row (n, k) for each possible case of a shared unit: n ratings, k of them present."""
     pairs = [(n, k) for n in range(2, annotators + 1) for k in range(n + 1)]
     return np.array(pairs, dtype=np.int_).reshape(-1, 2)
 
@@ -364,7 +386,9 @@ def sums_of(
     blocks: NDArray[np.int_] | None = None,
     resampled_from: int = MANY,
 ) -> Sums:
-    """Sum the counts over the shared traces, and over resamples of them.
+    """Count the verdicts of each pair of annotators, and the units by their ratings.
+
+    Counts are summed over the shared traces, and over resamples of these traces.
 
     Args:
         verdicts: Annotators × traces × modes; unsure and open count as missing. Verdicts on traces
@@ -372,43 +396,45 @@ def sums_of(
         shared_traces: The indices of the traces that count.
         rounds: The number of resamples; with 0 there is only the sum over the traces themselves.
         seed: The seed of the resamples.
-        blocks: A number for each trace; traces with the same number are copies of one block and
-            are left out or drawn together. None if there are no copies.
-        resampled_from: The fewest traces that are resampled; of fewer traces, each is left out in
-            turn.
+        blocks: The block number of each trace. Traces with the same number are copies of each other
+            and are left out or drawn together. None if there are no copies.
+        resampled_from: The fewest traces, copies counted once, that are resampled; of fewer, each
+            is left out in turn.
     """
     has_rating = np.asarray((verdicts >= 0).any(axis=1))
     verdicts = verdicts[:, list(shared_traces)]
     annotator_count, trace_count, mode_count = verdicts.shape
+    pair_count = _pair_count(annotator_count)
     # For each mode, traces × columns.
     counts_by_mode: list[NDArray[np.integer[Any]]] = [
         _counts_of_mode(verdicts[:, :, mode]) for mode in range(mode_count)
     ]
-    rated_by_both = [
-        (verdicts[annotator] >= 0) & (verdicts[other_annotator] >= 0)
-        for annotator, other_annotator in combinations(range(annotator_count), 2)
-    ]
-    shared_by = np.array(rated_by_both, dtype=np.bool_).reshape(
-        _pair_count(annotator_count), trace_count, mode_count
-    )
-    # Traces are resampled, or blocks of traces that are copies of each other.
-    unit_count = trace_count
+    rated_by_both = np.array(
+        [
+            (verdicts[first] >= 0) & (verdicts[second] >= 0)
+            for first, second in combinations(range(annotator_count), 2)
+        ],
+        dtype=np.bool_,
+    ).reshape(pair_count, trace_count, mode_count)
+
+    # Blocks of traces are resampled. A trace without copies is a block of its own.
+    block_count = trace_count
     if blocks is not None:
-        block_ids, block_of_trace = np.unique(blocks[list(shared_traces)], return_inverse=True)
-        unit_count = len(block_ids)
-        if unit_count < trace_count:
+        block_numbers, block_of_trace = np.unique(blocks[list(shared_traces)], return_inverse=True)
+        block_count = len(block_numbers)
+        if block_count < trace_count:
             counts_by_mode = [
-                _counts_of_blocks(counts, block_of_trace, unit_count) for counts in counts_by_mode
+                _counts_of_blocks(counts, block_of_trace, block_count) for counts in counts_by_mode
             ]
-            shared_by_block = np.zeros(
-                (_pair_count(annotator_count), unit_count, mode_count), dtype=np.bool_
-            )
-            for trace, block_number in enumerate(block_of_trace.tolist()):
-                shared_by_block[:, block_number] |= shared_by[:, trace]
-            shared_by = shared_by_block
-    column_count = 4 * _pair_count(annotator_count) + len(rating_patterns(annotator_count))
-    by_jackknife = rounds > 0 and unit_count < resampled_from
-    row_count = 1 + (unit_count if by_jackknife else rounds)
+            block_rated_by_both = np.zeros((pair_count, block_count, mode_count), dtype=np.bool_)
+            for trace, block in enumerate(block_of_trace.tolist()):
+                block_rated_by_both[:, block] |= rated_by_both[:, trace]
+            rated_by_both = block_rated_by_both
+
+    by_jackknife = rounds > 0 and block_count < resampled_from
+    row_count = 1 + (block_count if by_jackknife else rounds)
+    pair_column_count = 4 * pair_count
+    column_count = pair_column_count + len(rating_patterns(annotator_count))
     summed = np.empty((row_count, mode_count, column_count))
     # Without modes, 0 replaces the empty list, which NumPy does not accept.
     summed[0] = [counts.sum(axis=0, dtype=np.float64) for counts in counts_by_mode] or 0
@@ -420,29 +446,25 @@ def sums_of(
         row = 1
         # Sums are whole numbers up to the number of traces: single precision is exact and faster.
         float_type = np.float32 if trace_count < _EXACT_SINGLES else np.float64
-        for weights in resamples(unit_count, rounds, seed):
+        for weights in resamples(block_count, rounds, seed):
             float_weights = weights.astype(float_type, copy=False)
             for mode, counts in enumerate(counts_by_mode):
                 summed[row : row + len(weights), mode] = float_weights @ counts.astype(float_type)
             row += len(weights)
-    pair_column_count = 4 * _pair_count(annotator_count)
-    pairs = summed[:, :, :pair_column_count].reshape(
-        row_count, mode_count, _pair_count(annotator_count), 4
-    )
     return Sums(
-        pairs=pairs,
-        patterns=summed[:, :, pair_column_count:],
+        pairs=summed[:, :, :pair_column_count].reshape(row_count, mode_count, pair_count, 4),
+        units_by_pattern=summed[:, :, pair_column_count:],
         rated=has_rating,
-        rated_by_both=shared_by,
+        rated_by_both=rated_by_both,
         by_jackknife=by_jackknife,
-        has_copies=unit_count < trace_count,
+        has_copies=block_count < trace_count,
     )
 
 
 def _counts_of_blocks(
     counts: NDArray[np.integer[Any]], block_of_trace: NDArray[np.int_], block_count: int
 ) -> NDArray[np.int64]:
-    """Sum the counts of the traces of each block, as blocks × columns."""
+    """Sum counts (traces × columns) over the traces of each block; return blocks × columns."""
     summed = np.zeros((block_count, counts.shape[1]), dtype=np.int64)
     np.add.at(summed, block_of_trace, counts)
     return summed
@@ -453,10 +475,10 @@ def _pair_count(people: int) -> int:
 
 
 def _counts_of_mode(verdicts: VerdictArray) -> NDArray[np.uint8]:
-    """Return what each trace adds to the sums of one mode, as traces × columns.
+    """Return what each trace adds to the sums of one mode, 0 or 1, as traces × columns.
 
-    The columns are the four cells of each pair, then one for each of ``rating_patterns``. A cell
-    is 0 or 1. ``verdicts`` is annotators × traces.
+    Each pair has four columns: both present, first only, second only, both absent. Then each of
+    ``rating_patterns`` has a column. ``verdicts`` is annotators × traces.
     """
     present = verdicts == PRESENT
     absent = verdicts == ABSENT
@@ -476,9 +498,9 @@ def _counts_of_mode(verdicts: VerdictArray) -> NDArray[np.uint8]:
 
 
 def table_values(table: TableSums) -> dict[str, Floats]:
-    """Return every figure of a table, one value per row, NaN where it is undefined."""
-    values = _shared_values(table.patterns, len(table.rated))
-    # A single trace tells nothing of chance.
+    """Return every figure of a table by name, as one value per row: NaN if it is undefined."""
+    values = _shared_values(table.units_by_pattern, len(table.rated))
+    # Agreement over chance cannot be estimated from a single trace.
     if table.complete_traces == 1:
         values["fleiss_kappa"][:] = np.nan
     if table.traces == 1:
@@ -497,42 +519,48 @@ def _values_by_pair(table: TableSums, figure: Callable[[Floats], Floats]) -> lis
 
 
 def defined_mean(values: Sequence[Floats], rows: int) -> tuple[Floats, Floats]:
-    """Return the mean of the defined values in each row, and their number.
+    """Return for each row the mean of the defined values and their number.
 
     Args:
-        values: A value per row for each of several statistics, NaN where it is undefined.
+        values: An array for each of several statistics, with one value per row: NaN if undefined.
         rows: The number of rows.
 
     Returns:
-        Both for each row; the mean is NaN where no value is defined.
+        The means, NaN in rows without a defined value, and the numbers of defined values.
     """
     stacked = np.array(values).reshape(len(values), rows)
     defined = ~np.isnan(stacked)
-    count = defined.sum(axis=0).astype(np.float64)
-    return ratio(np.where(defined, stacked, 0).sum(axis=0), count), count
+    defined_counts = defined.sum(axis=0).astype(np.float64)
+    return ratio(np.where(defined, stacked, 0).sum(axis=0), defined_counts), defined_counts
 
 
-def _shared_values(patterns: Floats, annotator_count: int) -> dict[str, Floats]:
-    """Return all figures but Cohen's κ, from the numbers of units (rows × patterns of ratings)."""
+def _shared_values(units_by_pattern: Floats, annotator_count: int) -> dict[str, Floats]:
+    """Return by name all figures but Cohen's κ, one value per row of ``units_by_pattern``.
+
+    ``units_by_pattern`` is rows × ``rating_patterns``: the number of units with each pattern.
+    """
+    # The numbers of ratings and of presents in a unit of each pattern.
     ratings, present = rating_patterns(annotator_count).astype(float).T
     absent = ratings - present
-    unit_counts = patterns.sum(axis=-1)
-    # The ordered pairs of equal ratings in a unit of each pattern.
+    unit_counts = units_by_pattern.sum(axis=-1)
+    # The number of ordered pairs of equal ratings in a unit of each pattern.
     equal_pairs = present * (present - 1) + absent * (absent - 1)
-    raw_agreement = ratio(patterns @ (equal_pairs / (ratings * (ratings - 1))), unit_counts)
-    present_sums = patterns @ present
-    absent_sums = patterns @ absent
+    raw_agreement = ratio(units_by_pattern @ (equal_pairs / (ratings * (ratings - 1))), unit_counts)
+    present_sums = units_by_pattern @ present
+    absent_sums = units_by_pattern @ absent
     both_answers_occur = (present_sums > 0) & (absent_sums > 0)
-    present_share = ratio(patterns @ (present / ratings), unit_counts)
+    present_share = ratio(units_by_pattern @ (present / ratings), unit_counts)
     return {
         "raw_agreement": raw_agreement,
-        "positive_agreement": _specific_agreement(patterns, present, ratings),
-        "negative_agreement": _specific_agreement(patterns, absent, ratings),
-        "fleiss_kappa": _fleiss_kappa(patterns[..., ratings == annotator_count], annotator_count),
+        "positive_agreement": _specific_agreement(units_by_pattern, present, ratings),
+        "negative_agreement": _specific_agreement(units_by_pattern, absent, ratings),
+        "fleiss_kappa": _fleiss_kappa(
+            units_by_pattern[..., ratings == annotator_count], annotator_count
+        ),
         "krippendorff_alpha": _krippendorff_alpha(
             present_sums,
             absent_sums,
-            patterns @ (equal_pairs / (ratings - 1)),
+            units_by_pattern @ (equal_pairs / (ratings - 1)),
             both_answers_occur,
         ),
         "gwet_ac1": _agreement_over_chance(
@@ -542,40 +570,52 @@ def _shared_values(patterns: Floats, annotator_count: int) -> dict[str, Floats]:
     }
 
 
-def _specific_agreement(patterns: Floats, answer_counts: Floats, rating_counts: Floats) -> Floats:
-    """Return the agreement on one answer, which a unit of each pattern has ``answer_counts`` times.
+def _specific_agreement(
+    units_by_pattern: Floats, answer_counts: Floats, rating_counts: Floats
+) -> Floats:
+    """Return the share of agreeing pairs among the pairs of ratings with a certain answer.
 
-    ``rating_counts`` are the numbers of all ratings of such a unit.
+    ``units_by_pattern`` is rows × patterns: the number of units with each pattern. Such a unit has
+    ``rating_counts`` ratings, ``answer_counts`` of them with the answer.
     """
     return ratio(
-        patterns @ (answer_counts * (answer_counts - 1)),
-        patterns @ (answer_counts * (rating_counts - 1)),
+        units_by_pattern @ (answer_counts * (answer_counts - 1)),
+        units_by_pattern @ (answer_counts * (rating_counts - 1)),
     )
 
 
-def _fleiss_kappa(complete: Floats, annotator_count: int) -> Floats:
-    """Return Fleiss' κ of each row of ``complete``.
+def _fleiss_kappa(complete_units: Floats, annotator_count: int) -> Floats:
+    """Return Fleiss' κ of each row of ``complete_units``.
 
     A row has the numbers of units that 0, 1, … all annotators call present.
     """
-    present = np.arange(complete.shape[-1], dtype=np.float64)
+    # The number of annotators who call a unit of each column present.
+    present = np.arange(complete_units.shape[-1], dtype=np.float64)
     absent = annotator_count - present
-    unit_counts = complete.sum(axis=-1)
+    unit_counts = complete_units.sum(axis=-1)
     equal_pairs = present * (present - 1) + absent * (absent - 1)
-    observed = ratio(complete @ equal_pairs, unit_counts * annotator_count * (annotator_count - 1))
-    present_share = ratio(complete @ present, unit_counts * annotator_count)
+    observed = ratio(
+        complete_units @ equal_pairs, unit_counts * annotator_count * (annotator_count - 1)
+    )
+    present_share = ratio(complete_units @ present, unit_counts * annotator_count)
     by_chance = 1 - 2 * present_share * (1 - present_share)
-    both_answers_occur = (complete @ present > 0) & (complete @ absent > 0)
+    both_answers_occur = (complete_units @ present > 0) & (complete_units @ absent > 0)
     return _agreement_over_chance(observed, by_chance, both_answers_occur)
 
 
 def _krippendorff_alpha(
-    present: Floats, absent: Floats, matching_sum: Floats, both_answers_occur: NDArray[np.bool_]
+    present_sums: Floats,
+    absent_sums: Floats,
+    matching_sums: Floats,
+    both_answers_occur: NDArray[np.bool_],
 ) -> Floats:
-    """Return Krippendorff's α from the numbers of both answers and of matching answers."""
-    rating_count = present + absent
-    expected = ratio(2 * present * absent, rating_count - 1)
-    return np.where(both_answers_occur, 1 - ratio(rating_count - matching_sum, expected), np.nan)
+    """Return Krippendorff's α from the numbers of both answers and of matching answers.
+
+    A pair of equal ratings matches; in a unit of n ratings it counts 1 / (n - 1).
+    """
+    rating_sums = present_sums + absent_sums
+    expected = ratio(2 * present_sums * absent_sums, rating_sums - 1)
+    return np.where(both_answers_occur, 1 - ratio(rating_sums - matching_sums, expected), np.nan)
 
 
 def _agreement_over_chance(
@@ -585,7 +625,7 @@ def _agreement_over_chance(
 
 
 def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
-    """Return the coefficients of a table with their intervals, or the reasons for none."""
+    """Return the coefficients of a table by name, each with its interval or the reason for none."""
     values = table_values(table)
     support = table.support
     coefficients = {
@@ -599,7 +639,7 @@ def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
         for name in COEFFICIENTS
     }
     return {
-        name: replace(coefficient, n=table.rests_on(name))
+        name: replace(coefficient, n=table.unit_count_of(name))
         for name, coefficient in coefficients.items()
     }
 
@@ -615,12 +655,13 @@ def with_interval(
     """Return a figure with its interval, or with the reason why it has none.
 
     Args:
-        values: The figure, NaN if it is undefined, then its values in the resamples or without
-            each trace in turn; without such values it gets no interval.
+        values: The figure first, NaN if it is undefined. Further values are those in the resamples,
+            or those without each trace in turn; without further values there is no interval.
         undefined: The reason for no value, used if the figure is NaN.
         scale: The possible values of the figure; only the jackknife needs them.
         by_jackknife: Whether the further values are those without each trace in turn.
-        withheld: The reason for no interval, with the number that one needs; None if one holds.
+        withheld: The reason for no interval, with the number of cases that one needs; None if the
+            figure may have one.
 
     Raises:
         ValueError: ``by_jackknife`` is set without a scale.
@@ -632,7 +673,7 @@ def with_interval(
         return Coefficient(estimate)
     if withheld is not None:
         return Coefficient(estimate, withheld=withheld)
-    # The figure is undefined as soon as one of the traces is left out.
+    # The figure is undefined without a certain trace.
     if by_jackknife and np.isnan(values).any():
         return Coefficient(estimate, withheld=("single_trace", FEWEST_RARE_TRACES))
     if by_jackknife:
@@ -645,10 +686,10 @@ def with_interval(
 def _reason_for_no_interval(
     name: str, general_reason: tuple[Withheld, int] | None, table: TableSums
 ) -> tuple[Withheld, int] | None:
-    """Return why a figure has no interval, and the number that it needs; None if it has one.
+    """Return why a figure has no interval, and the number of cases that it needs, or None.
 
-    The ``general_reason`` is known for any figure, with its number. Besides, κ of three annotators
-    or more has no interval if a pair shares too few traces.
+    Cohen's κ of three annotators or more has no interval if a pair shares too few traces. Any other
+    figure has the ``general_reason``.
     """
     reason, _ = general_reason or ("", 0)
     # If there are too few traces in all, that is the more helpful reason.
@@ -669,14 +710,14 @@ def _undefined_reason(name: str, table: TableSums) -> Undefined:
     if name == "fleiss_kappa":
         if table.complete_traces == 1:
             return "single_trace"
-        return "no_variance" if table.complete else "no_overlap"
+        return "no_variance" if table.complete_units else "no_overlap"
     if table.n:
         trace_count = table.most_shared if name == "cohen_kappa" else table.traces
         return (
             "single_trace" if STATISTICS[name].over_chance and trace_count == 1 else "no_variance"
         )
-    # Cohen's κ is the mean over pairs. If one of three annotators rated, the pair of the others has
-    # no overlap, and that is the reason for the mean.
+    # Cohen's κ is the mean over pairs. If only one of three annotators rated, the pair of the other
+    # two has no overlap, and that is the reason for the mean.
     single_rater = int(table.rated.sum()) == 1 and (name != "cohen_kappa" or annotator_count == 2)
     return "single_rater" if single_rater else "no_overlap"
 
@@ -684,13 +725,16 @@ def _undefined_reason(name: str, table: TableSums) -> Undefined:
 def macro_coefficients(
     sums: Sums, per_mode: Sequence[Mapping[str, Coefficient]]
 ) -> tuple[dict[str, Coefficient], dict[str, int]]:
-    """Return the mean of each figure over the modes, and the number of modes that have it.
+    """Return the mean of each figure over the modes, and the number of modes with the figure.
 
-    In each resample the mean is over the modes with a defined figure in that resample.
+    In each resample, the mean is over the modes whose figure is defined in that resample.
 
     Args:
         sums: The sums of all modes.
-        per_mode: The figures of each mode.
+        per_mode: The figures of each mode by name, in the order of the modes.
+
+    Returns:
+        The means and the numbers of modes, both by the name of the figure.
     """
     row_count = len(sums.pairs)
     pooled_sums = sums.everything()
@@ -698,9 +742,9 @@ def macro_coefficients(
     means: dict[str, Coefficient] = {}
     mode_counts: dict[str, int] = {}
     for name in COEFFICIENTS:
-        # Only the reason and the count come from these coefficients, which have no resamples.
-        mean, mode_counts[name] = mean_of_defined([mode[name] for mode in per_mode])
-        reason: Undefined = mean.undefined or "no_variance"
+        # The coefficients only give the reason and the count; the values include the resamples.
+        coefficient, mode_counts[name] = mean_of_defined([figures[name] for figures in per_mode])
+        reason: Undefined = coefficient.undefined or "no_variance"
         means[name] = with_interval(
             defined_mean([mode_values[name] for mode_values in values_by_mode], row_count)[0],
             reason,
@@ -708,7 +752,7 @@ def macro_coefficients(
             scale=scale_of_mean(name),
             withheld=_reason_for_no_interval(
                 name,
-                why_no_mean_interval(name, pooled_sums.traces, pooled_sums.ratings),
+                why_no_mean_interval(name, pooled_sums.traces, pooled_sums.mean_ratings),
                 pooled_sums,
             ),
         )

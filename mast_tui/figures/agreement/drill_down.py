@@ -36,18 +36,20 @@ def source_traces(
     Args:
         study: The verdicts of the annotators.
         mode: The slug of the mode.
-        pair: Only the traces of these two annotators; empty for all annotators.
+        pair: Two annotators, if only their verdicts count; empty for all annotators.
 
     Returns:
-        The traces: the greatest disagreement first, then the most verdicts 'present', then by id.
+        The traces, sorted by disagreement (greatest first), then by the number of presents (most
+        first), then by id.
     """
     names = pair or study.annotators
     table = study.verdicts
     rows = [study.annotators.index(name) for name in names]
+    # Annotators × traces.
     cells = table.verdicts[rows, :, table.slugs.index(mode)]
     rated_counts = (cells >= 0).sum(axis=0)
     present_counts = (cells == PRESENT).sum(axis=0)
-    traces = []
+    ranked_traces = []
     for column in (rated_counts > 1).nonzero()[0].tolist():
         trace_id = table.traces[column]
         verdicts = {
@@ -57,11 +59,9 @@ def source_traces(
         }
         present_count = int(present_counts[column])
         disagreement = _share_of_differing_pairs(int(rated_counts[column]), present_count)
-        traces.append((present_count, SourceTrace(trace_id, verdicts, disagreement)))
-    by_rank = sorted(
-        (-trace.disagreement, -present, trace.trace_id, trace) for present, trace in traces
-    )
-    return tuple(trace for *_, trace in by_rank)
+        trace = SourceTrace(trace_id, verdicts, disagreement)
+        ranked_traces.append((-disagreement, -present_count, trace_id, trace))
+    return tuple(trace for *_, trace in sorted(ranked_traces, key=lambda item: item[:3]))
 
 
 def _share_of_differing_pairs(rated: int, present: int) -> float:
@@ -75,23 +75,25 @@ def judged_source_traces(
 
     Args:
         judge_input: The verdicts of the judge and of its reference.
-        units: The units on which they were compared.
-        mode: The slug of a mode.
+        units: The units (traces × modes) on which they were compared.
+        mode: The slug of the mode.
 
     Returns:
-        The traces: the judge's errors first, then those that the reference calls present, then by
-        id.
+        The traces: the judge's errors first. Among errors and among the rest, the traces that the
+        reference calls present come first, each sorted by id.
     """
-    value_by_flag = {True: VerdictValue.PRESENT, False: VerdictValue.ABSENT}
+    value_of_answer = {True: VerdictValue.PRESENT, False: VerdictValue.ABSENT}
     ranked_traces = []
-    for (trace_id, slug), judge_says in units.judge.items():
+    for (trace_id, slug), judge_says_present in units.judge.items():
         if slug != mode:
             continue
-        reference_says = units.reference[trace_id, slug]
+        reference_says_present = units.reference[trace_id, slug]
         verdicts = {
-            judge_input.judge: value_by_flag[judge_says],
-            judge_input.reference.name: value_by_flag[reference_says],
+            judge_input.judge: value_of_answer[judge_says_present],
+            judge_input.reference.name: value_of_answer[reference_says_present],
         }
-        trace = SourceTrace(trace_id, verdicts, float(judge_says is not reference_says))
-        ranked_traces.append((-trace.disagreement, not reference_says, trace_id, trace))
+        trace = SourceTrace(
+            trace_id, verdicts, float(judge_says_present is not reference_says_present)
+        )
+        ranked_traces.append((-trace.disagreement, not reference_says_present, trace_id, trace))
     return tuple(trace for *_, trace in sorted(ranked_traces, key=lambda item: item[:3]))

@@ -198,9 +198,9 @@ class Agreement:
 
 
 def agreement_json(agreement: Agreement) -> dict[str, Any]:
-    """Return the document of ``agree --json``, ready for any JSON writer; it never holds NaN.
+    """Return the JSON document of ``agree --json``, which has no NaN.
 
-    The figures replace the zeros and empty objects that hold their places in the document.
+    It begins with zeros and empty objects, which the figures then replace.
     """
     document: dict[str, Any] = {
         "taxonomy": agreement.taxonomy,
@@ -267,7 +267,7 @@ _LEFT_OUT: Final = (
 
 
 def _empty_table() -> dict[str, Any]:
-    """Return the keys of a table of agreement with empty values, for ``insert_figures`` to fill."""
+    """Return the keys of a table of agreement with empty values, which figures replace later."""
     return {
         "n": 0,
         "n_complete": 0,
@@ -281,19 +281,19 @@ def _empty_table() -> dict[str, Any]:
 
 
 def _groups_json(agreement: Agreement, groups: Iterable[Group]) -> dict[str, Any]:
-    """Return the categories by id, each with its name, its modes and an empty table."""
+    """Return by id the categories, each with its name, its modes' codes and an empty table."""
     return {
-        ident: {"name": name, "modes": agreement.codes(slugs), **_empty_table()}
-        for ident, name, slugs in groups
+        category_id: {"name": name, "modes": agreement.codes(slugs), **_empty_table()}
+        for category_id, name, slugs in groups
     }
 
 
 def more_traces(scope: FigureScope, kappa: Coefficient, n: int) -> Iterator[Figure]:
     """Yield the number of further traces, labelled twice, that would halve the interval of κ.
 
-    An interval shrinks with the square root of the number of traces. Half its width needs four
-    times the traces, so three times as many further ones. This is a rule of thumb for planning; it
-    assumes that new traces are like the present ones.
+    An interval shrinks with the square root of the number of traces, so half its width needs three
+    times as many further traces. This is a rule of thumb: it assumes that new traces are like the
+    present ones.
 
     Args:
         scope: The scope of the mode.
@@ -301,8 +301,8 @@ def more_traces(scope: FigureScope, kappa: Coefficient, n: int) -> Iterator[Figu
         n: The number of traces on which κ rests.
 
     Yields:
-        The number of further traces, and the width of the interval. Without an interval, only the
-        number, which is undefined for the reason of κ or for ``no_interval``.
+        The number of further traces, then the width of the present interval. Without an interval,
+        only the number, which is undefined for the reason of κ or for ``no_interval``.
     """
     low, high = kappa.ci or (0.0, 0.0)
     if kappa.undefined is not None or high <= low:
@@ -347,58 +347,59 @@ class Tables:
     def _sums_of_pairs(
         self, shared_traces: Sequence[int], rounds: int, seed: int
     ) -> dict[int, Sums]:
-        """Return the sums of pairs that share few traces, by the number of the pair.
+        """Return the sums of the pairs that share few traces, by the index of the pair.
 
-        Such a pair is resampled over its own traces, as resamples of all traces have too few of
-        them. Other pairs have no entry.
+        Each of these pairs is resampled over its own traces, because resamples of all traces may
+        have too few of them.
         """
         traces = np.asarray(shared_traces, dtype=np.intp)
         has_verdict = self._verdicts[:, traces] >= 0
         pairs = list(combinations(range(len(self._names)), 2))
+        # A single pair shares all of its traces, and without resamples there is nothing to change.
         if len(pairs) < 2 or not rounds:
             return {}
-        sums: dict[int, Sums] = {}
+        sums_by_pair: dict[int, Sums] = {}
         for pair_number, (first, second) in enumerate(pairs):
             both_rated = has_verdict[first] & has_verdict[second]
             pair_traces = traces[both_rated.any(axis=1)]
             if len(pair_traces) < min(MANY, len(traces)):
-                sums[pair_number] = sums_of(
+                sums_by_pair[pair_number] = sums_of(
                     self._verdicts[[first, second]],
                     pair_traces.tolist(),
                     rounds,
                     seed,
                     blocks=self._blocks,
                 )
-        return sums
+        return sums_by_pair
 
     def halving(self, mode: int, scope: FigureScope) -> Iterator[Figure]:
-        """Yield the number of traces that would halve the interval of κ of one mode.
+        """Yield the number of further traces that would halve the interval of κ of one mode.
 
         Args:
-            mode: The number of the mode.
-            scope: What the figures are about.
+            mode: The index of the mode.
+            scope: The scope of the figures.
         """
         yield from more_traces(
             scope, self._coefficients_by_mode[mode]["cohen_kappa"], self._sums.of_modes([mode]).n
         )
 
     def figures(self, scope: FigureScope, modes: Sequence[int] | None = None) -> Iterator[Figure]:
-        """Yield the figures of some modes in one table, then those of each pair.
+        """Yield the figures of all annotators on some modes in one table, then those of each pair.
 
         Args:
-            scope: What the figures are about.
-            modes: The numbers of the modes; None for all.
+            scope: The scope of the figures.
+            modes: The indices of the modes; None for all.
         """
-        mode_numbers = list(range(self._mode_count)) if modes is None else list(modes)
-        verdicts = self._verdicts[:, :, mode_numbers]
-        sums = self._sums.of_modes(mode_numbers)
+        mode_indices = list(range(self._mode_count)) if modes is None else list(modes)
+        verdicts = self._verdicts[:, :, mode_indices]
+        sums = self._sums.of_modes(mode_indices)
         coefficients = (
-            self._coefficients_by_mode[mode_numbers[0]]
-            if len(mode_numbers) == 1
+            self._coefficients_by_mode[mode_indices[0]]
+            if len(mode_indices) == 1
             else table_coefficients(sums)
         )
         yield scope.number("n", sums.n)
-        yield scope.number("n_complete", sums.complete)
+        yield scope.number("n_complete", sums.complete_units)
         yield from _prevalence_figures(self._names, verdicts, scope)
         for name, coefficient in coefficients.items():
             yield scope.estimate(name, coefficient)
@@ -406,33 +407,37 @@ class Tables:
         for pair_number, pair in enumerate(combinations(self._names, 2)):
             pair_sums = self._sums_by_pair.get(pair_number)
             table = (
-                sums.pair(pair_number) if pair_sums is None else pair_sums.of_modes(mode_numbers)
+                sums.pair(pair_number) if pair_sums is None else pair_sums.of_modes(mode_indices)
             )
             yield from _pair_figures(table, scope.of_pair(pair), pair)
+        # Then κ of all annotators has no interval, as some pairs share too few traces.
         if sums.has_rotating_pairs:
             keys = map(PAIR.join, combinations(self._names, 2))
             yield from scope.numbers(
-                "few_shared_by_pair", dict(zip(keys, sums.pair_traces, strict=True))
+                "few_shared_by_pair", dict(zip(keys, sums.pair_trace_counts, strict=True))
             )
 
     def macro(self, scope: FigureScope) -> Iterator[Figure]:
-        """Yield the means over the modes, each with the number of modes where it is defined."""
+        """Yield the means over the modes, then the numbers of modes and of units of each mean."""
         means, mode_counts = macro_coefficients(self._sums, self._coefficients_by_mode)
-        for name, mean in means.items():
-            yield scope.estimate(name, mean, n=mode_counts[name])
-        for name, mode_count in mode_counts.items():
-            yield scope.number("modes_defined", mode_count, condition=name)
-        for name in means:
+        for statistic, mean in means.items():
+            yield scope.estimate(statistic, mean, n=mode_counts[statistic])
+        for statistic, mode_count in mode_counts.items():
+            yield scope.number("modes_defined", mode_count, condition=statistic)
+        for statistic in means:
             unit_count = sum(
-                coefficients[name].n or 0
+                coefficients[statistic].n or 0
                 for coefficients in self._coefficients_by_mode
-                if coefficients[name].value is not None
+                if coefficients[statistic].value is not None
             )
-            yield scope.number("units", unit_count, condition=name)
+            yield scope.number("units", unit_count, condition=statistic)
 
 
 def _pair_figures(sums: TableSums, scope: FigureScope, names: Sequence[str]) -> Iterator[Figure]:
-    """Yield the figures of two annotators; the condition of a prevalence is an annotator's name."""
+    """Yield the figures of two annotators.
+
+    Each annotator's prevalence is a figure of its own, with the name as its ``condition``.
+    """
     both_count, first_only, second_only, _ = sums.pairs[0, 0].tolist()
     n = sums.n
     yield scope.number("n", n)
@@ -446,7 +451,7 @@ def _pair_figures(sums: TableSums, scope: FigureScope, names: Sequence[str]) -> 
 
 
 def counts_of(names: Sequence[str], verdicts: VerdictArray, cell: int) -> dict[str, int]:
-    """Return how often each annotator gave one answer.
+    """Return how often each annotator gave a certain answer.
 
     Args:
         names: The annotators.
@@ -459,13 +464,17 @@ def counts_of(names: Sequence[str], verdicts: VerdictArray, cell: int) -> dict[s
 def _prevalence_figures(
     names: Sequence[str], verdicts: VerdictArray, scope: FigureScope
 ) -> Iterator[Figure]:
-    """Yield each annotator's share of 'present' in the units that two or more have rated."""
+    """Yield each annotator's share of 'present' in the units that two or more have rated.
+
+    Only the units that the annotator has rated count.
+    """
     has_verdict = verdicts >= 0
     rated_by_two = has_verdict.sum(axis=0) > 1
     unit_counts: dict[str, int] = {}
-    for name, counted_units, rows in zip(names, has_verdict & rated_by_two, verdicts, strict=True):
-        n = int(counted_units.sum())
-        share = int(((rows == PRESENT) & counted_units).sum()) / n if n else None
+    counted_units = has_verdict & rated_by_two
+    for name, is_counted, own_verdicts in zip(names, counted_units, verdicts, strict=True):
+        n = int(is_counted.sum())
+        share = int(((own_verdicts == PRESENT) & is_counted).sum()) / n if n else None
         unit_counts[name] = n
         yield scope.number(
             "prevalence", share, annotator=name, n=n, reason="" if n else "no_overlap"
@@ -531,13 +540,11 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
 
     There are figures for each mode, then ``macro`` (means over the modes) and ``pooled`` (all
     traces × modes in one table), then for each category of modes. Every coefficient has a value, or
-    the reason why it is undefined. Fleiss' κ is over the units that all annotators have judged;
-    ``cohen_kappa`` of three annotators or more is the mean over the pairs for which it is defined.
+    the reason why it is undefined.
 
     Args:
         study: The verdicts of the annotators.
-        rounds: The number of resamples of the traces that two annotators or more have finished, the
-            same for all figures; 0 leaves out the intervals.
+        rounds: The number of resamples of the traces; 0 leaves out the intervals.
         seed: The seed of the resamples.
     """
     verdict_table = study.verdicts
@@ -595,7 +602,7 @@ class _ResampledStudy:
         return np.flatnonzero(self.finished.sum(axis=0) > 1)
 
     def tables(self, verdicts: VerdictArray) -> Tables:
-        """Return the tables of agreement over some verdicts on all traces."""
+        """Return the tables of agreement over verdicts (annotators × all traces × modes)."""
         return Tables(
             names=self.study.annotators,
             verdicts=verdicts,
@@ -612,9 +619,9 @@ class _ResampledStudy:
 
         Args:
             name: The name of the scope.
-            slugs: The modes whose traces its figures rest on.
-            group: The round or level.
-            mode: The code of the mode, or the id of the category.
+            slugs: The slugs of the modes on which its figures rest.
+            group: The name of the round or level.
+            mode: The code of a mode, or the id of a category.
         """
         sources = Sources("people", tuple(slugs), group=group)
         return FigureScope(name, self.study.taxonomy_ref, group, mode, sources=sources)
@@ -633,9 +640,9 @@ def _study_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
         yield from tables.figures(scope, [columns[slug]])
     yield from tables.macro(resampled_study.scope("macro", slugs))
     yield from tables.figures(resampled_study.scope("pooled", slugs))
-    for ident, _, modes_of_category in study.categories:
+    for category_id, _, modes_of_category in study.categories:
         category_slugs = [slug for slug in modes_of_category if slug in columns]
-        scope = resampled_study.scope("category", category_slugs, mode=ident)
+        scope = resampled_study.scope("category", category_slugs, mode=category_id)
         yield from tables.figures(scope, [columns[slug] for slug in category_slugs])
     yield from set_agreement(
         table.verdicts[:, resampled_study.shared_traces],
@@ -670,9 +677,13 @@ def _finished_mask(study: StudyInput, table: VerdictTable) -> NDArray[np.bool_]:
 
 
 def _finished_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
-    """Yield the numbers of traces that all annotators, or two of them, have finished."""
+    """Yield the numbers of traces finished by all annotators, by two or more, and left out.
+
+    Traces are left out if they were examples in the prompt of a judge.
+    """
     scope = resampled_study.scope("traces", ())
     finished = resampled_study.finished
+    # Without annotators, ``all`` would be true of every trace.
     by_all = int(finished.all(axis=0).sum()) if len(finished) else 0
     yield scope.number("finished_by_all", by_all)
     yield scope.number("finished_by_two", int((finished.sum(axis=0) > 1).sum()))
@@ -682,26 +693,26 @@ def _finished_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
 def _level_figures(
     resampled_study: _ResampledStudy, level: str, groups: Sequence[Group]
 ) -> Iterator[Figure]:
-    """Yield the figures of a level of categories; the resamples are those of the modes."""
+    """Yield the figures of a level of the taxonomy, where each category counts as one mode."""
     table = resampled_study.study.verdicts
     verdicts = []
     for _, _, slugs in groups:
         in_category = [slug in slugs for slug in table.slugs]
         verdicts.append(_verdicts_on_category(table.verdicts[:, :, in_category]))
     tables = resampled_study.tables(np.stack(verdicts, axis=2))
-    for category_number, (ident, _, slugs) in enumerate(groups):
-        scope = resampled_study.scope("level", slugs, group=level, mode=ident)
-        yield from tables.figures(scope, [category_number])
+    for index, (category_id, _, slugs) in enumerate(groups):
+        scope = resampled_study.scope("level", slugs, group=level, mode=category_id)
+        yield from tables.figures(scope, [index])
     all_slugs = [slug for _, _, slugs in groups for slug in slugs]
     yield from tables.macro(resampled_study.scope("level_macro", all_slugs, group=level))
     yield from tables.figures(resampled_study.scope("level_pooled", all_slugs, group=level))
 
 
 def _verdicts_on_category(verdicts: VerdictArray) -> NDArray[np.int8]:
-    """Join the verdicts on the modes of a category into one, as annotators × traces.
+    """Join the verdicts on a category's modes into one verdict, as annotators × traces.
 
-    The category is present if any mode is present, else open if any mode is open, else unsure if
-    any mode is unsure, else absent.
+    The category is present if any mode is. Otherwise it is open if any mode is open, then unsure if
+    any mode is unsure, then absent. ``verdicts`` is annotators × traces × modes.
     """
     is_present, is_unsure, is_open = (
         (verdicts == cell).any(axis=2) for cell in (PRESENT, UNSURE, MISSING)
@@ -715,7 +726,7 @@ def _verdicts_on_category(verdicts: VerdictArray) -> NDArray[np.int8]:
 def _round_figures(
     resampled_study: _ResampledStudy, round_name: str, traces: frozenset[str]
 ) -> Iterator[Figure]:
-    """Yield the figures over the traces of a round; only these traces are resampled."""
+    """Yield the figures of a round of the study; only its traces are counted and resampled."""
     table = resampled_study.study.verdicts
     in_round = np.array([trace in traces for trace in table.traces], dtype=np.bool_)
     shared_traces = np.flatnonzero(resampled_study.finished[:, in_round].sum(axis=0) > 1)
@@ -735,22 +746,23 @@ def _round_figures(
 
 
 def _paired_figures(
-    resampled_study: _ResampledStudy, name: str, subject: tuple[str, ...], table: VerdictTable
+    resampled_study: _ResampledStudy, scope_name: str, subject: tuple[str, ...], table: VerdictTable
 ) -> Iterator[Figure]:
-    """Yield the agreement of two readings of the same traces, all modes pooled.
+    """Yield the agreement of the two readings in a table, all modes pooled.
 
     The readings are an annotator's first pass and retest, or those of an agent and a person.
     """
     sums = sums_of(
         table.verdicts, range(len(table.traces)), resampled_study.rounds, resampled_study.seed
     )
-    scope = replace(resampled_study.scope(name, table.slugs), subject=subject)
+    scope = replace(resampled_study.scope(scope_name, table.slugs), subject=subject)
     yield scope.number("n_traces", len(table.traces))
     yield from _pair_figures(sums.everything().pair(pair_number=0), scope, table.annotators)
 
 
 def _missed_failures(study: StudyInput, table: VerdictTable, *, with_intervals: bool) -> Capture:
     """Estimate the number of failures that no annotator found."""
+    # By annotator, the traces with a judge's suggestions on screen.
     suggested_traces = [study.suggested.get(name, frozenset()) for name in table.annotators]
     suggested_rows = [[trace in traces for trace in table.traces] for traces in suggested_traces]
     absent_rows = [
@@ -770,8 +782,8 @@ def _missed_failures(study: StudyInput, table: VerdictTable, *, with_intervals: 
 def _left_out_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
     """Yield the numbers of traces, verdicts and labels that no figure includes, by annotator.
 
-    - ``unfinished``: traces that were begun without a finished pass of the counted kind.
-    - ``examples``: traces in a judge's prompt.
+    - ``unfinished``: traces that the annotator has begun and not finished.
+    - ``examples``: traces that were examples in a judge's prompt.
     - ``alone``: finished traces that no other annotator has finished.
     - ``unsure`` and ``open``: verdicts on modes in finished traces.
     - ``not_in_study``: finished traces of people outside the study.
@@ -838,19 +850,19 @@ class Blocks:
     distinct: int
     identical: tuple[VerdictBlock, ...]
 
-    def numbers(self, traces: int) -> NDArray[np.int_]:
-        """Return a number for each trace; traces that share a block have the same number."""
-        numbers = np.arange(traces)
+    def numbers(self, trace_count: int) -> NDArray[np.int_]:
+        """Return a number for each trace of the study, the same for traces that share a block."""
+        numbers = np.arange(trace_count)
         for block in self.identical:
             numbers[list(block.traces)] = block.traces[0]
         return numbers
 
 
 def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blocks:
-    """Return the blocks that several traces share, unless chance explains them.
+    """Return the blocks of verdicts that several traces share, unless chance explains them.
 
-    A block is all verdicts of all annotators on one trace. Only traces that two annotators or more
-    have finished count.
+    A block is all verdicts of all annotators on one trace. Traces that share a block were probably
+    copied or labelled together. Only traces that two annotators or more have finished count.
 
     Args:
         verdicts: Annotators × traces × modes.
@@ -860,52 +872,63 @@ def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blo
     traces = np.flatnonzero(finished.sum(axis=0) > 1)
     if not traces.size or not mode_count:
         return Blocks(len(traces), len(traces), ())
+    # Traces × modes × annotators.
     cells = verdicts[:, traces].transpose(1, 2, 0)
     has_finished = np.broadcast_to(finished.T[traces][:, None, :], cells.shape)
     # An unfinished trace differs from a finished one with all modes left open.
     answers = np.where(has_finished, cells, np.int8(MISSING - 2))
-    # For each trace and mode a number for the joint answer of the annotators.
-    columns = np.stack([numbered_rows(answers[:, mode]) for mode in range(mode_count)], axis=1)
-    block_numbers = numbered_rows(columns)
-    sizes = np.bincount(block_numbers)
-    answer_counts = [np.bincount(column) for column in columns.T]
+    # Traces × modes: a number for each joint answer of the annotators.
+    answer_numbers = np.stack(
+        [numbered_rows(answers[:, mode]) for mode in range(mode_count)], axis=1
+    )
+    block_numbers = numbered_rows(answer_numbers)
+    trace_counts = np.bincount(block_numbers)
+    answer_counts = [np.bincount(numbers) for numbers in answer_numbers.T]
     shared_blocks = []
-    for number in np.flatnonzero(sizes > 1).tolist():
-        rows_of_block = np.flatnonzero(block_numbers == number)
+    for block_number in np.flatnonzero(trace_counts > 1).tolist():
+        rows_of_block = np.flatnonzero(block_numbers == block_number)
         first_row = int(rows_of_block[0])
-        if (answers[first_row] == PRESENT).any(axis=1).sum() < _LEAST_PRESENT:
+        present_mode_count = (answers[first_row] == PRESENT).any(axis=1).sum()
+        if present_mode_count < _LEAST_PRESENT:
             continue
         chance = _chance_of_block(
-            columns[first_row], answer_counts, len(rows_of_block), len(traces)
+            answer_numbers[first_row], answer_counts, len(rows_of_block), len(traces)
         )
+        # The chance that, beside the first trace with the block, as many others have it too.
         bound = _bound_on_chance(len(rows_of_block) - 1, chance * len(traces))
-        if bound * len(sizes) < _LEAST_CHANCE:  # corrected for the number of blocks
-            members = np.flatnonzero(finished[:, traces[first_row]])
+        # The bound is corrected for the number of blocks.
+        if bound * len(trace_counts) < _LEAST_CHANCE:
+            annotators = np.flatnonzero(finished[:, traces[first_row]])
             shared_blocks.append(
-                VerdictBlock(tuple(traces[rows_of_block].tolist()), tuple(members.tolist()))
+                VerdictBlock(tuple(traces[rows_of_block].tolist()), tuple(annotators.tolist()))
             )
     shared_blocks.sort(key=lambda block: (-len(block.traces), block.traces))
-    return Blocks(len(traces), len(sizes), tuple(shared_blocks))
+    return Blocks(len(traces), len(trace_counts), tuple(shared_blocks))
 
 
 def _chance_of_block(
-    block: NDArray[np.int_], answer_counts: list[NDArray[np.int_]], block_count: int, traces: int
+    block: NDArray[np.int_],
+    answer_counts: list[NDArray[np.int_]],
+    traces_with_block: int,
+    trace_count: int,
 ) -> float:
-    """Return the chance of a block if modes are independent, from the traces without the block.
+    """Return the chance that a trace has a block of verdicts, if modes are independent.
+
+    The chances of the modes are estimated from the traces without the block.
 
     Args:
-        block: For each mode, the number of the joint answer, which all annotators gave together.
+        block: For each mode, the number of its joint answer (the verdicts of all annotators).
         answer_counts: For each mode, the number of traces with each joint answer.
-        block_count: The number of traces with the block.
-        traces: The number of all traces.
+        traces_with_block: The number of traces with the block.
+        trace_count: The number of all traces.
     """
-    other_count = traces - block_count
+    other_traces = trace_count - traces_with_block
     # One trace with the answer and one without it are added, so that no chance is 0.
-    logs = [
-        math.log((int(counts[answer]) - block_count + 1) / (other_count + 2))
+    log_chances = [
+        math.log((int(counts[answer]) - traces_with_block + 1) / (other_traces + 2))
         for answer, counts in zip(block.tolist(), answer_counts, strict=True)
     ]
-    return math.exp(sum(logs))
+    return math.exp(sum(log_chances))
 
 
 def _bound_on_chance(count: int, expected: float) -> float:

@@ -39,7 +39,7 @@ _ROWS_AT_ONCE: Final = 512
 
 
 def jaccard_distance(shared_size: Floats, size: Floats, other_size: Floats) -> Floats:
-    """Return 1 - |A ∩ B| / |A ∪ B|, 0 for two empty sets.
+    """Return the Jaccard distance 1 - |A ∩ B| / |A ∪ B|, which is 0 for two empty sets.
 
     Args:
         shared_size: The size of A ∩ B.
@@ -50,10 +50,10 @@ def jaccard_distance(shared_size: Floats, size: Floats, other_size: Floats) -> F
 
 
 def masi_distance(shared_size: Floats, size: Floats, other_size: Floats) -> Floats:
-    """Return the MASI distance 1 - J · M (Passonneau 2006) with Jaccard's J.
+    """Return the MASI distance 1 - J · M (Passonneau 2006) of the sets A and B.
 
-    M is 1 for equal sets, 2/3 if one set contains the other, 1/3 if the sets overlap, else 0. The
-    distance of two empty sets is 0, and that of an empty set from any other set is 1.
+    J is |A ∩ B| / |A ∪ B|. M is 1 for equal sets, 2/3 if one set contains the other, and 1/3
+    otherwise. The distance of two empty sets is 0.
 
     Args:
         shared_size: The size of A ∩ B.
@@ -61,8 +61,10 @@ def masi_distance(shared_size: Floats, size: Floats, other_size: Floats) -> Floa
         other_size: The size of B.
     """
     union = size + other_size - shared_size
-    monotonicity = np.where(shared_size == np.minimum(size, other_size), 2 / 3, 1 / 3)
-    return 1 - _jaccard_index(shared_size, union) * np.where(shared_size == union, 1, monotonicity)
+    one_contains_other = shared_size == np.minimum(size, other_size)
+    monotonicity = np.where(one_contains_other, 2 / 3, 1 / 3)
+    monotonicity = np.where(shared_size == union, 1, monotonicity)
+    return 1 - _jaccard_index(shared_size, union) * monotonicity
 
 
 def _jaccard_index(shared: Floats, union: Floats) -> Floats:
@@ -82,13 +84,15 @@ def set_agreement(
     blocks: NDArray[np.int_] | None = None,
     scope: FigureScope = SETS,
 ) -> tuple[Figure, ...]:
-    """Return the agreement on sets of modes, and the traces with two sets or more.
+    """Return the agreement on the sets of modes that annotators call present.
+
+    The last figure is the number of traces on which two annotators or more have such a set.
 
     Args:
         verdicts: Annotators × traces × modes.
         rounds: The number of resamples of the traces; 0 leaves out the intervals.
         seed: The seed of the resamples.
-        blocks: A number for each trace, the same for copies; None if there are none.
+        blocks: The block number of each trace, the same for copies; None if there are no copies.
         scope: The scope of the figures.
     """
     sets, members = _sets_of(verdicts)
@@ -106,9 +110,11 @@ def set_agreement(
 def _sets_of(verdicts: VerdictArray) -> tuple[Ratings, Members]:
     """Number the different sets of modes that annotators call present.
 
+    An annotator has a set on a trace if each mode is present or absent.
+
     Returns:
-        The number of each annotator's set on each trace (``MISSING`` without a verdict on every
-        mode), and the modes of each set: sets × modes, True if the mode is in the set.
+        The number of each annotator's set on each trace (annotators × traces, ``MISSING`` without a
+        set), and the modes of each set (sets × modes, True if the mode is in the set).
     """
     annotator_count, trace_count, mode_count = verdicts.shape
     has_set = (verdicts >= 0).all(axis=2)
@@ -116,7 +122,8 @@ def _sets_of(verdicts: VerdictArray) -> tuple[Ratings, Members]:
     numbers = numbered_rows(set_rows.astype(np.int8))
     sets = np.full((annotator_count, trace_count), MISSING, dtype=np.int_)
     sets[has_set] = numbers
-    return sets, set_rows[np.unique(numbers, return_index=True)[1]]
+    first_rows = np.unique(numbers, return_index=True)[1]
+    return sets, set_rows[first_rows]
 
 
 def set_alphas(
@@ -128,20 +135,20 @@ def set_alphas(
     seed: int = 0,
     blocks: NDArray[np.int_] | None = None,
 ) -> list[Coefficient]:
-    """Return Krippendorff's α of sets of modes.
+    """Return Krippendorff's α of sets of modes, one for each distance.
 
-    α is 1 - D_o / D_e. D_o is the mean distance of two values in one unit, and D_e that of any two
-    compared values. With more than a few hundred different sets, D_e of a resample is only computed
-    to first order in the weights, with an error of about one over the number of units. The figure
-    itself is exact.
+    α is 1 - D_o / D_e. D_o is the mean distance of two raters' sets of one unit, and D_e the mean
+    distance of any two sets. With more than a few hundred different sets, D_e of a resample is
+    approximated (to first order in the weights), which affects only the interval.
 
     Args:
-        sets: The number of each rater's set on each unit; not all numbers need to occur.
-        members: The modes of each set by its number: sets × modes.
-        distances: The distances; there is one α for each.
+        sets: Raters × units: the number of the rater's set, or ``MISSING``. Not all numbers of
+            ``members`` need to occur.
+        members: Sets × modes: True if the mode is in the set with this number.
+        distances: The distances between two sets.
         rounds: The number of resamples of the units; 0 leaves out the intervals.
         seed: The seed of the resamples.
-        blocks: A number for each unit, the same for copies; None if there are none.
+        blocks: The block number of each unit, the same for copies; None if there are no copies.
     """
     has_value = sets != MISSING
     compared_units = has_value.sum(axis=0) > 1
@@ -150,11 +157,14 @@ def set_alphas(
     if unit_count < 2:
         reason: Undefined = "single_trace" if unit_count else _reason_for_no_pairs(has_value)
         return [Coefficient(undefined=reason) for _ in distances]
+    # Number the sets that occur from 0.
     used_numbers, numbers = np.unique(shared_sets[shared_sets != MISSING], return_inverse=True)
     renumbered = np.full_like(shared_sets, MISSING)
     renumbered[shared_sets != MISSING] = numbers.ravel()
     tables = _distance_tables(renumbered, members[used_numbers], distances)
-    values = [[table.alpha(np.ones((1, unit_count)))] for table in tables]
+
+    # For each distance: α of all units, then α of the resamples.
+    alphas_by_distance = [[table.alpha(np.ones((1, unit_count)))] for table in tables]
     block_of_unit = np.arange(unit_count)
     if blocks is not None:
         block_of_unit = np.unique(blocks[compared_units], return_inverse=True)[1]
@@ -165,8 +175,9 @@ def set_alphas(
         [1 - np.eye(block_count)] if by_jackknife else resamples(block_count, rounds, seed)
     )
     for weights in weight_batches:
-        for table, alphas in zip(tables, values, strict=True):
+        for table, alphas in zip(tables, alphas_by_distance, strict=True):
             alphas.append(table.alpha(weights[:, block_of_unit].astype(np.float64)))
+
     withheld: tuple[Withheld, int] | None = None
     if block_count < FEWEST:
         withheld = ("copied_blocks" if block_count < unit_count else "few_traces"), FEWEST
@@ -178,7 +189,7 @@ def set_alphas(
             by_jackknife=by_jackknife,
             withheld=withheld,
         )
-        for alphas in values
+        for alphas in alphas_by_distance
     ]
 
 
@@ -190,9 +201,13 @@ def _reason_for_no_pairs(has_value: NDArray[np.bool_]) -> Undefined:
 def _distance_tables(
     sets: Ratings, members: Members, distances: Sequence[Distance]
 ) -> list[_DistanceTable]:
-    """Return a table for each distance. Every unit must have the sets of two raters or more."""
-    set_numbers = sets.T[(sets != MISSING).T]
-    counts = np.bincount(set_numbers, minlength=len(members)).astype(np.float64)
+    """Return a table for each distance. Every unit must have the sets of two raters or more.
+
+    ``sets`` is raters × units: the number of the rater's set, or ``MISSING``. ``members`` is sets ×
+    modes: True if the mode is in the set.
+    """
+    occurring_sets = sets[sets != MISSING]
+    counts = np.bincount(occurring_sets, minlength=len(members)).astype(np.float64)
     lookups = [_distances_by_sizes(distance, members.shape[1]) for distance in distances]
     from_all = _distances_from_all(members, counts, lookups)
     return [
@@ -202,67 +217,79 @@ def _distance_tables(
 
 
 class _DistanceTable:
-    """The part of each unit in the sums of α, for one distance between sets."""
+    """The share of each unit in the sums from which α is computed, for one distance of sets."""
 
     def __init__(
         self, sets: Ratings, members: Members, lookup: Floats, counts: Floats, from_all: Floats
     ) -> None:
-        """Compute the parts.
+        """Compute what each unit adds to the sums of α.
+
+        A rating is the set of one rater on one unit.
 
         Args:
-            sets: The number of each rater's set on each unit, which has two values or more.
-            members: The modes of each set by its number: sets × modes.
+            sets: Raters × units: the number of the rater's set, or ``MISSING``. Every unit has two
+                ratings or more.
+            members: Sets × modes: True if the mode is in the set.
             lookup: The distances, at the indices of ``_lookup_indices``.
-            counts: The number of values of each set.
-            from_all: The sum of the distances of each set from all values.
+            counts: For each set, the number of its ratings.
+            from_all: For each set, the sum of its distances from all ratings.
         """
-        has_value = sets != MISSING
-        ratings = has_value.sum(axis=0)
+        has_rating = sets != MISSING
+        rating_counts = has_rating.sum(axis=0)
         unit_count = sets.shape[1]
-        values = sets.T[has_value.T]
-        unit_of_value = np.repeat(np.arange(unit_count), ratings)
-        distance_within = _distances_within_units(sets, members, lookup) / (ratings - 1)
+        # The sets of the ratings and their units, unit by unit.
+        rated_sets = sets.T[has_rating.T]
+        unit_of_rating = np.repeat(np.arange(unit_count), rating_counts)
+        distance_within = _distances_within_units(sets, members, lookup) / (rating_counts - 1)
         distance_from_all = np.bincount(
-            unit_of_value, weights=from_all[values], minlength=unit_count
+            unit_of_rating, weights=from_all[rated_sets], minlength=unit_count
         )
         # These sums are linear in the weights of units; the exact expected distance is not.
-        self._linear_parts: Floats = np.stack((ratings, distance_within, distance_from_all), axis=1)
+        self._linear_parts: Floats = np.stack(
+            (rating_counts, distance_within, distance_from_all), axis=1
+        )
         self._unweighted_distance = float(counts @ from_all)
         self._exact_parts: tuple[Floats, Floats] | None = None
         if len(members) <= _MOST_EXACT:
             counts_by_unit = np.zeros((unit_count, len(members)))
-            np.add.at(counts_by_unit, (unit_of_value, values), 1)
+            np.add.at(counts_by_unit, (unit_of_rating, rated_sets), 1)
             self._exact_parts = (counts_by_unit, lookup.take(_lookup_indices(members, members)))
 
     def alpha(self, weights: Floats) -> Floats:
-        """Return α for each row of weights of the units; NaN if all values are the same."""
-        value_count, distance_within, distance_from_all = (weights @ self._linear_parts).T
-        # With many different sets, the sum over all pairs is taken to first order in the weights.
-        total_distance = 2 * distance_from_all - self._unweighted_distance
-        if self._exact_parts is not None:
+        """Return α for each row of ``weights`` (resamples × units); NaN if all sets are equal."""
+        rating_count, distance_within, distance_from_all = (weights @ self._linear_parts).T
+        # The sum of the distances over all pairs of ratings.
+        if self._exact_parts is None:
+            # With many different sets, it is approximated to first order in the weights.
+            total_distance = 2 * distance_from_all - self._unweighted_distance
+        else:
             counts_by_unit, distances = self._exact_parts
             counts = weights @ counts_by_unit
             total_distance = ((counts @ distances) * counts).sum(axis=1)
-        expected = total_distance / (value_count - 1)
+        expected = total_distance / (rating_count - 1)
         undefined = np.full(len(weights), np.nan)
         ratio: Floats = np.divide(distance_within, expected, out=undefined, where=expected > 1e-9)
         return 1 - ratio
 
 
-def _distances_by_sizes(distance: Distance, modes: int) -> Floats:
-    """Return the distance of two sets for each combination of their sizes and the shared size.
+def _distances_by_sizes(distance: Distance, mode_count: int) -> Floats:
+    """Return the distance of two sets for each combination of their sizes and their shared size.
 
-    The shared size varies fastest, as in ``_lookup_indices``.
+    The combinations are in the order of ``_lookup_indices``: the shared size varies fastest.
     """
-    sizes = np.arange(modes + 1, dtype=np.float64)
+    sizes = np.arange(mode_count + 1, dtype=np.float64)
     other, size, shared_size = np.meshgrid(sizes, sizes, sizes, indexing="ij")
-    # Combinations with a larger shared size are impossible and never looked up.
+    # A shared size above a set's size is impossible and never looked up: any valid value will do.
     possible_shared_size = np.minimum(shared_size, np.minimum(size, other))
     return distance(possible_shared_size, size, other).ravel()
 
 
 def _lookup_indices(row_sets: Members, column_sets: Members) -> NDArray[np.intp]:
-    """Return the indices in a lookup for the distances of sets (rows) from sets (columns)."""
+    """Return the indices in a lookup of the distances of each row set from each column set.
+
+    Both arguments are sets × modes. The index has three digits: the size of the column set, the
+    size of the row set, and their shared size.
+    """
     base = row_sets.shape[1] + 1
     # Indices are below the cube of the base, which single precision holds for most taxonomies.
     float_type = "f4" if base**3 < 2**24 else "f8"
@@ -273,25 +300,31 @@ def _lookup_indices(row_sets: Members, column_sets: Members) -> NDArray[np.intp]
     )
     column_factors = np.hstack((column_sets, np.ones_like(column_sizes), base**2 * column_sizes))
     column_factors = column_factors.astype(float_type)
-    # The product is the shared size + base · size of the row + base² · size of the column.
+    # The product is shared size + base · size of the row set + base² · size of the column set.
     indices: NDArray[np.intp] = (row_factors @ column_factors.T).astype(np.intp)
     return indices
 
 
 def _distances_within_units(sets: Ratings, members: Members, lookup: Floats) -> Floats:
-    """Return for each unit the sum of the distances of all ordered pairs of its raters' sets.
+    """Return for each unit the sum of the distances over the ordered pairs of its raters' sets.
 
-    ``sets`` has the numbers of sets (raters × units), ``members`` their modes (sets × modes).
+    Args:
+        sets: Raters × units: the number of the rater's set, or ``MISSING``.
+        members: Sets × modes: True if the mode is in the set.
+        lookup: The distances of two sets by their sizes and their shared size.
     """
     distance_sums = np.zeros(sets.shape[1])
     size_of_set = members.sum(axis=1)
-    base = members.shape[1] + 1  # sizes are digits of an index of ``lookup`` in this base
+    # The index in ``lookup`` is a number with three digits in this base, as in ``_lookup_indices``.
+    base = members.shape[1] + 1
     for first, second in combinations(range(len(sets)), 2):
         rated_by_both = np.flatnonzero((sets[first] != MISSING) & (sets[second] != MISSING))
         first_sets = sets[first, rated_by_both]
         second_sets = sets[second, rated_by_both]
-        shared_sizes = (members[first_sets] & members[second_sets]).sum(axis=1)
+        shared_modes = members[first_sets] & members[second_sets]
+        shared_sizes = shared_modes.sum(axis=1)
         indices = shared_sizes + base * size_of_set[first_sets] + base**2 * size_of_set[second_sets]
+        # Each pair counts in both orders.
         distance_sums[rated_by_both] += 2 * lookup[indices]
     return distance_sums
 
@@ -299,13 +332,13 @@ def _distances_within_units(sets: Ratings, members: Members, lookup: Floats) -> 
 def _distances_from_all(
     members: Members, counts: Floats, lookups: Sequence[Floats]
 ) -> list[Floats]:
-    """Return for each lookup the sums of each set's distances from all values.
+    """Return for each lookup an array with the sum of each set's distances from all ratings.
 
-    ``counts`` has the number of values of each set.
+    ``counts`` has the number of ratings with each set; ``members`` is sets × modes.
     """
     sums_by_lookup = [np.zeros(len(members)) for _ in lookups]
     for start in range(0, len(members), _ROWS_AT_ONCE):
-        # Distances are symmetric, so each row is compared with the later ones only.
+        # Distances are symmetric, so a slice of sets is compared only with itself and later sets.
         stop = min(start + _ROWS_AT_ONCE, len(members))
         indices = _lookup_indices(members[start:stop], members[start:])
         for distance_sums, lookup in zip(sums_by_lookup, lookups, strict=True):

@@ -79,7 +79,7 @@ class JudgeComparison:
 
         Args:
             scope: The name of the scope.
-            mode: The code of a mode.
+            mode: The code of a mode; empty for figures over all modes.
         """
         return self.index.table(scope, mode=mode, subject=self.judges)
 
@@ -90,10 +90,10 @@ class JudgeComparison:
 
 
 def comparison_json(comparison: JudgeComparison) -> dict[str, Any]:
-    """Return a comparison as the part ``judges`` of the document of ``agree --json``.
+    """Return a comparison of judges as the part ``judges`` of the document of ``agree --json``.
 
-    The figures replace the zeros and empty objects that hold their places in the document.
-    ``left_out`` has the number of units that only the first judge, or only the second, has judged.
+    It begins with zeros and empty objects, which the figures then replace. ``left_out`` has two
+    numbers: the units that only the first judge has judged, and those that only the second has.
     ``judge_seen_counted`` is always false: verdicts made with a judge on screen never count here.
     """
     document: dict[str, Any] = {
@@ -109,6 +109,7 @@ def comparison_json(comparison: JudgeComparison) -> dict[str, Any]:
         "pooled": {},
     }
     insert_figures(comparison.index.figures, _PATHS, {"judges": document})
+    # The figures are inserted by the keys "first" and "second".
     document["left_out"] = list(document["left_out"].values())
     return document
 
@@ -120,20 +121,20 @@ def judges_compared(
     rounds: int = ROUNDS,
     seed: int = 0,
 ) -> JudgeComparison:
-    """Compare two judges on the same units.
+    """Compare two judges with the same reference, on the units that both have judged.
 
-    Differences of rates of one mode, which are shares of the same traces, have Newcombe's paired
-    interval. All others have intervals by leaving out and resampling traces, in both judges at
-    once.
+    The difference of a rate of one mode is one of shares of the same traces and has Newcombe's
+    paired interval. Other differences have intervals by leaving out and resampling traces, the same
+    for both judges.
 
     Args:
-        first: One judge with the reference.
-        second: Another judge with the same reference.
+        first: The verdicts of one judge and of the reference.
+        second: The verdicts of another judge and of the same reference.
         rounds: The number of resamples; 0 leaves out the intervals that need them.
         seed: The seed of the resamples.
 
     Raises:
-        ValueError: Both are one judge, or their taxonomies or references differ.
+        ValueError: The judges are the same, or their taxonomies or references differ.
     """
     if first.judge == second.judge:
         raise ValueError(f"{first.judge!r} cannot be compared with itself")
@@ -152,7 +153,11 @@ def judges_compared(
 def _comparison_figures(
     first: JudgeInput, second: JudgeInput, rounds: int, seed: int
 ) -> Iterator[Figure]:
-    """Yield the figures on the units that both judges have judged: over all, by mode, pooled."""
+    """Yield the figures on the units that both judges have judged.
+
+    First come the counts of traces and units, then the figures of each mode, then those of all
+    modes pooled.
+    """
     units_by_judge = (compared_units(first), compared_units(second))
     first_units, second_units = units_by_judge
     shared_units = [unit for unit in first_units.judge if unit in second_units.judge]
@@ -162,9 +167,11 @@ def _comparison_figures(
     ]
     slugs = first.slugs
     # Traces × modes × judges × the four cells of a table.
-    cells = np.stack([unit_cells(side, slugs) for side in shared_by_judge], axis=2)
+    cells = np.stack([unit_cells(judge_units, slugs) for judge_units in shared_by_judge], axis=2)
     # Both have the same traces, and so the same resamples.
-    sums = [trace_sums(side, slugs, rounds=rounds, seed=seed) for side in shared_by_judge]
+    sums = [
+        trace_sums(judge_units, slugs, rounds=rounds, seed=seed) for judge_units in shared_by_judge
+    ]
     total_scope = _scope_of_both(first, second, "judges", slugs)
     yield total_scope.number("traces", len(cells))
     yield total_scope.number("units", len(shared_units))
@@ -172,14 +179,16 @@ def _comparison_figures(
         yield total_scope.number(
             "judged_by_one", len(units.judge) - len(shared_units), condition=condition
         )
-    p_values = [_p_value(cells[:, [column]]) for column in range(len(slugs))]
+    p_values = [_p_value(cells[:, [mode_index]]) for mode_index in range(len(slugs))]
     adjusted = benjamini_hochberg(p_values)
-    for column, (slug, code, _) in enumerate(first.modes):
+    for mode_index, (slug, code, _) in enumerate(first.modes):
         mode_scope = _scope_of_both(first, second, "judges_mode", [slug], code)
-        pair_sums = [side.mode(column) for side in sums]
-        yield from _table_figures(mode_scope, pair_sums, cells[:, [column]], p_values[column])
-        yield mode_scope.number("p_adjusted", adjusted[column])
-    pooled_sums = [side.pooled() for side in sums]
+        pair_sums = [judge_sums.mode(mode_index) for judge_sums in sums]
+        yield from _table_figures(
+            mode_scope, pair_sums, cells[:, [mode_index]], p_values[mode_index]
+        )
+        yield mode_scope.number("p_adjusted", adjusted[mode_index])
+    pooled_sums = [judge_sums.pooled() for judge_sums in sums]
     pooled_scope = _scope_of_both(first, second, "judges_pooled", slugs)
     yield from _table_figures(pooled_scope, pooled_sums, cells, _p_value(cells))
 
@@ -211,7 +220,11 @@ def _scope_of_both(
 def _table_figures(
     scope: FigureScope, pair: Sequence[TraceSums], cells: Tables, p_value: float | None
 ) -> Iterator[Figure]:
-    """Yield the figures of both judges on the units in ``cells``."""
+    """Yield the figures of both judges and their differences, for one mode or all modes pooled.
+
+    The scope names the mode, if there is one. ``cells`` are traces × modes × judges × (TP, FP, FN,
+    TN). ``p_value`` is that of the test whether one judge is right more often than the other.
+    """
     is_mode = bool(scope.mode)
     answers = _Answers(cells)
     first_right = answers.first
@@ -222,8 +235,8 @@ def _table_figures(
     yield scope.number("only_second_right", int((second_right & ~first_right).sum()))
     yield scope.number("neither_right", int((answers.judged & ~first_right & ~second_right).sum()))
     yield scope.number("p_value", p_value)
-    compute = figures_of_mode if is_mode else figures_of
-    first_figures, second_figures = map(compute, pair)
+    figures_from_sums = figures_of_mode if is_mode else figures_of
+    first_figures, second_figures = map(figures_from_sums, pair)
     differences = {
         name: _figure_difference(name, pair, (first_figures[name], second_figures[name]))
         for name in FIGURES
@@ -250,13 +263,13 @@ def _figure_difference(
     first_sums, second_sums = pair
     if first_sums.without_each is None or second_sums.without_each is None:
         return Coefficient(value)
-    figure = FIGURES[name]
-    # The interval is made on a scale from -1 to 1, and coefficients may lie 2 apart.
+    formula = FIGURES[name]
+    # Coefficients from -1 to 1 may differ by 2. The jackknife needs a scale from -1 to 1.
     width = 1 - scale_of_mean(name).lowest
     scaled = spread_coefficient(
         value / width,
-        (figure(first_sums.resampled) - figure(second_sums.resampled)) / width,
-        (figure(first_sums.without_each) - figure(second_sums.without_each)) / width,
+        (formula(first_sums.resampled) - formula(second_sums.resampled)) / width,
+        (formula(first_sums.without_each) - formula(second_sums.without_each)) / width,
         Scale(-1.0),
     )
     interval = None if scaled.ci is None else (width * scaled.ci[0], width * scaled.ci[1])
@@ -264,9 +277,9 @@ def _figure_difference(
 
 
 def _withheld_reason(figures: tuple[Coefficient, Coefficient]) -> tuple[Withheld, int] | None:
-    """Return the reason why one of the figures has no interval; None if both have one.
+    """Return the reason for no interval of one of the figures; None if neither has a reason.
 
-    Of two reasons, the one that needs more is returned.
+    Of two reasons, return the one that needs the greater number of cases.
     """
     reasons = [figure.withheld for figure in figures if figure.withheld is not None]
     return max(reasons, key=lambda reason: reason[1]) if reasons else None
@@ -275,10 +288,14 @@ def _withheld_reason(figures: tuple[Coefficient, Coefficient]) -> tuple[Withheld
 def _differences_of_shares(
     differences: Mapping[str, Coefficient], cells: NDArray[np.float64]
 ) -> dict[str, Coefficient]:
-    """Return the differences of one mode's rates, with Newcombe's paired intervals.
+    """Return the differences of one mode's rates by name, with Newcombe's paired intervals.
 
-    ``cells`` are traces × judges × (TP, FP, FN, TN). The traces of a rate depend on the reference
-    alone, so they are the same for both judges.
+    Only rates whose traces depend on the reference alone are compared here: for them, both judges
+    have the same traces.
+
+    Args:
+        differences: The difference of each figure by its name.
+        cells: Traces × judges × (TP, FP, FN, TN).
     """
     with_intervals: dict[str, Coefficient] = {}
     for name in _SHARES_OF_SAME_CASES:
@@ -286,6 +303,7 @@ def _differences_of_shares(
         value = differences[name].value
         if value is None:
             continue
+        # The traces that count in the rate; those of the first judge are those of the second.
         in_rate = cells[:, 0, [*hit_cells, *other_cells]].sum(axis=-1) > 0
         is_right = cells[in_rate][..., _RIGHT].sum(axis=-1) > 0
         first_right = is_right[:, 0]
@@ -296,6 +314,6 @@ def _differences_of_shares(
             ~first_right & second_right,
             ~first_right & ~second_right,
         )
-        counts = [int(outcome.sum()) for outcome in masks]
+        counts = [int(mask.sum()) for mask in masks]
         with_intervals[name] = Coefficient(value, ci=newcombe_paired(*counts))
     return with_intervals

@@ -50,7 +50,7 @@ class Compared:
         return sorted({trace for trace, _ in self.judge})
 
     def resolved_as(self, present: bool) -> Compared:
-        """Add the unresolved units, all of them with the same verdict of the reference."""
+        """Return a copy with the unresolved units, all with this verdict of the reference."""
         return replace(
             self,
             judge={**self.judge, **self.doubtful},
@@ -67,9 +67,14 @@ def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compa
     Args:
         judge_input: The verdicts of the judge and of its reference.
         with_seen: Whether to count reference verdicts that were made with a judge on screen.
+
+    Returns:
+        The units (trace × mode) with a definite verdict of both, and the numbers of other units by
+        the reason why they are left out.
     """
     reference = judge_input.reference
     left_out: dict[str, Counter[str]] = {reason: Counter() for reason in REASONS}
+    # Annotators differ on these units, and no one has decided.
     unresolved = {
         (trace_id, mode)
         for trace_id, mode in reference.unresolved & judge_input.verdicts.keys()
@@ -81,16 +86,17 @@ def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compa
         for unit in unresolved
         if judge_input.verdicts[unit] in DEFINITE
     }
+    # True for present.
     judge_says: dict[Unit, bool] = {}
     reference_says: dict[Unit, bool] = {}
-    examples: set[str] = set()
+    example_traces: set[str] = set()
     for unit, reference_verdict in reference.verdicts.items():
         trace_id, mode = unit
         judge_verdict = judge_input.verdicts.get(unit)
         if judge_verdict is None:
             continue
         if trace_id in judge_input.examples:
-            examples.add(trace_id)
+            example_traces.add(trace_id)
         elif unit in reference.seen and not with_seen:
             left_out["judge_seen"][mode] += 1
         elif reference_verdict not in DEFINITE:
@@ -104,30 +110,29 @@ def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compa
         judge=judge_says,
         reference=reference_says,
         left_out=left_out,
-        examples=len(examples),
+        examples=len(example_traces),
         doubtful=doubtful_verdicts,
     )
 
 
 def unit_cells(units: Compared, modes: Sequence[str]) -> NDArray[np.float64]:
-    """Return the cell of the 2 × 2 table to which each unit adds 1.
+    """Return, for each unit, the cell of the 2 × 2 table of judge and reference that it adds 1 to.
 
     Args:
         units: The compared units.
-        modes: The slugs of the modes, in the order of the columns.
+        modes: The slugs of the modes.
 
     Returns:
-        Zeros and ones, traces × modes × (TP, FP, FN, TN), the traces in the order of
-        ``units.traces``.
+        Zeros and ones as ``units.traces`` × ``modes`` × (TP, FP, FN, TN).
     """
     row_by_trace = {trace: row for row, trace in enumerate(units.traces)}
     column_by_mode = {mode: column for column, mode in enumerate(modes)}
     cells = np.zeros((len(row_by_trace), len(column_by_mode), 4))
-    for (trace, mode), judge_says in units.judge.items():
+    for (trace, mode), judge_says_present in units.judge.items():
         if mode in column_by_mode:
-            reference_says = units.reference[trace, mode]
+            reference_says_present = units.reference[trace, mode]
             # 0 is TP, 1 FP, 2 FN, 3 TN.
-            cell = 2 * (not judge_says) + (not reference_says)
+            cell = 2 * (not judge_says_present) + (not reference_says_present)
             cells[row_by_trace[trace], column_by_mode[mode], cell] = 1
     return cells
 
@@ -147,10 +152,10 @@ class TraceSums:
     resampled: NDArray[np.float64]
     without_each: NDArray[np.float64] | None
 
-    def mode(self, column: int) -> TraceSums:
+    def mode(self, mode_index: int) -> TraceSums:
         """Return the table of one mode."""
-        without = None if self.without_each is None else self.without_each[:, column]
-        return TraceSums(self.total[column], self.resampled[:, column], without)
+        without = None if self.without_each is None else self.without_each[:, mode_index]
+        return TraceSums(self.total[mode_index], self.resampled[:, mode_index], without)
 
     def pooled(self) -> TraceSums:
         """Return one table of all modes together."""
@@ -159,12 +164,13 @@ class TraceSums:
 
 
 def trace_sums(units: Compared, modes: Sequence[str], *, rounds: int, seed: int) -> TraceSums:
-    """Sum the tables of compared units over traces.
+    """Sum the tables of all modes over all traces, over resamples, and without each trace in turn.
 
     Args:
         units: The compared units.
         modes: The slugs of the modes, in the order of the tables.
-        rounds: The number of resamples of the traces; with 0 no trace is left out either.
+        rounds: The number of resamples of the traces; with 0, the sums without each trace are left
+            out too.
         seed: The seed of the resamples.
     """
     cells = unit_cells(units, modes)
@@ -186,22 +192,22 @@ _NO_RESAMPLES: Final = np.empty((0, 4))
 
 
 def judge_figures(judge_input: JudgeInput, units: Compared, sums: TraceSums) -> Iterator[Figure]:
-    """Yield the figures of each mode, their means, and those of all units together.
+    """Yield the figures of each mode, their means over the modes, and those of all units pooled.
 
     Args:
-        judge_input: The judge and its modes.
-        units: The units on which it was compared.
-        sums: The sums of these units; without resamples, only shares have intervals.
+        judge_input: The judge and the modes.
+        units: The units on which the judge and its reference are compared.
+        sums: The tables of these units; without resamples, only shares have intervals.
     """
-    mode_tables = [sums.mode(column) for column in range(len(judge_input.modes))]
+    mode_tables = [sums.mode(mode_index) for mode_index in range(len(judge_input.modes))]
     p_values = [_mcnemar_p(table.total) for table in mode_tables]
     adjusted = benjamini_hochberg(p_values)
-    for number, (slug, code, _) in enumerate(judge_input.modes):
+    for mode_index, (slug, code, _) in enumerate(judge_input.modes):
         left_out = {reason: units.left_out[reason][slug] for reason in REASONS}
         scope = judge_input.scope("judge_mode", [slug], mode=code)
-        table = mode_tables[number]
+        table = mode_tables[mode_index]
         yield from _table_figures(scope, table.total, figures_of_mode(table), left_out)
-        yield scope.number("mcnemar_p_adjusted", adjusted[number])
+        yield scope.number("mcnemar_p_adjusted", adjusted[mode_index])
     slugs = judge_input.slugs
     yield from _macro_figures(judge_input.scope("judge_macro", slugs), sums)
     pooled = sums.pooled()
@@ -211,7 +217,7 @@ def judge_figures(judge_input: JudgeInput, units: Compared, sums: TraceSums) -> 
 
 
 def figures_of(sums: TraceSums) -> dict[str, Coefficient]:
-    """Return every figure of one table, with intervals by resampling traces."""
+    """Return every figure of one table by name, with intervals by resampling traces."""
     return {
         name: coefficient(figure, sums.total, sums.resampled, sums.without_each)
         for name, figure in FIGURES.items()
@@ -219,14 +225,15 @@ def figures_of(sums: TraceSums) -> dict[str, Coefficient]:
 
 
 def figures_of_mode(sums: TraceSums) -> dict[str, Coefficient]:
-    """Return every figure of the table of one mode.
+    """Return every figure of the table of one mode by name.
 
-    Each unit is a different trace, so that rates are shares, which have Wilson's intervals.
+    Each of its units is a different trace, so a rate is a share of traces with Wilson's interval.
     """
     table = sums.total
     figures = figures_of(sums)
     for name, (hits, misses) in SHARES.items():
         if figures[name].value is not None:
+            # ``hits`` and ``misses`` are lists of cells.
             figures[name] = share(int(table[hits].sum()), int(table[hits + misses].sum()))
     return figures
 
@@ -245,42 +252,45 @@ def _table_figures(
     figures: Mapping[str, Coefficient],
     left_out: Mapping[str, int],
 ) -> Iterator[Figure]:
-    """Yield the counts, shares and rates of one table, and the units left out by reason."""
+    """Yield the counts, prevalences and figures of a table, then the units left out by reason."""
     tp, fp, fn, tn = (int(count) for count in table)
     unit_count = tp + fp + fn + tn
     yield scope.number("n", unit_count)
     for name, count in zip(_CELLS, (tp, fp, fn, tn), strict=True):
         yield scope.number(name, count)
-    for side, present in (("judge", tp + fp), ("reference", tp + fn)):
-        share_present = present / unit_count if unit_count else None
+    for side, present_count in (("judge", tp + fp), ("reference", tp + fn)):
+        share_present = present_count / unit_count if unit_count else None
         reason = "" if unit_count else "no_overlap"
         yield scope.number("prevalence", share_present, condition=side, n=unit_count, reason=reason)
     for name, figure in figures.items():
         yield scope.estimate(name, figure)
     yield scope.number("mcnemar_p", _mcnemar_p(table))
     left_out_scope = replace(scope, name=f"{scope.name}_left_out")
-    for reason, units in left_out.items():
-        yield left_out_scope.number(reason, units)
+    for reason, left_out_count in left_out.items():
+        yield left_out_scope.number(reason, left_out_count)
 
 
 def _macro_figures(scope: FigureScope, sums: TraceSums) -> Iterator[Figure]:
-    """Yield means over the modes; in each resample over the modes where the figure is defined."""
+    """Yield the mean of each figure over the modes, then the number of modes with the figure.
+
+    In each resample, the mean is over the modes whose figure is defined in that resample.
+    """
     modes_defined: dict[str, int] = {}
-    for name, figure in FIGURES.items():
-        mode_coefficients = [coefficient(figure, table, _NO_RESAMPLES) for table in sums.total]
+    for name, formula in FIGURES.items():
+        mode_coefficients = [coefficient(formula, table, _NO_RESAMPLES) for table in sums.total]
         mean, modes_defined[name] = mean_of_defined(mode_coefficients)
         value = mean.value
         if value is not None and sums.without_each is not None:
-            jackknifed = _row_means(figure(sums.without_each))
+            jackknifed = _row_means(formula(sums.without_each))
             withheld_reason = why_no_mean_interval(name, len(jackknifed), ratings=2)
             if withheld_reason is not None:
                 mean = Coefficient(value, withheld=withheld_reason)
             else:
-                resampled = _row_means(figure(sums.resampled))
+                resampled = _row_means(formula(sums.resampled))
                 mean = spread_coefficient(value, resampled, jackknifed, scale_of_mean(name))
         yield scope.estimate(name, mean)
-    for name, number in modes_defined.items():
-        yield scope.number("modes_defined", number, condition=name)
+    for name, mode_count in modes_defined.items():
+        yield scope.number("modes_defined", mode_count, condition=name)
 
 
 def _row_means(values: Tables) -> Tables:

@@ -148,9 +148,9 @@ class JudgeInput:
 
         Args:
             name: The name of the scope.
-            slugs: The modes whose traces its figures rest on.
-            mode: The code of a mode.
-            group: The bin of confidence, or the group of traces.
+            slugs: The slugs of the modes on which its figures rest.
+            mode: The code of a mode; empty for figures over several modes.
+            group: A range of confidence, or a group of traces; empty for all.
         """
         subject = (self.judge,)
         sources = Sources("judge", tuple(slugs), subject, group)
@@ -169,7 +169,7 @@ def judge_input_from_workspace(
     traces: Container[str] | None = None,
     settled_only: bool = False,
 ) -> JudgeInput:
-    """Read the verdicts of a judge, and the gold or one annotator's finished passes.
+    """Read the verdicts of a judge and of its reference: the gold, or an annotator's passes.
 
     Args:
         workspace: The workspace.
@@ -177,13 +177,13 @@ def judge_input_from_workspace(
         judge: The name of the judge.
         against: The reference: ``gold``, or the name of an annotator.
         gold: The gold by trace id, for the reference ``gold``.
-        order_of: The function that returns the order of a trace's spans.
+        order_of: The function that returns the order of a trace's spans, by the trace's id.
         which: The pass of an annotator that counts.
-        traces: The ids of the traces on which labels of others may be shown; None for all.
+        traces: The ids of the traces whose labels by people may be shown; None for all.
         settled_only: Whether to leave verdicts of a single annotator out of the gold.
 
     Raises:
-        WorkspaceError: There is no such annotator, or it is no judge.
+        WorkspaceError: There is no such judge, or ``against`` is no person.
         ValueError: The reference is gold, and ``gold`` is missing.
     """
     if against == GOLD and gold is None:
@@ -195,8 +195,7 @@ def judge_input_from_workspace(
     passes_of_people = [
         labelling for labelling in passes if annotator_kind(labelling.annotator).is_person
     ]
-    # A trace that a person has labelled, even a hidden one, is not among those that only the judge
-    # has labelled.
+    # Hidden traces count too, as the judge is not the only one who has labelled them.
     labelled_traces = {labelling.trace_id for labelling in passes_of_people if labelling.finished}
     visible_passes = [
         labelling
@@ -254,7 +253,7 @@ def judge_input_from_workspace(
 
 
 def _check_names(workspace: Workspace, judge: str, against: str) -> None:
-    """Refuse a judge that is not in the workspace, and a reference that is no person."""
+    """Raise WorkspaceError if ``judge`` is no judge, or ``against`` neither gold nor a person."""
     kinds = {info.name: info.kind for info in workspace.annotators()}
     if kinds.get(judge) is not AnnotatorKind.JUDGE:
         judges = ", ".join(name for name, kind in kinds.items() if kind is AnnotatorKind.JUDGE)
@@ -273,7 +272,11 @@ def _check_names(workspace: Workspace, judge: str, against: str) -> None:
 def _reference_of_gold(
     gold: Mapping[str, GoldTrace], settled_only: bool, not_in_study: Mapping[str, int]
 ) -> Reference:
-    """Collect the verdicts, places and sources of the gold; disagreements are unresolved."""
+    """Collect the verdicts, places and sources of the gold, and the unresolved units.
+
+    With ``settled_only``, verdicts of a single annotator are left out. A place is the target of a
+    label; labels on whole traces have none.
+    """
     verdicts: dict[Unit, VerdictValue] = {}
     places: dict[Unit, tuple[Target, ...]] = {}
     merged_places: dict[Unit, frozenset[Target]] = {}
@@ -293,7 +296,7 @@ def _reference_of_gold(
                 )
                 if verdict.judge_seen:
                     seen_units.add(unit)
-            # A mode that all have left open is no disagreement.
+            # Annotators differ, and no one has decided. If all left the mode open, none differs.
             elif verdict.source is not Resolution.SINGLE and any(
                 value is not None for value in verdict.sides.values()
             ):
@@ -321,7 +324,10 @@ def _reference_of_gold(
 def _reference_of_person(
     workspace: Workspace, ref: str, name: str, passes: list[Pass], which: Which
 ) -> Reference:
-    """Collect the verdicts and places of one person's passes that count."""
+    """Collect the verdicts of one person, and the places of the labels, from the passes that count.
+
+    On each trace one pass counts, the first or the last as ``which`` says.
+    """
     own_passes = [labelling for labelling in passes if labelling.annotator == name]
     pass_by_trace = {
         trace_id: labelling
@@ -352,24 +358,27 @@ def _reference_of_person(
 def assisted_passes(
     workspace: Workspace, ref: str, passes: Iterable[Pass], *, of_both_kinds: bool = False
 ) -> tuple[AssistedPass, ...]:
-    """Return the finished first passes in a study that shows suggestions.
+    """Return the finished first passes of a study that shows a judge's suggestions.
+
+    In some of these passes the study may hide the suggestions, to measure their effect.
 
     Args:
         workspace: The workspace.
         ref: The taxonomy, as ``id@version``.
         passes: The passes to choose from.
-        of_both_kinds: Whether to keep only annotators for whom suggestions were hidden in a trace.
+        of_both_kinds: Whether to leave out annotators from whom no suggestions were hidden.
     """
     assisted = [labelling for labelling in passes if labelling.kind is PassKind.ASSISTED]
     first_passes = counted_passes(assisted, "first")
-    names = {
+    counted_names = {
         name
         for (name, _), labelling in first_passes.items()
         if labelling.withheld or not of_both_kinds
     }
-    verdicts: dict[Unit, dict[str, VerdictValue]] = {}
-    labels: dict[Unit, Counter[str]] = {}
-    for name in sorted(names):
+    # By annotator and trace.
+    verdicts: dict[tuple[str, str], dict[str, VerdictValue]] = {}
+    labels: dict[tuple[str, str], Counter[str]] = {}
+    for name in sorted(counted_names):
         for verdict in workspace.verdicts(annotator=name, taxonomy=ref, pass_number=None):
             pass_key = (name, verdict.trace_id)
             if pass_key in first_passes and first_passes[pass_key].number == verdict.pass_number:
@@ -389,5 +398,5 @@ def assisted_passes(
             number=labelling.number,
         )
         for (name, trace), labelling in sorted(first_passes.items())
-        if name in names
+        if name in counted_names
     )

@@ -88,8 +88,8 @@ class JudgeReport:
 
         Args:
             scope: The name of the scope.
-            mode: The code of a mode.
-            group: The bin of confidence.
+            mode: The code of a mode; empty for figures over all modes.
+            group: The name of a range of confidence; empty for all.
         """
         return self.index.table(scope, mode=mode, group=group, subject=(self.judge,))
 
@@ -112,16 +112,16 @@ class JudgeReport:
 
         Args:
             names: The new names by the old ones.
-            in_document: Replaces the names in a JSON document.
+            in_document: The function that replaces the names in a JSON document.
         """
-        compared_names = self.annotators_with_both_kinds
-        if compared_names is not None:
-            compared_names = tuple(sorted(names.get(name, name) for name in compared_names))
+        renamed_annotators = self.annotators_with_both_kinds
+        if renamed_annotators is not None:
+            renamed_annotators = tuple(sorted(names.get(name, name) for name in renamed_annotators))
         return replace(
             self,
             against=names.get(self.against, self.against),
             gold=in_document(self.gold),
-            annotators_with_both_kinds=compared_names,
+            annotators_with_both_kinds=renamed_annotators,
             index=FigureIndex(renamed_figures(self.index.figures, names)),
         )
 
@@ -150,12 +150,13 @@ def judge_json(report: JudgeReport) -> dict[str, Any]:
         document["withheld"] = {"annotators": list(report.annotators_with_both_kinds)}
     insert_figures(report.index.figures, _PATHS, document)
     for part in ("calibration", "answers"):
+        # ``insert_figures`` has made an object by the names of the bins; the document has a list.
         bins = document[part]["bins"]
         document[part]["bins"] = [
             {"low": number / BINS, "high": (number + 1) / BINS, **bins[bin_name(number)]}
             for number in range(BINS)
         ]
-    # These keys are there without figures too.
+    # The document has these keys even if there are no figures for them.
     for part in ("calibration", "answers", "localisation"):
         document[part].setdefault("modes", {})
     document["answers"].setdefault("annotators", {})
@@ -171,8 +172,7 @@ def judge_report(
 ) -> JudgeReport:
     """Compute the figures of a judge.
 
-    The units are the traces × modes on which the judge has a verdict and the reference says present
-    or absent.
+    The units are the traces × modes that both the judge and the reference call present or absent.
 
     Args:
         judge_input: The verdicts of the judge and of its reference.
@@ -195,7 +195,10 @@ def judge_report(
 
 
 def _gold_mix(reference: Reference, units: Compared) -> GoldMixJson | None:
-    """Describe the sources of the compared gold; None if the reference is an annotator."""
+    """Count the compared gold by how it was reached; None if the reference is an annotator.
+
+    A gold verdict comes from one annotator, from agreement, from a decision, or is unresolved.
+    """
     if reference.name != GOLD:
         return None
     resolutions_by_trace: dict[str, list[Resolution]] = {}

@@ -34,17 +34,18 @@ def bin_name(number: int) -> str:
 
 
 def calibration(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
-    """Yield figures on confidence and truth, over the units that the judge calls present.
+    """Yield how far a judge's confidence agrees with the share of units on which it is right.
 
-    A unit is trace × mode, with the highest confidence of its suggestions. Suggestions of one mode
-    in a trace are right or wrong together, so they count once. The expected calibration error is
-    the mean difference of a bin's mean confidence and its share of right findings, weighted by the
-    number of findings (Naeini et al. 2015).
+    The cases are the units (trace × mode) that the judge calls present, each with the highest
+    confidence of its suggestions. They are divided into bins of confidence. The expected
+    calibration error is the mean difference of a bin's mean confidence and its share of right
+    cases, weighted by the number of cases (Naeini et al. 2015).
 
     Args:
         judge_input: The suggestions of the judge.
         units: The verdicts of the judge and of the reference.
     """
+    # The judge calls these units present, and is right if the reference does too.
     is_right_by_unit: dict[Unit, bool] = {
         unit: units.reference[unit] for unit, calls_present in units.judge.items() if calls_present
     }
@@ -60,8 +61,8 @@ def calibration(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
     yield from _calibration_figures(scope, cases)
     yield scope.estimate("expected_calibration_error", _calibration_error(cases))
     yield scope.number("without_confidence", len(is_right_by_unit) - len(case_by_unit))
-    for number, bin_cases in enumerate(_cases_by_bin(cases)):
-        group = bin_name(number)
+    for bin_number, bin_cases in enumerate(_cases_by_bin(cases)):
+        group = bin_name(bin_number)
         yield from _calibration_figures(
             judge_input.scope("calibration_bin", slugs, group=group), bin_cases
         )
@@ -75,8 +76,8 @@ def calibration(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
 def acceptance(judge_input: JudgeInput) -> Iterator[Figure]:
     """Yield the numbers of annotators' answers to the judge's suggestions.
 
-    An annotator's last answer to each suggestion counts. Answers on traces in the judge's prompt
-    are left out.
+    An answer accepts, edits or rejects a suggestion. An annotator's last answer to each suggestion
+    counts. Answers on traces that are examples in the judge's prompt are left out.
     """
     suggestions = {label.id: label for label in judge_input.suggestions}
     last_reviews: dict[tuple[str, str], Review] = {}
@@ -94,8 +95,8 @@ def acceptance(judge_input: JudgeInput) -> Iterator[Figure]:
     scope = judge_input.scope("answers", slugs)
     yield from _answer_figures(scope, [review.answer for _, review in answers])
     yield scope.number("without_confidence", len(answers) - len(answers_with_confidence))
-    for number, bin_answers in enumerate(_cases_by_bin(answers_with_confidence)):
-        bin_scope = judge_input.scope("answers_bin", slugs, group=bin_name(number))
+    for bin_number, bin_answers in enumerate(_cases_by_bin(answers_with_confidence)):
+        bin_scope = judge_input.scope("answers_bin", slugs, group=bin_name(bin_number))
         yield from _answer_figures(bin_scope, [answer for _, answer in bin_answers])
     for slug, code, _ in judge_input.modes:
         mode_answers = [review.answer for suggestion, review in answers if suggestion.mode == slug]
@@ -120,9 +121,10 @@ def highest_confidence(suggestions: Iterable[Label]) -> Mapping[Unit, float]:
 
 
 def _cases_by_bin(cases: Iterable[tuple[float, _Outcome]]) -> list[list[tuple[float, _Outcome]]]:
-    """Divide cases of (confidence, outcome) into bins of confidence."""
+    """Divide cases of (confidence, outcome) into ``BINS`` ranges of confidence of equal width."""
     bins: list[list[tuple[float, _Outcome]]] = [[] for _ in range(BINS)]
     for confidence, outcome in cases:
+        # A confidence of 1 belongs to the last range.
         bins[min(BINS - 1, int(confidence * BINS))].append((confidence, outcome))
     return bins
 
@@ -134,26 +136,30 @@ def _mean_confidence(cases: Sequence[tuple[float, bool]]) -> float | None:
 def _calibration_figures(
     scope: FigureScope, cases: Sequence[tuple[float, bool]]
 ) -> Iterator[Figure]:
-    """Yield the number of cases, the mean confidence and the share that is right."""
+    """Yield the number of cases (confidence, is right), their mean confidence and share right."""
     yield scope.number("n", len(cases))
     yield scope.number("mean_confidence", _mean_confidence(cases))
     yield share_figure(scope, "right", sum(is_right for _, is_right in cases), len(cases))
 
 
 def _calibration_error(cases: Sequence[tuple[float, bool]]) -> Coefficient:
-    """Return the expected calibration error; undefined without cases."""
+    """Return the expected calibration error of cases (confidence, is right)."""
     if not cases:
         return Coefficient(undefined="no_overlap")
-    distance = 0.0
+    weighted_differences = 0.0
     for bin_cases in _cases_by_bin(cases):
-        mean = _mean_confidence(bin_cases)
-        if mean is not None:
-            distance += abs(mean * len(bin_cases) - sum(is_right for _, is_right in bin_cases))
-    return Coefficient(distance / len(cases))
+        mean_confidence = _mean_confidence(bin_cases)
+        if mean_confidence is not None:
+            right_count = sum(is_right for _, is_right in bin_cases)
+            weighted_differences += abs(mean_confidence * len(bin_cases) - right_count)
+    return Coefficient(weighted_differences / len(cases))
 
 
 def _answer_figures(scope: FigureScope, answers: Sequence[ReviewAnswer]) -> Iterator[Figure]:
-    """Yield the numbers of answers by kind, and the shares of accepted suggestions."""
+    """Yield the number of answers of each kind, and the shares of accepted suggestions.
+
+    ``accepted`` counts suggestions accepted as they are, ``taken`` also those that were edited.
+    """
     answer_count = len(answers)
     accepted_count = answers.count(ReviewAnswer.ACCEPT)
     edited_count = answers.count(ReviewAnswer.EDIT)
@@ -185,27 +191,28 @@ class _LocatedCase:
 
 
 def localisation(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
-    """Yield the share of the judge's labels in a right place, on modes that both call present.
+    """Yield the share of the judge's labels in a right place, and of places that the judge found.
 
-    A label is in a right place if it overlaps a place of the reference of the same mode. Ranges are
-    compared by the order of the spans, quotes in one span by their characters. If the order is
-    unknown, only labels in the same span overlap.
+    Only units (trace × mode) that judge and reference both call present count. A label is in a
+    right place if it overlaps one of the reference's labels of the same mode. Ranges are compared
+    by the order of the spans, quotes in one span by their characters. If the order of the spans is
+    unknown, only labels on the same span overlap.
 
     Args:
         judge_input: The suggestions of the judge, and the places of the reference.
-        units: The verdicts of both.
+        units: The verdicts of the judge and of the reference.
     """
     targets_by_unit: dict[Unit, list[Target]] = {}
-    whole_trace = 0
-    no_places = 0
+    whole_trace_count = 0
+    no_places_count = 0
     for label in judge_input.suggestions:
         unit = (label.trace_id, label.mode)
         if not (units.judge.get(unit) and units.reference[unit]):
             continue
         if label.target.is_whole:
-            whole_trace += 1
+            whole_trace_count += 1
         elif not judge_input.reference.places.get(unit):
-            no_places += 1
+            no_places_count += 1
         else:
             targets_by_unit.setdefault(unit, []).append(label.target)
     cases = [
@@ -216,8 +223,8 @@ def localisation(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
     ]
     scope = judge_input.scope("localisation", judge_input.slugs)
     yield from _location_figures(scope, cases)
-    yield scope.number("whole_trace", whole_trace)
-    yield scope.number("no_places", no_places)
+    yield scope.number("whole_trace", whole_trace_count)
+    yield scope.number("no_places", no_places_count)
     for slug, code, _ in judge_input.modes:
         mode_cases = [case for case in cases if case.mode == slug]
         yield from _location_figures(
@@ -228,10 +235,14 @@ def localisation(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
 def _located_case(
     unit: Unit, labels: Sequence[Target], reference: Reference, order: Order
 ) -> _LocatedCase:
-    """Compare the places of a judge's labels with those of the reference in one unit."""
+    """Compare the places of a judge's labels with those of the reference in one unit.
+
+    ``labels`` are the targets of the judge's labels.
+    """
     places = reference.places[unit]
-    overlaps = [[overlap(label, target, order) for target in places] for label in labels]
-    # Labels without an overlap that an unknown order of spans may hide.
+    # A row for each label, a column for each place.
+    overlaps = [[overlap(label, place, order) for place in places] for label in labels]
+    # Labels that overlap no place, perhaps only because the order of some spans is unknown.
     without_order = [
         not any(row) and any(_is_unordered(target, order) for target in (label, *places))
         for label, row in zip(labels, overlaps, strict=True)
@@ -290,15 +301,15 @@ class _EffectSums:
 
 
 def annotators_with_both_kinds(judge_input: JudgeInput) -> tuple[str, ...] | None:
-    """Return the annotators who have passes with suggestions and passes without, sorted.
+    """Return, sorted, the annotators who have passes with suggestions and passes without.
 
-    Return None if no study hides suggestions.
+    Return None if suggestions were never hidden.
     """
     if not any(assisted.withheld for assisted in judge_input.passes):
         return None
-    comparable = _comparable_passes(judge_input)
-    without_suggestions = {assisted.annotator for assisted in comparable if assisted.withheld}
-    with_suggestions = {assisted.annotator for assisted in comparable if not assisted.withheld}
+    passes = _comparable_passes(judge_input)
+    without_suggestions = {assisted.annotator for assisted in passes if assisted.withheld}
+    with_suggestions = {assisted.annotator for assisted in passes if not assisted.withheld}
     return tuple(sorted(without_suggestions & with_suggestions))
 
 
@@ -309,27 +320,31 @@ def _comparable_passes(judge_input: JudgeInput) -> list[AssistedPass]:
 
 
 def effect_figures(judge_input: JudgeInput, *, rounds: int, seed: int) -> Iterator[Figure]:
-    """Yield figures of passes with suggestions and without, by the same annotators.
+    """Yield the effect of suggestions: passes with suggestions against passes without.
 
-    Each figure has the conditions ``shown``, ``withheld`` and ``difference``. Nothing is yielded if
-    no study hides suggestions. In passes that do not hide them, suggestions count as shown even if
-    the annotator did not look at them, because only hiding was randomised.
+    Both kinds of passes are by the same annotators. Each statistic has the conditions ``shown``,
+    ``withheld`` and ``difference``. A pass counts as ``shown`` even if the annotator did not look
+    at the suggestions, because only hiding was randomised. If suggestions were never hidden,
+    nothing is yielded.
 
     Args:
         judge_input: The judge and the passes of annotators.
         rounds: The number of resamples of the traces.
         seed: The seed of the resamples.
     """
-    names = annotators_with_both_kinds(judge_input)
-    if names is None:
+    compared_names = annotators_with_both_kinds(judge_input)
+    if compared_names is None:
         return
     judged_traces = {trace for trace, _ in judge_input.verdicts}
-    examples = judge_input.examples & judged_traces
+    judged_examples = judge_input.examples & judged_traces
     passes = [
-        assisted for assisted in _comparable_passes(judge_input) if assisted.annotator in names
+        assisted
+        for assisted in _comparable_passes(judge_input)
+        if assisted.annotator in compared_names
     ]
     withheld_count = sum(assisted.withheld for assisted in passes)
     slugs = judge_input.slugs
+    # Traces × modes × (shown, withheld) × columns.
     cells = _cells_of_passes(judge_input, passes)
     flat_cells = cells.reshape(len(cells), len(slugs) * 2 * _EFFECT_COLUMNS)
     resampled = resampled_sums(flat_cells, rounds, seed).reshape(-1, len(slugs), 2, _EFFECT_COLUMNS)
@@ -343,41 +358,45 @@ def effect_figures(judge_input: JudgeInput, *, rounds: int, seed: int) -> Iterat
     not_judged = sum(assisted.trace_id not in judged_traces for assisted in judge_input.passes)
     yield scope.number("not_judged", not_judged)
     yield scope.number(
-        "examples", sum(assisted.trace_id in examples for assisted in judge_input.passes)
+        "examples", sum(assisted.trace_id in judged_examples for assisted in judge_input.passes)
     )
-    # Over all modes, a pass counts once and not once for each mode.
-    scale = np.ones(_EFFECT_COLUMNS)
-    scale[_PASSES_COLUMN] = 1 / max(1, len(slugs))
+    # Each mode counts all passes, so their sum over the modes is divided by the number of modes.
+    column_factors = np.ones(_EFFECT_COLUMNS)
+    column_factors[_PASSES_COLUMN] = 1 / max(1, len(slugs))
     sums_of_all = _EffectSums(
-        total_cells.sum(axis=0) * scale, resampled.sum(axis=1) * scale, len(cells)
+        total_cells.sum(axis=0) * column_factors, resampled.sum(axis=1) * column_factors, len(cells)
     )
     yield from _effects_on_statistics(scope, sums_of_all)
-    for number, (slug, code, _) in enumerate(judge_input.modes):
-        sums = _EffectSums(total_cells[number], resampled[:, number], len(cells))
+    for mode_index, (slug, code, _) in enumerate(judge_input.modes):
+        sums = _EffectSums(total_cells[mode_index], resampled[:, mode_index], len(cells))
         yield from _effects_on_statistics(judge_input.scope("effect_mode", [slug], mode=code), sums)
 
 
 def _cells_of_passes(judge_input: JudgeInput, passes: Sequence[AssistedPass]) -> Tables:
-    """Return the sums of each trace's passes, traces × modes × (shown, withheld) × columns."""
+    """Count the passes, labels and verdicts of each trace, and compare them with the judge.
+
+    The result is traces × modes × (suggestions shown, withheld) × columns.
+    """
     slugs = judge_input.slugs
     traces = sorted({assisted.trace_id for assisted in passes})
     row_by_trace = {trace: row for row, trace in enumerate(traces)}
     cells = np.zeros((len(row_by_trace), len(slugs), 2, _EFFECT_COLUMNS))
     for assisted in passes:
-        sums = cells[row_by_trace[assisted.trace_id], :, int(assisted.withheld)]
-        sums[:, _PASSES_COLUMN] += 1
-        for column, slug in enumerate(slugs):
-            sums[column, _LABELS_COLUMN] += assisted.labels.get(slug, 0)
+        trace_cells = cells[row_by_trace[assisted.trace_id], :, int(assisted.withheld)]
+        trace_cells[:, _PASSES_COLUMN] += 1
+        for mode_index, slug in enumerate(slugs):
+            trace_cells[mode_index, _LABELS_COLUMN] += assisted.labels.get(slug, 0)
             value = assisted.verdicts.get(slug)
             if value not in DEFINITE:
                 continue
-            sums[column, _PRESENT_COLUMN] += value is VerdictValue.PRESENT
-            sums[column, _VERDICTS_COLUMN] += 1
+            trace_cells[mode_index, _PRESENT_COLUMN] += value is VerdictValue.PRESENT
+            trace_cells[mode_index, _VERDICTS_COLUMN] += 1
             judge_verdict = judge_input.verdicts.get((assisted.trace_id, slug))
             if judge_verdict in DEFINITE:
-                # True and false positives, then false and true negatives.
-                is_absent = value is VerdictValue.ABSENT
-                sums[column, 2 * (judge_verdict is VerdictValue.ABSENT) + is_absent] += 1
+                # The first four columns: TP, FP, FN, TN, with the annotator as the reference.
+                judge_says_absent = judge_verdict is VerdictValue.ABSENT
+                column = 2 * judge_says_absent + (value is VerdictValue.ABSENT)
+                trace_cells[mode_index, column] += 1
     return cells
 
 
@@ -407,10 +426,10 @@ def _of_table(formula: TableFormula) -> TableFormula:
 def _effect_on_statistic(
     scope: FigureScope, statistic: str, formula: TableFormula, sums: _EffectSums
 ) -> Iterator[Figure]:
-    """Yield a figure of both kinds of passes and their difference, from the same resamples."""
+    """Yield a statistic of passes with suggestions, of those without, and their difference."""
     with_suggestions, without_suggestions = formula(sums.total)
     resampled = formula(sums.resampled)
-    # Passes with suggestions and without: True if they have units that the judge judged too.
+    # With suggestions and without: True if there are units that the judge has judged too.
     has_units = sums.total[..., :4].sum(axis=-1) > 0
     for condition, value, resampled_values, can_compare in (
         ("shown", with_suggestions, resampled[:, 0], has_units[0]),
@@ -429,12 +448,14 @@ def _effect_on_statistic(
 
 
 def _resampled_coefficient(
-    value: float, resampled: Values, has_units: bool, traces: int
+    value: float, resampled: Values, has_units: bool, trace_count: int
 ) -> Coefficient:
-    """Return a value with its interval from resamples; with few traces it has no interval."""
+    """Return a value with its interval from resamples; with few traces it has no interval.
+
+    A value of NaN is undefined: ``no_overlap`` without units to compare, else ``no_variance``.
+    """
     if np.isnan(value):
-        # Where there are units, only a figure corrected for chance can be undefined.
         return Coefficient(undefined="no_variance" if has_units else "no_overlap")
-    if len(resampled) and traces < _LEAST_TRACES:
+    if len(resampled) and trace_count < _LEAST_TRACES:
         return Coefficient(value, withheld=("few_traces", _LEAST_TRACES))
     return Coefficient(value, ci=interval(value, resampled) if len(resampled) else None)

@@ -42,14 +42,14 @@ class ThresholdsJson(TypedDict):
 
 
 def input_on_traces(judge_input: JudgeInput, traces: Collection[str]) -> JudgeInput:
-    """Return the input with the verdicts of the reference on some traces only.
+    """Return a copy of the input that keeps the reference's verdicts only on certain traces.
 
     Args:
         judge_input: The verdicts of the judge and of its reference.
         traces: The ids of these traces.
     """
     reference = judge_input.reference
-    reference = replace(
+    limited_reference = replace(
         reference,
         verdicts={
             (trace_id, mode): value
@@ -60,14 +60,15 @@ def input_on_traces(judge_input: JudgeInput, traces: Collection[str]) -> JudgeIn
             (trace_id, mode) for trace_id, mode in reference.unresolved if trace_id in traces
         ),
     )
-    return replace(judge_input, reference=reference)
+    return replace(judge_input, reference=limited_reference)
 
 
 def fit_thresholds(judge_input: JudgeInput) -> dict[str, Threshold]:
-    """Return the thresholds of a judge by the slug of the mode.
+    """Return the thresholds of confidence above which a judge's findings should count, by mode.
 
-    A mode has a threshold if it is present and absent often enough. The threshold has the greatest
-    TPR + TNR (Youden 1950, Cancer 3:32-35); of several such thresholds, it is the lowest.
+    A mode (by its slug) has a threshold if the reference calls it present and absent often enough.
+    The threshold is the one with the greatest TPR + TNR (Youden 1950, Cancer 3:32-35); of several,
+    it is the lowest.
 
     Args:
         judge_input: The verdicts of the judge and of its reference, on calibration traces only.
@@ -76,16 +77,16 @@ def fit_thresholds(judge_input: JudgeInput) -> dict[str, Threshold]:
     confidences = highest_confidence(judge_input.suggestions)
     thresholds = {}
     for slug, _, _ in judge_input.modes:
-        # A finding without a confidence counts as certain.
+        # (confidence, reference says present). A finding without a confidence counts as certain.
         cases = [
             (
-                confidences.get((trace_id, mode), 1.0) if is_present else 0.0,
+                confidences.get((trace_id, mode), 1.0) if judge_says_present else 0.0,
                 units.reference[trace_id, mode],
             )
-            for (trace_id, mode), is_present in units.judge.items()
+            for (trace_id, mode), judge_says_present in units.judge.items()
             if mode == slug
         ]
-        present_count = sum(is_present_in_reference for _, is_present_in_reference in cases)
+        present_count = sum(is_present for _, is_present in cases)
         absent_count = len(cases) - present_count
         if min(present_count, absent_count) >= LEAST_UNITS:
             thresholds[slug] = Threshold(
@@ -94,36 +95,47 @@ def fit_thresholds(judge_input: JudgeInput) -> dict[str, Threshold]:
     return thresholds
 
 
-def _best_cut(cases: Sequence[tuple[float, bool]], present: int, absent: int) -> float:
-    """Return the confidence that findings must exceed for the greatest TPR + TNR.
+def _best_cut(cases: Sequence[tuple[float, bool]], present_count: int, absent_count: int) -> float:
+    """Return the confidence above which findings must count for the greatest TPR + TNR.
 
-    It is 0 if every finding should count. A case is the confidence of the judge's finding (0 for
-    none) and the reference's verdict, which is present in ``present`` cases, else absent.
+    It is 0 if every finding should count.
+
+    Args:
+        cases: The confidence of the judge's finding, 0 without one, and whether the reference says
+            present.
+        present_count: The number of cases that the reference calls present.
+        absent_count: The number of cases that the reference calls absent.
     """
     confidences = sorted({confidence for confidence, _ in cases if confidence > 0})
+    # Beside 0, the middle between each two neighbouring confidences.
     cuts = [0.0, *((low + high) / 2 for low, high in pairwise(confidences))]
 
     def sum_of_rates(cut: float) -> float:
-        hits = sum(is_present for confidence, is_present in cases if confidence > cut)
-        alarms = sum(not is_present for confidence, is_present in cases if confidence > cut)
-        return hits / present + (absent - alarms) / absent
+        true_positives = sum(is_present for confidence, is_present in cases if confidence > cut)
+        false_positives = sum(
+            not is_present for confidence, is_present in cases if confidence > cut
+        )
+        return true_positives / present_count + (absent_count - false_positives) / absent_count
 
+    # Of equal sums the lowest cut; rounding makes sums equal that differ only by an inexact digit.
     return max(cuts, key=lambda cut: (round(sum_of_rates(cut), 12), -cut))
 
 
 def with_thresholds(judge_input: JudgeInput, thresholds: Mapping[str, Threshold]) -> JudgeInput:
-    """Return a judge whose findings below the thresholds count as absent.
+    """Return a copy of the judge in which findings count only above the threshold of their mode.
+
+    Findings at or below the threshold are removed, and their verdicts become absent.
 
     Args:
         judge_input: The judge.
-        thresholds: The thresholds by the slug of the mode.
+        thresholds: The thresholds by the slug of the mode; a mode without one stays unchanged.
     """
-    scores = highest_confidence(judge_input.suggestions)
+    confidences = highest_confidence(judge_input.suggestions)
 
     def is_above(unit: tuple[str, str]) -> bool:
         _, mode = unit
         threshold = thresholds.get(mode)
-        return threshold is None or scores.get(unit, 1.0) > threshold.value
+        return threshold is None or confidences.get(unit, 1.0) > threshold.value
 
     verdicts = {
         unit: VerdictValue.ABSENT if value is VerdictValue.PRESENT and not is_above(unit) else value
@@ -138,7 +150,7 @@ def with_thresholds(judge_input: JudgeInput, thresholds: Mapping[str, Threshold]
 def thresholds_json(
     judge_input: JudgeInput, thresholds: Mapping[str, Threshold], traces: Collection[str]
 ) -> ThresholdsJson:
-    """Return thresholds as a document, with a hash of the judge, its thresholds and the traces.
+    """Return thresholds as a JSON object, with a hash of the judge, the thresholds and the traces.
 
     Args:
         judge_input: The judge.

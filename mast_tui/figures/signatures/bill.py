@@ -48,25 +48,25 @@ def costs(
     fatal_by_definition: Mapping[str, Flags],
     group: GroupScope,
 ) -> Iterator[Figure]:
-    """Yield the tokens and minutes of the chosen traces, once for each definition of fatal labels.
+    """Yield the tokens and minutes that the chosen traces spent before and after a fatal failure.
 
-    ``at_hand`` counts the traces whose files could be read. An amount that no trace records has no
-    figures.
+    There is a set of figures for each definition of a fatal label. ``at_hand`` counts the traces
+    whose files could be read. An amount that no trace records has no figures.
 
     Args:
-        inputs: The input of the report.
+        inputs: The labels and traces of the report.
         spent_of: The function that returns the tokens and minutes of a trace; it is called once for
             each trace.
         is_counted: A mask of the chosen traces.
-        fatal_by_definition: For each definition of a fatal label, a mask of the fatal labels among
-            the labels with a place.
+        fatal_by_definition: For each definition of a fatal label, a mask of the fatal labels in
+            ``inputs.places``.
         group: The group of the traces.
     """
     rows = np.flatnonzero(is_counted).tolist()
     spent_by_row = {row: spent_of(inputs.traces[row]) for row in rows}
-    known_by_row = {row: spent for row, spent in spent_by_row.items() if spent is not None}
-    for definition, flags in fatal_by_definition.items():
-        yield from _cost_figures(inputs, flags, rows, known_by_row, group, definition)
+    readable_by_row = {row: spent for row, spent in spent_by_row.items() if spent is not None}
+    for definition, is_fatal in fatal_by_definition.items():
+        yield from _cost_figures(inputs, is_fatal, rows, readable_by_row, group, definition)
 
 
 def _cost_figures(
@@ -77,15 +77,20 @@ def _cost_figures(
     group: GroupScope,
     definition: str,
 ) -> Iterator[Figure]:
-    """Yield the counts of traces and the sums of each amount, by one definition of fatal labels."""
+    """Yield the counts of traces and the sums of each amount, by one definition of fatal labels.
+
+    ``is_fatal`` is a mask of the fatal labels in ``inputs.places``, ``rows`` has the indices of the
+    chosen traces. ``spent_by_row`` has what those that could be read have spent, by their index.
+    """
     first_fatal_spans = first_fatal(inputs, is_fatal).first
     places = inputs.places
     is_first_fatal = is_fatal & (places.first == first_fatal_spans[places.trace])
+    # By trace, the modes of the labels that begin at its first fatal span.
     fatal_modes_by_row: dict[int, set[int]] = {}
     columns = places.trace[is_first_fatal].tolist(), places.mode[is_first_fatal].tolist()
     for row, mode in zip(*columns, strict=True):
         fatal_modes_by_row.setdefault(row, set()).add(mode)
-    runs: dict[str, list[_Run]] = {name: [] for name in AMOUNTS}
+    runs_by_amount: dict[str, list[_Run]] = {name: [] for name in AMOUNTS}
     for row, spent in spent_by_row.items():
         first_fatal_span = int(first_fatal_spans[row])
         modes = sorted(fatal_modes_by_row.get(row, ()))
@@ -98,7 +103,7 @@ def _cost_figures(
         if spent.minutes is not None:
             amounts["minutes"] = spent.minutes
         for name, amount_by_span in amounts.items():
-            runs[name].append(_Run(amount_by_span, first_fatal_span, modes))
+            runs_by_amount[name].append(_Run(amount_by_span, first_fatal_span, modes))
     scope = group.scope("bill")
     yield scope.number("traces", len(rows), condition=definition)
     yield scope.number(
@@ -107,7 +112,7 @@ def _cost_figures(
     yield scope.number("at_hand", len(spent_by_row), condition=definition)
     codes = [mode.code for mode in inputs.modes]
     for name in AMOUNTS:
-        yield from _amount_figures(runs[name], codes, group, f"{definition}{PAIR}{name}")
+        yield from _amount_figures(runs_by_amount[name], codes, group, f"{definition}{PAIR}{name}")
 
 
 class _Run(NamedTuple):
@@ -124,7 +129,11 @@ class _Run(NamedTuple):
 def _amount_figures(
     runs: Sequence[_Run], codes: Sequence[str], group: GroupScope, condition: str
 ) -> Iterator[Figure]:
-    """Yield the sums of one amount over runs; nothing if no run records it."""
+    """Yield the sums of one amount, such as tokens, before and after the first fatal failure.
+
+    ``runs`` are those that record the amount. The amount after the failure is divided evenly among
+    the modes of the failure.
+    """
     if not runs:
         return
     total: float = 0
@@ -163,7 +172,8 @@ def spent_from(trace_of: Callable[[str], Trace | None]) -> SpentOf:
     """Return a function from the id of a trace to the tokens and minutes that the trace spent.
 
     Args:
-        trace_of: Returns a trace that was read to its end, or None if its file cannot be read.
+        trace_of: The function that returns a trace that was read to its end, or None if its file
+            cannot be read.
     """
 
     def spent_of(trace_id: str) -> Spent | None:
@@ -176,16 +186,16 @@ def spent_from(trace_of: Callable[[str], Trace | None]) -> SpentOf:
 def spent_in(trace: Trace) -> Spent:
     """Return the tokens and minutes of each span of a trace, as far as the trace has been read.
 
-    The minutes of a span last from its start to the start of the next span. The first span begins
-    at the earliest time of the run, and the last span ends at the latest. A span has 0 minutes if
-    it has no time, or if it began before the previous span.
+    The minutes of a span are those from its start to the start of the next span. The first span
+    begins at the earliest time of the run, the last one ends at the latest. If a span has no time,
+    or begins before the previous span, it begins with the previous span.
     """
     spans = [trace.span(index) for index in range(len(trace))]
     return Spent(_tokens_by_span(spans), _minutes_by_span(spans))
 
 
 def _tokens_by_span(spans: list[Span]) -> NDArray[np.int64] | None:
-    """Return the input and output tokens of each span; None if no span records them."""
+    """Return spans × (input tokens, output tokens); None if no span records tokens."""
     if all(span.tokens is None for span in spans):
         return None
     rows = [
@@ -200,6 +210,7 @@ def _minutes_by_span(spans: list[Span]) -> NDArray[np.float64] | None:
     times = [time for span in spans for time in (span.start, span.end) if time is not None]
     if not times:
         return None
+    # A start that is unknown or before the previous start is replaced by the previous start.
     starts = [min(times)]
     for span in spans[1:]:
         start = span.end if span.start is None else span.start

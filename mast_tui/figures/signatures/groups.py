@@ -40,14 +40,17 @@ SHAPES: Final[tuple[Shape, ...]] = ("none", "isolated", "between", "cascading", 
 
 
 def trace_shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Integers:
-    """Return the shape of each trace as an index in ``SHAPES``.
+    """Return the shape of each trace, which depends on its number of modes.
 
     A trace is ``open`` if its modes without a verdict could change its shape. Modes on which no
     trace was judged are ignored.
 
     Args:
-        verdicts: Traces × modes.
-        rules: The limits of the shapes.
+        verdicts: The verdict codes, traces × modes.
+        rules: The limits between the shapes.
+
+    Returns:
+        The index of the shape in ``SHAPES`` for each trace.
     """
     is_judged = _judged_mask(verdicts)
     judged_modes = is_judged.any(axis=0)
@@ -82,56 +85,60 @@ Values = NDArray[np.float64]
 
 
 def modes_per_trace(verdicts: NDArray[np.uint8], weights: Values | None = None) -> float | None:
-    """Return the sum of the modes' shares, each over the traces that were judged on it.
+    """Return the mean number of modes per trace, as the sum of the modes' shares.
 
-    If every trace was judged on every mode, this is the mean number of modes of a trace.
+    The share of a mode is over the traces that were judged on it.
 
     Args:
-        verdicts: Traces × modes.
+        verdicts: The verdict codes, traces × modes.
         weights: The weight of each trace; None for equal weights.
 
     Returns:
         The sum; None if no mode was judged.
     """
     trace_weights = np.ones(len(verdicts)) if weights is None else weights
-    present = trace_weights @ (verdicts == PRESENT)
-    judged = trace_weights @ _judged_mask(verdicts)
-    has_cases = judged > 0
-    if not has_cases.any():
+    present_weights = trace_weights @ (verdicts == PRESENT)
+    judged_weights = trace_weights @ _judged_mask(verdicts)
+    was_judged = judged_weights > 0
+    if not was_judged.any():
         return None
-    return float((present[has_cases] / judged[has_cases]).sum())
+    return float((present_weights[was_judged] / judged_weights[was_judged]).sum())
 
 
 def resampled_modes_per_trace(
     verdicts: NDArray[np.uint8], rounds: int, seed: int, weights: Values | None = None
 ) -> Values:
-    """Compute ``modes_per_trace`` in resamples of the traces.
+    """Return ``modes_per_trace`` of each resample of the traces.
 
-    Equal traces are drawn together, which gives the same distribution faster.
+    Traces with equal verdicts and weights are drawn together, which gives the same distribution
+    faster.
 
     Args:
-        verdicts: Traces × modes.
+        verdicts: The verdict codes, traces × modes.
         rounds: The number of resamples.
         seed: The seed of the resamples.
         weights: The weight of each trace; None for equal weights.
 
     Returns:
-        A value for each resample, NaN if no trace of it was judged on some mode; empty if there
+        A value for each resample, NaN if a mode was judged in none of its traces; empty if there
         are more than ``MOST_PATTERNS`` different traces.
     """
     is_judged = _judged_mask(verdicts)
     judged_modes = is_judged.any(axis=0)
-    features, counts = _distinct_traces(
+    # Each different trace, and the number of traces that are equal to it.
+    features, counts = _different_traces(
         verdicts[:, judged_modes], weights, all_judged=bool(is_judged[:, judged_modes].all())
     )
     if not len(features) or len(features) > MOST_PATTERNS:
         return np.empty(0)
-    total = int(counts.sum())
-    resample_counts = np.random.default_rng(seed).multinomial(total, counts / total, size=rounds)
+    trace_count = int(counts.sum())
+    resample_counts = np.random.default_rng(seed).multinomial(
+        trace_count, counts / trace_count, size=rounds
+    )
     sums = resample_counts @ features
     present_sums, judged_sums = np.split(sums, 2, axis=1)
-    values: Values = ratio(present_sums, judged_sums).sum(axis=1)
-    return values
+    means: Values = ratio(present_sums, judged_sums).sum(axis=1)
+    return means
 
 
 def interval(
@@ -142,13 +149,13 @@ def interval(
     Without resampled values it comes from the standard error.
 
     Args:
-        verdicts: Traces × modes.
+        verdicts: The verdict codes, traces × modes.
         values: The resampled values, possibly empty.
         weights: The weight of each trace; None for equal weights.
 
     Returns:
-        The interval; None if half of the resamples are undefined or there are fewer than two
-        traces.
+        The interval; None if half of the resamples or more are undefined, or if there are fewer
+        than two traces.
     """
     estimate = modes_per_trace(verdicts, weights)
     if estimate is None or len(verdicts) < 2:
@@ -164,39 +171,41 @@ def interval(
 
 
 def standard_error(verdicts: NDArray[np.uint8], weights: Values | None = None) -> float:
-    """Return the standard error of ``modes_per_trace``, from the influence of each trace.
+    """Return the standard error of ``modes_per_trace``, from the influence of each trace on it.
 
     Args:
-        verdicts: Traces × modes.
+        verdicts: The verdict codes, traces × modes.
         weights: The weight of each trace; None for equal weights.
     """
     trace_weights = np.ones(len(verdicts)) if weights is None else weights
     judged = _judged_mask(verdicts)
     present = verdicts == PRESENT
-    cases = trace_weights @ judged
-    cases[cases == 0] = 1
-    residuals = judged * (present - trace_weights @ present / cases) / cases
+    judged_weights = trace_weights @ judged
+    judged_weights[judged_weights == 0] = 1  # a mode that was never judged has no residuals
+    shares = trace_weights @ present / judged_weights
+    residuals = judged * (present - shares) / judged_weights
     influences = trace_weights * residuals.sum(axis=1)
     return float(np.sqrt((influences**2).sum()))
 
 
-def _distinct_traces(
+def _different_traces(
     verdicts: NDArray[np.uint8], weights: Values | None, *, all_judged: bool
 ) -> tuple[Values, NDArray[np.int64]]:
-    """Return the distinct features of the traces, and the number of traces with each.
+    """Return the features of the different traces, and the number of traces with each.
 
-    The features of a trace are what it adds to the sums of present and of judged modes.
+    The features of a trace are what it adds to the sums of present and of judged modes: for each
+    mode or, if ``all_judged``, for all modes together. ``verdicts`` are traces × modes.
     """
     present = (verdicts == PRESENT).astype(np.float64)
     if all_judged:
-        # All modes of complete traces are judged, so their total is enough.
+        # All modes have the same number of judged traces, so the number of present modes suffices.
         features = np.stack([present.sum(axis=1), np.ones(len(present))], axis=1)
     else:
         features = np.concatenate([present, _judged_mask(verdicts)], axis=1)
     if weights is not None:
         features = features * weights[:, None]
-    distinct_features, counts = np.unique(features, axis=0, return_counts=True)
-    return distinct_features, counts
+    different_features, counts = np.unique(features, axis=0, return_counts=True)
+    return different_features, counts
 
 
 def _judged_mask(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -207,15 +216,16 @@ def _judged_mask(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
 def cooccurrence_figures(
     verdicts: NDArray[np.uint8], codes: tuple[str, ...], side: str, group: GroupScope
 ) -> Iterator[Figure]:
-    """Yield the figures of each pair of modes that both occur in the traces judged on both.
+    """Yield for each pair of modes how often both occur in the same trace.
 
-    Jaccard is the share of traces with either mode that have both (``count``). φ is the correlation
-    over all traces judged on both, undefined (``no_variance``) if a mode is in every trace.
+    The figures of a pair are over the traces that were judged on both modes, if each mode occurs in
+    one of them. Jaccard is the share with both modes among the traces with either of them. φ is the
+    correlation of the modes, undefined (``no_variance``) if a mode is in every trace.
 
     Args:
-        verdicts: Traces × modes.
+        verdicts: The verdict codes, traces × modes.
         codes: The codes of the modes.
-        side: ``failed`` or ``all``: the kind of these traces.
+        side: ``failed`` or ``all``: which traces of the group these are.
         group: The group of the traces.
     """
     present = (verdicts == PRESENT).astype(np.float64)
@@ -249,7 +259,7 @@ def _pair_figures(
     scope: FigureScope, with_both: int, only_first: int, only_second: int, with_neither: int
 ) -> Iterator[Figure]:
     """Yield the figures of two modes from the numbers of traces with both, only one, or neither."""
-    product = (
+    margin_product = (
         (with_both + only_first)
         * (with_both + only_second)
         * (only_second + with_neither)
@@ -257,9 +267,10 @@ def _pair_figures(
     )
     with_either = with_both + only_first + only_second
     n = with_either + with_neither
-    phi = (with_both * with_neither - only_first * only_second) / sqrt(product) if product else None
+    determinant = with_both * with_neither - only_first * only_second
+    phi = determinant / sqrt(margin_product) if margin_product else None
     yield scope.figure("jaccard", with_both / with_either, count=with_both, n=with_either)
-    yield scope.figure("phi", phi, n=n, reason="" if product else "no_variance")
+    yield scope.figure("phi", phi, n=n, reason="" if margin_product else "no_variance")
     yield scope.figure("only_first", only_first, n=n)
     yield scope.figure("only_second", only_second, n=n)
 
@@ -293,11 +304,11 @@ class GroupInputs:
 
 
 def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure, ...]:
-    """Compute the figures of a group.
+    """Compute the figures of one group of traces.
 
     Args:
-        context: The values that all groups share.
-        number: The index of the group in the input's ``group_names``.
+        context: The inputs that all groups share.
+        number: The index of the group in ``group_names`` of the inputs.
         name: The name of the group, or ``OVERALL``.
     """
     inputs = context.inputs
@@ -310,14 +321,15 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
     failed_weights, succeeded_weights = (
         None if weights is None else weights[side] for side in (failed, succeeded)
     )
+
     scope = group.scope("group")
-    counts = {
+    trace_counts = {
         "": int(in_group.sum()),
         "failed": int(failed.sum()),
         "succeeded": int(succeeded.sum()),
         "unknown": int((~failed & ~succeeded).sum()),
     }
-    figures = [scope.number("traces", n, condition=side) for side, n in counts.items()]
+    figures = [scope.number("traces", n, condition=side) for side, n in trace_counts.items()]
     task_numbers = None if inputs.task_numbers is None else inputs.task_numbers[in_group]
     figures.append(_mean_score(scope, inputs.score[in_group], task_numbers))
     figures += [
@@ -335,52 +347,64 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
         scope.number("shape", n, condition=shape)
         for shape, n in zip(SHAPES, counts_by_shape, strict=True)
     ]
+
     codes = tuple(mode.code for mode in inputs.modes)
     mode_figures_of_group = tuple(
         mode_figures(
             Counts.from_verdicts(verdicts, weights),
             Counts.from_verdicts(verdicts[failed], failed_weights),
             Counts.from_verdicts(verdicts[succeeded], succeeded_weights),
-            traces=len(verdicts),
+            trace_count=len(verdicts),
             unsure=(verdicts == UNSURE).sum(axis=0).tolist(),
             scopes=[group.scope("mode", code, code) for code in codes],
         )
     )
     figures += mode_figures_of_group
+
     top_categories = [
-        (id, name, tuple(mode.slug for mode in inputs.modes if mode.category == id))
-        for id, name in inputs.categories
+        (category, title, tuple(mode.slug for mode in inputs.modes if mode.category == category))
+        for category, title in inputs.categories
     ]
     sides = _sides_of(inputs, in_group)
     figures += _category_figures(inputs, sides, top_categories, group, "category")
     for level, groups in inputs.levels.items():
         figures += _category_figures(inputs, sides, groups, group, f"level {level}")
+
     figures += length_figures(inputs, context.onsets, in_group, group)
     stratum_scopes = [group.scope("stratified", code, code) for code in codes]
     figures += stratified_figures(inputs, in_group, stratum_scopes)
     figures += cooccurrence_figures(verdicts[failed], codes, "failed", group)
     figures += cooccurrence_figures(verdicts, codes, "all", group)
+
     places = inputs.places
+    # The flags ``place_…`` are for the labels in ``places``.
     place_in_group = in_group[places.trace]
     if place_in_group.any():
-        modes = FigureIndex(mode_figures_of_group).figures_by_key("mode", group=name)
+        figures_by_code = FigureIndex(mode_figures_of_group).figures_by_key("mode", group=name)
         is_fatal_mode = np.array(
-            [severity(modes[code], context.rules)[0] == "fatal" for code in codes], dtype=bool
+            [severity(figures_by_code[code], context.rules)[0] == "fatal" for code in codes],
+            dtype=bool,
         )
         place_is_fatal = is_fatal_mode[places.mode] & place_in_group
-        # A label is fatal by its own severity, or by the class of its mode.
+        # Two definitions of a fatal label: by its own severity, or by the class of its mode.
         first_fatal_by_definition = {
             "labels": context.fatal,
             "class": first_fatal(inputs, place_is_fatal),
         }
         is_failed = in_group & (inputs.outcome == FAILED)
         has_mode = (verdicts == PRESENT).any(axis=1)
-        for side, mask, showing_count in (
+        for side, is_counted, showing_count in (
             ("failed", is_failed, int(has_mode[failed].sum())),
             ("all", in_group, int(has_mode.sum())),
         ):
             figures += places_figures(
-                inputs, context.onsets, mask, showing_count, side, group, first_fatal_by_definition
+                inputs,
+                context.onsets,
+                is_counted,
+                showing_count,
+                side,
+                group,
+                first_fatal_by_definition,
             )
         if context.spent_of is not None:
             fatal_labels = {"labels": places.fatal & place_in_group, "class": place_is_fatal}
@@ -391,85 +415,89 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
 def _mean_score(
     scope: FigureScope, scores: Values, task_numbers: Integers | None, metric: str = ""
 ) -> Figure:
-    """Return the mean of a score; if each trace names a task, its interval rests on the tasks.
+    """Return the mean of a score (NaN for traces without one) with its interval.
 
-    The mean is undefined without scores. It has no interval if there are few tasks, or if all
-    scores are 0 or all are 1.
+    The cases of the interval are the tasks if each trace names one, otherwise the traces. There is
+    no interval if there are few cases, or if the mean is not between 0 and 1.
     """
     has_score = ~np.isnan(scores)
-    values = scores[has_score]
-    if not len(values):
+    known_scores = scores[has_score]
+    if not len(known_scores):
         return scope.number("mean_score", None, condition=metric, n=0, reason="no_scores")
-    mean = float(values.mean())
-    clusters = np.arange(len(values))  # each trace alone
+    mean = float(known_scores.mean())
+    case_of_score = np.arange(len(known_scores))  # each trace is a case
     if task_numbers is not None and (task_numbers[has_score] >= 0).all():
-        _, clusters = np.unique(task_numbers[has_score], return_inverse=True)
-    cluster_count = int(clusters.max()) + 1
-    if cluster_count < LEAST_CASES or not 0 < mean < 1:
+        _, case_of_score = np.unique(task_numbers[has_score], return_inverse=True)
+    case_count = int(case_of_score.max()) + 1
+    if case_count < LEAST_CASES or not 0 < mean < 1:
         return scope.figure(
             "mean_score",
             mean,
             condition=metric,
-            n=len(values),
+            n=len(known_scores),
             reason="few_traces",
             needs=LEAST_CASES,
         )
-    cluster_sums = np.bincount(clusters, weights=values - mean, minlength=cluster_count)
-    variance = (
-        cluster_count / (cluster_count - 1) * float((cluster_sums**2).sum()) / len(values) ** 2
-    )
-    case_count = mean * (1 - mean) / variance if variance else float(cluster_count)
+    case_sums = np.bincount(case_of_score, weights=known_scores - mean, minlength=case_count)
+    variance = case_count / (case_count - 1) * float((case_sums**2).sum()) / len(known_scores) ** 2
+    effective_count = mean * (1 - mean) / variance if variance else float(case_count)
     # Wilson's formula uses the normal quantile; fewer cases make it as wide as Student's would.
-    score_interval = wilson_of(mean, case_count * (Z / student_t(cluster_count - 1)) ** 2)
+    score_interval = wilson_of(mean, effective_count * (Z / student_t(case_count - 1)) ** 2)
     return scope.figure(
-        "mean_score", mean, condition=metric, interval=score_interval, n=len(values)
+        "mean_score", mean, condition=metric, interval=score_interval, n=len(known_scores)
     )
 
 
 def _modes_per_trace(
     scope: FigureScope, verdicts: Verdicts, resampled: Values, rounds: int, weights: Values | None
 ) -> Iterator[Figure]:
-    """Yield the modes per failed trace, then the distribution over traces judged on all modes.
+    """Yield the mean number of modes per failed trace, then the number of traces by their modes.
 
-    If more than 2 % of the verdicts are unresolved, the first figure has bounds instead of an
-    interval.
+    The mean has bounds instead of an interval if more than 2 % of the verdicts are unresolved. The
+    numbers of traces are over those that were judged on all modes. ``verdicts`` are failed traces ×
+    modes.
     """
-    value = modes_per_trace(verdicts, weights)
-    value_interval = interval(verdicts, resampled, weights) if rounds else None
+    mean = modes_per_trace(verdicts, weights)
+    mean_interval = interval(verdicts, resampled, weights) if rounds else None
     is_unresolved = verdicts == UNRESOLVED
-    unresolved = int(is_unresolved.sum())
-    needed_verdicts = to_resolve(unresolved, int(_judged_mask(verdicts).sum())) if unresolved else 0
+    unresolved_count = int(is_unresolved.sum())
+    needed_decisions = (
+        to_resolve(unresolved_count, int(_judged_mask(verdicts).sum())) if unresolved_count else 0
+    )
     reason = ""
     bounds = None
-    if value is None:
+    if mean is None:
         reason = "not_judged" if len(verdicts) else "no_failed"
-    elif needed_verdicts:
+    elif needed_decisions:
         reason = "unresolved"
-        value_interval = None
+        mean_interval = None
+        # All disagreements are decided as absent, then all as present.
         bounds = [
             modes_per_trace(np.where(is_unresolved, answer, verdicts), weights) or 0.0
             for answer in (ABSENT, PRESENT)
         ]
     figure = scope.figure(
         "modes_per_failed_trace",
-        value,
-        interval=value_interval,
+        mean,
+        interval=mean_interval,
         bounds=bounds,
         n=len(verdicts),
         reason=reason,
-        needs=needed_verdicts if bounds else None,
+        needs=needed_decisions if bounds else None,
     )
-    yield replace(figure, unresolved=unresolved if unresolved and value is not None else None)
+    yield replace(
+        figure, unresolved=unresolved_count if unresolved_count and mean is not None else None
+    )
     complete_verdicts = verdicts[judged_on_all_modes(verdicts)]
     yield scope.number("modes_judged", int(_judged_mask(verdicts).any(axis=0).sum()))
     yield scope.number("n_complete", len(complete_verdicts))
-    counts = (
+    trace_counts = (
         np.bincount((complete_verdicts == PRESENT).sum(axis=1)).tolist()
         if len(complete_verdicts)
         else []
     )
-    for modes, count in enumerate(counts):
-        yield scope.number("traces_with_modes", count, condition=str(modes))
+    for mode_count, trace_count in enumerate(trace_counts):
+        yield scope.number("traces_with_modes", trace_count, condition=str(mode_count))
 
 
 class _Side(NamedTuple):
@@ -489,7 +517,7 @@ class _Side(NamedTuple):
 
 
 def _sides_of(inputs: SignatureInput, in_group: Flags) -> dict[str, _Side]:
-    """Return the traces of a group: all of them, the failed and the succeeded ones."""
+    """Return the traces of a group on three sides: all of them, the failed, the succeeded ones."""
     masks = {
         "all": in_group,
         "failed": in_group & (inputs.outcome == FAILED),
@@ -510,12 +538,12 @@ def _category_figures(
     sides: Mapping[str, _Side],
     categories: Iterable[Group],
     group: GroupScope,
-    name: str,
+    scope_name: str,
 ) -> Iterator[Figure]:
     """Yield the figures of each category of modes, over all traces and over each outcome."""
     for category, _, slugs in categories:
         columns = [column for column, mode in enumerate(inputs.modes) if mode.slug in slugs]
-        scope = group.scope(name, category)
+        scope = group.scope(scope_name, category)
         for side_name, side in sides.items():
             yield from _category_figures_of(side, columns, scope, side_name)
 
@@ -523,25 +551,30 @@ def _category_figures(
 def _category_figures_of(
     side: _Side, columns: list[int], scope: FigureScope, side_name: str
 ) -> Iterator[Figure]:
-    """Yield the count, share and rate of one category in the traces of one side."""
-    # A trace without a present mode lacks the category only if it was judged on all its modes.
+    """Yield the figures of one category of modes in the traces of one side.
+
+    ``shown`` counts its present modes, ``share`` is their part of all present modes, and the rate
+    is the share of traces with the category. ``columns`` are the indices of its modes.
+    """
+    # The category is present if any mode is, and absent only if all its modes were judged absent.
     category_verdicts = side.verdicts[:, columns]
     is_present = category_verdicts == PRESENT
     shows_category = is_present.any(axis=1)
     is_judged = shows_category | judged_on_all_modes(category_verdicts)
     is_unresolved = category_verdicts == UNRESOLVED
-    unresolved_only = judged_on_all_modes(
+    # Only the decisions on disagreements are missing.
+    lacks_decisions = judged_on_all_modes(
         np.where(is_unresolved, ABSENT, category_verdicts)
     ) & is_unresolved.any(axis=1)
-    category = np.select(
-        [shows_category, is_judged, unresolved_only], [PRESENT, ABSENT, UNRESOLVED], OPEN
+    trace_verdicts = np.select(
+        [shows_category, is_judged, lacks_decisions], [PRESENT, ABSENT, UNRESOLVED], OPEN
     )
-    category_sum = float((side.trace_weights @ is_present).sum())
-    share = category_sum / side.present_sum if side.present_sum else None
+    present_sum = float((side.trace_weights @ is_present).sum())
+    share = present_sum / side.present_sum if side.present_sum else None
     yield scope.number("shown", int(is_present.sum()), condition=side_name)
     reason = "" if side.present_sum else "no_traces"
     yield scope.number("share", share, condition=side_name, reason=reason)
-    counts = Counts.from_verdicts(category.astype(np.uint8)[:, None], side.weights)
+    counts = Counts.from_verdicts(trace_verdicts.astype(np.uint8)[:, None], side.weights)
     yield counts.rate(0, scope, side_name)
 
 
@@ -562,82 +595,92 @@ _BINS: Final = 4
 def length_figures(
     inputs: SignatureInput, all_onsets: Onsets, in_group: Flags, group: GroupScope
 ) -> Iterator[Figure]:
-    """Yield the share and the hazard of each mode by the length of the runs of a group.
+    """Yield how the share and the hazard of each mode depend on the length of the runs of a group.
 
-    The scope ``length`` has the share, with a bin of lengths such as ``13-25`` as its condition,
-    and the test for a trend over the bins. The scope ``hazard`` has the hazard, with a range of
-    steps. Nothing is yielded for fewer than ``LEAST_RUNS`` runs, or if all have the same length.
+    The length of a run is its number of spans. The scope ``length`` has the share in each range of
+    lengths, such as ``13-25``, and the test for a trend over the ranges. The scope ``hazard`` has
+    for each range of span numbers the share of runs in which the mode begins there, if not before.
+    Nothing is yielded for fewer than ``LEAST_RUNS`` runs, or if all have the same length.
 
     Args:
-        inputs: The input of the report.
-        all_onsets: The first span of each mode, for all traces.
-        in_group: The mask of the traces of the group.
+        inputs: The labels and traces of the report.
+        all_onsets: The first span of each mode in each trace.
+        in_group: A mask of the traces of the group.
         group: The group.
     """
-    is_counted = in_group & (inputs.spans > 0)
-    spans = inputs.spans[is_counted]
-    if len(spans) < LEAST_RUNS:
+    has_length = in_group & (inputs.spans > 0)
+    lengths = inputs.spans[has_length]
+    if len(lengths) < LEAST_RUNS:
         return
+    # The ranges have about equally many runs.
     last_lengths = np.unique(
-        np.ceil(np.quantile(spans, np.arange(1, _BINS + 1) / _BINS)).astype(np.int64)
+        np.ceil(np.quantile(lengths, np.arange(1, _BINS + 1) / _BINS)).astype(np.int64)
     )
     if len(last_lengths) < 2:
         return
-    first_lengths = np.concatenate([[spans.min()], last_lengths[:-1] + 1])
-    names = [
-        f"{low}-{high}"
-        for low, high in zip(first_lengths.tolist(), last_lengths.tolist(), strict=True)
+    first_lengths = np.concatenate([[lengths.min()], last_lengths[:-1] + 1])
+    range_names = [
+        f"{first_length}-{last_length}"
+        for first_length, last_length in zip(
+            first_lengths.tolist(), last_lengths.tolist(), strict=True
+        )
     ]
-    bin_of_run = np.searchsorted(last_lengths, spans)
+    range_of_run = np.searchsorted(last_lengths, lengths)
+    # Traces × modes: the span where the mode begins, -1 if it is absent or has no place.
     first_spans = np.full(inputs.verdicts.shape, -1, dtype=np.int64)
     first_spans[all_onsets.trace, all_onsets.mode] = all_onsets.first
     tests: list[Figure] = []
-    for column, mode in enumerate(inputs.modes):
-        verdicts = inputs.verdicts[is_counted, column]
+    for mode_index, mode in enumerate(inputs.modes):
+        verdicts = inputs.verdicts[has_length, mode_index]
         scope = group.scope("length", mode.code, mode.code)
         hits = [
-            int(((verdicts == PRESENT) & (bin_of_run == bin_number)).sum())
-            for bin_number in range(len(last_lengths))
+            int(((verdicts == PRESENT) & (range_of_run == range_index)).sum())
+            for range_index in range(len(last_lengths))
         ]
         is_judged = (verdicts == PRESENT) | (verdicts == ABSENT)
         cases = [
-            int((is_judged & (bin_of_run == bin_number)).sum())
-            for bin_number in range(len(last_lengths))
+            int((is_judged & (range_of_run == range_index)).sum())
+            for range_index in range(len(last_lengths))
         ]
-        for name, count, n in zip(names, hits, cases, strict=True):
-            yield rate(scope, name, count, n)
+        for range_name, hit_count, case_count in zip(range_names, hits, cases, strict=True):
+            yield rate(scope, range_name, hit_count, case_count)
         trend = cochran_armitage(hits, cases)
         reason = "" if trend is not None else "no_variance"
         p_value = None if trend is None else trend.p_value
         tests.append(scope.number("p_value", p_value, reason=reason))
         yield from _hazard_figures(
-            first_spans[is_counted, column], verdicts, spans, last_lengths, group, mode.code
+            first_spans[has_length, mode_index], verdicts, lengths, last_lengths, group, mode.code
         )
     adjusted = benjamini_hochberg([test.value for test in tests])
-    for test, adjusted_value in zip(tests, adjusted, strict=True):
+    for test, p_adjusted in zip(tests, adjusted, strict=True):
         yield test
-        yield replace(test, statistic="p_adjusted", value=adjusted_value)
+        yield replace(test, statistic="p_adjusted", value=p_adjusted)
 
 
 def _hazard_figures(
     first_spans: Integers,
     verdicts: NDArray[np.uint8],
-    spans: Integers,
+    lengths: Integers,
     range_ends: Integers,
     group: GroupScope,
     code: str,
 ) -> Iterator[Figure]:
-    """Yield the hazard of a mode by ranges of steps.
+    """Yield the hazard of a mode in each range of span numbers.
 
     The hazard is the number of runs in which the mode begins in the range, divided by the number of
     runs that reach the range without it. Runs with the mode at an unknown span are left out.
+
+    The first three arrays are by run: ``first_spans`` is the index of the span where the mode
+    begins, -1 if unknown, ``lengths`` the number of spans. ``range_ends`` has the number of the
+    last span of each range.
     """
     scope = group.scope("hazard", code, code, placed="yes")
     is_usable = (verdicts == ABSENT) | ((verdicts == PRESENT) & (first_spans >= 0))
-    onset_span = np.where(verdicts == PRESENT, first_spans, np.iinfo(np.int64).max)
+    never = np.iinfo(np.int64).max
+    onset_span = np.where(verdicts == PRESENT, first_spans, never)
     range_start = 0
     for range_end in range_ends.tolist():
-        at_risk = is_usable & (spans > range_start) & (onset_span >= range_start)
-        events = int((at_risk & (onset_span < range_end)).sum())
-        yield rate(scope, f"{range_start + 1}-{range_end}", events, int(at_risk.sum()))
+        at_risk = is_usable & (lengths > range_start) & (onset_span >= range_start)
+        onset_count = int((at_risk & (onset_span < range_end)).sum())
+        yield rate(scope, f"{range_start + 1}-{range_end}", onset_count, int(at_risk.sum()))
         range_start = range_end

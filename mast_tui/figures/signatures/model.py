@@ -159,48 +159,53 @@ class SignatureInput:
             group_parts=((),),
         )
 
-    def only(self, rows: Flags) -> SignatureInput:
-        """Return the input of the flagged traces, without groups that have none of them."""
-        in_flagged_trace = rows[self.places.trace]
-        new_rows = np.cumsum(rows) - 1
+    def only(self, selected: Flags) -> SignatureInput:
+        """Return the input of the traces in a mask, without the groups that become empty."""
+        in_selected_trace = selected[self.places.trace]
+        # The row of each selected trace in the new input.
+        new_rows = np.cumsum(selected) - 1
         places = Places(
-            new_rows[self.places.trace[in_flagged_trace]],
+            new_rows[self.places.trace[in_selected_trace]],
             *(
-                getattr(self.places, name)[in_flagged_trace]
+                getattr(self.places, name)[in_selected_trace]
                 for name in ("mode", "first", "last", "fatal")
             ),
         )
-        selected_groups = np.unique(self.group[rows])
-        selected_rows = np.flatnonzero(rows).tolist()
+        remaining_groups = np.unique(self.group[selected])
+        selected_rows = np.flatnonzero(selected).tolist()
         return replace(
             self,
             traces=tuple(self.traces[row] for row in selected_rows),
-            group=np.searchsorted(selected_groups, self.group[rows]),
-            group_names=tuple(self.group_names[group] for group in selected_groups.tolist()),
-            group_parts=tuple(self.group_parts[group] for group in selected_groups.tolist())
+            group=np.searchsorted(remaining_groups, self.group[selected]),
+            group_names=tuple(self.group_names[group] for group in remaining_groups.tolist()),
+            group_parts=tuple(self.group_parts[group] for group in remaining_groups.tolist())
             if self.group_parts
             else (),
-            outcome=self.outcome[rows],
-            score=self.score[rows],
-            verdicts=self.verdicts[rows],
-            spans=self.spans[rows],
+            outcome=self.outcome[selected],
+            score=self.score[selected],
+            verdicts=self.verdicts[selected],
+            spans=self.spans[selected],
             places=places,
-            stratum_numbers=None if self.stratum_numbers is None else self.stratum_numbers[rows],
-            task_numbers=None if self.task_numbers is None else self.task_numbers[rows],
-            task_from_text=None if self.task_from_text is None else self.task_from_text[rows],
-            trial_numbers=None if self.trial_numbers is None else self.trial_numbers[rows],
-            weights=self.weights_of(rows),
+            stratum_numbers=None
+            if self.stratum_numbers is None
+            else self.stratum_numbers[selected],
+            task_numbers=None if self.task_numbers is None else self.task_numbers[selected],
+            task_from_text=None if self.task_from_text is None else self.task_from_text[selected],
+            trial_numbers=None if self.trial_numbers is None else self.trial_numbers[selected],
+            weights=self.weights_of(selected),
         )
 
     def members(self) -> dict[str, Flags]:
-        """Return a mask of the traces in each group by its name; the first, ``OVERALL``, has all.
+        """Return a mask of the traces of each group by its name, after one of all traces.
 
-        If all traces are one group, ``OVERALL`` is the only entry.
+        The mask of all traces has the name ``OVERALL``. It is the only one if there are no groups.
         """
-        members = {OVERALL: np.ones(len(self.traces), dtype=bool)}
+        mask_by_group = {OVERALL: np.ones(len(self.traces), dtype=bool)}
         if self.fields:
-            members |= {name: self.group == number for number, name in enumerate(self.group_names)}
-        return members
+            mask_by_group |= {
+                name: self.group == number for number, name in enumerate(self.group_names)
+            }
+        return mask_by_group
 
     def weights_of(self, chosen: Flags) -> NDArray[np.float64] | None:
         """Return the weights of the chosen traces; None if all have the same."""
@@ -237,8 +242,8 @@ class GroupScope:
         Args:
             name: The name of the scope; a name that ends in ``_failed`` is about failed traces.
             mode: The mode, category or pair that its figures are about.
-            codes: The codes of the modes that its traces show; none for all traces.
-            where: Further conditions of the query for its traces.
+            codes: The codes of modes; the query for its traces asks for traces with all of these.
+            where: Further conditions of the query, as field and value.
         """
         if name.endswith("_failed"):
             where = {"outcome": "failed", **where}

@@ -89,6 +89,7 @@ class Counts:
             verdicts: Traces × modes.
             weights: The number of traces that each trace represents; None if all are equal.
         """
+        # (Present, absent) × traces × modes.
         has_answer = np.stack([verdicts == PRESENT, verdicts == ABSENT])
         present, absent = has_answer.sum(axis=1)
         unresolved = verdicts == UNRESOLVED
@@ -107,10 +108,10 @@ class Counts:
         )
 
     def of_mode(self, mode: int) -> tuple[Weighed, Weighed]:
-        """Return the weighted cases with a mode, and those judged on it without it."""
+        """Return the number and weights of traces with a mode, and of those judged without it."""
         present = self.present[mode]
         absent = self.judged[mode] - present
-        # With weights of 1, their sum and the sum of their squares are the number of traces.
+        # With weights of 1, the sums of weights and of their squares are the number of traces.
         if self.weights is None:
             return Weighed(present, present, present), Weighed(absent, absent, absent)
         with_mode, without_mode = self.weights[mode].tolist()
@@ -121,24 +122,27 @@ class Counts:
         return effective_cases(*self.of_mode(mode))
 
     def doubt(self, mode: int) -> Doubt | None:
-        """Return the unresolved traces of a mode and the bounds of its share; None without any."""
+        """Return the number of unresolved traces of a mode and the bounds of its share.
+
+        The lower bound counts them as absent, the upper bound as present. Return None without any.
+        """
         if not self.unresolved or not self.unresolved[mode]:
             return None
         present_weight, absent_weight = (side.weight for side in self.of_mode(mode))
         unresolved_weight = self.doubtful[mode]
-        total = present_weight + absent_weight + unresolved_weight
+        total_weight = present_weight + absent_weight + unresolved_weight
         return Doubt(
             self.unresolved[mode],
-            (present_weight / total, (present_weight + unresolved_weight) / total),
+            (present_weight / total_weight, (present_weight + unresolved_weight) / total_weight),
         )
 
     def rate(self, mode: int, scope: FigureScope, condition: str = "") -> Figure:
-        """Return the share of one mode.
+        """Return the share of traces with a mode among those judged on it, as a figure.
 
         Args:
-            mode: The column of the mode.
+            mode: The index of the mode.
             scope: The scope of the figure.
-            condition: The name of the traces that it is over.
+            condition: The name of the traces, such as ``failed``.
         """
         present = self.present[mode]
         judged = self.judged[mode]
@@ -151,25 +155,26 @@ class Counts:
         return doubt.bounds if doubt is not None and needs else None
 
     def more_labels(self, mode: int) -> int | None:
-        """Return the number of further traces that narrow the interval to ``MARGIN``.
+        """Return how many further traces would narrow a share's interval to ± ``MARGIN``.
 
-        None if the mode has no interval.
+        Return None if the share of the mode has no interval.
         """
         if self.bounds(mode) is not None:
             return None
         hits, cases = self.effective(mode)
+        # With unequal weights, a trace adds less than one effective case.
         return more_for(hits, cases, MARGIN, each=cases / max(self.judged[mode], 1))
 
 
 def differences(
     first: Counts, second: Counts, sides: tuple[str, str], scopes: Sequence[FigureScope]
 ) -> list[tuple[Figure, ...]]:
-    """Compare the shares of each mode on two sides.
+    """Compare the share of each mode on two sides, such as failed and succeeded traces.
 
     Args:
         first: The counts of one side.
         second: The counts of the other side.
-        sides: The names of both sides in reasons, such as ``failed`` and ``succeeded``.
+        sides: The names of both sides, which occur in reasons.
         scopes: The scope of the figures of each mode.
 
     Returns:
@@ -177,22 +182,28 @@ def differences(
         (``risk_ratio``), the p-value of Fisher's test, and this p-value adjusted over the modes.
     """
     largest_n = max(map(sum, zip(first.judged, second.judged, strict=True)), default=0)
-    logs = LogFactorials(largest_n) if largest_n <= MANY else None
+    # The tests share a table of logarithms, unless it would be too large.
+    log_factorials = LogFactorials(largest_n) if largest_n <= MANY else None
     p_values = [
         fisher_exact(
-            first.present[mode], first.judged[mode], second.present[mode], second.judged[mode], logs
+            first.present[mode],
+            first.judged[mode],
+            second.present[mode],
+            second.judged[mode],
+            log_factorials,
         )
         for mode in range(len(first.present))
     ]
     adjusted = benjamini_hochberg(p_values)
     figures: list[tuple[Figure, ...]] = []
     for mode, scope in enumerate(scopes):
-        missing_reason = _why_no_ratio(first, second, mode, sides)
-        test_reason = (missing_reason or "") if p_values[mode] is None else ""
+        no_ratio_reason = _why_no_ratio(first, second, mode, sides)
+        # Without a p-value there is no ratio, for the same reason.
+        test_reason = (no_ratio_reason or "") if p_values[mode] is None else ""
         figures.append(
             (
                 *_difference_and_ratio(
-                    first, second, mode, scope, missing_reason, f"none_in_{sides[0]}"
+                    first, second, mode, scope, no_ratio_reason, f"none_in_{sides[0]}"
                 ),
                 scope.number("p_value", p_values[mode], reason=test_reason),
                 scope.number("p_adjusted", adjusted[mode], reason=test_reason),
@@ -206,47 +217,50 @@ def _difference_and_ratio(
     second: Counts,
     mode: int,
     scope: FigureScope,
-    missing_reason: str | None,
+    no_ratio_reason: str | None,
     no_hits_reason: str,
 ) -> tuple[Figure, Figure]:
     """Return the difference and the ratio of one mode's shares on two sides.
 
-    There is no interval if a side has few traces, the mode is rare, or disagreements are
-    unresolved; in the last case the difference has bounds.
+    There is no interval if a side has few traces, the mode is rare, or too many disagreements are
+    unresolved. In the last case the difference has bounds.
+
+    ``no_ratio_reason`` is the reason why there is no ratio, None if there is one.
+    ``no_hits_reason`` is why the ratio has no interval if its first share is 0.
     """
-    hits_first, n_first = first.effective(mode)
-    hits_second, n_second = second.effective(mode)
-    difference_ends = newcombe(hits_first, n_first, hits_second, n_second)
+    first_hits, first_cases = first.effective(mode)
+    second_hits, second_cases = second.effective(mode)
+    difference_ends = newcombe(first_hits, first_cases, second_hits, second_cases)
     if difference_ends is None:
         return (
-            scope.figure("difference", None, reason=missing_reason or ""),
-            scope.figure("risk_ratio", None, reason=missing_reason or ""),
+            scope.figure("difference", None, reason=no_ratio_reason or ""),
+            scope.figure("risk_ratio", None, reason=no_ratio_reason or ""),
         )
-    hits = first.present[mode] + second.present[mode]
-    no_interval_reason = why_no_difference(hits, (first.judged[mode], second.judged[mode]))
-    share_first = hits_first / n_first
-    share_second = hits_second / n_second
-    low_first, high_first = first.bounds(mode) or (share_first, share_first)
-    low_second, high_second = second.bounds(mode) or (share_second, share_second)
+    hit_count = first.present[mode] + second.present[mode]
+    no_interval_reason = why_no_difference(hit_count, (first.judged[mode], second.judged[mode]))
+    first_share = first_hits / first_cases
+    second_share = second_hits / second_cases
+    first_low, first_high = first.bounds(mode) or (first_share, first_share)
+    second_low, second_high = second.bounds(mode) or (second_share, second_share)
     bounds = None
-    if low_first != high_first or low_second != high_second:
+    if first_low != first_high or second_low != second_high:
         no_interval_reason = "unresolved"
-        bounds = (low_first - high_second, high_first - low_second)
+        bounds = (first_low - second_high, first_high - second_low)
     needs = LEAST_CASES if no_interval_reason and not bounds else None
     difference = scope.figure(
         "difference",
-        share_first - share_second,
+        first_share - second_share,
         interval=None if no_interval_reason else difference_ends,
         bounds=bounds,
         reason=no_interval_reason or "",
         needs=needs,
     )
-    if missing_reason is not None:
-        return difference, scope.figure("risk_ratio", None, reason=missing_reason)
-    ratio_ends = katz(hits_first, n_first, hits_second, n_second)
+    if no_ratio_reason is not None:
+        return difference, scope.figure("risk_ratio", None, reason=no_ratio_reason)
+    ratio_ends = katz(first_hits, first_cases, second_hits, second_cases)
     ratio = scope.figure(
         "risk_ratio",
-        share_first / share_second,
+        first_share / second_share,
         interval=None if no_interval_reason else ratio_ends,
         reason=no_hits_reason if ratio_ends is None else no_interval_reason or "",
         needs=needs,
@@ -255,20 +269,23 @@ def _difference_and_ratio(
 
 
 def _why_no_ratio(first: Counts, second: Counts, mode: int, sides: tuple[str, str]) -> str | None:
-    """Return the reason why a mode has no ratio of shares; None if it has one."""
-    n_first = first.judged[mode]
-    n_second = second.judged[mode]
-    if not n_first and not n_second:
+    """Return the reason why a mode has no ratio of its shares on two sides; None if it has one."""
+    first_cases = first.judged[mode]
+    second_cases = second.judged[mode]
+    if not first_cases and not second_cases:
         return "not_judged"
-    if not n_first or not n_second:
-        return f"no_{sides[1] if n_first else sides[0]}"
+    if not first_cases or not second_cases:
+        return f"no_{sides[1] if first_cases else sides[0]}"
     if not first.present[mode] and not second.present[mode]:
         return "never_seen"
     return None if second.present[mode] else f"none_in_{sides[1]}"
 
 
 def severity(mode: FigureTable, rules: Rules) -> tuple[Severity, Why]:
-    """Return the class of a mode in a group, and the reason; see ``docs/report.md``.
+    """Return the class of a mode in a group of traces, and the reason; see ``docs/report.md``.
+
+    A mode is fatal if it is more frequent in failed traces than in succeeded ones, benign if it
+    occurs in succeeded ones and is hardly more frequent in failed ones, else unclear.
 
     Args:
         mode: The figures of the mode.
@@ -281,8 +298,8 @@ def severity(mode: FigureTable, rules: Rules) -> tuple[Severity, Why]:
         return "unclear", "too_few_traces"
     if difference.reason == "unresolved":
         return "unclear", "unresolved"
-    adjusted = mode.value("p_adjusted")
-    if difference.value > 0 and adjusted is not None and adjusted < rules.alpha:
+    adjusted_p_value = mode.value("p_adjusted")
+    if difference.value > 0 and adjusted_p_value is not None and adjusted_p_value < rules.alpha:
         return "fatal", "more_in_failed"
     seen_in_successes = (succeeded.count or 0) >= rules.least
     if seen_in_successes and difference.high is not None and difference.high <= rules.margin:
@@ -294,7 +311,7 @@ def mode_figures(
     everything: Counts,
     failed: Counts,
     succeeded: Counts,
-    traces: int,
+    trace_count: int,
     unsure: Sequence[int],
     scopes: Sequence[FigureScope],
 ) -> Iterator[Figure]:
@@ -304,8 +321,8 @@ def mode_figures(
         everything: The counts over all traces.
         failed: The counts over failed traces.
         succeeded: The counts over successful traces.
-        traces: The number of traces.
-        unsure: The number of unsure verdicts of each mode.
+        trace_count: The number of traces.
+        unsure: The number of unsure verdicts on each mode.
         scopes: The scope of the figures of each mode.
     """
     comparisons = differences(failed, succeeded, OUTCOMES, scopes)
@@ -321,7 +338,7 @@ def mode_figures(
             succeeded_without, failed_without, sides, mode, scope, "success_if_absent"
         )
         yield scope.number("unsure", unsure[mode])
-        yield scope.number("open", traces - everything.judged[mode] - unsure[mode])
+        yield scope.number("open", trace_count - everything.judged[mode] - unsure[mode])
         yield scope.number(
             "unresolved", everything.unresolved[mode] if everything.unresolved else 0
         )
@@ -339,26 +356,28 @@ def _success_share(
 ) -> Figure:
     """Return the share of successes among the traces with a mode, or among those without it.
 
-    The ``hits`` are the successful traces, the ``misses`` the failed ones. An unresolved trace may
-    have the mode or not: the lower bound includes only unresolved traces that failed, the upper
-    bound only those that succeeded.
+    An unresolved trace may belong to these traces or not. So the lower bound adds the unresolved
+    traces that failed, the upper bound those that succeeded.
+
+    ``hits`` are the successful ones of these traces, ``misses`` the failed ones. ``sides`` has the
+    counts over all succeeded and over all failed traces.
     """
     succeeded, failed = sides
-    n = hits.n + misses.n
+    trace_count = hits.n + misses.n
     doubtful_succeeded = succeeded.doubtful[mode] if succeeded.doubtful else 0.0
     doubtful_failed = failed.doubtful[mode] if failed.doubtful else 0.0
     if not doubtful_succeeded and not doubtful_failed:
-        return rate(scope, condition, hits.n, n, effective_cases(hits, misses))
-    total = hits.weight + misses.weight
-    low = hits.weight / (total + doubtful_failed) if total + doubtful_failed else 0.0
+        return rate(scope, condition, hits.n, trace_count, effective_cases(hits, misses))
+    total_weight = hits.weight + misses.weight
+    low = hits.weight / (total_weight + doubtful_failed) if total_weight + doubtful_failed else 0.0
     high = (
-        (hits.weight + doubtful_succeeded) / (total + doubtful_succeeded)
-        if total + doubtful_succeeded
+        (hits.weight + doubtful_succeeded) / (total_weight + doubtful_succeeded)
+        if total_weight + doubtful_succeeded
         else 1.0
     )
     doubt = Doubt(succeeded.unresolved[mode] + failed.unresolved[mode], (low, high))
-    effective = effective_cases(hits, misses) if n else (0.0, 0.0)
-    return rate(scope, condition, hits.n, n, effective, doubt)
+    effective = effective_cases(hits, misses) if trace_count else (0.0, 0.0)
+    return rate(scope, condition, hits.n, trace_count, effective, doubt)
 
 
 _HALVINGS: Final = 40
@@ -372,9 +391,10 @@ Stratum = tuple[int, int, int, int]
 def stratified_figures(
     inputs: SignatureInput, is_counted: Flags, scopes: Sequence[FigureScope]
 ) -> list[Figure]:
-    """Compare failed and successful traces within each model, and join the differences.
+    """Compare failed and successful traces within each model, and join the models' differences.
 
-    The result is empty if fewer than two models are known, or if the report has groups.
+    The result is empty if fewer than two models are known, or if the report has groups. Each model
+    is a stratum.
 
     Args:
         inputs: The input of the report.
@@ -418,13 +438,13 @@ def stratified_figures(
 def mantel_haenszel(
     strata: Sequence[Stratum], scope: FigureScope, *, needs: int = 0
 ) -> list[Figure]:
-    """Return the risk difference and the risk ratio of one mode that strata have in common.
+    """Return the risk difference and the risk ratio of one mode that all strata have in common.
 
-    The difference is the first share less the second. Strata without traces on one side are left
-    out.
+    In each stratum the share of the mode is compared between failed and succeeded traces. Strata
+    without traces on one side are left out.
 
     Args:
-        strata: The counts of each stratum.
+        strata: The counts of each stratum: hits and cases of failed traces, then of succeeded ones.
         scope: The scope of the figures.
         needs: The number of disagreements to resolve before the figures have intervals.
     """
@@ -436,75 +456,78 @@ def mantel_haenszel(
     n = sum(cases + other_cases for _, cases, _, other_cases in compared_strata)
     strata_figure = scope.number("strata", len(compared_strata), n=n)
     if not compared_strata:
-        ratio_reason = "no_strata"
         return [
             strata_figure,
-            scope.figure("difference", None, n=n, reason=ratio_reason),
-            scope.figure("risk_ratio", None, n=n, reason=ratio_reason),
+            scope.figure("difference", None, n=n, reason="no_strata"),
+            scope.figure("risk_ratio", None, n=n, reason="no_strata"),
         ]
-    value, difference_interval = _common_difference(compared_strata)
-    sizes = (
+
+    common_difference, difference_interval = _common_difference(compared_strata)
+    case_counts = (
         sum(cases for _, cases, _, _ in compared_strata),
         sum(other_cases for *_, other_cases in compared_strata),
     )
-    interval_reason = why_no_difference(
-        sum(hits + other_hits for hits, _, other_hits, _ in compared_strata), sizes
+    no_interval_reason = why_no_difference(
+        sum(hits + other_hits for hits, _, other_hits, _ in compared_strata), case_counts
     )
-    needed_count = LEAST_CASES if interval_reason else None
+    shown_needs = LEAST_CASES if no_interval_reason else None
     if needs:
-        interval_reason = "unresolved"
-        needed_count = needs
+        no_interval_reason = "unresolved"
+        shown_needs = needs
     difference = scope.figure(
         "difference",
-        value,
-        interval=None if interval_reason else difference_interval,
+        common_difference,
+        interval=None if no_interval_reason else difference_interval,
         n=n,
-        reason=interval_reason or "",
-        needs=needed_count,
+        reason=no_interval_reason or "",
+        needs=shown_needs,
     )
-    first_weight = sum(
+
+    # The common ratio of Mantel and Haenszel is that of these two sums.
+    first_sum = sum(
         hits * other_cases / (cases + other_cases)
         for hits, cases, _, other_cases in compared_strata
     )
-    second_weight = sum(
+    second_sum = sum(
         other_hits * cases / (cases + other_cases)
         for _, cases, other_hits, other_cases in compared_strata
     )
     ratio_reason = ""
-    if not first_weight and not second_weight:
+    if not first_sum and not second_sum:
         ratio_reason = "never_seen"
-    elif not first_weight:
+    elif not first_sum:
         ratio_reason = "none_in_failed"
-    elif not second_weight:
+    elif not second_sum:
         ratio_reason = "none_in_succeeded"
     ratio_interval = None
-    if first_weight and second_weight and not interval_reason:
+    if first_sum and second_sum and not no_interval_reason:
         log_variance = sum(
             (cases * other_cases * (hits + other_hits) - hits * other_hits * (cases + other_cases))
             / (cases + other_cases) ** 2
             for hits, cases, other_hits, other_cases in compared_strata
-        ) / (first_weight * second_weight)
-        log_ratio = log(first_weight / second_weight)
+        ) / (first_sum * second_sum)
+        log_ratio = log(first_sum / second_sum)
         half_width = Z * sqrt(log_variance)
         ratio_interval = (exp(log_ratio - half_width), exp(log_ratio + half_width))
     ratio = scope.figure(
         "risk_ratio",
-        first_weight / second_weight if second_weight else None,
+        first_sum / second_sum if second_sum else None,
         interval=ratio_interval,
         n=n,
-        reason=(interval_reason or ratio_reason) if second_weight else ratio_reason,
-        needs=needed_count if second_weight else None,
+        reason=(no_interval_reason or ratio_reason) if second_sum else ratio_reason,
+        needs=shown_needs if second_sum else None,
     )
     return [strata_figure, difference, ratio]
 
 
 def _common_difference(strata: Sequence[Stratum]) -> tuple[float, Interval]:
-    """Return the common difference with its score interval, between -1 and 1."""
+    """Return the common difference of the shares of all strata, with its score interval."""
     hits, cases, other_hits, other_cases = np.array(strata, dtype=np.float64).T
     weights = cases * other_cases / (cases + other_cases)
-    value = float((weights * (hits / cases - other_hits / other_cases)).sum() / weights.sum())
+    estimate = float((weights * (hits / cases - other_hits / other_cases)).sum() / weights.sum())
 
     def is_rejected(difference: float) -> bool:
+        """Test whether the data contradict this common difference."""
         shares, other_shares = _restricted_shares(hits, cases, other_hits, other_cases, difference)
         variance = (
             (shares * (1 - shares) / cases + other_shares * (1 - other_shares) / other_cases)
@@ -512,9 +535,12 @@ def _common_difference(strata: Sequence[Stratum]) -> tuple[float, Interval]:
             / (cases + other_cases - 1)
         )
         standard_error = sqrt(float((weights**2 * variance).sum())) / float(weights.sum())
-        return abs(value - difference) > Z * standard_error
+        return abs(estimate - difference) > Z * standard_error
 
-    return value, (_interval_end(value, -1.0, is_rejected), _interval_end(value, 1.0, is_rejected))
+    return estimate, (
+        _interval_end(estimate, -1.0, is_rejected),
+        _interval_end(estimate, 1.0, is_rejected),
+    )
 
 
 def _interval_end(accepted: float, limit: float, is_rejected: Callable[[float], bool]) -> float:
@@ -527,17 +553,19 @@ def _interval_end(accepted: float, limit: float, is_rejected: Callable[[float], 
 def _restricted_shares(
     hits: Floats, cases: Floats, other_hits: Floats, other_cases: Floats, difference: float
 ) -> tuple[Floats, Floats]:
-    """Return the most likely shares of both sides with a given difference, for each stratum.
+    """Return for each stratum the most likely shares of both sides that differ by ``difference``.
 
-    The difference is the first share less the second. The second share is the root of a cubic
+    ``difference`` is the first share less the second. The second share is a root of a cubic
     polynomial (Farrington and Manning 1990, Statistics in Medicine 9:1447-1454).
     """
+    # The coefficients of the polynomial in the second share; that of the cube is ``all_cases``.
     all_cases = cases + other_cases
     square = (cases + 2 * other_cases) * difference - all_cases - hits - other_hits
     linear = (
         (other_cases * difference - all_cases - 2 * other_hits) * difference + hits + other_hits
     )
     constant = other_hits * difference * (1 - difference)
+    # The trigonometric solution.
     shift = square / (3 * all_cases)
     offset = shift**3 - linear * square / (6 * all_cases**2) + constant / (2 * all_cases)
     radius = np.sqrt(np.maximum(shift**2 - linear / (3 * all_cases), 0)) * np.where(

@@ -48,16 +48,17 @@ class FirstFatal:
 
 
 def onsets(inputs: SignatureInput) -> Onsets:
-    """Return the onsets of every trace with places."""
+    """Return the onsets of all traces: the first span of each mode in each trace."""
     places = inputs.places
-    order = np.lexsort((places.first, places.mode, places.trace))
-    # The first span of each mode in each trace.
-    order = order[_row_changes(places.trace[order]) | _row_changes(places.mode[order])]
+    by_mode = np.lexsort((places.first, places.mode, places.trace))
+    # Of the labels of one mode in a trace, keep the first.
+    starts_mode = _row_changes(places.trace[by_mode]) | _row_changes(places.mode[by_mode])
+    rows = by_mode[starts_mode]
     # ``Onsets`` are sorted by trace, span and mode.
-    order = order[np.lexsort((places.mode[order], places.first[order], places.trace[order]))]
-    trace = places.trace[order]
-    first = places.first[order]
-    return Onsets(trace, places.mode[order], first, _step_numbers(trace, first))
+    rows = rows[np.lexsort((places.mode[rows], places.first[rows], places.trace[rows]))]
+    trace = places.trace[rows]
+    first = places.first[rows]
+    return Onsets(trace, places.mode[rows], first, _step_numbers(trace, first))
 
 
 def _row_changes(column: Integers) -> Flags:
@@ -68,7 +69,10 @@ def _row_changes(column: Integers) -> Flags:
 
 
 def _step_numbers(trace: Integers, first: Integers) -> Integers:
-    """Number the different first spans within each trace, from 0."""
+    """Number the different first spans within each trace, from 0.
+
+    The rows are sorted by trace, then by first span.
+    """
     starts_trace = _row_changes(trace)
     running_count = np.cumsum(starts_trace | _row_changes(first))
     count_at_start = np.maximum.accumulate(np.where(starts_trace, running_count, 0))
@@ -76,26 +80,26 @@ def _step_numbers(trace: Integers, first: Integers) -> Integers:
 
 
 def first_fatal(inputs: SignatureInput, fatal: Flags) -> FirstFatal:
-    """Return the first fatal failure of each trace.
+    """Return the spans of the first fatal failure of each trace.
 
     If several fatal failures begin at the same span, the one that ends first counts.
 
     Args:
-        inputs: The input of the report.
-        fatal: A flag for each label with a place, true if it is fatal.
+        inputs: The labels and traces of the report.
+        fatal: A mask of the fatal labels in ``inputs.places``.
     """
     places = inputs.places
     labels = np.flatnonzero(fatal)
-    order = np.lexsort((places.last[labels], places.first[labels], places.trace[labels]))
-    labels = labels[order]
+    # Sort by trace, first and last span.
+    labels = labels[np.lexsort((places.last[labels], places.first[labels], places.trace[labels]))]
     trace = places.trace[labels]
     first = places.first[labels]
     last = places.last[labels]
-    starts_trace = _row_changes(trace)
+    is_first = _row_changes(trace)
     first_spans = np.full(len(inputs.traces), -1, dtype=np.int64)
     last_spans = first_spans.copy()
-    first_spans[trace[starts_trace]] = first[starts_trace]
-    last_spans[trace[starts_trace]] = last[starts_trace]
+    first_spans[trace[is_first]] = first[is_first]
+    last_spans[trace[is_first]] = last[is_first]
     return FirstFatal(first_spans, last_spans)
 
 
@@ -113,25 +117,26 @@ def places_figures(
     group: GroupScope,
     fatal: Mapping[str, FirstFatal],
 ) -> Iterator[Figure]:
-    """Yield the figures on the positions of failures in the chosen traces.
+    """Yield the figures on where failures begin in the chosen traces, and in which order.
 
-    ``uncounted`` counts traces without a position, as their spans were not counted. ``tied`` counts
-    traces in which several modes share the first span; each of these modes counts as first.
+    ``uncounted`` counts traces whose number of spans is unknown. ``tied`` counts traces in which
+    several modes begin at the first of the onsets; each of these modes counts as first.
 
     Args:
-        inputs: The input of the report.
-        all_onsets: The onsets of all traces.
-        is_counted: A flag for each trace, true for the chosen ones.
+        inputs: The labels and traces of the report.
+        all_onsets: The onsets of all traces: the first span of each mode.
+        is_counted: A mask of the chosen traces.
         showing_count: The number of chosen traces with any mode.
-        side: ``failed`` or ``all``: the kind of these traces.
+        side: ``failed`` or ``all``: which traces of the group these are.
         group: The group of the traces.
-        fatal: The first fatal failures, by the rule for which labels are fatal.
+        fatal: The first fatal failure of each trace, for each definition of a fatal label.
     """
     codes = [mode.code for mode in inputs.modes]
     trace_onsets = all_onsets.in_traces(is_counted)
     trace_count = len(np.unique(trace_onsets.trace))
+    # Step 0 of a trace has the modes that begin first. Several modes may share it.
     is_first_step = trace_onsets.step == 0
-    traces_with_place, opening_rows, modes_at_first_step = np.unique(
+    traces_with_place, rows_of_traces, modes_at_first_step = np.unique(
         trace_onsets.trace[is_first_step], return_index=True, return_counts=True
     )
     lengths = inputs.spans[traces_with_place]
@@ -141,63 +146,68 @@ def places_figures(
     yield scope.number("showing", showing_count)
     yield scope.number("uncounted", int((lengths < 1).sum()))
     yield scope.number("tied", int((modes_at_first_step > 1).sum()))
-    yield from position_figures(scope, trace_onsets.first[is_first_step][opening_rows], lengths)
+    yield from position_figures(scope, trace_onsets.first[is_first_step][rows_of_traces], lengths)
     for definition, failures in fatal.items():
         yield from _spans_after_fatal(scope, definition, failures, inputs.spans, is_counted)
-    for column, code in enumerate(codes):
-        if first_mode_counts[column]:
+    for mode, code in enumerate(codes):
+        if first_mode_counts[mode]:
             yield rate(
                 group.scope(f"first_mode_{side}", code, code, first=code),
                 condition="",
-                count=first_mode_counts[column],
+                count=first_mode_counts[mode],
                 n=trace_count,
             )
-    for column, code in enumerate(codes):
-        has_mode = trace_onsets.mode == column
+    for mode, code in enumerate(codes):
+        has_mode = trace_onsets.mode == mode
         if has_mode.any():
-            onset = group.scope(f"onset_{side}", code, code, placed="yes")
+            onset_scope = group.scope(f"onset_{side}", code, code, placed="yes")
             yield from position_figures(
-                onset, trace_onsets.first[has_mode], inputs.spans[trace_onsets.trace[has_mode]]
+                onset_scope,
+                trace_onsets.first[has_mode],
+                inputs.spans[trace_onsets.trace[has_mode]],
             )
     yield from _order_figures(trace_onsets, codes, side, group)
     for pair, count in _transition_counts(trace_onsets, codes):
-        step = PAIR.join(pair)
-        yield group.scope(f"transitions_{side}", step, step=step).number("transitions", count)
+        pair_key = PAIR.join(pair)
+        yield group.scope(f"transitions_{side}", pair_key, step=pair_key).number(
+            "transitions", count
+        )
     for chain, count in _most_frequent_chains(trace_onsets, codes):
         text = chain_text(chain)
-        modes = [code for step in chain for code in step]
-        yield group.scope(f"chains_{side}", text, *modes, chain=text).number("chains", count)
+        chain_codes = [code for step in chain for code in step]
+        yield group.scope(f"chains_{side}", text, *chain_codes, chain=text).number("chains", count)
 
 
 def position_figures(scope: FigureScope, first: Integers, lengths: Integers) -> Iterator[Figure]:
-    """Yield the figures on positions of spans in their runs, without runs of unknown length.
+    """Yield the quartiles, the mean and the tenths of positions of spans in their runs.
 
-    A position is the index of a span divided by the number of spans: at least 0 and below 1.
+    A position is the index of a span divided by the number of spans: at least 0 and below 1. Runs
+    of unknown length are left out.
 
     Args:
         scope: The scope of the figures.
-        first: The indices of the spans.
-        lengths: The numbers of spans of their runs.
+        first: The index of a span in each run.
+        lengths: The number of spans of each run.
     """
     has_length = lengths > 0
     # A label may name a span that came after the spans were counted.
-    shares = np.minimum(first[has_length] / lengths[has_length], np.nextafter(1.0, 0.0))
-    yield from spread_figures(scope, "position", shares)
-    counts_by_tenth = np.bincount((shares * BINS).astype(np.int64), minlength=BINS).tolist()
+    positions = np.minimum(first[has_length] / lengths[has_length], np.nextafter(1.0, 0.0))
+    yield from spread_figures(scope, "position", positions)
+    counts_by_tenth = np.bincount((positions * BINS).astype(np.int64), minlength=BINS).tolist()
     for tenth, count in enumerate(counts_by_tenth):
         if count:
-            number = scope.number("position_tenth", count, condition=str(tenth), n=len(shares))
-            yield number.narrowed("tenth", str(tenth))
+            figure = scope.number("position_tenth", count, condition=str(tenth), n=len(positions))
+            yield figure.narrowed("tenth", str(tenth))
 
 
 def spread_figures(
     scope: FigureScope, statistic: str, values: NDArray[np.float64] | Integers, condition: str = ""
 ) -> Iterator[Figure]:
-    """Yield the median with its quartiles (linear between neighbours), and the mean.
+    """Yield the median, with both quartiles as its interval, and the mean.
 
     Args:
         scope: The scope of the figures.
-        statistic: The name of the median.
+        statistic: The name of the median; that of the mean has ``_mean`` added.
         values: One value for each trace.
         condition: The condition of the figures.
     """
@@ -205,7 +215,7 @@ def spread_figures(
     if not value_count:
         yield scope.figure(statistic, None, condition=condition, n=0, reason="no_places")
         return
-    low, median, high = (float(x) for x in np.quantile(values, [0.25, 0.5, 0.75]))
+    low, median, high = (float(end) for end in np.quantile(values, [0.25, 0.5, 0.75]))
     yield scope.figure(statistic, median, condition=condition, interval=(low, high), n=value_count)
     yield scope.number(
         f"{statistic}_mean", float(values.mean()), condition=condition, n=value_count
@@ -215,13 +225,19 @@ def spread_figures(
 def _order_figures(
     trace_onsets: Onsets, codes: list[str], side: str, group: GroupScope
 ) -> Iterator[Figure]:
-    """Yield for each pair of modes the number of traces in which each begins first, or both do."""
+    """Yield for each pair of modes in how many traces either begins first, or both together.
+
+    The condition is ``before`` if the first mode of the pair begins first, else ``after`` or
+    ``together``. Traces with only one of the modes are left out.
+    """
     no_span = np.iinfo(np.int64).max
     traces, row_of_onset = np.unique(trace_onsets.trace, return_inverse=True)
+    # Traces × modes.
     first_spans = np.full((len(traces), len(codes)), no_span)
     first_spans[row_of_onset, trace_onsets.mode] = trace_onsets.first
     for columns in combinations(range(len(codes)), 2):
-        first, second = first_spans[(first_spans[:, columns] != no_span).all(axis=1)][:, columns].T
+        has_both = (first_spans[:, columns] != no_span).all(axis=1)
+        first, second = first_spans[has_both][:, columns].T
         n = len(first)
         counts = {
             "before": int((first < second).sum()),
@@ -237,9 +253,13 @@ def _order_figures(
 def _transition_counts(
     trace_onsets: Onsets, codes: list[str]
 ) -> Iterator[tuple[tuple[str, str], int]]:
-    """Yield the transitions from a mode to a mode of the next onset, with the number of traces."""
+    """Yield pairs of modes that begin one after the other, each with its number of traces.
+
+    The second mode of a pair begins at the next step: the next span at which a mode begins.
+    """
     counts: Counter[tuple[int, int]] = Counter()
-    # A trace has each mode once, so two neighbours are fewer rows apart than there are modes.
+    # Rows are sorted by trace and step, and a trace has each mode once. So the rows of such a pair
+    # are fewer rows apart than there are modes.
     for distance in range(1, len(codes)):
         earlier_rows = slice(None, -distance)
         later_rows = slice(distance, None)
@@ -250,8 +270,8 @@ def _transition_counts(
             trace_onsets.mode[earlier_rows][is_next] * len(codes)
             + trace_onsets.mode[later_rows][is_next]
         )
-        numbers, times = np.unique(pair_numbers, return_counts=True)
-        for number, count in zip(numbers.tolist(), times.tolist(), strict=True):
+        different_numbers, trace_counts = np.unique(pair_numbers, return_counts=True)
+        for number, count in zip(different_numbers.tolist(), trace_counts.tolist(), strict=True):
             counts[divmod(number, len(codes))] += count
     for (earlier_mode, later_mode), count in sorted(
         counts.items(), key=lambda item: (-item[1], item[0])
@@ -280,10 +300,12 @@ def _most_frequent_chains(trace_onsets: Onsets, codes: list[str]) -> list[tuple[
 
 
 def chains(trace_onsets: Onsets, codes: list[str]) -> dict[int, Chain]:
-    """Return the chain of each trace: its modes in the order of their onsets, by row of the trace.
+    """Return by the index of a trace its chain: its modes in the order in which they begin.
+
+    Modes that begin at the same span are one step of the chain.
 
     Args:
-        trace_onsets: The onsets.
+        trace_onsets: The onsets, sorted by trace and step.
         codes: The codes of the modes.
     """
     steps_by_trace: dict[int, list[list[str]]] = {}
@@ -302,15 +324,16 @@ def chains(trace_onsets: Onsets, codes: list[str]) -> dict[int, Chain]:
 
 
 def _spans_after_fatal(
-    scope: FigureScope, definition: str, failures: FirstFatal, spans: Integers, is_counted: Flags
+    scope: FigureScope, definition: str, failures: FirstFatal, lengths: Integers, is_counted: Flags
 ) -> Iterator[Figure]:
-    """Yield the number of spans after the first fatal failure, and their share of the run.
+    """Yield the spread of the number of spans after the first fatal failure, and of their share.
 
-    ``spans_after`` counts from the failure's last span, ``spans_after_onset`` from its first span.
+    ``spans_after`` counts the spans after the failure's last span, ``spans_after_onset`` those
+    after its first span. ``definition`` names the definition of a fatal label.
     """
-    has_failure = is_counted & (failures.first >= 0) & (spans > 0)
-    after_last = np.maximum(spans[has_failure] - 1 - failures.last[has_failure], 0)
-    after_first = np.maximum(spans[has_failure] - 1 - failures.first[has_failure], 0)
+    has_failure = is_counted & (failures.first >= 0) & (lengths > 0)
+    after_last = np.maximum(lengths[has_failure] - 1 - failures.last[has_failure], 0)
+    after_first = np.maximum(lengths[has_failure] - 1 - failures.first[has_failure], 0)
     yield from spread_figures(scope, "spans_after", after_last, definition)
     yield from spread_figures(scope, "spans_after_onset", after_first, definition)
-    yield from spread_figures(scope, "share_after", after_last / spans[has_failure], definition)
+    yield from spread_figures(scope, "share_after", after_last / lengths[has_failure], definition)

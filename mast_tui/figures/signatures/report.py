@@ -52,15 +52,14 @@ class TrendAxis:
 
 
 def trend_axis(inputs: SignatureInput) -> TrendAxis | None:
-    """Return the groups with a known value in their order, versions by their numbers.
+    """Return the groups in the order of their versions or dates, to test modes for a trend.
 
-    Returns:
-        The axis; None if the groups have no order or there are fewer than two.
+    Return None if the groups are neither versions nor dates, or if there are fewer than two.
     """
     if inputs.by not in ORDERED:
         return None
-    names = [name for name in inputs.group_names if name != NO_VALUE]
-    groups = sorted(names, key=natural_order)
+    known_values = [name for name in inputs.group_names if name != NO_VALUE]
+    groups = sorted(known_values, key=natural_order)
     if len(groups) < 2:
         return None
     if inputs.by != "date":
@@ -73,9 +72,10 @@ def trend_figures(inputs: SignatureInput, axis: TrendAxis) -> Iterator[Figure]:
     """Yield the trend of each mode along the groups, over the failed traces and over all.
 
     Args:
-        inputs: The input of the report.
-        axis: The groups.
+        inputs: The labels, traces and groups of the report.
+        axis: The groups in their order.
     """
+    # A mask of the traces for each group.
     groups = [inputs.group == inputs.group_names.index(name) for name in axis.groups]
     without_group = len(inputs.traces) - sum(int(group.sum()) for group in groups)
     yield FigureScope("trend", inputs.taxonomy_ref).number("no_group", without_group)
@@ -85,7 +85,7 @@ def trend_figures(inputs: SignatureInput, axis: TrendAxis) -> Iterator[Figure]:
 
 
 def natural_order(version: str) -> list[tuple[int, int, str]]:
-    """Return a sort key of a version that compares numbers by size, so that 1.9 is before 1.10."""
+    """Return a sort key of a version that sorts 1.9 before 1.10: numbers are compared by size."""
     pieces = re.findall(r"[0-9]+|[^0-9]+", version)
     return [
         (0, int(piece), "") if piece.isascii() and piece.isdigit() else (1, 0, piece)
@@ -94,9 +94,12 @@ def natural_order(version: str) -> list[tuple[int, int, str]]:
 
 
 def _mode_trends(
-    inputs: SignatureInput, name: str, groups: list[Flags], axis: TrendAxis
+    inputs: SignatureInput, scope_name: str, groups: list[Flags], axis: TrendAxis
 ) -> Iterator[Figure]:
-    """Yield for each mode its rate in each group, its slope and the Cochran-Armitage test."""
+    """Yield for each mode its rate in each group, the slope of the rate, and a test for a trend.
+
+    It is the Cochran-Armitage test. ``groups`` has a mask of the traces for each group.
+    """
     counts_by_group = [Counts.from_verdicts(inputs.verdicts[group]) for group in groups]
     tests = [
         cochran_armitage(
@@ -112,9 +115,9 @@ def _mode_trends(
     for mode_index, mode in enumerate(inputs.modes):
         for group_name, counts in zip(axis.groups, counts_by_group, strict=True):
             yield counts.rate(
-                mode_index, FigureScope(name, inputs.taxonomy_ref, group_name, mode.code)
+                mode_index, FigureScope(scope_name, inputs.taxonomy_ref, group_name, mode.code)
             )
-        scope = FigureScope(name, inputs.taxonomy_ref, mode=mode.code)
+        scope = FigureScope(scope_name, inputs.taxonomy_ref, mode=mode.code)
         cases = [counts.judged[mode_index] for counts in counts_by_group]
         test = tests[mode_index]
         few_groups_reason = "not_judged" if sum(n > 0 for n in cases) < 2 else ""
@@ -133,15 +136,16 @@ def _mode_trends(
 
 
 def _weighted_slope(hits: Sequence[int], cases: Sequence[int], scores: Sequence[int]) -> float:
-    """Return the slope of ``hits / cases`` over the scores, by least squares weighted by cases."""
+    """Return the slope of the shares ``hits / cases`` over the scores, by weighted least squares.
+
+    Weights are the cases.
+    """
     hit_counts = np.array(hits)
     case_counts = np.array(cases)
     score_values = np.array(scores)
     mean_score = (case_counts * score_values).sum() / case_counts.sum()
-    return float(
-        (hit_counts * (score_values - mean_score)).sum()
-        / (case_counts * (score_values - mean_score) ** 2).sum()
-    )
+    deviations = score_values - mean_score
+    return float((hit_counts * deviations).sum() / (case_counts * deviations**2).sum())
 
 
 CLASSES: Final = ("fatal", "benign", "both")
@@ -175,11 +179,14 @@ def are_claims_about(taxonomy_ref: str) -> bool:
 
 
 def stated_for(taxonomy_ref: str) -> Stated | None:
-    """Return the published classes of a taxonomy's modes (``id@version``), None without any."""
+    """Return the classes of a taxonomy's modes in a published study; None if it has none.
+
+    ``taxonomy_ref`` is ``id@version``.
+    """
     document = claims_document()
     if not are_claims_about(taxonomy_ref):
         return None
-    classes = {slug: name for name in CLASSES for slug in document[name]}
+    classes = {slug: class_name for class_name in CLASSES for slug in document[class_name]}
     return Stated(document["source"], classes)
 
 
@@ -215,7 +222,7 @@ class SignatureReport:
         return OVERALL if self.inputs.by == ALL and name == ALL else name
 
     def group(self, name: str) -> FigureTable:
-        """Return those figures of a group that are not about a single mode.
+        """Return the figures of a group as a whole, which are not about a mode.
 
         Raises:
             KeyError: There is no such group.
@@ -225,7 +232,7 @@ class SignatureReport:
         return self.figures.table("group", group=self.key(name))
 
     def figures_by_key(self, scope: str, name: str) -> dict[str, FigureTable]:
-        """Return the figures of a scope of a group by mode, category or pair.
+        """Return the figures of a group in a scope, by mode, category or pair.
 
         Args:
             scope: The name of the scope.
@@ -236,7 +243,7 @@ class SignatureReport:
     def corrected(self, name: str, scope: str = "prevalence") -> dict[str, FigureTable]:
         """Return the prevalences that are corrected for a judge's errors, by the code of a mode.
 
-        It is empty if the labels are not those of a judge.
+        There are none unless the labels are those of a judge.
 
         Args:
             name: The name of a group, or ``OVERALL``.
@@ -251,7 +258,7 @@ class SignatureReport:
         return None if self.stated is None else self.stated.classes.get(mode.slug)
 
     def places(self, name: str, side: str) -> FigureTable | None:
-        """Return the figures on all places together; None if the group has no known place.
+        """Return the figures on the positions of all modes together; None if no position is known.
 
         Args:
             name: The name of a group, or ``OVERALL``.
@@ -271,17 +278,17 @@ def signature_report(
     spent_of: SpentOf | None = None,
     scores: Mapping[str, Values] | None = None,
 ) -> SignatureReport:
-    """Compute the figures of a report; none is ever NaN.
+    """Compute the figures of a report on failure signatures; none is ever NaN.
 
     Args:
         inputs: The verdicts on traces and their groups.
-        rules: The limits of classes; None for the defaults of ``Rules``.
+        rules: The limits of classes and shapes; None for the defaults of ``Rules``.
         rounds: The number of resamples; 0 leaves out the intervals that need them.
         seed: The seed of the resamples.
         corrected: Prevalences that are corrected for a judge's errors.
         spent_of: The function that returns what a trace spent, for the costs after fatal failures;
             None for no costs.
-        scores: Further scores of the benchmark, an array over the traces for each metric.
+        scores: Further scores by metric: an array with the score of each trace.
     """
     rules = Rules() if rules is None else rules
     context = GroupInputs(
@@ -294,8 +301,8 @@ def signature_report(
         spent_of=spent_of,
         scores=scores or {},
     )
-    one_group = replace(context, inputs=inputs.as_one_group())
-    figures = [*group_figures(one_group, 0, OVERALL)]
+    all_traces = replace(context, inputs=inputs.as_one_group())
+    figures = [*group_figures(all_traces, 0, OVERALL)]
     if inputs.fields:
         for number, name in enumerate(inputs.group_names):
             # Groups are resampled independently, so each has a seed of its own.
@@ -309,10 +316,10 @@ def signature_report(
 
 
 def large_groups(report: SignatureReport) -> list[str]:
-    """Return the groups that are shown in addition to all traces if no groups were requested.
+    """Return the groups with ``LEAST_TRACES`` or more traces, which are shown by default.
 
-    These groups have ``LEAST_TRACES`` or more traces. The result is empty if there is only one
-    group, or if the only large group has the traces without a value.
+    The result is empty if there is only one group, or if the only large group has the traces
+    without a value.
     """
     if not report.inputs.fields or len(report.groups) < 2:
         return []
@@ -326,7 +333,10 @@ def compares_outcomes(group: FigureTable) -> bool:
 
 
 def labels_source(inputs: SignatureInput) -> str:
-    """Return the source of a report's labels; names are not escaped."""
+    """Return a text on the source of a report's labels: the gold, or an annotator and the kind.
+
+    Names are not escaped.
+    """
     if inputs.gold is not None:
         return gold_words(inputs.gold)
     kind = inputs.label_source_kind

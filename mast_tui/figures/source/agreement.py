@@ -68,9 +68,9 @@ def span_input_from_workspace(
 ) -> SpanInput:
     """Read the places that annotators marked under one taxonomy, in the finished passes that count.
 
-    If a pass records which spans were read, only these count as seen. The annotator then looked for
-    modes left open on these spans too, but not for modes marked unsure. Without a record (judges,
-    imports), the whole trace counts as seen for the modes with a verdict, and no span for others.
+    An annotator who marks no place has looked for a mode on the spans that were read, unless the
+    mode is unsure. If a pass has no record of these (judges, imports), all spans count for the
+    modes with a verdict, and none for other modes.
 
     A judge is never compared on a trace that was an example in its prompt.
 
@@ -78,15 +78,15 @@ def span_input_from_workspace(
         workspace: The workspace.
         taxonomy: The taxonomy.
         annotators: The annotators to compare.
-        order_of: The function that returns the order of a trace's spans and their number. It is
-            called once for each trace, in the order of files. A trace with a span of unknown index
-            is left out.
+        order_of: The function that returns the order of a trace's spans and their number, or None
+            if the trace cannot be read. It is called once for each trace, in the order of files.
         length_of: The function that returns the length of a span's text, for quotes.
         which: The pass of each annotator that counts.
         traces: The ids of the traces that may be shown, None for all.
         passes: All passes of the taxonomy; None to read them from the workspace.
     """
     passes_by_trace: dict[str, dict[str, Pass]] = defaultdict(dict)
+    # The number of left out traces by judge, and the traces in the prompt of each judge.
     examples: dict[str, int] = {}
     examples_of = {
         name: workspace.run_examples(name)
@@ -104,6 +104,7 @@ def span_input_from_workspace(
         else:
             passes_by_trace[trace_id][name] = labelling
     compared_traces: list[TraceReadings] = []
+    # Traces that cannot be read, or with a span of unknown index, are left out.
     not_at_hand = 0
     for trace_id in _shared_traces_by_file(workspace, passes_by_trace):
         known_order = order_of(trace_id)
@@ -138,12 +139,17 @@ def span_input_from_workspace(
 
 
 def _shared_traces_by_file(
-    workspace: Workspace, passes: Mapping[str, Mapping[str, Pass]]
+    workspace: Workspace, passes_by_trace: Mapping[str, Mapping[str, Pass]]
 ) -> list[str]:
-    """Return the traces that two or more annotators have finished, sorted by file."""
-    files = {record.trace_id: str(record.path or "") for record in workspace.traces()}
-    shared_traces = [trace_id for trace_id, trace_passes in passes.items() if len(trace_passes) > 1]
-    return sorted(shared_traces, key=lambda trace_id: (files.get(trace_id, ""), trace_id))
+    """Return the traces that two or more annotators have finished, sorted by file.
+
+    ``passes_by_trace`` are by trace, then by annotator.
+    """
+    path_by_trace = {record.trace_id: str(record.path or "") for record in workspace.traces()}
+    shared_traces = [
+        trace_id for trace_id, trace_passes in passes_by_trace.items() if len(trace_passes) > 1
+    ]
+    return sorted(shared_traces, key=lambda trace_id: (path_by_trace.get(trace_id, ""), trace_id))
 
 
 class _TraceLabels:
@@ -170,9 +176,9 @@ class _TraceLabels:
             self._verdicts[verdict.annotator, verdict.pass_number][verdict.mode] = verdict.value
 
     def reading(self, labelling: Pass) -> TraceReading:
-        """Return the places that an annotator marked in a pass, and the spans that count as seen.
+        """Return the places that an annotator marked in a pass, and the spans that were read.
 
-        If the pass records which spans were read, modes left open count as answered on these spans.
+        If the pass records the spans that were read, open modes count as answered on these spans.
 
         Raises:
             UnknownSpan: The index of a span is unknown.
@@ -185,8 +191,8 @@ class _TraceLabels:
         )
         unsure_modes = verdicts.keys() - decided_modes
         places: dict[str, list[LabelRange]] = defaultdict(list)
-        whole_trace = 0
-        not_found = 0
+        whole_trace_count = 0
+        not_found_count = 0
         for label in self._labels.get(key, ()):
             if label.mode not in self._modes:  # an open code
                 continue
@@ -194,10 +200,11 @@ class _TraceLabels:
             if label_range is not None:
                 places[label.mode].append(label_range)
             elif label.target.is_whole:
-                whole_trace += 1
+                whole_trace_count += 1
             else:
-                not_found += 1
+                not_found_count += 1
         present_modes = {mode for mode, value in verdicts.items() if value is VerdictValue.PRESENT}
+        # Without a record of the spans that were read, open modes have no answer either.
         unanswered_modes = (
             self._modes - decided_modes if read_stretches is None else frozenset(unsure_modes)
         )
@@ -205,13 +212,16 @@ class _TraceLabels:
             places={mode: tuple(mode_places) for mode, mode_places in places.items()},
             read=read_stretches,
             unanswered=unanswered_modes,
-            whole_trace=whole_trace,
-            not_found=not_found,
+            whole_trace=whole_trace_count,
+            not_found=not_found_count,
             unplaced=frozenset(present_modes - places.keys()),
         )
 
     def _read_stretches(self, labelling: Pass) -> tuple[Stretch, ...] | None:
-        """Return the spans that were read before the end of a pass, None without a record."""
+        """Return the stretches of spans that were read before the end of a pass.
+
+        Return None if the pass has no record of them.
+        """
         if labelling.read is None:
             return None
         spans_read = self._workspace.reads(
@@ -221,13 +231,14 @@ class _TraceLabels:
 
 
 def _stretches_of(spans_read: SpansRead, index_of: Order) -> Iterator[Stretch]:
-    """Yield the stretches of the recorded single spans and ranges of spans, in any order."""
-    range_ends = ((span_range.first, span_range.last) for span_range in spans_read.ranges)
-    for first, last in (*((key, key) for key in spans_read.keys), *range_ends):
-        start = index_of(first)
-        end = index_of(last)
-        if start is not None and end is not None:
-            yield min(start, end), max(start, end) + 1
+    """Yield the recorded spans and ranges of spans as (first index, index after the last)."""
+    single_spans = ((key, key) for key in spans_read.keys)
+    ranges = ((span_range.first, span_range.last) for span_range in spans_read.ranges)
+    for first_key, last_key in (*single_spans, *ranges):
+        first = index_of(first_key)
+        last = index_of(last_key)
+        if first is not None and last is not None:
+            yield min(first, last), max(first, last) + 1
 
 
 _FIRST_LOOKS: Final = (PassKind.BLIND, PassKind.ASSISTED)
@@ -260,8 +271,8 @@ def study_from_workspace(
         which: The pass of each annotator that counts.
         traces: The ids of the traces that may be shown, None for all.
         passes: All passes of the taxonomy; None to read them from the workspace.
-        with_agents: Whether to compare agents with ``annotators``, if these are given. Without
-            ``annotators``, agents are always compared.
+        with_agents: Whether to compare agents with the ``annotators``. With the default annotators,
+            agents are always compared.
 
     Raises:
         WorkspaceError: There is no such annotator.
@@ -271,14 +282,14 @@ def study_from_workspace(
     if traces is not None:
         passes = [labelling for labelling in passes if labelling.trace_id in traces]
     pass_by_key = counted_passes(passes, which)
-    finishers = {name for name, _ in pass_by_key}
+    names_with_finished = {name for name, _ in pass_by_key}
     outside_names = frozenset[str]() if annotators else workspace.outside_study(taxonomy.ref)
-    finishers -= outside_names
+    names_with_finished -= outside_names
     names = tuple(
         _checked_names(workspace, annotators)
         if annotators
         else _compared_people(
-            workspace, finishers, in_study=workspace.study(taxonomy.ref) is not None
+            workspace, names_with_finished, in_study=workspace.study(taxonomy.ref) is not None
         )
     )
     finished, examples = _finished_traces(workspace, names, pass_by_key)
@@ -318,12 +329,14 @@ def _open_code_counts(
     workspace: Workspace, taxonomy: Taxonomy, pass_by_key: Mapping[tuple[str, str], Pass]
 ) -> dict[str, int]:
     """Return the number of each annotator's open codes (labels without a mode) in these passes."""
-    numbers = {key: labelling.number for key, labelling in pass_by_key.items()}
+    pass_numbers = {key: labelling.number for key, labelling in pass_by_key.items()}
 
     def collect(rows: Iterator[tuple[Any, ...]]) -> Counter[str]:
-        return Counter(name for name, trace, number in rows if numbers.get((name, trace)) == number)
+        return Counter(
+            name for name, trace, number in rows if pass_numbers.get((name, trace)) == number
+        )
 
-    # A taxonomy may have a mode of this name; its labels are no open codes.
+    # If the taxonomy has a mode with this slug, its labels are no open codes.
     if any(mode.slug == OPEN_SLUG for mode in taxonomy.modes):
         return {}
     columns = ("annotator", "trace_id", "pass_number")
@@ -334,18 +347,17 @@ def _open_code_counts(
 def _finished_traces(
     workspace: Workspace, names: Iterable[str], pass_by_key: Mapping[tuple[str, str], Pass]
 ) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
-    """Return the finished traces of each annotator; leave out and count the examples of judges.
+    """Return the finished traces by annotator, without examples in a judge's prompt.
 
-    Returns:
-        The finished traces by annotator, and the number of left out examples by judge.
+    Also return the number of examples that were left out, by judge.
     """
-    by_name: dict[str, set[str]] = {name: set() for name in names}
+    traces_by_name: dict[str, set[str]] = {name: set() for name in names}
     for name, trace_id in pass_by_key:
-        if name in by_name:
-            by_name[name].add(trace_id)
-    finished = {name: frozenset(traces) for name, traces in by_name.items()}
+        if name in traces_by_name:
+            traces_by_name[name].add(trace_id)
+    finished = {name: frozenset(traces) for name, traces in traces_by_name.items()}
     examples: dict[str, int] = {}
-    for name, traces in by_name.items():
+    for name, traces in traces_by_name.items():
         if annotator_kind(name) is AnnotatorKind.JUDGE:
             finished[name] = frozenset(traces) - workspace.run_examples(name)
             examples[name] = len(traces) - len(finished[name])
@@ -364,8 +376,8 @@ def _traces_with_suggestions(
 
 
 def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]]:
-    """Return the traces and modes on which an adjudicator's last decision is absent."""
-    # A later decision on the same mode replaces the earlier one.
+    """Return the (trace, mode) on which an adjudicator's last decision is absent."""
+    # A later decision on the same mode replaces an earlier one.
     last_decisions = {
         (trace_id, decision.mode): decision.value
         for trace_id, decisions in workspace.all_decisions(ref).items()
@@ -378,17 +390,20 @@ def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]
 def _unfinished_counts(
     passes: Iterable[Pass], pass_by_key: Mapping[tuple[str, str], Pass], which: Which
 ) -> dict[str, int]:
-    """Return the number of traces that each annotator has begun without a pass that counts."""
+    """Return the number of traces that each annotator has begun without a pass that counts.
+
+    ``pass_by_key`` has the passes that count, by annotator and trace.
+    """
     if which == "first":
         readings = [labelling for labelling in passes if labelling.kind in _FIRST_LOOKS]
     else:
         readings = [labelling for labelling in passes if labelling.kind.is_reading]
-    started = {(labelling.annotator, labelling.trace_id) for labelling in readings}
-    return dict(Counter(name for name, _ in started - pass_by_key.keys()))
+    begun = {(labelling.annotator, labelling.trace_id) for labelling in readings}
+    return dict(Counter(name for name, _ in begun - pass_by_key.keys()))
 
 
 def _rounds_of_study(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, frozenset[str]]:
-    """Return the batches of the study by their number, if there are several."""
+    """Return the traces of each batch of the study by its number, if there are several batches."""
     study = workspace.study(taxonomy.ref)
     if study is None or len(study.batches) < 2:
         return {}
@@ -397,9 +412,9 @@ def _rounds_of_study(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, froz
 
 
 def _retest_verdicts(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, VerdictTable]:
-    """Return the verdicts of the first pass and the first retest, by annotator.
+    """Return by annotator the verdicts of the first pass and of the first retest, as two rows.
 
-    Only traces with both of them count.
+    Only traces with both passes count.
     """
     first_passes = counted_passes(passes, "first")
     retest_passes: dict[tuple[str, str], Pass] = {}
@@ -411,11 +426,11 @@ def _retest_verdicts(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, V
     retests: dict[str, VerdictTable] = {}
     for name in sorted({name for name, _ in retest_passes}):
         traces = tuple(sorted(trace for annotator, trace in retest_passes if annotator == name))
-        passes_by_side = {
+        passes_by_row = {
             "first": [first_passes[name, trace] for trace in traces],
             "retest": [retest_passes[name, trace] for trace in traces],
         }
-        retests[name] = verdicts.table(passes_by_side, traces)
+        retests[name] = verdicts.table(passes_by_row, traces)
     return retests
 
 
@@ -424,7 +439,11 @@ def _agent_verdicts(
     finished: Mapping[str, frozenset[str]],
     verdicts: _Verdicts,
 ) -> tuple[VerdictTable, ...]:
-    """Return the verdicts of each agent and person on the traces that both have finished."""
+    """Return a table for each pair of an agent and a person, on the traces that both have finished.
+
+    ``pass_by_key`` has the passes that count by annotator and trace, ``finished`` the traces of the
+    compared annotators.
+    """
     traces_by_agent: dict[str, set[str]] = {}
     for name, trace in pass_by_key:
         if annotator_kind(name) is AnnotatorKind.AGENT:
@@ -450,16 +469,16 @@ class _Verdicts:
         self._rows = {_pass_key(labelling): row for row, labelling in enumerate(passes)}
         cells: VerdictArray
         cells, _ = verdict_cells(workspace, taxonomy, self._rows, CELL_OF, MISSING)
-        # The last row, ``_NO_VERDICTS_ROW``, stands for unfinished traces.
+        # A last row without verdicts, ``_NO_VERDICTS_ROW``, serves for unfinished traces.
         self._cells = np.pad(cells, ((0, 1), (0, 0)), constant_values=MISSING)
 
     def table(
         self, sides: Mapping[str, Sequence[Pass | None]], traces: tuple[str, ...]
     ) -> VerdictTable:
-        """Return the verdicts of several annotators, or readings, on the same traces.
+        """Return the verdicts of several annotators, or of several passes, on the same traces.
 
         Args:
-            sides: A pass for each trace, by the name of the annotator or reading; None for no
+            sides: By the name of the annotator or pass: a pass for each trace, or None if it has no
                 verdicts on the trace.
             traces: The ids of the traces.
         """
@@ -478,23 +497,23 @@ def _pass_key(labelling: Pass) -> tuple[str, str, int]:
 
 
 def _compared_people(
-    workspace: Workspace, finished: Container[str], *, in_study: bool
+    workspace: Workspace, names_with_finished: Container[str], *, in_study: bool
 ) -> list[str]:
-    """Return the people with finished traces; if there are none, the imported annotators.
+    """Return the people who have finished traces; if there are none, the imported annotators.
 
-    In a study, both kinds are returned, as members of the study may have imported labels.
+    With ``in_study``, return both, because members of a study may have imported their labels.
     """
-    infos = [info for info in workspace.annotators() if info.name in finished]
+    infos = [info for info in workspace.annotators() if info.name in names_with_finished]
     people = [info.name for info in infos if info.kind is AnnotatorKind.HUMAN]
     imported = [info.name for info in infos if info.kind is AnnotatorKind.IMPORTED]
     return sorted(people + imported) if in_study else people or imported
 
 
 def _checked_names(workspace: Workspace, names: Sequence[str]) -> Sequence[str]:
-    """Return the names if all of them are annotators of the workspace.
+    """Return the names unchanged if all are annotators of the workspace.
 
     Raises:
-        WorkspaceError: A name is not an annotator.
+        WorkspaceError: A name is not that of an annotator.
     """
     existing_names = [info.name for info in workspace.annotators()]
     for name in names:

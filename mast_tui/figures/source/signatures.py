@@ -69,14 +69,15 @@ def input_from_workspace(
     which: GoldKind = "all",
     with_unlabelled: bool = False,
 ) -> SignatureInput:
-    """Read the gold, or the finished labels of one annotator, under one taxonomy.
+    """Read the labels, outcomes and groups of traces for a report on failure signatures.
+
+    The labels are the gold, or the finished labels of one annotator, under one taxonomy.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
         labels: ``gold``, or the name of an annotator.
-        by: The grouping: ``all``, one of ``FIELDS``, or several of them with commas between, whose
-            groups are named ``A · B``.
+        by: The grouping: ``all``, or one or several of ``FIELDS`` with commas between.
         failed_below: The score below which a trace has failed. Another trace with a score has
             succeeded, and a trace without a score has an unknown outcome. With None, traces have
             their recorded outcomes.
@@ -84,7 +85,7 @@ def input_from_workspace(
         order_of: The function that returns the order of a trace's spans.
         traces: The ids of the traces that may be shown, None for all.
         which: The part of the gold that counts.
-        with_unlabelled: Whether to add the traces without any label, with every mode open.
+        with_unlabelled: Whether to add the traces without labels, with every mode open.
 
     Raises:
         WorkspaceError: There is no such field, or no such annotator.
@@ -93,7 +94,7 @@ def input_from_workspace(
     study = _sampled_study(workspace, taxonomy, labels)
     has_weights = study is not None and study.trace_weights(study.traces) is not None
     if study is not None and has_weights:
-        # A labelled trace outside the study was not drawn, and represents only itself.
+        # A labelled trace outside the study was not drawn and has no weight, so it is left out.
         traces = frozenset(trace for trace in study.traces if traces is None or trace in traces)
     if labels == GOLD:
         labelled = labelled_by_gold(workspace, taxonomy, gold, order_of, traces, which)
@@ -106,10 +107,11 @@ def input_from_workspace(
     if with_unlabelled:
         labelled = _with_unlabelled(workspace, labelled, traces)
     facts = _facts_of_traces(workspace, labelled, fields)
+    # A task with an id is grouped by it, whatever its text.
     if "task" in fields:
         facts = [_grouped_by_task_id(trace, fields.index("task")) for trace in facts]
     groups = _group_traces([trace.fields for trace in facts], fields)
-    strata, stratum_numbers = _numbers_of_values([trace.model for trace in facts])
+    model_names, model_numbers = _numbers_of_values([trace.model for trace in facts])
     tasks = [task_key(trace.benchmark, trace.task_id, trace.task) for trace in facts]
     task_from_text = [
         not trace.task_id and task is not None for trace, task in zip(facts, tasks, strict=True)
@@ -147,8 +149,8 @@ def input_from_workspace(
         failed_below=failed_below,
         gold=labelled.mix,
         unfinished=labelled.unfinished,
-        stratum_numbers=stratum_numbers,
-        stratum_names=strata,
+        stratum_numbers=model_numbers,
+        stratum_names=model_names,
         group_parts=groups.parts,
         task_numbers=_numbers_of_values(tasks)[1],
         task_from_text=np.array(task_from_text, dtype=bool),
@@ -166,25 +168,27 @@ def _with_unlabelled(
     workspace: Workspace, labelled: LabelledTraces, visible: Container[str] | None
 ) -> LabelledTraces:
     """Add the visible traces without labels to the labelled ones, with every mode open."""
-    ids = workspace.read_columns("traces", ("id",), lambda rows: [id for (id,) in rows])
+    all_ids = workspace.read_columns(
+        "traces", ("id",), lambda rows: [trace_id for (trace_id,) in rows]
+    )
     labelled_ids = set(labelled.traces)
     unlabelled = [
         trace
-        for trace in sorted(ids)
+        for trace in sorted(all_ids)
         if trace not in labelled_ids and (visible is None or trace in visible)
     ]
-    verdicts = np.full((len(unlabelled), labelled.verdicts.shape[1]), OPEN, dtype=np.uint8)
+    open_verdicts = np.full((len(unlabelled), labelled.verdicts.shape[1]), OPEN, dtype=np.uint8)
     return replace(
         labelled,
         traces=(*labelled.traces, *unlabelled),
-        verdicts=np.concatenate([labelled.verdicts, verdicts]),
+        verdicts=np.concatenate([labelled.verdicts, open_verdicts]),
     )
 
 
 def _sampled_study(workspace: Workspace, taxonomy: Taxonomy, label_source: str) -> Study | None:
-    """Return the study if it draws traces with different chances; else None.
+    """Return the study of the labels if it draws traces with different chances, else None.
 
-    It is also None for labels of an annotator outside the study.
+    Labels of an annotator outside the study have none.
     """
     study = workspace.study(taxonomy.ref)
     if study is None or study.chances_alike:
@@ -198,7 +202,7 @@ def _weights_of_traces(study: Study, traces: Sequence[str]) -> NDArray[np.float6
 
 
 def fields_of(by: str) -> tuple[str, ...]:
-    """Return the fields of a grouping, in its order; none for ``all``.
+    """Return the fields that a grouping names, in the same order; none for ``all``.
 
     Args:
         by: ``all``, one of ``FIELDS``, or several of them with commas between.
@@ -209,13 +213,13 @@ def fields_of(by: str) -> tuple[str, ...]:
     fields = tuple(name.strip() for name in by.split(","))
     if fields == (ALL,):
         return ()
-    for number, field in enumerate(fields):
+    for index, field in enumerate(fields):
         if field == ALL:
             raise WorkspaceError(f"{by}: all cannot be combined with other fields")
         if field not in FIELDS:
             valid = ", ".join((*FIELDS, ALL))
             raise WorkspaceError(f"traces cannot be grouped by {field!r}; use {valid}")
-        if field in fields[:number]:
+        if field in fields[:index]:
             raise WorkspaceError(f"{by}: {field} is named twice")
     return fields
 
@@ -223,7 +227,7 @@ def fields_of(by: str) -> tuple[str, ...]:
 def without_outcomes(
     signature_input: SignatureInput, visible: Container[str] | None
 ) -> tuple[SignatureInput, int]:
-    """Return the input without hidden outcomes and scores, and the number of their traces.
+    """Return a copy without the outcomes and scores of hidden traces, and the number of these.
 
     Args:
         signature_input: The input of a report.
@@ -246,10 +250,11 @@ def benchmark_scores(
 
     Args:
         traces: The ids of the traces.
-        scores_of: Returns the names and values of the scores of a trace.
+        scores_of: The function that returns the names and values of a trace's scores, as texts.
 
     Returns:
-        An array over the traces for each metric, NaN where a trace has no such score.
+        The score of each trace by the name of the metric, NaN without one. A metric with a score
+        outside 0 to 1 is left out.
     """
     scores: dict[str, NDArray[np.float64]] = {}
     for row, trace_id in enumerate(traces):
@@ -285,7 +290,7 @@ _COLUMNS: Final = _TraceFacts._fields[:-1]
 
 
 def _grouped_by_task_id(trace: _TraceFacts, column: int) -> _TraceFacts:
-    """Return the facts with the task's id instead of the task's text, if the task has an id.
+    """Group a trace by the id of its task instead of the task's text, if there is an id.
 
     ``column`` is the index of the task among the fields that group traces.
     """
@@ -298,7 +303,10 @@ def _grouped_by_task_id(trace: _TraceFacts, column: int) -> _TraceFacts:
 def _facts_of_traces(
     workspace: Workspace, labelled: LabelledTraces, fields: Sequence[str]
 ) -> list[_TraceFacts]:
-    """Return the facts of the labelled traces, in their order."""
+    """Return the facts of the labelled traces, in the order of these traces.
+
+    They include the values of the ``fields`` that group traces.
+    """
     row_by_trace = {trace: row for row, trace in enumerate(labelled.traces)}
     facts = [_TraceFacts(fields=(None,) * len(fields))] * len(row_by_trace)
 
@@ -306,8 +314,8 @@ def _facts_of_traces(
         for trace_id, *values in records:
             row = row_by_trace.get(trace_id)
             if row is not None:
-                own_fields = tuple(values[len(_COLUMNS) :])
-                facts[row] = _TraceFacts._make((*values[: len(_COLUMNS)], own_fields))
+                field_values = tuple(values[len(_COLUMNS) :])
+                facts[row] = _TraceFacts._make((*values[: len(_COLUMNS)], field_values))
 
     field_columns = (_COLUMN_NAMES.get(field, field) for field in fields)
     workspace.read_columns("traces", ("id", *_COLUMNS, *field_columns), collect)
@@ -331,7 +339,11 @@ class _TraceGroups(NamedTuple):
 
 
 def _group_traces(values: Sequence[tuple[Any, ...]], fields: Sequence[str]) -> _TraceGroups:
-    """Group traces by the values of fields; groups are sorted by values, unknown values last."""
+    """Group traces by the values of fields; groups are sorted by values, unknown values last.
+
+    ``values`` are those of each trace, in the order of ``fields``.
+    """
+    # The values as texts, which are the parts of a group's name.
     parts_by_values: dict[tuple[Any, ...], tuple[str, ...]] = {}
     for trace_values in set(values):
         texts = (
@@ -339,22 +351,25 @@ def _group_traces(values: Sequence[tuple[Any, ...]], fields: Sequence[str]) -> _
             for field, value in zip(fields, trace_values, strict=True)
         )
         parts_by_values[trace_values] = tuple(text or NO_VALUE for text in texts)
-    parts = sorted(
+    parts_of_groups = sorted(
         set(parts_by_values.values()),
-        key=lambda part: [(value == NO_VALUE, value) for value in part],
+        key=lambda group_parts: [(value == NO_VALUE, value) for value in group_parts],
     )
     number_by_values = {
-        trace_values: parts.index(own_parts) for trace_values, own_parts in parts_by_values.items()
+        trace_values: parts_of_groups.index(group_parts)
+        for trace_values, group_parts in parts_by_values.items()
     }
     names: list[str] = []
-    for own_parts in parts:
-        name = BETWEEN.join(own_parts) or ALL
-        # Values that contain the separator could make two groups of one name.
+    for group_parts in parts_of_groups:
+        name = BETWEEN.join(group_parts) or ALL
+        # If values contain the separator, two groups could get the same name.
         while name in names:
             name += "*"
         names.append(name)
     return _TraceGroups(
-        tuple(names), tuple(parts), [number_by_values[trace_values] for trace_values in values]
+        tuple(names),
+        tuple(parts_of_groups),
+        [number_by_values[trace_values] for trace_values in values],
     )
 
 
@@ -362,17 +377,20 @@ _Value = TypeVar("_Value", str, tuple[str, str])
 
 
 def _numbers_of_values(values: Sequence[_Value | None]) -> tuple[tuple[_Value, ...], Integers]:
-    """Return the sorted different values, and for each trace the number of its value or -1."""
-    names = sorted({value for value in values if value})
-    number_by_name = {name: number for number, name in enumerate(names)}
-    numbers = [number_by_name[value] if value else -1 for value in values]
-    return tuple(names), np.array(numbers, dtype=np.int64)
+    """Number the different values in their order; an empty value has the number -1.
+
+    Return the different values, and the number of each of ``values``.
+    """
+    different_values = sorted({value for value in values if value})
+    number_by_value = {value: number for number, value in enumerate(different_values)}
+    numbers = [number_by_value[value] if value else -1 for value in values]
+    return tuple(different_values), np.array(numbers, dtype=np.int64)
 
 
 def _places_of_marks(
     labelled: LabelledTraces, order_of: Callable[[str], Order]
 ) -> tuple[Places, int]:
-    """Return the marks with known span indices as places, and the number of all other marks."""
+    """Return the labels whose spans have a known index as places, and the number of the others."""
     row_by_trace = {trace: row for row, trace in enumerate(labelled.traces)}
     orders: dict[str, Order] = {}
     place_rows = []
@@ -386,9 +404,9 @@ def _places_of_marks(
             # In imported files the last span may come before the first.
             ends = (min(first, last), max(first, last))
             place_rows.append((row_by_trace[mark.trace], mark.mode, *ends, mark.fatal))
-    row, column, first_index, last_index, fatal = np.array(place_rows, np.int64).reshape(-1, 5).T
+    trace, mode, first_index, last_index, fatal = np.array(place_rows, np.int64).reshape(-1, 5).T
     labels_on_unknown_spans = len(labelled.marks.placed) - len(place_rows)
-    return Places(row, column, first_index, last_index, fatal.astype(bool)), labels_on_unknown_spans
+    return Places(trace, mode, first_index, last_index, fatal.astype(bool)), labels_on_unknown_spans
 
 
 ARM: Final = "arm"
@@ -398,36 +416,36 @@ ARM: Final = "arm"
 def runs_under(
     workspace: Workspace, inputs: SignatureInput, paths: Mapping[str, Sequence[Path]]
 ) -> SignatureInput:
-    """Return the runs whose files are in some folders, grouped by the name of the arm.
+    """Return the runs whose files belong to an arm of an experiment, with arms as their groups.
 
     Args:
         workspace: The workspace.
         inputs: All runs.
-        paths: Files and folders by the name of the arm.
+        paths: By the name of an arm, its files and folders.
 
     Raises:
-        WorkspaceError: An arm has no run in its folders, or two have files in common.
+        WorkspaceError: An arm has no run in its paths, or two arms have files in common.
     """
-    folders = [[path.absolute() for path in arm_paths] for arm_paths in paths.values()]
+    absolute_paths = [[path.absolute() for path in arm_paths] for arm_paths in paths.values()]
 
     def arms_of_traces(rows: Iterator[tuple[Any, ...]]) -> dict[str, int]:
-        """Return the number of the first arm whose folder holds the trace, by trace."""
-        arms = {}
-        for trace_id, stored in rows:
-            path = workspace.resolve_trace_path(stored).absolute()
-            for number, arm_folders in enumerate(folders):
-                if any(path == folder or folder in path.parents for folder in arm_folders):
-                    arms[trace_id] = number
+        """Return by trace the number of its arm, one of whose paths is or contains its file."""
+        arm_by_trace = {}
+        for trace_id, stored_path in rows:
+            file = workspace.resolve_trace_path(stored_path).absolute()
+            for number, arm_paths in enumerate(absolute_paths):
+                if any(file == path or path in file.parents for path in arm_paths):
+                    arm_by_trace[trace_id] = number
                     break
-        return arms
+        return arm_by_trace
 
     for first, second in combinations(paths, 2):
         if _have_files_in_common(paths[first], paths[second]):
             raise WorkspaceError(
                 f"{first} and {second} have files in common; a run belongs to one arm only"
             )
-    arms = workspace.read_columns("traces", ("id", "path"), arms_of_traces, not_null="path")
-    group = np.array([arms.get(trace, -1) for trace in inputs.traces], dtype=np.int64)
+    arm_by_trace = workspace.read_columns("traces", ("id", "path"), arms_of_traces, not_null="path")
+    group = np.array([arm_by_trace.get(trace, -1) for trace in inputs.traces], dtype=np.int64)
     for number, (name, arm_paths) in enumerate(paths.items()):
         if not (group == number).any():
             paths_text = ", ".join(map(str, arm_paths))
@@ -465,7 +483,7 @@ def experiment_of(
     """Make an experiment of runs whose groups are its arms; runs of no arm are left out.
 
     Args:
-        inputs: The runs.
+        inputs: The runs and their groups.
         baseline: The arm that the others are compared with; by default the first arm.
         tested: The codes of the modes named beforehand.
         judge: The verdicts of a judge on all runs, if ``inputs`` has those of people on a part.
@@ -474,9 +492,10 @@ def experiment_of(
         change: The change of a rate that planning is about.
 
     Raises:
-        WorkspaceError: There are not two arms, or none of them is the baseline.
+        WorkspaceError: There are fewer than two arms, none is the baseline, or a mode is unknown.
     """
-    # The user names the arms of files, even with the name that groups without a value have.
+    # Runs without a value of the grouping field belong to no arm. If the user named arms by paths,
+    # an arm may have the name of such a group.
     named_by_paths = inputs.by == ARM
     has_value = np.array(
         [named_by_paths or name != NO_VALUE for name in inputs.group_names], dtype=bool
@@ -495,11 +514,11 @@ def experiment_of(
         names = ", ".join(inputs.group_names)
         raise WorkspaceError(f"no arm is named {baseline!r}; by {inputs.by} there are: {names}")
     arm_order = [baseline, *(name for name in inputs.group_names if name != baseline)]
-    positions = np.array([arm_order.index(name) for name in inputs.group_names])
+    new_numbers = np.array([arm_order.index(name) for name in inputs.group_names])
     parts = dict(zip(inputs.group_names, inputs.group_parts, strict=False))  # parts may be empty
     inputs = replace(
         inputs,
-        group=positions[inputs.group],
+        group=new_numbers[inputs.group],
         group_names=tuple(arm_order),
         group_parts=tuple(parts[name] for name in arm_order) if parts else (),
     )
@@ -521,7 +540,7 @@ def experiment_of(
 def _verdicts_in_order_of(
     judge: LabelledTraces, traces: Sequence[str]
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Return the verdicts of a judge, traces × modes, in the order of ``traces``."""
+    """Return a judge's verdicts as ``traces`` × modes, open on traces that it has not judged."""
     row_by_trace = {trace: row for row, trace in enumerate(judge.traces)}
     verdicts = np.full((len(traces), judge.verdicts.shape[1]), OPEN, dtype=np.uint8)
     for row, trace in enumerate(traces):

@@ -106,12 +106,11 @@ def last_pass_numbers(
 ) -> dict[tuple[str, str], int]:
     """Return the number of the last pass that counts, by annotator and trace id.
 
-    Passes that were withdrawn do not count, nor those in which no trace is read, such as
-    adjudication.
+    Withdrawn passes do not count, nor passes without reading, such as those of adjudication.
 
     Args:
         workspace: The workspace.
-        equal_to: The values that columns of the passes must have.
+        equal_to: The values that certain columns of the passes must have.
         unfinished: Whether unfinished passes count too.
     """
 
@@ -131,30 +130,30 @@ def verdict_cells(
     workspace: Workspace,
     taxonomy: Taxonomy,
     rows: Mapping[PassKey, int],
-    values: Mapping[VerdictValue, int],
+    cell_values: Mapping[VerdictValue, int],
     no_verdict: int,
     *,
     annotator: str | None = None,
 ) -> tuple[NDArray[Any], int]:
-    """Read the verdicts of some passes; a mode with labels is present.
+    """Read the verdicts of some passes as a table; a mode with labels is present.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy, whose modes are the columns.
-        rows: The row of each pass, from 0.
-        values: The value of each verdict in a cell.
-        no_verdict: The value of a cell without a verdict.
-        annotator: The one annotator to read; None for all.
+        rows: The row of each pass in the table, from 0.
+        cell_values: The number that stands for each verdict in the table.
+        no_verdict: The number that stands for no verdict.
+        annotator: The annotator to read; None for all.
 
     Returns:
-        The cells, passes × modes, and the number of labels on whole traces.
+        The table, passes × modes, and the number of labels on whole traces in these passes.
     """
     slugs = [mode.slug for mode in taxonomy.modes]
-    # Each number holds the verdicts on ``MODES_AT_ONCE`` modes, ``BITS`` bits each, as in the rows
-    # of ``packed_verdicts``.
+    # The workspace returns the verdicts on ``MODES_AT_ONCE`` modes packed in one number, with
+    # ``BITS`` bits for each mode.
     part_count = ceil(len(slugs) / MODES_AT_ONCE)
     packed = np.zeros((len(rows), part_count), dtype=np.int64)
-    whole_count = 0
+    whole_trace_count = 0
     for part_number, chunk in enumerate(workspace.packed_verdicts(taxonomy.ref, slugs, annotator)):
         row_indices = []
         packed_values = []
@@ -164,15 +163,15 @@ def verdict_cells(
                 row_indices.append(row)
                 packed_values.append(packed_verdicts)
                 # Each part repeats the number of labels on the whole trace.
-                whole_count += whole_trace_labels if part_number == 0 else 0
+                whole_trace_count += whole_trace_labels if part_number == 0 else 0
         row_array = np.array(row_indices, dtype=np.intp)
         np.bitwise_or.at(packed[:, part_number], row_array, np.array(packed_values, np.int64))
     columns = np.arange(len(slugs))
     codes = packed[:, columns // MODES_AT_ONCE] >> (BITS * (columns % MODES_AT_ONCE))
-    cell_of_code = np.full(1 << BITS, no_verdict, dtype=np.int8)
-    for value, code in CODES.items():
-        cell_of_code[code] = values[value]
-    return cell_of_code[codes & ((1 << BITS) - 1)], whole_count
+    value_of_code = np.full(1 << BITS, no_verdict, dtype=np.int8)
+    for verdict, code in CODES.items():
+        value_of_code[code] = cell_values[verdict]
+    return value_of_code[codes & ((1 << BITS) - 1)], whole_trace_count
 
 
 class _SideVerdicts:
@@ -194,6 +193,7 @@ class _SideVerdicts:
         self.row_keys = [
             (name, trace) for trace, name in sorted((trace, name) for name, trace in passes)
         ]
+        # By annotator, trace and number of the pass.
         rows = {(*key, passes[key]): row for row, key in enumerate(self.row_keys)}
         cells, whole_trace_count = verdict_cells(
             workspace, taxonomy, rows, FLAGS, OPEN, annotator=annotator
@@ -236,9 +236,7 @@ class _SideVerdicts:
     def joined_verdicts(
         self, further_traces: Collection[str]
     ) -> tuple[list[str], NDArray[np.uint8], NDArray[np.bool_]]:
-        """Join the verdicts of all annotators on a trace.
-
-        A mode on which annotators differ is unresolved.
+        """Join the verdicts of all annotators on each trace: different verdicts are unresolved.
 
         Args:
             further_traces: The ids of further traces, on which every mode is open.
@@ -247,6 +245,7 @@ class _SideVerdicts:
             The ids of the traces, the joint verdicts (traces × modes), and a mask of the verdicts
             that several annotators gave.
         """
+        # The rows are sorted by trace; ``starts`` has the first row of each.
         ids: list[str] = []
         starts = []
         for row, (_, trace) in enumerate(self.row_keys):
@@ -262,7 +261,7 @@ class _SideVerdicts:
             given_by_several[: len(ids)] = (
                 np.add.reduceat(has_verdict.astype(np.int64), starts, axis=0) > 1
             )
-        # Each verdict is a bit of its own, so that different verdicts joined are none of the four.
+        # Each verdict is a bit of its own, so different verdicts joined by "or" are none of these.
         cells[~np.isin(cells, (OPEN, PRESENT, ABSENT, UNSURE))] = UNRESOLVED
         return [*ids, *further_ids], cells, given_by_several
 
@@ -270,10 +269,10 @@ class _SideVerdicts:
 def labelled_by(
     workspace: Workspace, taxonomy: Taxonomy, name: str, traces: Container[str] | None = None
 ) -> LabelledTraces:
-    """Read the verdicts of one annotator in the last finished pass.
+    """Read the verdicts of one annotator, from the last finished pass on each trace.
 
-    A judge has a verdict only on modes that it looks at, and none on a trace that it has not
-    finished or that was an example in its prompt.
+    Traces that a judge has not finished, or that were examples in its prompt, are left out. Modes
+    that it does not look at are open.
 
     Args:
         workspace: The workspace.
@@ -300,6 +299,7 @@ def labelled_by(
     }
     judgements = workspace.judgements(annotator=name, taxonomy=taxonomy.ref) if is_judge else ()
     looks_at = {judgement.trace_id: judgement.looks_at for judgement in judgements}
+    # A judge has finished a trace if there is a judgement.
     if is_judge:
         counted_numbers = {
             (name, trace): number
@@ -331,10 +331,10 @@ def labelled_by_gold(
     traces: Container[str] | None = None,
     which: GoldKind = "all",
 ) -> LabelledTraces:
-    """Read the gold verdicts and places.
+    """Read the gold verdicts and places of all traces.
 
-    Without decisions, verdicts follow from the annotators' verdicts: equal verdicts hold, different
-    ones are unresolved. So ``gold`` is called only
+    Without decisions, the gold follows from the annotators' verdicts: equal verdicts hold,
+    different ones are unresolved. So the slow function ``gold`` is called only
 
     - for traces with decisions,
     - for traces in which several annotators marked places that ``order_of`` knows.
@@ -366,6 +366,7 @@ def labelled_by_gold(
             (name, trace): number for (name, trace), number in passes.items() if name in people
         }
     sides = _SideVerdicts(workspace, taxonomy, passes)
+
     decided_traces = workspace.read_columns(
         "decisions",
         ("trace_id",),
@@ -374,17 +375,20 @@ def labelled_by_gold(
     )
     if traces is not None:
         decided_traces = {trace for trace in decided_traces if trace in traces}
+    # First the verdicts that follow from those of the annotators.
     ids, verdicts, given_by_several = sides.joined_verdicts(decided_traces)
     sources = np.where(given_by_several, _UNANIMOUS, _SINGLE).astype(np.uint8)
     sources[verdicts == UNRESOLVED] = SOURCES.index(Resolution.UNRESOLVED)
-    # Rows are sorted by trace, so a trace of several annotators has neighbouring rows.
+
+    # Then the traces that need ``gold``. Rows are sorted by trace, so a trace of several annotators
+    # has neighbouring rows.
     shared_traces = {
         trace for (_, trace), (_, next_trace) in pairwise(sides.row_keys) if trace == next_trace
     }
     marks = sides.marks
     if which == "settled":
-        # Verdicts are settled by a decision or by several annotators, so the gold of these traces
-        # has all of them, and the verdicts of the annotators are not needed.
+        # A verdict is settled by a decision or by several annotators. So the gold of these traces
+        # has all settled verdicts, and those of the annotators are not needed.
         traces_by_gold = decided_traces | shared_traces
         verdicts[:] = OPEN
         marks = Marks()
@@ -406,6 +410,7 @@ def labelled_by_gold(
                 _replace_by_gold(
                     counted_gold, trace, verdicts[row], sources[row], column_by_slug, marks
                 )
+
     if which == "settled":
         has_verdict = (verdicts != OPEN).any(axis=1)
         ids = [trace for trace, is_judged in zip(ids, has_verdict, strict=True) if is_judged]
@@ -437,7 +442,7 @@ def _replace_by_gold(
 ) -> None:
     """Replace the annotators' verdicts and places in a trace by its gold.
 
-    ``verdict_row``, ``source_row`` and ``marks`` are changed.
+    This changes ``marks``, and ``verdict_row`` and ``source_row``, which have a code for each mode.
     """
     verdict_row[:] = OPEN
     for verdict in gold_trace.verdicts:

@@ -44,9 +44,10 @@ class LabelRange:
 def place_of(
     target: Target, order: Order, length_of: Callable[[str], int | None] | None = None
 ) -> LabelRange | None:
-    """Return the place of a target; None for the whole trace or a span outside the trace.
+    """Return the place of a target in its trace.
 
-    A quote that does not fit into the text of its span counts as the whole span.
+    A quote that does not fit into the text of its span counts as the whole span. Return None for
+    the whole trace, or if a span is not in the trace.
 
     Args:
         target: The target of a label.
@@ -71,27 +72,27 @@ def place_of(
 
 
 def overlap_level(a: LabelRange, b: LabelRange) -> int:
-    """Return the overlap of two places in tenths, from 0 to 10: intersection over union.
+    """Return the overlap of two places, intersection over union, in tenths from 0 to 10.
 
-    The overlap is rounded down. A span has the length 1, and a quote the part of its span that it
-    covers. Two quotes in one span are compared by their characters. If the length of the text is
-    unknown, a quote compared with whole spans counts as its whole span, but the level is at most 9.
+    It is rounded down. A span has the length 1, and a quote the part of its span that it covers.
+    Two quotes in one span are compared by their characters. If the length of the text is unknown, a
+    quote compared with whole spans counts as its whole span, but the overlap is at most 9.
 
     Args:
         a: One place.
         b: The other place.
     """
-    shared_count = min(a.last, b.last) - max(a.first, b.first) + 1
-    if shared_count <= 0:
+    shared_spans = min(a.last, b.last) - max(a.first, b.first) + 1
+    if shared_spans <= 0:
         return 0
     if a.chars and b.chars:
         start_a, end_a = a.chars
         start_b, end_b = b.chars
-        shared_count = max(0, min(end_a, end_b) - max(start_a, start_b))
-        return LEVELS * shared_count // (max(end_a, end_b) - min(start_a, start_b))
+        shared_chars = max(0, min(end_a, end_b) - max(start_a, start_b))
+        return LEVELS * shared_chars // (max(end_a, end_b) - min(start_a, start_b))
     quote, whole_spans = (a, b) if a.chars else (b, a)
     if quote.chars is None:
-        return LEVELS * shared_count // (a.spans + b.spans - shared_count)
+        return LEVELS * shared_spans // (a.spans + b.spans - shared_spans)
     if quote.text_length is None:
         return min(LEVELS - 1, LEVELS // whole_spans.spans)
     start, end = quote.chars
@@ -99,54 +100,55 @@ def overlap_level(a: LabelRange, b: LabelRange) -> int:
 
 
 def merged_stretches(stretches: Iterable[Stretch], *, join_touching: bool) -> tuple[Stretch, ...]:
-    """Return stretches in order, with overlapping stretches joined and empty ones left out.
+    """Return stretches of spans in order; overlapping ones are joined, empty ones left out.
 
     Args:
-        stretches: Stretches as (first, after).
+        stretches: Stretches as (index of the first span, index after the last span).
         join_touching: Whether stretches that only touch are joined too.
     """
-    joined_stretches: list[Stretch] = []
+    merged: list[Stretch] = []
     for first, after in sorted(stretches):
         if first >= after:
             continue
-        last_first, last_after = joined_stretches[-1] if joined_stretches else (first, -1)
+        last_first, last_after = merged[-1] if merged else (first, -1)
         if first < last_after or (join_touching and first == last_after):
-            joined_stretches[-1] = (last_first, max(last_after, after))
+            merged[-1] = (last_first, max(last_after, after))
         else:
-            joined_stretches.append((first, after))
-    return tuple(joined_stretches)
+            merged.append((first, after))
+    return tuple(merged)
 
 
 def matched_pair_counts(
     ours: Sequence[LabelRange], theirs: Sequence[LabelRange]
 ) -> tuple[int, ...]:
-    """Return the greatest number of pairs of places at each level of overlap, from 1 to 10 tenths.
+    """Return how many pairs of places two annotators share at each level of overlap.
 
-    Each place is in one pair at most, and both places of a pair overlap by that level or more. The
-    number is the size of a maximum matching (Berge 1957), computed by augmenting paths. It never
-    grows with the level.
+    The levels are overlaps of 1 to 10 tenths or more. Each place is in one pair at most. The number
+    of pairs is the greatest possible: that of a maximum matching (Berge 1957), found by augmenting
+    paths.
 
     Args:
         ours: The places of one annotator.
         theirs: The places of the other annotator.
     """
+    # The pairs of places that overlap, as indices, by their overlap in tenths.
     edges_by_level: dict[int, list[tuple[int, int]]] = {}
     theirs_by_first_span = sorted(
-        range(len(theirs)), key=lambda their_number: theirs[their_number].first
+        range(len(theirs)), key=lambda theirs_index: theirs[theirs_index].first
     )
-    for our_number, our_place in enumerate(ours):
-        for their_number in theirs_by_first_span:
-            if theirs[their_number].first > our_place.last:
+    for ours_index, our_place in enumerate(ours):
+        for theirs_index in theirs_by_first_span:
+            if theirs[theirs_index].first > our_place.last:
                 break
-            tenths = overlap_level(our_place, theirs[their_number])
+            tenths = overlap_level(our_place, theirs[theirs_index])
             if tenths:
-                edges_by_level.setdefault(tenths, []).append((our_number, their_number))
+                edges_by_level.setdefault(tenths, []).append((ours_index, theirs_index))
     matching = _Matching()
     pair_counts = []
     for tenths in range(LEVELS, 0, -1):
-        # Pairs that overlap more remain pairs, so each level continues from the one above.
-        for our_number, their_number in edges_by_level.get(tenths, ()):
-            matching.rights_in_reach.setdefault(our_number, []).append(their_number)
+        # Pairs with more overlap remain pairs at this level, which adds further possible pairs.
+        for ours_index, theirs_index in edges_by_level.get(tenths, ()):
+            matching.rights_in_reach.setdefault(ours_index, []).append(theirs_index)
         if tenths in edges_by_level:
             matching.augment()
         pair_counts.append(len(matching.left_of_right))
@@ -173,10 +175,8 @@ class _Matching:
                 self._find_partner(left)
 
     def _find_partner(self, start: int) -> None:
-        """Find a partner for a left place, if there is one.
-
-        For this, other left places may change their partners.
-        """
+        """Find a right partner for a left place; other left places may change partners for it."""
+        # The left place from which each right place was reached.
         came_from: dict[int, int] = {}
         open_lefts = [start]
         while open_lefts:
@@ -191,7 +191,10 @@ class _Matching:
                 open_lefts.append(self.left_of_right[right])
 
     def _pair_along_path(self, end: int, came_from: Mapping[int, int]) -> None:
-        """Pair the places along a path, which ends at a right place without a partner."""
+        """Give the right place at the end of a path a partner, and others on the path new partners.
+
+        The path is followed backwards. ``came_from`` has the left place before each right place.
+        """
         right: int | None = end
         while right is not None:
             left = came_from[right]
@@ -228,7 +231,7 @@ class TraceReading:
     def __post_init__(self) -> None:
         if any(self.places.get(mode) for mode in self.unplaced):
             raise ValueError("a mode with places cannot be unplaced")
-        # Two quotes of the same words are one place.
+        # Two labels of a mode with the same spans or words are one place.
         object.__setattr__(
             self,
             "places",
@@ -236,10 +239,9 @@ class TraceReading:
         )
 
     def seen(self, spans: int) -> tuple[Stretch, ...]:
-        """Return the read or marked stretches, in which a missing mark means absent.
+        """Return the stretches that the annotator has read or marked.
 
-        Args:
-            spans: The number of spans of the trace.
+        Without a record of reading, return all ``spans`` spans of the trace as one stretch.
         """
         if self.read is None:
             return merged_stretches([(0, spans)], join_touching=True)
@@ -302,7 +304,8 @@ def touches(place: LabelRange, stretches: tuple[Stretch, ...]) -> bool:
 
     Args:
         place: The place.
-        stretches: Disjoint stretches in order.
+        stretches: Disjoint stretches in order, as (first, after).
     """
+    # Of the stretches that begin before the end of the place, only the last can reach into it.
     stretch_count = bisect_right(stretches, place.last, key=lambda stretch: stretch[0])
     return stretch_count > 0 and stretches[stretch_count - 1][1] > place.first

@@ -88,21 +88,24 @@ class Figures:
 def estimated_figures(
     figure_groups: Sequence[Figures], rounds: int, seed: int
 ) -> list[list[Coefficient]]:
-    """Return figures with 95 % intervals: by the jackknife of few traces, by BCa of many traces.
+    """Return figures with 95 % intervals: by the jackknife for few traces, by BCa for many.
 
-    All figures have the same traces and the same resamples. There is no interval without rounds,
-    or if every resample gives the same figure: resamples of equal traces show nothing of other
-    possible traces. Traces with zeros in all columns are left out of the computation.
+    All figures are of the same traces, with the same resamples. There is no interval if all
+    resamples give the same figure.
 
     Args:
-        figure_groups: The figures of several sums.
-        rounds: The number of resamples of the traces.
+        figure_groups: Groups of figures; those of a group are computed from the same sums.
+        rounds: The number of resamples of the traces; 0 leaves out the intervals.
         seed: The seed of the resamples.
+
+    Returns:
+        The figures of each group.
     """
     resampled_values: list[list[Floats]] = [[] for _ in figure_groups]
+    # Traces with zeros in all columns add nothing and are skipped.
     rows_with_values = [np.flatnonzero(figures.features.any(axis=1)) for figures in figure_groups]
-    for block in resamples(len(figure_groups[0].features), rounds, seed):
-        weights = block.astype(np.float64)
+    for draw_counts in resamples(len(figure_groups[0].features), rounds, seed):
+        weights = draw_counts.astype(np.float64)
         for figures, rows, values in zip(
             figure_groups, rows_with_values, resampled_values, strict=True
         ):
@@ -114,7 +117,10 @@ def estimated_figures(
 
 
 def _coefficients_of(figures: Figures, resampled: Floats | None) -> list[Coefficient]:
-    """Return the figures as coefficients, with intervals unless ``resampled`` is None."""
+    """Return the figures of a group as coefficients, with intervals unless ``resampled`` is None.
+
+    ``resampled`` has the values in the resamples, resamples × figures.
+    """
     total = figures.features.sum(axis=0)
     values = figures.compute(total[None, :])[0]
     left_out = None if resampled is None else figures.compute(total - figures.features)
@@ -122,7 +128,7 @@ def _coefficients_of(figures: Figures, resampled: Floats | None) -> list[Coeffic
     columns = zip(
         values, figures.reasons, figures.needed_traces, figures.overlapping_traces, strict=True
     )
-    for number, (value, reason, needed_traces, overlapping_traces) in enumerate(columns):
+    for column, (value, reason, needed_traces, overlapping_traces) in enumerate(columns):
         withheld = _withheld_reason(len(figures.features), needed_traces, overlapping_traces)
         if np.isnan(value):
             coefficients.append(Coefficient(undefined=reason))
@@ -133,17 +139,21 @@ def _coefficients_of(figures: Figures, resampled: Floats | None) -> list[Coeffic
         else:
             coefficients.append(
                 spread_coefficient(
-                    float(value), resampled[:, number], left_out[:, number], Scale(figures.lowest)
+                    float(value), resampled[:, column], left_out[:, column], Scale(figures.lowest)
                 )
             )
     return coefficients
 
 
 def _withheld_reason(
-    traces: int, needed_traces: int, overlapping_traces: int | None
+    trace_count: int, needed_traces: int, overlapping_traces: int | None
 ) -> tuple[Withheld, int] | None:
-    """Return the reason for no interval with the number that one needs; None if there is one."""
-    if traces < needed_traces:
+    """Return the reason for no interval and the number of traces that it needs, or None.
+
+    ``overlapping_traces`` is the number of traces in which places of two annotators overlap; None
+    if the interval does not depend on it.
+    """
+    if trace_count < needed_traces:
         return "few_traces", needed_traces
     return (
         ("few_places", LEAST_OVERLAPPING)
@@ -194,12 +204,12 @@ class SpanAgreement:
 
     @property
     def compared(self) -> int:
-        """The traces that two annotators or more have finished, and whose spans are known."""
+        """The number of traces with known spans that two annotators or more have finished."""
         return self.index.table("spans_traces").count("compared")
 
     @property
     def not_at_hand(self) -> int:
-        """The traces of which the order of spans is not known."""
+        """The number of traces of which the order of spans is not known."""
         return self.index.table("spans_traces").count("not_at_hand")
 
     @property
@@ -208,7 +218,10 @@ class SpanAgreement:
         return tuple(combinations(self.annotators, 2))
 
     def renamed(self, names: Mapping[str, str]) -> SpanAgreement:
-        """Return a copy with other names for annotators, sorted by the new names."""
+        """Return a copy with new names for annotators, sorted by these.
+
+        ``names`` has the new names by the old ones.
+        """
         codes_by_name = {names.get(name, name): codes for name, codes in self.never_placed.items()}
         return replace(
             self,
@@ -219,8 +232,8 @@ class SpanAgreement:
 
 
 def spans_json(spans: SpanAgreement) -> dict[str, Any]:
-    """Return the part ``spans`` of the document of ``agree --json``."""
-    pairs = [PAIR.join(pair) for pair in spans.pairs]
+    """Return the agreement on places as the part ``spans`` of the document of ``agree --json``."""
+    pair_keys = [PAIR.join(pair) for pair in spans.pairs]
     document: dict[str, Any] = {
         "pass": spans.pass_label,
         "traces": {},
@@ -228,7 +241,7 @@ def spans_json(spans: SpanAgreement) -> dict[str, Any]:
         "bootstrap": spans.bootstrap,
         "annotators": {name: {} for name in spans.annotators},
         "all": _empty_group(spans),
-        "pairs": {key: _empty_group(spans) for key in pairs},
+        "pairs": {key: _empty_group(spans) for key in pair_keys},
     }
     insert_figures(spans.index.figures, PATHS, document)
     for name, codes in spans.never_placed.items():
@@ -237,7 +250,7 @@ def spans_json(spans: SpanAgreement) -> dict[str, Any]:
 
 
 def _empty_group(spans: SpanAgreement) -> dict[str, Any]:
-    """Return the keys of a group with empty values, for ``insert_figures`` to fill.
+    """Return the keys of a group with empty values, which figures replace later.
 
     A group is all annotators, or a pair of them.
     """
@@ -253,14 +266,10 @@ def _empty_group(spans: SpanAgreement) -> dict[str, Any]:
 
 
 def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> SpanAgreement:
-    """Compute the agreement on places.
+    """Compute the agreement of annotators on the places of failures, for all of them and each pair.
 
-    For all annotators together, F1 is summed over the pairs, and α and α_U are those of all
-    annotators at once. Each pair has the same figures. F1 is undefined
-
-    - if neither annotator marked a place (``no_variance``),
-    - if no shared trace has places by two annotators (``no_overlap``),
-    - for a single annotator (``single_rater``).
+    For all annotators together, F1 is computed from sums over the pairs, α and α_U from the places
+    of all annotators at once.
 
     Args:
         span_input: The places that the annotators marked, in traces whose spans are known.
@@ -286,7 +295,7 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
         yield from scope.numbers("examples_left_out", span_input.examples or {})
         for name in names:
             yield from _annotator_counts(span_input, name)
-        figures: list[Figure] = []
+        figures_of_group: list[Figure] = []
         pair_figures: list[Figure] = []
         for pair, sums in sums_by_pair.items():
             rows_of_both = [
@@ -297,13 +306,13 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
             group = _Group(
                 span_input, pair, [prepared_traces[row] for row in rows_of_both], sums[rows_of_both]
             )
-            figures = list(group.figures(rounds, seed))
-            pair_figures += [_as_pair_figure(figure, pair) for figure in figures]
+            figures_of_group = list(group.figures(rounds, seed))
+            pair_figures += [_as_pair_figure(figure, pair) for figure in figures_of_group]
         if len(sums_by_pair) == 1:
             # With two annotators, the figures of their pair are those of all annotators.
-            yield from figures
+            yield from figures_of_group
         else:
-            # No annotator has an empty name, so these sums are 0.
+            # The start of the sum: no annotator has an empty name, so all findings are 0.
             no_findings = finding_sums(prepared_traces, ("", ""), slugs)
             all_annotators = _Group(
                 span_input, names, prepared_traces, sum(sums_by_pair.values(), start=no_findings)
@@ -338,8 +347,8 @@ def _as_pair_figure(figure: Figure, pair: tuple[str, str]) -> Figure:
 def _annotator_counts(span_input: SpanInput, name: str) -> Iterator[Figure]:
     """Yield the numbers of traces and places of one annotator in the compared traces.
 
-    - ``reading_recorded``: the traces whose read spans are known; others count as read to the end.
-    - ``whole_trace``: the labels without a place.
+    - ``reading_recorded``: the traces with a record of the spans that were read.
+    - ``whole_trace``: the labels on whole traces, which have no place.
     - ``not_found``: the labels on spans that the trace does not have.
     - ``no_places``: the traces × modes that the annotator called present without a place.
     """
@@ -374,24 +383,24 @@ class _Group:
     findings: Floats
 
     def scope(self, name: str, slugs: Sequence[str], mode: str = "") -> FigureScope:
-        """Return a scope of the figures of all annotators.
+        """Return a scope for figures of the group, with the name for those of all annotators.
 
         Args:
             name: The name of the scope.
-            slugs: The modes whose traces its figures rest on.
-            mode: The code of the mode.
+            slugs: The slugs of the modes on which its figures rest.
+            mode: The code of a mode; empty for figures over all modes.
         """
         sources = Sources("spans", tuple(slugs))
         return FigureScope(name, self.span_input.taxonomy_ref, mode=mode, sources=sources)
 
     def figures(self, rounds: int, seed: int) -> Iterator[Figure]:
-        """Yield the figures of the group, in the scopes of all annotators.
+        """Yield F1, α and α_U of all modes and of each mode, with counts.
 
         The counts of a mode are:
 
-        - ``traces``: the traces in which two annotators or more gave an answer on it;
-        - ``spans``: the units of α; ``spans_left_out``: the other spans of the traces;
-        - ``units``: the places that annotators marked; ``positions``: the spans that all have read;
+        - ``traces``: the traces in which two annotators or more gave an answer on the mode;
+        - ``spans``: the spans on which α is computed; ``spans_left_out``: the other spans;
+        - ``units``: the places for α_U; ``positions``: the spans that all have read;
         - ``no_places``: the traces in which an annotator called it present without a place.
 
         Args:
@@ -406,15 +415,16 @@ class _Group:
             self._alpha_u_definition(sums),
         )
         f1, alphas, alphas_u = estimated_figures(definitions, rounds, seed)
-        span_count_of_traces = sum(trace.spans for trace in self.traces)
+        all_spans = sum(trace.spans for trace in self.traces)
         total_scope = self.scope("spans", slugs)
         yield total_scope.number("traces", len(self.traces))
-        yield total_scope.number("spans", span_count_of_traces)
+        yield total_scope.number("spans", all_spans)
         unplaced_count = sum(len(trace.unplaced(self.names)) for trace in self.traces)
         yield total_scope.number("no_places", unplaced_count)
-        # The blocks of finding and of naming come before those of the modes.
+        # A block has the columns for F1: first finding any mode, then finding and naming the mode,
+        # then each mode alone. F1 has a value for each level of overlap.
         summed_findings = self.findings.sum(axis=0)
-        blocks = list(_with_naming(summed_findings[None])[0])  # it expects one row for each sum
+        blocks = list(_with_naming(summed_findings[None])[0])
         f1_by_block = [
             f1[block_number * LEVELS : (block_number + 1) * LEVELS]
             for block_number in range(len(blocks))
@@ -424,32 +434,33 @@ class _Group:
         positions = sum(units.positions for units in sums.units)
         yield total_scope.estimate("krippendorff_alpha_u", alphas_u[-1], n=positions)
         compared_counts = sums.coverage[:, :, 0].sum(axis=0)
-        for mode_number, (slug, code, _) in enumerate(self.span_input.modes):
+        for mode_index, (slug, code, _) in enumerate(self.span_input.modes):
             scope = self.scope("spans_mode", [slug], code)
-            yield scope.number("traces", sums.answered[mode_number])
+            yield scope.number("traces", sums.answered[mode_index])
             unplaced = sum(slug in trace.unplaced(self.names) for trace in self.traces)
             yield scope.number("no_places", unplaced)
             f1_scope = self.scope("spans_mode_f1", [slug], code)
-            yield from _f1_figures(f1_scope, blocks[mode_number + 2], f1_by_block[mode_number + 2])
-            span_count = int(compared_counts[mode_number])
+            yield from _f1_figures(f1_scope, blocks[mode_index + 2], f1_by_block[mode_index + 2])
+            span_count = int(compared_counts[mode_index])
             yield scope.number("spans", span_count)
-            yield scope.number("spans_left_out", span_count_of_traces - span_count)
-            yield scope.estimate("krippendorff_alpha", alphas[mode_number], n=span_count)
-            units = sums.units[mode_number]
+            yield scope.number("spans_left_out", all_spans - span_count)
+            yield scope.estimate("krippendorff_alpha", alphas[mode_index], n=span_count)
+            units = sums.units[mode_index]
             yield scope.number("units", units.units)
             yield scope.number("positions", units.positions)
-            yield scope.estimate("krippendorff_alpha_u", alphas_u[mode_number], n=units.positions)
+            yield scope.estimate("krippendorff_alpha_u", alphas_u[mode_index], n=units.positions)
 
     def _f1_definition(self, sums: SpanSums) -> Figures:
-        """Define F1 of finding, of finding and naming, and of each mode, by degree of overlap."""
-        # Finding any mode counts as compared in as many traces as the mode with the most answers.
+        """Define F1 of finding, of finding and naming, and of each mode, by level of overlap."""
+        # Whether any mode was found is compared in as many traces as the mode with most answers.
         most_answered = max(sums.answered, default=0)
         compared = [most_answered, most_answered, *sums.answered]
-        columns = self.findings.shape[1:]
+        # Resamples sum flat rows; the formula needs them in the shape of the findings again.
+        row_shape = self.findings.shape[1:]
         return Figures(
             _rows_of_sums(self.findings),
             lambda summed: _rows_of_sums(
-                _f1_by_overlap(_with_naming(summed.reshape(-1, *columns)))
+                _f1_by_overlap(_with_naming(summed.reshape(-1, *row_shape)))
             ),
             [self._undefined_reason(self._rater_count(), n) for n in compared for _ in THRESHOLDS],
             lowest=0.0,
@@ -458,12 +469,12 @@ class _Group:
         )
 
     def _alpha_definition(self, sums: SpanSums) -> Figures:
-        """Define α over spans of each mode."""
-        columns = sums.coverage.shape[1:]
+        """Define α of each mode, which compares annotators span by span."""
+        row_shape = sums.coverage.shape[1:]
         compared = sums.coverage[:, :, 0].sum(axis=0)
         return Figures(
             _rows_of_sums(sums.coverage),
-            lambda summed: coverage_alpha(summed.reshape(-1, *columns)),
+            lambda summed: coverage_alpha(summed.reshape(-1, *row_shape)),
             [
                 self._undefined_reason(raters, n)
                 for raters, n in zip(sums.rated_by, compared, strict=True)
@@ -474,16 +485,20 @@ class _Group:
         )
 
     def _alpha_u_definition(self, sums: SpanSums) -> Figures:
-        """Define α_U of each mode, and at the end α_U over all modes."""
-        last_columns = np.cumsum([units.features.shape[1] for units in sums.units])[:-1]
+        """Define α_U of each mode, and at the end α_U over all modes.
+
+        The columns of all modes are side by side in one table.
+        """
+        mode_boundaries = np.cumsum([units.features.shape[1] for units in sums.units])[:-1]
 
         def values_of(summed: Floats) -> Floats:
-            sums_by_mode = np.split(summed, last_columns, axis=1)
-            modes = [
+            sums_by_mode = np.split(summed, mode_boundaries, axis=1)
+            disagreements = [
                 units.disagreement(mode_sums)
                 for units, mode_sums in zip(sums.units, sums_by_mode, strict=True)
             ]
-            return np.stack([*(alpha_u([mode]) for mode in modes), alpha_u(modes)], axis=1)
+            by_mode = [alpha_u([disagreement]) for disagreement in disagreements]
+            return np.stack([*by_mode, alpha_u(disagreements)], axis=1)
 
         compared = [units.positions for units in sums.units]
         reasons = [
@@ -532,15 +547,17 @@ def _f1_by_overlap(blocks: Floats) -> Floats:
 def _f1_figures(
     scope: FigureScope, block: Floats, figures: Sequence[Coefficient]
 ) -> Iterator[Figure]:
-    """Yield F1 of places, exact and by overlap of at least each of the thresholds.
+    """Yield F1 of places for an exact match, and for an overlap of at least each threshold.
 
-    ``places`` counts the compared places of both sides, over all pairs of annotators.
-    ``places_left_out`` counts the places on whose mode or spans the other side has no answer.
+    ``places`` counts the compared places, over all pairs of annotators. ``places_left_out`` counts
+    those on whose mode or spans the other annotator of the pair has no answer.
+
+    ``block`` has the sums of the findings, ``figures`` are F1 at each threshold.
     """
-    places = int(block[MARKS])
-    yield scope.number("places", places)
+    place_count = int(block[MARKS])
+    yield scope.number("places", place_count)
     yield scope.number("places_left_out", int(block[LEFT_OUT]))
     # The last level is an overlap of 100 %.
-    yield scope.estimate("f1_exact", figures[-1], n=places)
+    yield scope.estimate("f1_exact", figures[-1], n=place_count)
     for threshold, figure in zip(THRESHOLDS, figures, strict=True):
-        yield scope.estimate("f1_overlap", figure, condition=threshold, n=places)
+        yield scope.estimate("f1_overlap", figure, condition=threshold, n=place_count)

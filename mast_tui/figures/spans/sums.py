@@ -41,29 +41,31 @@ class ReadBy:
 
     def __init__(self, stretches_by_rater: Sequence[Sequence[Stretch]]) -> None:
         self.raters = len(stretches_by_rater)
+        # By span index, the change of the number of raters who have read the span.
         changes: Counter[int] = Counter()
         for stretches in stretches_by_rater:
             for first, after in stretches:
                 changes[first] += 1
                 changes[after] -= 1
-        # Three lists with an entry for each index at which the number of raters who have read spans
-        # changes: the index, the new number, and how many earlier spans 0, 1, 2 … raters have read.
+        # Three lists with an entry for each index where this number changes: the index, the new
+        # number, and how many spans before the index were read by 0, 1, 2 … raters.
         self._change_indices: list[int] = []
         self._rater_counts: list[int] = []
         self._span_counts: list[tuple[int, ...]] = []
         counts = [0] * (self.raters + 1)
         rater_count = 0
-        previous = 0
+        previous_index = 0
         for index, change in sorted({0: 0, **changes}.items()):
-            counts[rater_count] += index - previous
+            counts[rater_count] += index - previous_index
             rater_count += change
-            previous = index
+            previous_index = index
             self._change_indices.append(index)
             self._rater_counts.append(rater_count)
             self._span_counts.append(tuple(counts))
 
     def up_to(self, index: int) -> tuple[int, ...]:
         """Return how many spans before an index were read by 0, 1, 2 … raters."""
+        # The last change up to the index.
         change_number = bisect_right(self._change_indices, index) - 1
         rater_count = self._rater_counts[change_number]
         counts = self._span_counts[change_number]
@@ -83,19 +85,20 @@ class ReadBy:
 def coverage_sums(
     read_by: ReadBy, stretches_by_rater: Iterable[Sequence[Stretch]]
 ) -> tuple[float, float, float, float]:
-    """Return the sums of one trace: units, ratings, marked ratings, and disagreement.
+    """Return what one trace adds to the sums for α: spans, ratings, marked ratings, disagreement.
 
-    If r raters have read a span and k of the r have marked it, it adds the disagreement
-    2 k (r - k) / (r - 1) (Krippendorff 2011). Spans that a single rater has read add nothing.
+    A rater who has read a span has rated it, as marked or not. A span with r ratings, k of them
+    marked, adds the disagreement 2 k (r - k) / (r - 1) (Krippendorff 2011). Spans with a single
+    rating add nothing.
 
     Args:
         read_by: The number of raters who have read each span.
-        stretches_by_rater: The marked stretches of each rater among the read spans, in order and
-            disjoint.
+        stretches_by_rater: For each rater, the marked stretches, in order and disjoint.
     """
-    in_all = read_by.in_all
-    units = sum(in_all[2:])
-    ratings = sum(rated_by * spans for rated_by, spans in enumerate(in_all) if rated_by > 1)
+    # The number of spans with 0, 1, 2 … ratings.
+    span_counts = read_by.in_all
+    compared_spans = sum(span_counts[2:])
+    ratings = sum(rated_by * spans for rated_by, spans in enumerate(span_counts) if rated_by > 1)
     marked_ratings = 0
     disagreement = 0.0
     for first, after, marked_by in _marked_stretches(stretches_by_rater):
@@ -105,38 +108,39 @@ def coverage_sums(
                 spans = up_to_after - up_to_first
                 marked_ratings += marked_by * spans
                 disagreement += 2 * marked_by * (rated_by - marked_by) / (rated_by - 1) * spans
-    return units, ratings, marked_ratings, disagreement
+    return compared_spans, ratings, marked_ratings, disagreement
 
 
 def coverage_alpha(sums: Floats) -> Floats:
-    """Return α from sums of the columns (any shape, the columns last), NaN where undefined.
+    """Return α from sums of the columns of ``coverage_sums``, which are the last axis.
 
-    1 - D_o / D_e of binary values (Krippendorff 2011): with n ratings, p of them 'marked', D_e is
-    2 p (n - p) / (n - 1).
+    α is 1 - D_o / D_e (Krippendorff 2011), NaN if it is undefined. D_o is the disagreement and D_e,
+    with n ratings of which p are marked, 2 p (n - p) / (n - 1).
     """
     _, ratings, marked_ratings, disagreement = np.moveaxis(sums, -1, 0)
-    figures: Floats = 1 - ratio(
+    alphas: Floats = 1 - ratio(
         disagreement * (ratings - 1), 2 * marked_ratings * (ratings - marked_ratings)
     )
-    return figures
+    return alphas
 
 
 def _marked_stretches(
     stretches_by_rater: Iterable[Sequence[Stretch]],
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield each marked stretch as (first, after, number of raters who marked it)."""
+    """Yield each marked stretch as (first, after, number of raters who marked all of it)."""
+    # By span index, the change of the number of raters who marked the span.
     changes: Counter[int] = Counter()
     for stretches in stretches_by_rater:
         for first, after in stretches:
             changes[first] += 1
             changes[after] -= 1
-    marking_count = 0
-    start = 0
+    rater_count = 0
+    stretch_start = 0
     for index in sorted(changes):
-        if marking_count:
-            yield start, index, marking_count
-        marking_count += changes[index]
-        start = index
+        if rater_count:
+            yield stretch_start, index, rater_count
+        rater_count += changes[index]
+        stretch_start = index
 
 
 # Columns of the findings: the places that are compared, those left out, and then the pairs at each
@@ -160,7 +164,7 @@ class PreparedReading:
         self, reading: TraceReading, spans: int, silent_modes: frozenset[str] = frozenset()
     ) -> None:
         self.trace_reading = reading
-        # A mode without an answer, or present without a place, says nothing about single spans.
+        # If a mode has no answer, or is present without a place, a span without a mark may have it.
         self._silent_modes = reading.unanswered | reading.unplaced | silent_modes
         self.seen = reading.seen(spans)
         self._covered = {mode: covered_stretches(places) for mode, places in reading.places.items()}
@@ -201,11 +205,11 @@ class PreparedTrace:
     def from_readings(
         cls, trace: TraceReadings, silent_modes: Mapping[str, frozenset[str]]
     ) -> PreparedTrace:
-        """Return a trace with prepared readings.
+        """Prepare the readings of a trace.
 
         Args:
             trace: The trace.
-            silent_modes: The modes that each annotator never places.
+            silent_modes: By annotator, the modes that the annotator never places in any trace.
         """
         readings = {
             name: PreparedReading(reading, trace.spans, silent_modes.get(name, frozenset()))
@@ -227,11 +231,10 @@ class PreparedTrace:
 def never_placed_modes(
     traces: Sequence[TraceReadings], modes: Sequence[str]
 ) -> dict[str, frozenset[str]]:
-    """Return the modes that each annotator calls present but never places.
+    """Return the modes that each annotator calls present but never places, by annotator.
 
-    For an annotator who never gives a place, all modes are returned, so that absent verdicts do not
-    count either: the traces that the annotator calls present are left out anyway, and those that
-    remain have no place of the annotator that could overlap the places of others.
+    An annotator who never places any mode gets all modes: the absent verdicts alone could never
+    agree with a place of another annotator.
 
     Args:
         traces: The readings of traces.
@@ -254,16 +257,19 @@ def never_placed_modes(
 def finding_sums(
     traces: Sequence[PreparedTrace], pair: tuple[str, str], modes: Sequence[str]
 ) -> Floats:
-    """Return the findings of two annotators: traces × (any mode, then each mode) × columns.
+    """Count the places of two annotators that are compared, left out, and matched.
 
     A place is compared if both annotators gave an answer on its mode, and the other annotator has
-    seen at least one of its spans. Other places are left out. A trace that only one of the
-    annotators has read adds nothing.
+    seen at least one of its spans. A trace that only one of the annotators has read adds nothing.
 
     Args:
         traces: The traces.
         pair: The two annotators.
         modes: The slugs of the modes.
+
+    Returns:
+        Traces × (any mode, then each mode) × columns: the places that are compared, those left out,
+        then the matching pairs at each level of overlap.
     """
     sums = np.zeros((len(traces), 1 + len(modes), PAIRS + LEVELS))
     for row, trace in enumerate(traces):
@@ -276,13 +282,14 @@ def finding_sums(
 def _findings_of_pair(
     ours: PreparedReading, theirs: PreparedReading, modes: Sequence[str]
 ) -> Floats:
-    """Return the findings of two annotators in one trace, for any mode and for each mode."""
+    """Return one row of ``finding_sums``: any mode, then each mode, × columns."""
     sums = np.zeros((1 + len(modes), PAIRS + LEVELS))
+    # Places of different modes with the same spans are one place of "any mode".
     all_our_places: dict[LabelRange, None] = {}
     all_their_places: dict[LabelRange, None] = {}
     for block_number, mode in enumerate(modes, start=1):
-        total = len(ours.places(mode)) + len(theirs.places(mode))
-        if not total:
+        place_count = len(ours.places(mode)) + len(theirs.places(mode))
+        if not place_count:
             continue
         our_places: list[LabelRange] = []
         their_places: list[LabelRange] = []
@@ -298,7 +305,7 @@ def _findings_of_pair(
                 for label_range in theirs.places(mode)
                 if touches(label_range, ours.seen)
             ]
-        left_out = total - len(our_places) - len(their_places)
+        left_out = place_count - len(our_places) - len(their_places)
         sums[block_number] = _compared_sums(our_places, their_places, left_out)
         all_our_places |= dict.fromkeys(our_places)
         all_their_places |= dict.fromkeys(their_places)
@@ -332,11 +339,11 @@ class SpanSums:
 def span_sums(
     traces: Sequence[PreparedTrace], names: Sequence[str], modes: Sequence[str]
 ) -> SpanSums:
-    """Return the sums of traces for Krippendorff's α and α_U.
+    """Return the sums over traces from which Krippendorff's α and α_U are computed.
 
     Args:
         traces: The traces.
-        names: The annotators.
+        names: The names of the annotators.
         modes: The slugs of the modes.
     """
     coverage = np.zeros((len(traces), len(modes), COVERAGE_COLUMNS))
@@ -345,16 +352,17 @@ def span_sums(
     rated_by: list[set[str]] = [set() for _ in modes]
     for row, trace in enumerate(traces):
         readings = [(name, trace.readings[name]) for name in names if name in trace.readings]
+        # Modes on which the same annotators have answers share a part of the computation.
         answers_by_raters: dict[tuple[str, ...], _SharedAnswers] = {}
-        for column, mode in enumerate(modes):
+        for mode_index, mode in enumerate(modes):
             answering = [(name, reading) for name, reading in readings if reading.answers(mode)]
-            rated_by[column].update(name for name, reading in answering if reading.seen)
-            answered[column] += len(answering) > 1
+            rated_by[mode_index].update(name for name, reading in answering if reading.seen)
+            answered[mode_index] += len(answering) > 1
             raters = tuple(name for name, _ in answering)
             if raters not in answers_by_raters:
                 answers_by_raters[raters] = _SharedAnswers([reading for _, reading in answering])
-            coverage[row, column] = answers_by_raters[raters].coverage(mode)
-            continua[column].append(answers_by_raters[raters].continuum(mode))
+            coverage[row, mode_index] = answers_by_raters[raters].coverage(mode)
+            continua[mode_index].append(answers_by_raters[raters].continuum(mode))
     return SpanSums(
         coverage,
         tuple(map(UnitSums.from_continua, continua)),
@@ -369,6 +377,7 @@ class _SharedAnswers:
     def __init__(self, readings: Sequence[PreparedReading]) -> None:
         self._readings = readings
         self._read_by = ReadBy([reading.seen for reading in readings])
+        # The results for a mode that no one has marked.
         self._nothing_marked = coverage_sums(self._read_by, ())
         read_by_all = self._read_by.in_all[-1]
         no_units: tuple[tuple[Section, ...], ...] = ((),) * len(readings)
@@ -382,7 +391,7 @@ class _SharedAnswers:
         return coverage_sums(self._read_by, marked) if any(marked) else self._nothing_marked
 
     def continuum(self, mode: str) -> Continuum | None:
-        """Return the spans that all have read, joined, with the units on them.
+        """Return the spans that all annotators have read, joined into one line with their units.
 
         Return None if there are no such spans, or if only one annotator answers on the mode.
         """

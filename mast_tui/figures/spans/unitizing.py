@@ -71,21 +71,22 @@ class Continuum:
     def __post_init__(self) -> None:
         if self.length < 1 or len(self.units) < 2:
             raise ValueError("a continuum has at least one position and two raters")
-        for units in self.units:
-            end = 0
-            for first, after in units:
-                if not end <= first < after <= self.length:
+        for rater_units in self.units:
+            previous_end = 0
+            for first, after in rater_units:
+                if not previous_end <= first < after <= self.length:
                     raise ValueError(f"({first}, {after}) overlaps, is empty or lies outside")
-                end = after
+                previous_end = after
 
     def gaps(self, rater: int) -> list[Section]:
-        """Return the gaps between the units of a rater."""
+        """Return the gaps before, between and after the units of a rater, by the rater's index."""
         gaps = []
-        end = 0
-        for first, after in (*self.units[rater], (self.length, self.length)):
-            if first > end:
-                gaps.append((end, first))
-            end = after
+        previous_end = 0
+        end_of_line = (self.length, self.length)
+        for first, after in (*self.units[rater], end_of_line):
+            if first > previous_end:
+                gaps.append((previous_end, first))
+            previous_end = after
         return gaps
 
 
@@ -103,10 +104,14 @@ class UnitSums:
 
     @classmethod
     def from_continua(cls, continua: Sequence[Continuum | None]) -> UnitSums:
-        """Return the sums of continua in order; None is a continuum without a comparison."""
+        """Return what each continuum, a line of positions with marks, adds to the sums for α_U.
+
+        None stands for a continuum without a comparison, which adds nothing.
+        """
         compared = [
             (row, continuum) for row, continuum in enumerate(continua) if continuum is not None
         ]
+        # The units of all raters, then their gaps, as (row of the continuum, length).
         units = np.array(
             [
                 (row, after - first)
@@ -126,6 +131,7 @@ class UnitSums:
             dtype=np.int64,
         ).reshape(-1, 2)
         lengths = np.unique(units[:, 1]).astype(np.float64)
+
         features = np.zeros((len(continua), _COLUMNS + 2 * len(lengths)))
         for row, continuum in compared:
             raters = len(continuum.units)
@@ -136,15 +142,17 @@ class UnitSums:
             features[row, _RATERS] = raters
         unit_lengths = units[:, 1].astype(np.float64)
         features[:, _UNITS] = _sums_by_continuum(units, np.ones_like(unit_lengths), len(continua))
-        # A unit that falls on another unit: 2 l³ - 3 l² + l in the expected disagreement.
+        # In the expected disagreement, a unit of length l adds 2 l³ - 3 l² + l where it may fall on
+        # other units.
         features[:, _OVERLAPS] = _sums_by_continuum(
             units, 2 * unit_lengths**3 - 3 * unit_lengths**2 + unit_lengths, len(continua)
         )
-        # The pairs of positions in one unit, which are not compared.
+        # The ordered pairs of positions in one unit, which are not compared.
         features[:, _WITHIN] = _sums_by_continuum(
             units, unit_lengths * (unit_lengths - 1), len(continua)
         )
         features[:, _GAPS] = _sums_by_continuum(gaps, np.ones(len(gaps)), len(continua))
+        # For each length: its number of units, and the number of positions for one in the gaps.
         for column, length in enumerate(lengths, start=_COLUMNS):
             gap_positions = np.maximum(gaps[:, 1] - length + 1, 0)
             features[:, column] = _sums_by_continuum(units, unit_lengths == length, len(continua))
@@ -164,19 +172,20 @@ class UnitSums:
         return int(self.features[:, _LENGTH].sum())
 
     def disagreement(self, sums: Floats) -> Disagreement:
-        """Return the disagreements of each resample.
+        """Return the observed and the expected disagreement of each resample.
 
-        Args:
-            sums: The sums of ``features`` over the continua, resamples × columns.
+        ``sums`` has the sums of ``features`` over the continua, resamples × columns.
         """
         length_sum = sums[:, _LENGTH]
         units_by_length = sums[:, _COLUMNS : _COLUMNS + len(self.lengths)]
         positions_by_length = sums[:, _COLUMNS + len(self.lengths) :]
+        # The differences of units from other units, then from gaps, at random positions.
         expected_sum = (sums[:, _UNITS] - 1) / 3 * sums[:, _OVERLAPS] + (
             units_by_length * positions_by_length
         ) @ self.lengths**2
         rated_positions = sums[:, _POSITIONS]
         position_pairs = rated_positions * (rated_positions - 1) - sums[:, _WITHIN]
+        # No gaps, and one unit for each rater and continuum.
         units_fill_everything = (sums[:, _GAPS] == 0) & (sums[:, _UNITS] == sums[:, _RATERS])
         return Disagreement(
             ratio(sums[:, _OBSERVED], length_sum * sums[:, _COMPARED], 0.0),
@@ -198,16 +207,19 @@ class Disagreement:
 
 
 def alpha_u(categories: Sequence[Disagreement]) -> Floats:
-    """Return α_U over categories for each resample; NaN if nothing varied."""
+    """Return α_U over categories for each resample; NaN if no category varied in it."""
     observed = np.sum([category.observed for category in categories], axis=0)
     expected = np.sum([category.expected for category in categories], axis=0)
     varied = np.any([category.varied for category in categories], axis=0)
-    figures: Floats = 1 - ratio(observed, np.where(varied, expected, 0))
-    return figures
+    alphas: Floats = 1 - ratio(observed, np.where(varied, expected, 0))
+    return alphas
 
 
 def _observed_difference(continuum: Continuum) -> int:
-    """Return the sum of the differences over ordered pairs of raters."""
+    """Return the sum of the differences of units over all ordered pairs of raters.
+
+    Overlaps are added in one direction only, because they are the same in the other.
+    """
     return 2 * sum(
         _difference_of_units(ours, theirs, adds_overlaps=True)
         + _difference_of_units(theirs, ours, adds_overlaps=False)
@@ -216,32 +228,35 @@ def _observed_difference(continuum: Continuum) -> int:
 
 
 def _difference_of_units(
-    units: Sequence[Section], other_sections: Sequence[Section], *, adds_overlaps: bool
+    units: Sequence[Section], other_units: Sequence[Section], *, adds_overlaps: bool
 ) -> int:
-    """Return the sum of the differences of one rater's units from another rater's marks.
+    """Return the sum of the differences of one rater's units from the other rater's units.
 
-    A unit that overlaps no unit of the other rater lies in a gap, and adds its squared length. With
-    ``adds_overlaps``, each pair of overlapping units adds the squared differences of their ends.
+    A unit that overlaps none of the other units adds its squared length. With ``adds_overlaps``,
+    each pair of overlapping units adds the squared differences of their ends.
     """
     difference = 0
-    begin = 0
+    first_overlap = 0
     for first, after in units:
-        while begin < len(other_sections) and other_sections[begin][1] <= first:
-            begin += 1
-        index = begin
-        while index < len(other_sections) and other_sections[index][0] < after:
+        while first_overlap < len(other_units) and other_units[first_overlap][1] <= first:
+            first_overlap += 1
+        index = first_overlap
+        while index < len(other_units) and other_units[index][0] < after:
             if adds_overlaps:
-                other_first, other_after = other_sections[index]
+                other_first, other_after = other_units[index]
                 difference += (first - other_first) ** 2 + (after - other_after) ** 2
             index += 1
-        if index == begin:
+        if index == first_overlap:
             difference += (after - first) ** 2
     return difference
 
 
 def _sums_by_continuum(
-    sections: NDArray[np.int64], values: NDArray[np.generic], rows: int
+    sections: NDArray[np.int64], values: NDArray[np.generic], continuum_count: int
 ) -> Floats:
-    """Return the sum of the sections' values for each continuum."""
-    sums = np.bincount(sections[:, 0], weights=values, minlength=rows)
+    """Return the sum of the values of its sections for each continuum.
+
+    ``sections`` are (row of the continuum, length); ``values`` has a value for each.
+    """
+    sums = np.bincount(sections[:, 0], weights=values, minlength=continuum_count)
     return sums.astype(np.float64)

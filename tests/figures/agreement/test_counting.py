@@ -136,7 +136,7 @@ def assert_figures(table: TableSums, cells: VerdictArray) -> None:
 
 def no_single_trace(table: TableSums) -> bool:
     """Return whether no figure of a table is of a single trace."""
-    return 1 not in (table.traces, table.complete_traces, *table.pair_traces)
+    return 1 not in (table.traces, table.complete_traces, *table.pair_trace_counts)
 
 
 @given(said())
@@ -195,7 +195,7 @@ def test_traces_of_one_annotator_are_not_resampled() -> None:
     cells = np.array([[[1], [0], [1], [0]], [[1], [0], [-1], [-1]]], dtype=np.int8)
     alone = sums_of(cells, [0, 1], 50, 3)
     without = sums_of(cells[:, :2], [0, 1], 50, 3)
-    assert np.array_equal(alone.patterns, without.patterns)
+    assert np.array_equal(alone.units_by_pattern, without.units_by_pattern)
     assert np.array_equal(alone.pairs, without.pairs)
 
 

@@ -200,7 +200,7 @@ def test_copies_of_a_block_count_once_for_an_interval() -> None:
     assert (together.traces, together.units, together.n) == (30, 30 * 14, 35 * 14)
     # The sums without each block are those of the study without all of its copies.
     without = sums_of(copied[:, 6:], range(29), 0, 0).everything()
-    assert (together.patterns[1] == without.patterns[0]).all()
+    assert (together.units_by_pattern[1] == without.units_by_pattern[0]).all()
     assert (together.pairs[1] == without.pairs[0]).all()
     few = sums_of(copied[:, :8], range(8), 1, 0, blocks=blocks[:8]).everything()
     assert table_coefficients(few)["gwet_ac1"].ci is not None
