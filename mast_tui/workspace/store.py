@@ -499,8 +499,8 @@ class Workspace:
             WorkspaceError: The changes of an earlier outbox cannot be read.
         """
         with self._database.reading() as connection:
-            last = recording.last_counter(connection, annotator)
-        self.outbox = self._database.outbox(folder, annotator, last)
+            last_seq = recording.last_seq_of_annotator(connection, annotator)
+        self.outbox = self._database.outbox(folder, annotator, last_seq)
 
     def read_ahead(self, *, everybody: bool = False) -> None:
         """Copy the tables that the annotator needs while the server is out of reach.
@@ -592,7 +592,7 @@ class Workspace:
         """
         waiting = self._waiting_events(annotator, trace_id, taxonomy)
         with self._database.reading() as connection:
-            last = recording.last_seq(connection, annotator, trace_id, taxonomy)
+            last = recording.last_seq_on_trace(connection, annotator, trace_id, taxonomy)
         return max([last, *(event.seq for event in waiting)])
 
     known_facts = reading(recording.known_facts)
@@ -600,7 +600,7 @@ class Workspace:
     def counters(self, annotators: Iterable[str]) -> Mapping[str, int]:
         """Return the counter of each annotator's last event, 0 if there is none."""
         with self._database.reading() as connection:
-            return {name: recording.last_counter(connection, name) for name in annotators}
+            return {name: recording.last_seq_of_annotator(connection, name) for name in annotators}
 
     growth_of = reading(merging.growth_of)
     grow = writing(merging.grow)
