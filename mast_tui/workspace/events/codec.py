@@ -123,7 +123,7 @@ def decision_from_values(values: object) -> Decision:
 
 
 def settings_to_values(settings: RunSettings) -> Values:
-    """Return the settings of a run as plain values, without ``form``, which is stored separately."""
+    """Return the settings of a run as plain values without ``form``, which is stored separately."""
     values = to_values(settings)
     values.pop("form", None)
     if settings.parameters:
