@@ -150,8 +150,8 @@ class WaitingChange(NamedTuple):
 
     ``number`` is its position in the outbox. ``follows`` is the id of the last event of the
     previous waiting change on the same trace; None without one, and then ``known_seq`` is the
-    counter of the last known event on the server, or ``append.UNCHECKED``. The counters of the
-    events are provisional, since the server assigns them.
+    sequence number of the last known event on the server, or ``append.UNCHECKED``. The sequence
+    numbers of the events are provisional, since the server assigns them.
     """
 
     number: int
@@ -175,7 +175,7 @@ class Outbox:
             folder: The folder of all outboxes.
             url: The server's address.
             annotator: The annotator whose changes it holds.
-            last_seq: The counter of the annotator's last event on the server.
+            last_seq: The sequence number of the annotator's last event on the server.
 
         Raises:
             WorkspaceError: The waiting changes cannot be read.
@@ -187,7 +187,7 @@ class Outbox:
         self._waiting: list[WaitingChange] = []
         self._traces: dict[str, TraceRecord] = {}
         self.last_seq = last_seq
-        """The counter of the annotator's last known event, on the server or in the outbox."""
+        """The sequence number of the annotator's last event, on the server or in the outbox."""
         self.local_copy = LocalCopy(annotator)
         """The copy of the tables on which the annotator works while the server is away."""
         if self._path.exists():
@@ -286,11 +286,11 @@ class Outbox:
             action: The action that groups the events.
             undoes: The action that they undo.
             redoes: The action that they redo.
-            known_seq: The counter of the annotator's last known event on the trace, or
+            known_seq: The sequence number of the annotator's last known event on the trace, or
                 ``append.UNCHECKED``.
 
         Returns:
-            The events, with provisional counters that follow the last known one.
+            The events, with provisional sequence numbers that follow the last known one.
 
         Raises:
             WorkspaceError: The change cannot be written.
@@ -317,11 +317,11 @@ class Outbox:
         return waiting
 
     def keep(self, events: tuple[Event, ...], known_seq: int) -> None:
-        """Store a change whose events have their ids and counters already; see ``put``.
+        """Store a change whose events have their ids and sequence numbers already; see ``put``.
 
         Args:
             events: The events of the change.
-            known_seq: The counter of the annotator's last known event on the trace, or
+            known_seq: The sequence number of the annotator's last known event on the trace, or
                 ``append.UNCHECKED``.
         """
         text = _events_as_json(events)

@@ -488,14 +488,14 @@ def events(
 ) -> tuple[Event, ...]:
     """Return the next batch of readable events, empty at the end.
 
-    They are sorted by annotator, counter and id.
+    They are sorted by annotator, sequence number and id.
 
     Args:
         connection: A connection that sees one state throughout.
         work: The filters for annotator, trace and taxonomy.
         pass_number: Only events of this pass; None for all.
-        after: The annotator, counter and id of the last event before the batch; None for the first
-            batch.
+        after: The annotator, sequence number and id of the last event before the batch; None for
+            the first batch.
     """
     table = schema.events
     order = (table.c.annotator, table.c.seq, table.c.id)
@@ -516,7 +516,7 @@ def events(
 def events_on_traces(
     connection: Connection, annotator: str, taxonomy: str, trace_ids: Sequence[str]
 ) -> dict[str, list[Event]]:
-    """Return an annotator's events on some traces, by trace, sorted by counter and id.
+    """Return an annotator's events on some traces, by trace, sorted by sequence number and id.
 
     Args:
         connection: A connection that sees one state throughout.

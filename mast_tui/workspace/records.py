@@ -327,7 +327,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class EventConflict:
-    """Events with one counter but different content, from two copies of a workspace.
+    """Events with one sequence number but different content, from two copies of a workspace.
 
     All of them stay and count, in the order of their ids.
     """
@@ -349,7 +349,7 @@ class HistoryRelation(StrEnum):
     FORKED = "forked"
     """Both have events that the other lacks."""
     APART = "apart"
-    """They share no events, or counters are missing among the foreign events."""
+    """They share no events, or sequence numbers are missing among the foreign events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,9 +361,9 @@ class PersonChanges:
     ``passes_changed`` were finished before and have other content now. ``decisions_overruled``
     counts the decisions of others that lose their effect; ``overruled`` counts these, guidelines
     and studies by author and table. ``sight`` is the new setting of blind work, if it changed.
-    ``edited`` counts the stored events with another content, ``broken`` is the counter of the first
-    event that does not fit its chain. ``needs`` are the names that ``--replace`` must give;
-    ``refused`` is True if one is missing, ``replaced`` if none is. ``replaced_under`` are the
+    ``edited`` counts the stored events with another content, ``broken`` is the sequence number of
+    the first event that does not fit its chain. ``needs`` are the names that ``--replace`` must
+    give; ``refused`` is True if one is missing, ``replaced`` if none is. ``replaced_under`` are the
     taxonomies of the work that would be replaced.
     """
 

@@ -583,7 +583,7 @@ class Workspace:
         return self.outbox.events(trace_id, taxonomy)
 
     def last_seq(self, annotator: str, trace_id: str | None, taxonomy: str | None) -> int:
-        """Return the counter of an annotator's last event on a trace under a taxonomy, 0 if none.
+        """Return the sequence number of an annotator's last event on a trace, 0 if there is none.
 
         Args:
             annotator: The annotator.
@@ -597,8 +597,8 @@ class Workspace:
 
     known_facts = reading(recording.known_facts)
 
-    def counters(self, annotators: Iterable[str]) -> Mapping[str, int]:
-        """Return the counter of each annotator's last event, 0 if there is none."""
+    def last_seqs(self, annotators: Iterable[str]) -> Mapping[str, int]:
+        """Return the sequence number of each annotator's last event, 0 if there is none."""
         with self._database.reading() as connection:
             return {name: recording.last_seq_of_annotator(connection, name) for name in annotators}
 
@@ -660,7 +660,7 @@ class Workspace:
         taxonomy: str | None = None,
         pass_number: int | None = None,
     ) -> Iterator[Event]:
-        """Yield events, sorted by annotator, counter and id; they are read in batches.
+        """Yield events, sorted by annotator, sequence number and id; they are read in batches.
 
         Args:
             trace_id: Only events on this trace; then those of ``annotator`` that wait in the outbox

@@ -1,8 +1,8 @@
 """Recording of events, with the state tables that follow from them in the same transaction.
 
-The state of an annotator follows from that annotator's events alone, in the order of their counters
-and, for equal counters from two copies of a workspace, of their ids. So recording events one by
-one, rebuilding the state, and merging in any order all have the same result.
+The state of an annotator follows from that annotator's events alone, in the order of their sequence
+numbers and, for equal sequence numbers from two copies of a workspace, of their ids. So recording
+events one by one, rebuilding the state, and merging in any order all have the same result.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
 
 UNCHECKED: Final = -1
-"""A value instead of a counter: the waiting change is valid after any other event on its trace."""
+"""A value in place of a sequence number: the change is valid after any other event on its trace."""
 
 _ROWS_PER_QUERY: Final = 500
 _EVENTS_PER_BATCH: Final = 6000
@@ -110,10 +110,10 @@ def append(
 ) -> tuple[Event, ...]:
     """Record events and update the state tables, in one transaction; a method of ``Workspace``.
 
-    The events get the next counters of their annotators; an event whose id is stored already is
-    left out. If the server is out of reach, the events are put into their annotator's outbox. If
-    there is no outbox for them, the call waits until the server is back. Studies never go into an
-    outbox: a study that is sent late would replace a later one.
+    The events get the next sequence numbers of their annotators; an event whose id is stored
+    already is left out. If the server is out of reach, the events are put into their annotator's
+    outbox. If there is no outbox for them, the call waits until the server is back. Studies never
+    go into an outbox: a study that is sent late would replace a later one.
 
     Args:
         workspace: The workspace.
@@ -122,8 +122,9 @@ def append(
             ``import:`` cannot be undone by a key.
         undoes: The action that they undo.
         redoes: The action that they redo.
-        known_seq: The counter of the last event that the caller knows with the annotator, trace and
-            taxonomy of the first event, 0 for none; None to skip the check for later ones.
+        known_seq: The sequence number of the last event that the caller knows with the annotator,
+            trace and taxonomy of the first event, 0 for none; None to skip the check for later
+            ones.
         indices: The indices of the spans that the events refer to, by trace and key, to be stored
             too. The outbox does not keep them; reading the trace again stores them.
 
@@ -335,8 +336,8 @@ def _record_events(
 
     Events whose id is stored already are left out. If all events are by one annotator, ``latest``
     can be the last event of that annotator, which saves a query. For the other arguments see
-    ``append``. The chain of an imported event is a hash over that event alone, since its counter
-    and time differ from workspace to workspace.
+    ``append``. The chain of an imported event is a hash over that event alone, since its sequence
+    number and time differ from workspace to workspace.
     """
     recorded_at = now()
     is_linked = not chain.is_import(action)
@@ -454,7 +455,7 @@ def forget(connection: Connection, ids: Iterable[str]) -> None:
 
 
 def last_seq_of_annotator(connection: Connection, annotator: str) -> int:
-    """Return the counter of an annotator's last event on any trace, 0 if there is none.
+    """Return the sequence number of an annotator's last event on any trace, 0 if there is none.
 
     Args:
         connection: An open connection.
@@ -470,7 +471,7 @@ def last_seq_of_annotator(connection: Connection, annotator: str) -> int:
 def last_seq_on_trace(
     connection: Connection, annotator: str, trace_id: str | None, taxonomy: str | None
 ) -> int:
-    """Return the counter of an annotator's last event on a trace under a taxonomy, 0 if none.
+    """Return the sequence number of an annotator's last event on a trace, 0 if there is none.
 
     Args:
         connection: An open connection.
@@ -516,7 +517,7 @@ def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
 def _last_seq_and_chain(
     connection: Connection, event: NewEvent, is_linked: bool, known_seq: int | None
 ) -> tuple[int | None, str]:
-    """Return the counter of the annotator's last event, and the chain that a new event follows.
+    """Return the sequence number of an annotator's last event, and the chain for a new event.
 
     The search for the chain passes over imported events, of which there may be many, so it is made
     only if the new event is linked to its predecessor.
@@ -525,11 +526,11 @@ def _last_seq_and_chain(
         connection: An open transaction.
         event: The new event.
         is_linked: Whether its chain depends on that of its predecessor.
-        known_seq: The counter of the last event that the caller knows on its trace and taxonomy;
-            None to skip the check for later ones.
+        known_seq: The sequence number of the last event that the caller knows on its trace and
+            taxonomy; None to skip the check for later ones.
 
     Returns:
-        The counter, None if there is no event; and the chain.
+        The sequence number, None if there is no event; and the chain.
 
     Raises:
         ChangedElsewhere: There are later events than the one with ``known_seq``.
@@ -572,7 +573,7 @@ def update_state(connection: Connection, events: Iterable[Event]) -> None:
 
     Args:
         connection: An open transaction.
-        events: The events, in the order of their counters.
+        events: The events, in the order of their sequence numbers.
     """
     if calls_stored_functions(connection):
         return  # the server's function has updated them when it added the events

@@ -1,10 +1,10 @@
 """A chain of hashes over each person's events, which shows whether a history was edited.
 
 An event's ``chain`` is a hash over its content and the chain of the event before it, which is the
-last one with a lower counter. If two copies of a workspace continued from the same event, each
-branch has its own chain, which stays after a merge. Events of an import are hashed by their content
-alone, since the same file makes them on any machine at other times and between other events.
-Judges look at traces in any order, so their events have no chain.
+last one with a lower sequence number. If two copies of a workspace continued from the same event,
+each branch has its own chain, which stays after a merge. Events of an import are hashed by their
+content alone, since the same file makes them on any machine at other times and between other
+events. Judges look at traces in any order, so their events have no chain.
 
 The hash has no key. It detects changes by accident or by hand, but not forgery with this program.
 The module ``changes`` decides which changes a merge may make.
@@ -74,7 +74,7 @@ _REPLACE: Final = (
 )
 
 Placement = tuple[int, str, str, str | None, str | None]
-"""An event's counter, time and action, and the actions that it undoes and redoes."""
+"""An event's sequence number, time and action, and the actions that it undoes and redoes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,8 @@ class Foreign:
     """Events of another workspace, each once, with the result of the check of their chains.
 
     Attributes:
-        events: The events, sorted by annotator, counter and id; those of people have chains.
+        events: The events, sorted by annotator, sequence number and id; those of people have
+            chains.
         broken: For each person whose history was edited, the first event that does not fit its
             chain, or the first one that came twice with different contents.
         repeats: The number of repeated events, of which the first counts.
@@ -111,7 +112,7 @@ def is_import(action: str) -> bool:
 def digest(event: Event) -> bytes:
     """Compute the hash of an event's content, which is the same in every workspace."""
     placement: Placement | None = None
-    if is_linked(event):  # an imported event has another counter and time in each workspace
+    if is_linked(event):  # an imported event has another sequence number and time in each workspace
         placement = (event.seq, event.at, event.action, event.undoes, event.redoes)
     return digest_of(event, event.id, placement, payload_text(event.fact))
 
@@ -124,7 +125,7 @@ def digest_of(
     Args:
         event: A recorded event, or one that is about to be recorded.
         event_id: The id of the event.
-        placement: The counter, time and actions of the event; None for an imported event.
+        placement: The sequence number, time and actions of the event; None for an imported event.
         payload: The ``payload_text`` of the event's fact.
     """
     fact = event.fact
@@ -173,11 +174,11 @@ def chained(events: Iterable[Event], previous: str = START) -> Iterator[Event]:
     """Yield the events of one person; compute the chains of those without one.
 
     Args:
-        events: The person's events, sorted by counter and id.
+        events: The person's events, sorted by sequence number and id.
         previous: The chain before the first of them.
     """
-    # Merged branches may have events with the same counter. All of these continue the chain of the
-    # last event with a lower counter.
+    # Merged branches may have events with the same sequence number. All of these continue the chain
+    # of the last event with a lower sequence number.
     seq = 0
     last_chain = previous
     for event in events:
@@ -198,12 +199,12 @@ def first_break(events: Iterable[Event]) -> Event | None:
     Events without a chain are ignored.
 
     Args:
-        events: The person's events, sorted by counter and id.
+        events: The person's events, sorted by sequence number and id.
     """
     seq = 0
-    # After a merge of branches several events may have one counter, and an event may follow any
-    # event with a lower counter, so all of those are tried, the last one first. Most events follow
-    # the last one, so only the other tries are counted.
+    # After a merge of branches several events may have one sequence number, and an event may follow
+    # any event with a lower sequence number, so all of those are tried, the last one first. Most
+    # events follow the last one, so only the other tries are counted.
     earlier_chains = [START]
     chains_of_seq = list[str]()
     remaining_tries = _MOST_TRIES
@@ -308,7 +309,7 @@ def replace(connection: Connection, events: Sequence[Event]) -> None:
 
 
 def _events_of_person(connection: Connection, annotator: str) -> Iterator[Event]:
-    """Yield one person's readable events by counter and id."""
+    """Yield one person's readable events by sequence number and id."""
     return readable_events(connection.execute(_READ_PERSON, {"name": annotator}).mappings())
 
 

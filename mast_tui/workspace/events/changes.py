@@ -1,7 +1,7 @@
 """The changes that foreign events make to each annotator's work, and which of them need consent.
 
 The state before is compared with the state afterwards, so it does not matter by which events, with
-which counters, a change is brought about. Decisions, guidelines and studies count for all
+which sequence numbers, a change is brought about. Decisions, guidelines and studies count for all
 annotators: the latest entry on a subject is in force, so a merge can replace one person's decision
 by that of another.
 """
@@ -273,7 +273,7 @@ def only_adds(events: Sequence[Event], *, has_no_gaps: bool) -> bool:
 
     Args:
         events: The events of one person.
-        has_no_gaps: Whether the counters of all foreign events of the person have no gap.
+        has_no_gaps: Whether the sequence numbers of all foreign events of the person have no gap.
     """
     started_passes = {_pass_key(event) for event in events if isinstance(event.fact, PassStarted)}
     return all(_only_adds(event, started_passes, has_no_gaps=has_no_gaps) for event in events)

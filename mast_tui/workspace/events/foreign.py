@@ -53,7 +53,7 @@ def merge(
     added_count = 0
     known_count = 0
     altered: list[str] = []
-    added_counters: set[tuple[str, int]] = set()
+    added_seqs: set[tuple[str, int]] = set()
     people: list[PersonChanges] = []
     for name, annotator_events in groupby(foreign.events, key=lambda event: event.annotator):
         annotator_merge = _AnnotatorMerge(
@@ -62,18 +62,18 @@ def merge(
         added_count += len(annotator_merge.new_events)
         known_count += len(annotator_merge.events) - len(annotator_merge.new_events)
         altered += [event.id for event in annotator_merge.edited_events]
-        added_counters.update((name, event.seq) for event in annotator_merge.new_events)
+        added_seqs.update((name, event.seq) for event in annotator_merge.new_events)
         person_changes = annotator_merge.write(in_force, replacing)
         if person_changes is not None:
             people.append(person_changes)
     refused = [change for change in people if change.refused]
     if refused:
         raise MergeRefused(refused)
-    changed_annotators = {name for name, _ in added_counters}
+    changed_annotators = {name for name, _ in added_seqs}
     new_conflicts = tuple(
         conflict
         for conflict in conflicts(connection, changed_annotators)
-        if (conflict.annotator, conflict.seq) in added_counters
+        if (conflict.annotator, conflict.seq) in added_seqs
     )
     return MergeReport(
         added_count, known_count + foreign.repeats, tuple(altered), new_conflicts, tuple(people)
@@ -86,7 +86,7 @@ class ForeignGrowth:
 
     Attributes:
         count: The number of stored events.
-        last: The counter of the last stored event, 0 if there is none.
+        last: The sequence number of the last stored event, 0 if there is none.
         new_events: The new events.
         is_plain: Whether the new events only continue the stored history and overrule no other
             annotator. Such events can be written in several transactions; all others are checked
@@ -200,8 +200,8 @@ class _AnnotatorMerge:
         self._own_ids = {event.id for event in known_events} - ids_of_others
         """The ids of the events that are stored as events of this annotator."""
 
-        counters = [0, *(event.seq for event in events)]
-        self._has_no_gaps = all(later - earlier <= 1 for earlier, later in pairwise(counters))
+        seqs = [0, *(event.seq for event in events)]
+        self._has_no_gaps = all(later - earlier <= 1 for earlier, later in pairwise(seqs))
 
     def write(self, in_force: InForce, replacing: Collection[str]) -> PersonChanges | None:
         """Write the new events, update the annotator's rows in the state tables, and compare them.
@@ -270,7 +270,7 @@ class _AnnotatorMerge:
 
         Args:
             count: The number of stored events.
-            last: The counter of the last of them, None if there are none.
+            last: The sequence number of the last of them, None if there are none.
         """
         if not count:
             return HistoryRelation.NEW
@@ -296,7 +296,7 @@ class _AnnotatorMerge:
 def conflicts(
     connection: Connection, annotators: Iterable[str] | None = None
 ) -> tuple[EventConflict, ...]:
-    """Return the groups of events of one person with the same counter but different content.
+    """Return the events of one person with the same sequence number but different content.
 
     Judges are left out, since the order of their events means nothing.
 
@@ -305,14 +305,14 @@ def conflicts(
         annotators: The annotators to check; None for all.
     """
     table = schema.events
-    counters = select(table.c.annotator, table.c.seq).group_by(table.c.annotator, table.c.seq)
+    seqs = select(table.c.annotator, table.c.seq).group_by(table.c.annotator, table.c.seq)
     if annotators is not None:
-        counters = counters.where(table.c.annotator.in_(sorted(annotators)))
-    shared = counters.having(func.count() > 1).subquery()
-    has_shared_counter = (shared.c.annotator == table.c.annotator) & (shared.c.seq == table.c.seq)
+        seqs = seqs.where(table.c.annotator.in_(sorted(annotators)))
+    shared = seqs.having(func.count() > 1).subquery()
+    has_shared_seq = (shared.c.annotator == table.c.annotator) & (shared.c.seq == table.c.seq)
     statement = (
         select(table)
-        .join(shared, has_shared_counter)
+        .join(shared, has_shared_seq)
         .order_by(table.c.annotator, table.c.seq, table.c.id)
     )
     groups: dict[tuple[str, int], list[Any]] = {}
@@ -336,7 +336,7 @@ class StoredEvent(NamedTuple):
 def _stored_by_id(connection: Connection, events: Sequence[Event]) -> dict[str, StoredEvent]:
     """Return the author and chain of those of the events that are stored, by id.
 
-    Raises ``WorkspaceError`` if an event has no id or no valid counter.
+    Raises ``WorkspaceError`` if an event has no id or no valid sequence number.
     """
     table = schema.events
     stored: dict[str, StoredEvent] = {}

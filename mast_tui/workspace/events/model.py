@@ -115,7 +115,7 @@ class Event(Struct, frozen=True, kw_only=True):
 
     Attributes:
         id: A UUID, of version 7 unless an import gave another id.
-        seq: The counter of the annotator's events, from 1.
+        seq: The sequence number among the annotator's events, from 1.
         at: The time, ISO 8601 in UTC.
         action: The action that groups the events of one key press.
         undoes: The action that this one undoes, None for none.
