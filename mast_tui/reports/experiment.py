@@ -38,7 +38,7 @@ _ARMS: Final = """
     flip_p_adjusted | p adj | p_value | p, adjusted over the arms | 80
 """
 _PASS: Final = (
-    "pass_{k} | pass^{k} | share | probability that {k} runs of a task all succeed | {keeps}"
+    "pass_{k} | pass^{k} | share | probability that {k} runs of a task all succeed | {priority}"
 )
 _SHARES: Final = """
     code | code | text | | 100
@@ -172,7 +172,7 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
     )
     for k in range(2, highest_k + 1):
         # If space is short, the columns of high k are left out first.
-        table_columns += columns(_PASS.format(k=k, keeps=50 - k))
+        table_columns += columns(_PASS.format(k=k, priority=50 - k))
     rows = []
     for arm in experiment.inputs.group_names:
         run_counts = figures.table("experiment", group=arm)

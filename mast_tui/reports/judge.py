@@ -273,10 +273,10 @@ def compared_table(comparison: JudgeComparison) -> Table:
             CODE,
             MODE,
             _N,
-            Column("only_first", "only 1", Kind.COUNT, f"only {first} is correct", keeps=80),
-            Column("only_second", "only 2", Kind.COUNT, f"only {second} is correct", keeps=80),
+            Column("only_first", "only 1", Kind.COUNT, f"only {first} is correct", priority=80),
+            Column("only_second", "only 2", Kind.COUNT, f"only {second} is correct", priority=80),
             *_DIFFERENCES,
-            Column("p", "p", Kind.P_VALUE, "p, one judge is correct more often", keeps=75),
+            Column("p", "p", Kind.P_VALUE, "p, one judge is correct more often", priority=75),
         ),
         (tuple(rows), (total_row,)),
         f"{counted(trace_count, 'trace')} (taxonomy {comparison.taxonomy}). "
@@ -322,7 +322,7 @@ def _rates_table(report: JudgeReport) -> Table:
     """Make the table of the judge's rates against the reference."""
     against = against_words(report)
     present_column = Column(
-        "present", "present", Kind.TEXT, f"present verdicts of the judge / {against}", keeps=70
+        "present", "present", Kind.TEXT, f"present verdicts of the judge / {against}", priority=70
     )
     return Table(
         "judge",

@@ -207,7 +207,7 @@ def _overlaps_table(spans: SpanAgreement) -> Table:
     return Table(
         "spans_overlap",
         "F1 of places by required overlap",
-        (Column("name", "overlap ≥", Kind.TEXT, "F1", keeps=102), *levels),
+        (Column("name", "overlap ≥", Kind.TEXT, "F1", priority=102), *levels),
         (tuple(rows),),
     )
 
@@ -260,7 +260,7 @@ def _annotators_table(spans: SpanAgreement) -> Table:
     return Table(
         "spans_annotators",
         "Traces, places and labels of each annotator",
-        (Column("annotator", "annotator", Kind.TEXT, keeps=102), *columns),
+        (Column("annotator", "annotator", Kind.TEXT, priority=102), *columns),
         (tuple(rows),),
         notes=(
             Note(

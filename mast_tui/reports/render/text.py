@@ -21,7 +21,7 @@ SHORTEST_NAME: Final = 12
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _BAR: Final = 6
 _LOW: Final = 50
-"""Columns with a lower ``keeps`` lose their intervals before names are cut."""
+"""Columns with a lower ``priority`` lose their intervals before names are cut."""
 
 
 def render_text(report: Report, width: int | None) -> list[str]:
@@ -31,9 +31,9 @@ def render_text(report: Report, width: int | None) -> list[str]:
 
     Args:
         report: The report.
-        width: The greatest width of a line; None for any width. Numbers are never cut. If space is
-            short, columns with a low ``keeps`` lose their intervals first, then names are cut, then
-            whole columns are left out.
+        width: The greatest width of a line; None for any width. If space is short, columns with a
+            low ``priority`` lose their intervals first, then names are cut, then whole columns are
+            left out. Numbers are never cut.
     """
     report = _without_repeated_texts(report)
     lines = [
@@ -203,17 +203,17 @@ class _Shape:
         """Yield narrower and narrower shapes.
 
         - without bars,
-        - without intervals in columns with a low ``keeps``,
+        - without intervals in columns with a low ``priority``,
         - with cut names,
         - without intervals in the other columns,
-        - without one column after the other, the lowest ``keeps`` first.
+        - without one column after the other, the lowest ``priority`` first.
         """
         shape = replace(self, barred=frozenset())
         yield shape
         columns_by_rank = sorted(
-            self.columns[naming(self.columns) :], key=lambda column: column.keeps
+            self.columns[naming(self.columns) :], key=lambda column: column.priority
         )
-        low_columns = [column for column in columns_by_rank if column.keeps < _LOW]
+        low_columns = [column for column in columns_by_rank if column.priority < _LOW]
         for column in low_columns:
             shape = replace(shape, bare=shape.bare | {column.key})
             yield shape

@@ -854,7 +854,7 @@ def _rank_by_column(
 
     The first column has the highest rank, followed by the columns next to the chosen one.
     """
-    ranks: dict[str, float] = {column.key: column.column.keeps for column in columns}
+    ranks: dict[str, float] = {column.key: column.column.priority for column in columns}
     if columns:
         ranks[columns[0].key] = inf
     choices = choosable_columns(table)
