@@ -65,10 +65,10 @@ _OWN_N_NOTES: Final = {
     "cohen_kappa": ("Mean κ covers only the pairs for which κ is defined", "n_of_pairs"),
     "fleiss_kappa": ("Fleiss' κ covers only units with verdicts by all", "n_complete"),
 }
-"""The sentence and the reason of the note on the n of a coefficient, if that is not the row's.
+"""The sentence and the reason of the note on the n of a coefficient, if that is not the row's."""
 
-Few shared traces lower these coefficients or make them undefined; if pairs rotate they come last.
-"""
+_LOWERED_BY_FEW_SHARED: Final = ("cohen_kappa", "fleiss_kappa")
+"""The coefficients that are too low or undefined if pairs share few traces."""
 
 _LEADS: Final = 99
 """The priority of the column of the leading coefficient."""
@@ -462,7 +462,7 @@ def coefficient_columns(annotator_count: int, *, rotating: bool = False) -> tupl
     if rotating:
         chosen_columns = [
             replace(column, priority=min(column.priority, _LAST))
-            if column.key in _OWN_N_NOTES
+            if column.key in _LOWERED_BY_FEW_SHARED
             else column
             for column in chosen_columns
         ]
@@ -883,13 +883,13 @@ class _TableMaker:
     def by_pair(self) -> Iterator[Table]:
         """Yield a table for each pair, folded on a page, with a row for each mode."""
         agreement = self.agreement
-        pooled_pairs = agreement.index.pairs(self.pooled)
-        pairs_by_code = {
+        pooled_by_pair = agreement.index.pairs(self.pooled)
+        by_code_and_pair = {
             code: agreement.index.pairs(figures) for code, figures in self.figures_by_code.items()
         }
         for number, pair in enumerate(agreement.pairs, 1):
-            pooled = pooled_pairs[pair]
-            figures_by_code = {code: pairs[pair] for code, pairs in pairs_by_code.items()}
+            pooled = pooled_by_pair[pair]
+            figures_by_code = {code: by_pair[pair] for code, by_pair in by_code_and_pair.items()}
             rows = [
                 self._table_row(slug, (code, name), figures_by_code[code], unit="trace")
                 for slug, code, name in agreement.modes

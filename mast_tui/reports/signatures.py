@@ -1386,8 +1386,8 @@ class _Group:
         rows = self.source_rows(
             "pairs", pairs[:MOST_PAIRS], "jaccard", partial(_pair_sentences, self.traces_text)
         )
-        often = Note(f"The {MOST_PAIRS} most frequent of {len(pairs)} pairs.", "most_frequent")
-        notes = applicable((len(pairs) > MOST_PAIRS, often))
+        limit_note = Note(f"The {MOST_PAIRS} most frequent of {len(pairs)} pairs.", "most_frequent")
+        notes = applicable((len(pairs) > MOST_PAIRS, limit_note))
         return self.make_table("pairs", rows, *notes, traces=self._together_source())
 
     # What helps, and what labels look like.

@@ -520,6 +520,7 @@ class Among:
     """
 
     def __init__(self, column: ColumnElement[str]) -> None:
+        """Prepare the query, which finds those of many values that are in a column."""
         # One parameter for all values, as SQLite limits the number of parameters.
         value_rows = func.json_each(bindparam("values")).table_valued("value")
         self._file_query = select(column).where(column.in_(select(value_rows.c.value)))

@@ -383,7 +383,7 @@ def study(connection: Connection, taxonomy: str) -> Study | None:
 
 
 def study_leads(connection: Connection) -> dict[str, str]:
-    """Return the lead of each taxonomy, who is the author of its newest study, by taxonomy."""
+    """Return the author of the newest study under each taxonomy, by taxonomy."""
     table = schema.studies
     statement = select(table.c.taxonomy, table.c.annotator).order_by(
         table.c.set_at, table.c.annotator

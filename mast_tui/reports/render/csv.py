@@ -323,6 +323,8 @@ def _figure_row(
 
     ``reason`` says why there is no number; it is empty for a number.
     """
+    # The interval of ``f1`` is ``f1_ci``, that of ``difference_pp`` is ``difference_ci_pp``. That
+    # of the main figure of a part is just ``ci``.
     interval_key = f"{key.removesuffix('_pp')}_ci_pp" if key.endswith("_pp") else f"{key}_ci"
     if interval_key not in part and key in _HAS_CI:
         interval_key = "ci"

@@ -341,13 +341,13 @@ def _record_events(
     """
     recorded_at = now()
     is_linked = not chain.is_import(action)
-    by_calls = calls_stored_functions(connection)
+    is_member_of_team = calls_stored_functions(connection)
     recorded = list[Event]()
     rows = list[Values]()
     last_seqs: dict[str, int] = {}
     last_chains: dict[str, str] = {}
     imported_ids = [event.id for event in events if event.id is not None]
-    if sees_own_only(connection):
+    if sees_own_only(connection):  # the tables are views, so a function of the server is asked
         known_ids: Collection[str] = known_rows(connection, imported_ids)
     else:
         known_ids = _KNOWN_IDS(connection, imported_ids)
@@ -356,6 +356,8 @@ def _record_events(
             continue
         if isinstance(event.fact, _LABEL_FACTS):
             _check_label(event)
+
+        # The sequence number and the chain that the event follows.
         name = event.annotator
         if name not in last_seqs and latest is not None:
             last_seqs[name] = latest.seq
@@ -371,11 +373,12 @@ def _record_events(
             if chain.has_chain(name):
                 last_chains[name] = last_chain
         last_seqs[name] += 1
+
         seq = last_seqs[name]
         time = event.at or recorded_at
         event_id = event.id or new_id()
         payload = payload_text(event.fact)
-        if by_calls:
+        if is_member_of_team:
             _check_text(payload)
         event_chain: str | None = None
         if name in last_chains:
@@ -401,7 +404,7 @@ def _record_events(
         )
         recorded.append(recorded_event)
         rows.append(tuple(event_to_row(recorded_event, payload).values()))
-    if by_calls:
+    if is_member_of_team:  # the server's function updates the state tables too
         call_function(connection, "append_event", schema.events, rows)
     else:
         _INSERT.write(connection, rows)

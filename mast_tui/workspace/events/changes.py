@@ -165,21 +165,22 @@ def _overrules(
 ) -> bool:
     """Return whether a new decision may overrule a stored one on another item of the same mode.
 
-    A verdict can overrule any decision. A place can overrule only an earlier present verdict with
-    places. If both have one author, the places must overlap. If not, any place counts as
-    overlapping, since two adjudicators may name it by different spans, whose order is unknown here.
+    A verdict can overrule any decision. A decision on a place can overrule only an earlier verdict
+    that came with places.
     """
     if decision.is_verdict:
         return True
-    if (
-        not stored_decision.is_verdict
-        or stored_decision.value is not VerdictValue.PRESENT
-        or not stored_decision.targets
-    ):
-        return False
-    if entry.rank < stored_entry.rank:
+    is_verdict_with_places = (
+        stored_decision.is_verdict
+        and stored_decision.value is VerdictValue.PRESENT
+        and bool(stored_decision.targets)
+    )
+    is_older = entry.rank < stored_entry.rank
+    if not is_verdict_with_places or is_older:
         return False
     if entry.annotator != stored_entry.annotator:
+        # Two adjudicators may name one place by different spans. Whether these overlap depends on
+        # the order of the spans, which is unknown here.
         return True
     return any(overlap(a, b) for a in _decided_places(decision) for b in stored_decision.targets)
 

@@ -246,7 +246,7 @@ FACT_TYPES: Final[Mapping[str, type[_Fact]]] = {kind: fact for fact, kind in KIN
 def inverse(fact: Fact) -> Fact | None:
     """Return the fact that undoes a fact, or None if it cannot be undone.
 
-    A pass that copies an earlier one can be withdrawn; a first pass stays open.
+    The start of a pass can be undone only if the pass copies an earlier one.
     """
     match fact:
         case PassStarted(kind, copy_of) if copy_of is not None:

@@ -52,7 +52,7 @@ def keep_look_here(
     with workspace.transaction():
         stored = look_here(workspace, taxonomy_ref)
         stored_traces = set() if stored is None else set(stored.sizes)
-        for trace_id in stored_traces - set(spans):
+        for trace_id in stored_traces - set(spans):  # a setting cannot be deleted
             workspace.set_setting(_trace_setting(taxonomy_ref, trace_id), "[]")
         for trace_id, keys in spans.items():
             text = msgspec.json.encode(keys).decode()

@@ -129,11 +129,11 @@ def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
     """Return the stored record of a trace, or None.
 
     If only the id of the trace is known, this is the record with that id. Otherwise it is the first
-    of:
+    of the following, where ``id~2`` counts as the same id as ``id``:
 
-    - the record with the same name and content
+    - the record with the same id and content
     - a record of the same file, which has grown since
-    - a record with the same name of which only labels are known
+    - a record with the same id of which only labels are known
 
     Args:
         connection: An open connection.
@@ -141,16 +141,16 @@ def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
     """
     rows = connection.execute(_BY_NAME, {"name": record.trace_id}).mappings()
     folder = traces_folder_of(connection)
-    of_same_name = [of_row(row, folder) for row in rows]
+    same_id = [of_row(row, folder) for row in rows]
     if record.identity is None:
-        return next((stored for stored in of_same_name if stored.trace_id == record.trace_id), None)
-    for stored in of_same_name:
+        return next((stored for stored in same_id if stored.trace_id == record.trace_id), None)
+    for stored in same_id:
         if stored.identity and stored.identity.content_hash == record.identity.content_hash:
             return stored
-    for stored in (*of_same_name, *_shorter_files_of_stem(connection, record.identity)):
+    for stored in (*same_id, *_shorter_files_of_stem(connection, record.identity)):
         if _is_grown_file(stored, record):
             return stored
-    return next((stored for stored in of_same_name if stored.identity is None), None)
+    return next((stored for stored in same_id if stored.identity is None), None)
 
 
 def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
