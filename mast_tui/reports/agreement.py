@@ -393,14 +393,14 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
         for name, n in left_out.values("with_suggestions").items()
         if n
     ]
-    suggested = (
+    suggested_sentence = (
         f"Excluded because a judge's suggestions were on screen: {', '.join(suggested_texts)}."
     )
     absent_count = left_out.count("settled_absent")
-    absent = f"Excluded because adjudicated as absent: {absent_count:,}."
+    absent_sentence = f"Excluded because adjudicated as absent: {absent_count:,}."
     yield from applicable(
-        (suggested_texts, Note(suggested, "suggested")),
-        (absent_count, Note(absent, "settled")),
+        (suggested_texts, Note(suggested_sentence, "suggested")),
+        (absent_count, Note(absent_sentence, "settled")),
     )
 
 
@@ -439,7 +439,7 @@ def pairs_section(agreement: Agreement) -> ReportSection | None:
 
 
 def few_shared_by_pair(agreement: Agreement) -> Mapping[str, float | None]:
-    """Return the number of shared traces by pair if a pair shares few; otherwise nothing.
+    """Return the number of shared traces by pair; empty unless some pair shares few.
 
     With few shared traces, κ of a pair is too low. Reports then put Krippendorff's α first.
     """

@@ -226,7 +226,7 @@ class _GroupCharts:
             "all failed traces with its 95 % interval (percentile bootstrap over traces, "
             f"{self.signatures.rounds} resamples)."
         )
-        return self.chart("distribution", "Modes per failed trace", note, distribution(group))
+        return self.chart("distribution", "Modes per failed trace", note, distribution_bars(group))
 
     def shapes(self) -> tuple[str, Chart]:
         """Return the chart of the shares of isolated and cascading failures, with its kind."""
@@ -582,7 +582,7 @@ def difference_rows(rows: Sequence[_Row], headings: tuple[str, str]) -> Drawing:
 # Counts: modes per failed trace, and bars that are divided into parts.
 
 
-def distribution(group: FigureTable) -> Drawing:
+def distribution_bars(group: FigureTable) -> Drawing:
     """Draw the number of failed traces by their number of modes, and above it the mean."""
     drawing = Drawing(WIDTH)
     left_edge = 40.0

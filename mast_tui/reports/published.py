@@ -95,6 +95,7 @@ def published_claims(report: SignatureReport) -> Iterator[Claim]:
                 is_rate = claim["figure"] != "difference"
                 figure = figures.get("rate", "all") if is_rate else figures.get("difference")
             else:
+                # The posts call the mean score recall.
                 name = "mean_score" if claim["figure"] == "recall" else claim["figure"]
                 figure = report.group(group).get(name)
             verdict, reason = _verdict_on_claim(figure, claim["value"], claim["digits"])

@@ -316,7 +316,7 @@ def _pairs_json(report: SignatureReport, name: str, side: str) -> Iterator[Docum
             "both": jaccard.count,
             "only_first": figures.value("only_first"),
             "only_second": figures.value("only_second"),
-            "neither": (phi.n or 0) - (jaccard.n or 0),
+            "neither": (phi.n or 0) - (jaccard.n or 0),  # the n of jaccard have either mode
             "jaccard": jaccard.value,
             "phi": phi.value,
         }
@@ -391,22 +391,24 @@ def _spread_json(figures: FigureTable, statistic: str, condition: str = "") -> D
 
 def _lengths_json(report: SignatureReport, name: str) -> Document | None:
     """Return, by mode, shares by the length of runs, and hazards by ranges of steps."""
-    shares = report.figures_by_key("length", name)
-    if not shares:
+    length_tables = report.figures_by_key("length", name)
+    if not length_tables:
         return None
-    hazards = report.figures_by_key("hazard", name)
+    hazard_tables = report.figures_by_key("hazard", name)
     return {
         code: {
             "share": {
                 figure.condition: rate_json(figure)
-                for figure in figures.figures
+                for figure in table.figures
                 if figure.statistic == "rate"
             },
-            "p_value": figures.value("p_value"),
-            "p_adjusted": figures.value("p_adjusted"),
-            "hazard": {figure.condition: rate_json(figure) for figure in hazards[code].figures},
+            "p_value": table.value("p_value"),
+            "p_adjusted": table.value("p_adjusted"),
+            "hazard": {
+                figure.condition: rate_json(figure) for figure in hazard_tables[code].figures
+            },
         }
-        for code, figures in shares.items()
+        for code, table in length_tables.items()
     }
 
 

@@ -1589,7 +1589,7 @@ def _pair_sentences(traces_text: str, figures: FigureTable) -> Iterator[str]:
     first, second = figures.mode.split(PAIR)
     phi = figures["phi"]
     jaccard = figures["jaccard"]
-    neither_count = (phi.n or 0) - (jaccard.n or 0)
+    neither_count = (phi.n or 0) - (jaccard.n or 0)  # the n of jaccard have either mode
     yield (
         f"{first} and {second}: both in {jaccard.count:,} of {phi.n:,} {traces_text} with "
         f"verdicts on both; only {first} in {figures.count('only_first'):,}, only {second} in "

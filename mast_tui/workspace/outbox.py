@@ -84,11 +84,10 @@ class LocalCopy:
             for table in (*_COMMON_TABLES, *_ANNOTATOR_TABLES):
                 statement = select(table)
                 if table in _ANNOTATOR_TABLES:
-                    if self.everybody and table not in _OWN_TABLES:
-                        condition = ~table.c.annotator.startswith(JUDGE_PREFIX)
-                    else:
-                        condition = table.c.annotator == self._annotator
-                    statement = statement.where(condition)
+                    is_own = table.c.annotator == self._annotator
+                    is_of_people = ~table.c.annotator.startswith(JUDGE_PREFIX)
+                    copies_others = self.everybody and table not in _OWN_TABLES
+                    statement = statement.where(is_of_people if copies_others else is_own)
                 for rows in source.execute(statement).partitions(_AT_ONCE):
                     Insertion(table).write(target, [tuple(row) for row in rows])
         with self._lock:
@@ -353,7 +352,7 @@ class Outbox:
         """Open the file of the outbox for one change, and create its tables if necessary."""
         with self._readable_errors():
             make_private(self._path.parent)
-            close(open_private(self._path))
+            close(open_private(self._path))  # makes the file, which other users cannot read
             with closing(sqlite3.connect(self._path, timeout=30)) as file:
                 file.execute("PRAGMA synchronous=FULL")
                 for table in _TABLES:

@@ -153,7 +153,7 @@ class _FileBeginning(Source):
 
     @cached_property
     def data(self) -> bytes:
-        """The bytes that are read."""
+        """The beginning of the file, unpacked if it is packed."""
         if self.packing is not None:
             return beginning(self.path, _BYTES_READ)
         with self.path.open("rb") as file:

@@ -45,7 +45,7 @@ class Presence:
     def due_message(self) -> str | None:
         """Return a message with the location if it is time to send one, otherwise None.
 
-        The message that the annotator has left, with null as the location, is sent once.
+        After the annotator has left, there is one message, with null as the location.
         """
         if self._sent_at is None or monotonic() - self._sent_at < MESSAGE_SECONDS:
             return None

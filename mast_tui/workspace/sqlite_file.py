@@ -99,7 +99,9 @@ class SqliteFile(Database):
             self._closed = True
             if self._readers is not None:
                 self._readers.dispose()
-            if not has_lock or self._is_gone:
+            if not has_lock:
+                return  # a writer still uses the connection
+            if self._is_gone:
                 return  # closing would write into the file that has replaced this one
             with suppress(sqlite3.Error):
                 self._writer_driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")

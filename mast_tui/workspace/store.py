@@ -279,7 +279,7 @@ class Workspace:
         Args:
             name: The name of the member, and of the member's user on the server.
             role: The role in the team.
-            assisted: Whether the member sees the suggestions of judges, if an annotator.
+            assisted: Whether the member, as an annotator, sees the suggestions of judges.
 
         Returns:
             The password of a new user on the server; None if the user existed.
@@ -552,8 +552,8 @@ class Workspace:
     def reading_local_copy(self) -> Iterator[None]:
         """In the block, let this thread read the local copy while the server is out of reach.
 
-        The thread needs the work of all people. If the copy has only the annotator's own work, see
-        ``read_ahead``, the block changes nothing.
+        This is for reading the work of all people. It changes nothing if the copy has only the
+        annotator's own work, see ``read_ahead``.
         """
         outbox = self.outbox
         caller = get_ident()
@@ -663,8 +663,8 @@ class Workspace:
         """Yield events, sorted by annotator, sequence number and id; they are read in batches.
 
         Args:
-            trace_id: Only events on this trace; then those of ``annotator`` that wait in the outbox
-                follow at the end. None for all stored events.
+            trace_id: Only events on this trace, and after them the events of ``annotator`` on it
+                that wait in the outbox. None for all stored events.
             annotator: Only events of this annotator; None for all.
             taxonomy: Only events under this taxonomy; None for all.
             pass_number: Only events of this pass; None for all.

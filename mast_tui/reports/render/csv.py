@@ -267,11 +267,10 @@ def _context_of_key(layout: _Layout, part: Values, key: str, context: _Context) 
         (keys for pattern, keys in layout.n_keys.items() if _matches_key_or_path(pattern, path)),
         None,
     )
-    # A layout can say that a value has no n (no keys), or name the keys of its n. By default the
-    # n of the part applies.
-    has_no_n = n_keys is not None and not n_keys
-    n = None if has_no_n else context.n_by.get(key, context.n)
-    n = next((part[name] for name in n_keys or () if name in part), n)
+    n = context.n_by.get(key, context.n)
+    if n_keys is not None:
+        # The layout names the keys of the n of this value; no keys mean that it has no n.
+        n = next((part[name] for name in n_keys if name in part), n if n_keys else None)
     key_context = replace(context, path=path, n=n, n_by=part.get(f"{key}_n", {}))
     if rule.scope is not None:
         key_context = replace(key_context, scope=rule.scope)

@@ -147,11 +147,12 @@ def _table_lines(table: Table, width: int | None) -> list[str]:
 
     They also name the columns and intervals for which there is no room.
     """
-    shape = _Shape.from_table(table)
-    for smaller in shape.smaller():
+    widest_shape = _Shape.from_table(table)
+    shape = widest_shape
+    for narrower_shape in widest_shape.narrower_shapes():
         if width is None or shape.width() <= width:
             break
-        shape = smaller
+        shape = narrower_shape
     if width is not None:
         shape = shape.named_within(width)
     lines = [
@@ -205,7 +206,7 @@ class _Shape:
         shares = frozenset(column.key for column in columns if column.kind is Kind.SHARE)
         return cls(table, cells, columns, shares)
 
-    def smaller(self) -> Iterator[_Shape]:
+    def narrower_shapes(self) -> Iterator[_Shape]:
         """Yield narrower and narrower shapes, each a change of the one before.
 
         They lose, in this order:

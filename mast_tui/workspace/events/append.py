@@ -266,7 +266,7 @@ def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
 
 
 def _register_waiting_traces(workspace: Workspace, outbox: Outbox) -> bool:
-    """Register the traces in the outbox on the server; return False if it is out of reach."""
+    """Register the outbox's traces on the server; return False if the server is out of reach."""
     for trace_id, record in outbox.traces.items():
         try:
             with workspace._database.writing() as connection:

@@ -67,11 +67,11 @@ _OTHER_KEYS: Final = frozenset({"gold", "all"})
 class Pseudonyms:
     """The letters of a workspace by name.
 
-    ``unlettered`` are the names of judges, which stay. ``key`` is the secret key of the hashes.
+    ``judges`` are the names of judges, which stay. ``key`` is the secret key of the hashes.
     """
 
     letters: Mapping[str, str]
-    unlettered: frozenset[str]
+    judges: frozenset[str]
     key: bytes
 
     def name(self, name: str) -> str:
@@ -137,14 +137,14 @@ class Pseudonyms:
 
         Keys such as ``gold``, which stand beside names, count as names.
         """
-        known_names = self.letters.keys() | self.unlettered | _OTHER_KEYS
+        known_names = self.letters.keys() | self.judges | _OTHER_KEYS
         names = [name for key in table for name in _names_in(key, known_names)]
         return all(name in known_names for name in names) and any(
             name in self.letters for name in names
         )
 
     def _renamed_key(self, key: str) -> str:
-        names = self.letters.keys() | self.unlettered | _OTHER_KEYS
+        names = self.letters.keys() | self.judges | _OTHER_KEYS
         # The letters of a pair are sorted too.
         return _PAIR_SEPARATOR.join(sorted(map(self.name, _names_in(key, names))))
 

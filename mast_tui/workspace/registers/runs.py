@@ -161,10 +161,10 @@ def add_run_trace(
         trace: The result.
         keep_known: Whether a stored result for the same trace stays unchanged.
     """
-    is_stored = select(_TRACES.c.run).where(
+    stored_result = select(_TRACES.c.run).where(
         _TRACES.c.run == run_id, _TRACES.c.trace_id == trace.trace_id
     )
-    if keep_known and connection.execute(is_stored).first():
+    if keep_known and connection.execute(stored_result).first():
         return
     values = {
         "run": run_id,

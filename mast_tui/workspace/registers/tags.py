@@ -101,7 +101,8 @@ def tag_values(tags: Tags) -> list[list[Any]]:
 def tags_from(values: object) -> Tags:
     """Read tags from JSON values; raise ``ValueError`` if they are malformed."""
     tags: dict[TaggedPlace, tuple[str, ...]] = {}
-    for entry in values if isinstance(values, list) else [values]:
+    entries = values if isinstance(values, list) else [values]  # another value is malformed too
+    for entry in entries:
         match entry:
             case [str(annotator), str(trace_id), target, bool(is_label), [*names]]:
                 span_target = read(target, Target, "target")

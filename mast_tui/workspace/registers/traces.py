@@ -273,7 +273,7 @@ def to_row(record: TraceRecord, trace_id: str, folder: Path | None) -> Row:
     identity = record.identity
     return {
         "id": trace_id,
-        "base_id": record.trace_id,
+        "base_id": record.trace_id,  # without the suffix of an id such as "id~2"
         "content_hash": identity and identity.content_hash,
         "content_bytes": identity and identity.content_bytes,
         "reader": identity and identity.reader,
