@@ -378,12 +378,12 @@ def _position_json(table: FigureTable) -> Document:
 
 
 def _spread_json(figures: FigureTable, statistic: str, condition: str = "") -> Document:
-    """Return the median of a statistic, whose interval are the quartiles, its n and its mean."""
+    """Return the n, median, quartiles and mean of a statistic."""
     median = figures.find(statistic, condition)
     values = {
         "n": median.n,
         "median": median.value,
-        "quartiles": list_of(median.interval),
+        "quartiles": list_of(median.interval),  # a median has them in place of an interval
         "mean": figures.value(f"{statistic}_mean", condition),
     }
     return values | doubt_json(median)

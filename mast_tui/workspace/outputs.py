@@ -71,7 +71,7 @@ def outputs_beside(workspace: Workspace, *, force: bool) -> Outputs:
         workspace: The workspace of the command, which is never overwritten, nor are its traces.
         force: Overwrite other files that look like a trace, a database or another user's file.
     """
-    return Outputs(ReplacementRules(never_replaced(workspace), protected_kind, force))
+    return Outputs(ReplacementRules(never_replaced(workspace), reason_to_protect, force))
 
 
 def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
@@ -106,7 +106,7 @@ def _is_part_of_trace(path: Path, traces: frozenset[Path]) -> bool:
     return any(path in map(_real_path, sub_agents_of(trace)) for trace in nearby_traces)
 
 
-def protected_kind(target: Path) -> str | None:
+def reason_to_protect(target: Path) -> str | None:
     """Return the reason why only ``--force`` may replace a file; None for other files.
 
     Only the first megabytes of the content are examined.

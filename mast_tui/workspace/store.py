@@ -469,7 +469,7 @@ class Workspace:
     # Annotators
 
     def add_annotator(self, name: str, kind: AnnotatorKind) -> None:
-        """Add an annotator, or make a known ``imported`` one ``human``.
+        """Add an annotator; a known one of the kind ``imported`` can become ``human``.
 
         Args:
             name: The name.

@@ -287,6 +287,7 @@ def _record_waiting_change(
     """
     first = change.events[0]
     work = {"annotator": first.annotator, "trace_id": first.trace_id, "taxonomy": first.taxonomy}
+    # A change follows an earlier change in the outbox, or else the last known event on the server.
     last_id, last_seq = connection.execute(_LAST_OF_WORK, work).one_or_none() or (None, 0)
     if change.follows is None:
         has_other_predecessor = last_seq != change.known_seq

@@ -120,10 +120,10 @@ def digest(event: Event) -> bytes:
 def digest_of(
     event: Event | NewEvent, event_id: str, placement: Placement | None, payload: str
 ) -> bytes:
-    """Compute the hash of an event's content; a new event's other values are given separately.
+    """Compute the hash of an event's content, also for an event that is not recorded yet.
 
     Args:
-        event: A recorded event, or one that is about to be recorded.
+        event: The event; its id and placement may still be missing.
         event_id: The id of the event.
         placement: The sequence number, time and actions of the event; None for an imported event.
         payload: The ``payload_text`` of the event's fact.

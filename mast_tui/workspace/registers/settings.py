@@ -21,7 +21,7 @@ from mast_tui.workspace.records import AnnotatorInfo
 
 
 def add_annotators(connection: Connection, annotators: Iterable[tuple[str, AnnotatorKind]]) -> None:
-    """Add annotators, or make known annotators of the kind ``imported`` ``human``.
+    """Add annotators; a known annotator of the kind ``imported`` can become ``human``.
 
     The new names are not compared with each other, so that the annotators of one workspace can
     always be added to an empty one.
