@@ -215,11 +215,11 @@ def _fatal_units(
     Labels of the mode must be fatal: one label of the annotator; for gold, one label of each person
     whose labels of the mode have a severity.
     """
-    equal_to = {"taxonomy": taxonomy.ref}
+    filters = {"taxonomy": taxonomy.ref}
     if signature_input.label_source != GOLD:
-        equal_to["annotator"] = signature_input.label_source
+        filters["annotator"] = signature_input.label_source
     is_judge = signature_input.label_source_kind == AnnotatorKind.JUDGE
-    passes = last_pass_numbers(workspace, equal_to, unfinished=is_judge)
+    last_passes = last_pass_numbers(workspace, filters, unfinished=is_judge)
     is_failed = signature_input.outcome == FAILED
     row_by_trace = {
         trace: row for row, trace in enumerate(signature_input.traces) if is_failed[row]
@@ -235,7 +235,7 @@ def _fatal_units(
         for name, trace, number, mode, severity, decisive in records:
             row = row_by_trace.get(trace)
             column = column_by_mode.get(mode)
-            if row is None or column is None or passes.get((name, trace)) != number:
+            if row is None or column is None or last_passes.get((name, trace)) != number:
                 continue
             if signature_input.label_source == GOLD and not annotator_kind(name).is_person:
                 continue
@@ -248,7 +248,7 @@ def _fatal_units(
     # Labels without a severity and without the field ``decisive`` do not count.
     for not_null in ("severity", "decisive"):
         workspace.read_columns(
-            "labels", label_columns, collect, equal_to=equal_to, not_null=not_null
+            "labels", label_columns, collect, equal_to=filters, not_null=not_null
         )
     return {
         unit

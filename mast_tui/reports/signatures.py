@@ -1122,9 +1122,9 @@ class _Group:
         """Return the part of a caption on the number of traces with labels on spans."""
         places = self.places
         assert places is not None
+        singular = self.traces_text.removesuffix("s")
         return (
-            f"{places.count('traces'):,} of "
-            f"{counted(places.count('showing'), self.traces_text.removesuffix('s'))} with a "
+            f"{places.count('traces'):,} of {counted(places.count('showing'), singular)} with a "
             "failure, those with labels on spans"
         )
 

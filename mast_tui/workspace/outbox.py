@@ -239,7 +239,7 @@ class Outbox:
         return dict(self._traces)
 
     def register_trace(self, record: TraceRecord) -> str:
-        """Store a new trace and return its provisional id, which is valid until it is sent."""
+        """Store a new trace and return the id that it has until the server gives it another."""
         with self.local_copy.writing() as connection:
             trace_id = trace_register.register(connection, record)
         with self._lock, self._open_file() as file:

@@ -155,7 +155,7 @@ class SqliteFile(Database):
 
     @contextmanager
     def _without_waiting(self, driver: sqlite3.Connection) -> Iterator[None]:
-        """Keep SQLite from waiting for other writers in the block, so that the app can show it.
+        """Prevent SQLite from waiting for other writers in the block, so that the caller can wait.
 
         With a write-ahead log SQLite never waits, since ``_prepare_file`` has turned that off.
         Without a log SQLite must wait again after the block, since a commit waits for readers.

@@ -702,7 +702,7 @@ class _StateChanges:
         annotator = event.annotator
         work = (annotator, event.trace_id, event.taxonomy)
         pass_key = (*work, event.pass_number)
-        for part, name, value in changes_in_pass(fact, event.at):
+        for part, name, value in changes_in_pass(fact, event.at):  # the value is None if removed
             match part:
                 case "verdicts":
                     self._verdicts[pass_key][name] = value
@@ -745,11 +745,12 @@ class _StateChanges:
 
     def _begin_pass(self, key: Values, kind: PassKind, started_at: str, *, withheld: bool) -> None:
         """Add a pass that begins; a pass that has begun already keeps its values."""
-        # ``write`` applies changes after starts. Collected changes from before this start, such as
-        # a withdrawal, would be applied to the new pass, so they are written first.
-        if key in self._changed_passes and (
+        # ``write`` applies collected changes of a pass after its start. Changes that came before
+        # this start, such as a withdrawal, must not apply to the new pass, so they are written now.
+        has_earlier_changes = key in self._changed_passes and (
             key not in self._new_passes or "withdrawn" in self._changed_passes[key]
-        ):
+        )
+        if has_earlier_changes:
             self.write()
         values = {
             "kind": kind.value,

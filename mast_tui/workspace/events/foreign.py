@@ -296,7 +296,7 @@ class _AnnotatorMerge:
 def conflicts(
     connection: Connection, annotators: Iterable[str] | None = None
 ) -> tuple[EventConflict, ...]:
-    """Return the events of one person with the same sequence number but different content.
+    """Return groups of a person's events with the same sequence number but different content.
 
     Judges are left out, since the order of their events means nothing.
 

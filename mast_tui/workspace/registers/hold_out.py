@@ -51,7 +51,7 @@ def set_split(workspace: Workspace, calibration: float, test: float) -> None:
             "development, calibration and test are shares of the traces, such as 0.5,0.2,0.3; "
             "only calibration may be 0"
         )
-    share_by_seed = {0: test}
+    share_by_seed = {0: test}  # any seed other than that for calibration draws traces for tests
     if calibration:
         # Calibration traces are drawn from the traces that are not drawn for tests.
         share_by_seed[CALIBRATION_SEED] = round(calibration / (1 - test), 9)
