@@ -25,7 +25,7 @@ from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
 from mast_tui.traces.readers.converted import OPENING, line_of
 from mast_tui.traces.scan.each_trace import each_trace
 from mast_tui.traces.times import iso_time
-from mast_tui.workspace.outputs import never_replaced, protected_kind, reason_to_keep
+from mast_tui.workspace.outputs import never_replaced, reason_to_keep, reason_to_protect
 from mast_tui.workspace.paths import find_workspace
 from mast_tui.workspace.registers.pseudonyms import mask_key
 
@@ -157,7 +157,7 @@ def convert_command(request: ConvertRequest) -> int:
 
     outputs = Outputs(
         ReplacementRules(
-            _never_replaced(request.paths, request.force), protected_kind, request.force
+            _never_replaced(request.paths, request.force), reason_to_protect, request.force
         )
     )
     with WorkerPool(request.workers) as pool:

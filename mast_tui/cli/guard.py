@@ -53,7 +53,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.outputs import protected_kind
+from mast_tui.workspace.outputs import reason_to_protect
 
 MOST_FALSE_ALARMS: Final = 0.05
 """The upper bound of the share of false alarms up to which a guard is on."""
@@ -101,7 +101,7 @@ def build_command(request: GuardBuildRequest) -> None:
     workspace, taxonomy = open_with_taxonomy(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     assert request.output is not None, "the option is required"
-    outputs = Outputs(ReplacementRules(precious=protected_kind, force=request.force))
+    outputs = Outputs(ReplacementRules(precious=reason_to_protect, force=request.force))
     outputs.check(request.output)
     runs, missing_count = _labelled_runs(workspace, taxonomy, request.label_source, viewer)
     if missing_count:

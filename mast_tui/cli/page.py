@@ -27,7 +27,7 @@ from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.redaction.masked_trace import requested_masks
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.model import Trace
-from mast_tui.workspace.outputs import outputs_beside, protected_kind
+from mast_tui.workspace.outputs import outputs_beside, reason_to_protect
 from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 
@@ -65,7 +65,7 @@ def page_command(request: PageRequest) -> int:
         taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
         masks = requested_masks(request.redact, request.redact_file, token_bytes)
         pages = RunPages(taxonomy, blind=request.common.blind, masks=masks)
-        outputs = Outputs(ReplacementRules(precious=protected_kind, force=request.force))
+        outputs = Outputs(ReplacementRules(precious=reason_to_protect, force=request.force))
     else:
         taxonomy = workspace_taxonomy(workspace, request.common.taxonomy)
         viewer = command_viewer(workspace, taxonomy.ref, request.common)

@@ -60,7 +60,7 @@ from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.session import Viewer, visibility_json
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, find_workspace
-from mast_tui.workspace.outputs import database_files, outputs_beside, protected_kind
+from mast_tui.workspace.outputs import database_files, outputs_beside, reason_to_protect
 from mast_tui.workspace.registers.look_here import LookHere, keep_look_here
 
 if TYPE_CHECKING:
@@ -531,4 +531,4 @@ def _outputs_without_workspace(paths: Sequence[Path], force: bool) -> Outputs:
             return "it is part of the set, which is never overwritten"
         return None
 
-    return Outputs(ReplacementRules(reason_to_keep, protected_kind, force))
+    return Outputs(ReplacementRules(reason_to_keep, reason_to_protect, force))

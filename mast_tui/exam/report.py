@@ -24,8 +24,8 @@ from mast_tui.reports.model import (
 )
 from mast_tui.reports.sentences import Values
 
-_JUDGE: Final = Column("judge", "judge", Kind.TEXT, keeps=102)
-_N: Final = Column("n", "n", Kind.COUNT, "traces asked about", keeps=95)
+_JUDGE: Final = Column("judge", "judge", Kind.TEXT, priority=102)
+_N: Final = Column("n", "n", Kind.COUNT, "traces asked about", priority=95)
 _DECISIVE: Final = columns("""
     step_0            | step   | share | the decisive step                      | 100
     step_1            | ±1     | share | a step at most 1 off                   | 60
@@ -225,7 +225,11 @@ def consistency_report(document: Values) -> Report:
     single_table = Table(
         "steady",
         "Each by itself",
-        (_JUDGE, Column("traces", "traces", Kind.COUNT, "traces judged", keeps=95), *_CONSISTENCY),
+        (
+            _JUDGE,
+            Column("traces", "traces", Kind.COUNT, "traces judged", priority=95),
+            *_CONSISTENCY,
+        ),
         (tuple(_judge_row(name, figures) for name, figures in judges.items()),),
         _interval_caption(document),
         (

@@ -175,7 +175,7 @@ class _Applier:
     ) -> None:
         self._incoming = incoming
         self._workspace = workspace
-        self._counters: dict[str, int] = {}
+        self._last_seqs: dict[str, int] = {}
         self._passes: Mapping[WorkKey, Pass] = {}
         self._free_numbers: Mapping[WorkKey, int] = {}
         self.left_out = set(left_out)
@@ -185,7 +185,7 @@ class _Applier:
         self.late_problems = list[RowProblem]()
         """The problems that appeared after writing began."""
         self._read_passes()
-        self._annotators_with_history = {name for name, count in self._counters.items() if count}
+        self._annotators_with_history = {name for name, seq in self._last_seqs.items() if seq}
 
     def problems(self) -> Iterator[RowProblem]:
         """Yield the contradictions to passes in the workspace, and add their works to ``left_out``.
@@ -251,7 +251,7 @@ class _Applier:
             planned_works = self._plan_works(batch_works)
             let_others_write(started_at)
             with self._workspace.transaction(without_savepoints=True):
-                if self._workspace.counters(self._counters) != self._counters:
+                if self._workspace.last_seqs(self._last_seqs) != self._last_seqs:
                     # One of these annotators has worked in the workspace since the plan was made.
                     self.known_event_count, self.differing_label_count = earlier_counts
                     self._read_passes()
@@ -266,12 +266,12 @@ class _Applier:
         return record
 
     def _read_passes(self) -> None:
-        """Read the event counters and the last passes of the annotators of this import."""
+        """Read the last events and the last passes of the annotators of this import."""
         names = {work.annotator for work in self._incoming.work}
-        self._counters = dict(self._workspace.counters(names))
+        self._last_seqs = dict(self._workspace.last_seqs(names))
         self._passes = {}
         self._free_numbers = {}
-        if any(self._counters.values()):
+        if any(self._last_seqs.values()):
             # Passes are sorted by number, so the mappings keep the last one of each work.
             own_passes = [
                 own_pass for own_pass in self._workspace.passes() if own_pass.annotator in names
@@ -289,7 +289,7 @@ class _Applier:
         self.new_event_count += len(recorded)
         for name, events_by_name in groupby(recorded, key=attrgetter("annotator")):
             events = list(events_by_name)
-            self._counters[name] = events[-1].seq
+            self._last_seqs[name] = events[-1].seq
             changes = self.people.get(name)
             if changes is None:
                 history = (

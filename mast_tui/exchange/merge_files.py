@@ -190,12 +190,12 @@ class _FileWriter:
 
     def _append_growth(self, growth: ForeignGrowth) -> None:
         """Append the events of an annotator whose history only continues, in batches."""
-        # Events with one counter stay in one batch, so that a batch ends before all later events.
-        events_by_counter = [
+        # Events with one sequence number stay together, so that a batch ends before later events.
+        events_by_seq = [
             tuple(events) for _, events in groupby(growth.new_events, key=lambda event: event.seq)
         ]
-        for batch in batched(events_by_counter, len, EVENTS_AT_ONCE):
-            events = [event for same_counter in batch for event in same_counter]
+        for batch in batched(events_by_seq, len, EVENTS_AT_ONCE):
+            events = [event for same_seq in batch for event in same_seq]
             with self._workspace.transaction(without_savepoints=True):
                 growth = self._workspace.grow(growth, events)
                 self._workspace.record_imported_events(self._record, [event.id for event in events])

@@ -5,6 +5,7 @@ Agreement on whole traces is here, on places in ``span_agreement.py``, of a judg
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -57,23 +58,23 @@ _COLUMNS: Final = tuple(
 )
 """The coefficients that tables show, in the order of the columns.
 
-The one that keeps most leads: names of modes are cut for its interval and for no other.
+The one with the highest priority leads: names of modes are cut for its interval and for no other.
 """
 
 _OWN_N_NOTES: Final = {
     "cohen_kappa": ("Mean κ covers only the pairs for which κ is defined", "n_of_pairs"),
     "fleiss_kappa": ("Fleiss' κ covers only units with verdicts by all", "n_complete"),
 }
-"""The sentence and the reason of the note on the n of a coefficient, if that is not the row's.
+"""The sentence and the reason of the note on the n of a coefficient, if that is not the row's."""
 
-Few shared traces lower these coefficients or make them undefined; if pairs rotate they come last.
-"""
+_LOWERED_BY_FEW_SHARED: Final = ("cohen_kappa", "fleiss_kappa")
+"""The coefficients that are too low or undefined if pairs share few traces."""
 
 _LEADS: Final = 99
-"""The rank (``Column.keeps``) of the column of the leading coefficient."""
+"""The priority of the column of the leading coefficient."""
 
 _LAST: Final = 41
-"""The rank of coefficients that pairs with few shared traces make too low."""
+"""The priority of coefficients that pairs with few shared traces make too low."""
 
 _HEADLINE: Final = ("cohen_kappa", "krippendorff_alpha", "gwet_ac1")
 _KAPPA: Final = "cohen_kappa"
@@ -100,10 +101,12 @@ _NO_VARIANCE: Final = {
     "negative agreement": "no annotator gave the verdict absent",
 }
 
-_N: Final = Column("n", "n", Kind.COUNT, "compared (n)", keeps=97)
+_N: Final = Column("n", "n", Kind.COUNT, "compared (n)", priority=97)
 _LOW_KAPPA: Final = "Pairs share few traces, so κ of a pair is too low."
 _N_POOLED: Final = Note("n: traces × modes with verdicts by two or more annotators.", "n")
-_PRESENT: Final = Column("prevalence", "present", Kind.TEXT, "share of present verdicts", keeps=40)
+_PRESENT: Final = Column(
+    "prevalence", "present", Kind.TEXT, "share of present verdicts", priority=40
+)
 _MISSED: Final = columns("""
     n           | n           | count | traces × modes with verdicts by two or more | 90
     found       | found       | count | failures found by one or more               | 95
@@ -116,11 +119,10 @@ _MISSED: Final = columns("""
 def agreement_report(
     agreement: Agreement, *, visibility: Mapping[str, Any] | None = None
 ) -> Report:
-    """Return the report on the figures of ``agree``: its tables and sentences.
+    """Return the report that the command ``agree`` shows: its tables and sentences.
 
     Args:
-        agreement: The figures of whole traces, with its parts ``spans`` and ``judge``, which may be
-            None.
+        agreement: The figures of whole traces; also those of places and of a judge, if computed.
         visibility: The limits of an annotator's visibility, as the field ``sight`` of
             ``agree --json``: ``annotator``, ``blind``, ``left_out``. ``unlabelled`` is the number
             of hidden traces that only the judge has judged. None if nothing is hidden.
@@ -129,7 +131,7 @@ def agreement_report(
     judge = agreement.judge
     modes = modes_section(agreement)
     sections = [
-        replace(modes, facts=()),
+        replace(modes, facts=()),  # they are at the head of the whole report
         categories_section(agreement),
         pairs_section(agreement),
         None if spans is None else places_section(spans),
@@ -147,14 +149,16 @@ def agreement_report(
         ),
     )
     document = agreement_json(agreement)
-    # The facts of the section on modes are at the head of the whole report.
+    about = f"No one has finished a trace under {agreement.taxonomy}."
+    if agreement.annotators:
+        about = (
+            f"{_annotators_text(agreement)}; {agreement.taxonomy}, {_pass_text(agreement)}; "
+            f"{traces_compared(agreement)}."
+        )
     return Report(
         "agreement",
         "Agreement",
-        f"{_annotators_text(agreement)}; {agreement.taxonomy}, {_pass_text(agreement)}; "
-        f"{traces_compared(agreement)}."
-        if agreement.annotators
-        else f"No one has finished a trace under {agreement.taxonomy}.",
+        about,
         tuple(section for section in sections if section is not None),
         notes,
         facts=modes.facts,
@@ -164,9 +168,9 @@ def agreement_report(
 
 
 def methods_paragraph(agreement: Agreement) -> str:
-    """Return the paragraph on agreement for the methods section of a paper, without names.
+    """Return a paragraph on agreement for the methods section of a paper.
 
-    It is empty if no traces can be compared.
+    It names no annotator, and is empty if no traces can be compared.
     """
     if len(agreement.annotators) < 2 or not _shared_trace_count(agreement):
         return ""
@@ -186,7 +190,7 @@ def _methods_sentences(agreement: Agreement) -> Iterator[str]:
         f"{'both' if annotator_count == 2 else 'two or more annotators'}."
     )
     yield f"The analysis uses each annotator's {_pass_text(agreement)}."
-    left_out = index.table("left_out")
+    left_out = index.table("left_out")  # with a figure for each annotator
     missing_counts = [
         f"{sum(int(n or 0) for n in left_out.values(statistic).values()):,} {description}"
         for statistic, description in (("unsure", "'unsure'"), ("open", "open"))
@@ -239,7 +243,7 @@ def _name_with_source(column: Column) -> str:
 
 
 def _intervals_sentence(agreement: Agreement) -> str:
-    """Return the sentence on the method of the intervals."""
+    """Return the sentence on the method by which the intervals were computed."""
     rounds = agreement.bootstrap["rounds"]
     if not rounds:
         return "No intervals were computed."
@@ -257,28 +261,21 @@ def _intervals_sentence(agreement: Agreement) -> str:
 
 def _undefined_kappa_sentences(agreement: Agreement) -> Iterator[str]:
     """Yield a sentence on modes with an undefined κ, and one on modes with no interval of κ."""
-    undefined_counts: dict[str, int] = {}
-    withheld_counts: dict[str, int] = {}
-    for _, code, _ in agreement.modes:
-        kappa = agreement.index.table("mode", mode=code)[_KAPPA]
-        for reason, counts in (
-            (kappa.undefined, undefined_counts),
-            (kappa.withheld, withheld_counts),
-        ):
-            if reason is not None:
-                counts[reason] = counts.get(reason, 0) + 1
-    for counts, meaning in (
-        (undefined_counts, "is undefined"),
-        (withheld_counts, "has no interval"),
-    ):
+    kappas = [agreement.index.table("mode", mode=code)[_KAPPA] for _, code, _ in agreement.modes]
+    reasons_by_text = {
+        "is undefined": [kappa.undefined for kappa in kappas],
+        "has no interval": [kappa.withheld for kappa in kappas],
+    }
+    for text, reasons in reasons_by_text.items():
+        counts = Counter(reason for reason in reasons if reason is not None)
         if counts:
             reasons_text = "; ".join(f"{why.replace('_', ' ')}: {n}" for why, n in counts.items())
             modes_text = f"{sum(counts.values())} of {len(agreement.modes)} modes"
-            yield f"κ {meaning} for {modes_text} ({reasons_text})."
+            yield f"κ {text} for {modes_text} ({reasons_text})."
 
 
 def modes_section(agreement: Agreement) -> ReportSection:
-    """Make the page of single modes: with totals, sets of modes, rounds and retests."""
+    """Make the section on modes: the table of modes with totals, and those that go with it."""
     maker = _TableMaker.from_agreement(agreement)
     tables = [maker.modes(), missed_table(agreement), maker.sets(), maker.rounds()]
     tables += [maker.retests(), maker.agents()]
@@ -287,21 +284,24 @@ def modes_section(agreement: Agreement) -> ReportSection:
         *_more_traces_note(agreement),
         *_missed_unknown_note(agreement),
     ]
-    parts = tuple(table for table in tables if table is not None)
-    return ReportSection("modes", "Modes", parts, tuple(maker.facts()), tuple(notes))
+    existing_tables = tuple(table for table in tables if table is not None)
+    return ReportSection("modes", "Modes", existing_tables, tuple(maker.facts()), tuple(notes))
 
 
 def missed_table(agreement: Agreement) -> Table | None:
-    """Make the table of failures that no annotator found; None if no failure was found at all."""
+    """Make the table that estimates how many failures all annotators missed.
+
+    Returns None if no failure was found at all.
+    """
     index = agreement.index
     pooled = index.table("missed_pooled")
     if not pooled.count("found"):
         return None
-    tables_by_code = {code: index.table("missed", mode=code) for _, code, _ in agreement.modes}
+    figures_by_code = {code: index.table("missed", mode=code) for _, code, _ in agreement.modes}
     rows = [
-        _missed_row(slug, {"code": code, "name": name}, tables_by_code[code])
+        _missed_row(slug, {"code": code, "name": name}, figures_by_code[code])
         for slug, code, name in agreement.modes
-        if tables_by_code[code].count("found")
+        if figures_by_code[code].count("found")
     ]
     estimator = "Chao's estimator" if len(agreement.finders) > 2 else "Chapman's estimator"
     return Table(
@@ -312,15 +312,16 @@ def missed_table(agreement: Agreement) -> Table | None:
         f"Capture-recapture estimate ({estimator}; intervals: Sadinle 2009) of the failures that "
         f"{joined_names(agreement.finders)} all missed, from the {_pass_text(agreement)} of "
         f"{_annotators_text(agreement)}.",
-        (*_missed_notes(agreement), *withheld_notes(*tables_by_code.values(), pooled)),
+        (*_missed_notes(agreement), *withheld_notes(*figures_by_code.values(), pooled)),
     )
 
 
 def _missed_unknown_note(agreement: Agreement) -> Iterator[Note]:
-    """Yield a note if missed failures cannot be estimated because of suggestions."""
-    suggested_counts = agreement.index.table("missed_left_out").values("with_suggestions")
-    assisted_names = [name for name, n in suggested_counts.items() if n]
-    if assisted_names and not agreement.index.table("missed_pooled").count("n"):
+    """Yield a note if missed failures cannot be estimated since annotators saw suggestions."""
+    excluded_counts = agreement.index.table("missed_left_out").values("with_suggestions")
+    assisted_names = [name for name, n in excluded_counts.items() if n]
+    has_units = agreement.index.table("missed_pooled").count("n") > 0
+    if assisted_names and not has_units:
         yield Note(
             "The number of failures that everybody missed cannot be estimated. This needs two "
             "annotators who labelled the same traces without seeing suggestions of a judge; "
@@ -329,20 +330,20 @@ def _missed_unknown_note(agreement: Agreement) -> Iterator[Note]:
         )
 
 
-def _missed_row(ident: str, cells: dict[str, Cell], table: FigureTable) -> Row:
-    """Return the row of an estimate of missed failures, with its interval."""
-    missed = Estimate.from_figure(table["missed"])
+def _missed_row(ident: str, cells: dict[str, Cell], figures: FigureTable) -> Row:
+    """Return the row of an estimate of missed failures, with its interval in whole numbers."""
+    missed = figures["missed"]
     text = NONE if missed.value is None else f"{missed.value:.0f}"
-    if missed.ci is not None:
-        low, high = missed.ci
+    if missed.interval is not None:
+        low, high = missed.interval
         text += f" [{low:.0f}, {high:.0f}]"
     elif missed.withheld is not None:
         text += f" {WITHHELD}"
-    return Row(ident, {**cells, **figure_cells(table, _MISSED), "missed": text})
+    return Row(ident, {**cells, **figure_cells(figures, _MISSED), "missed": text})
 
 
 def _missed_notes(agreement: Agreement) -> Iterator[Note]:
-    """Yield notes on the assumptions of the estimate, whether they hold, and units left out."""
+    """Yield notes on the estimate of missed failures: its assumptions, and what it leaves out."""
     yield Note(
         "missed: estimated from how often annotators found the same failures. The estimate assumes "
         "that annotators are independent, that the failures of a mode are equally hard to find, "
@@ -352,7 +353,6 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
     )
     index = agreement.index
     p_value = index.table("missed_together").value("p_value")
-    pair_tables = [index.table("missed_pair", subject=pair) for pair in agreement.pairs]
     if agreement.finders_dependent and p_value is not None:
         is_alike = agreement.finders_alike
         yield Note(
@@ -364,10 +364,10 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
             "dependent",
             warning=True,
         )
-        for pair in pair_tables:
-            p_adjusted = pair.value("p_adjusted")
+        for figures in (index.table("missed_pair", subject=pair) for pair in agreement.pairs):
+            p_adjusted = figures.value("p_adjusted")
             if p_adjusted is not None and p_adjusted < ALPHA:
-                yield _dependent_pair_note(pair, p_adjusted)
+                yield _dependent_pair_note(figures, p_adjusted)
     elif p_value is not None:
         yield Note(
             f"The test finds no dependence between annotators ({p_words(p_value)}); with few "
@@ -393,27 +393,29 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
         for name, n in left_out.values("with_suggestions").items()
         if n
     ]
-    suggested = (
+    suggested_sentence = (
         f"Excluded because a judge's suggestions were on screen: {', '.join(suggested_texts)}."
     )
     absent_count = left_out.count("settled_absent")
-    absent = f"Excluded because adjudicated as absent: {absent_count:,}."
+    absent_sentence = f"Excluded because adjudicated as absent: {absent_count:,}."
     yield from applicable(
-        (suggested_texts, Note(suggested, "suggested")),
-        (absent_count, Note(absent, "settled")),
+        (suggested_texts, Note(suggested_sentence, "suggested")),
+        (absent_count, Note(absent_sentence, "settled")),
     )
 
 
-def _dependent_pair_note(pair: FigureTable, p_adjusted: float) -> Note:
-    """Return a warning that two finders find the same failures, or different ones, too often."""
-    # If the finders never differ, there is no odds ratio.
-    ratio = pair.value("odds_ratio")
+def _dependent_pair_note(figures: FigureTable, p_adjusted: float) -> Note:
+    """Return a warning that two annotators do not find failures independently of each other.
+
+    ``figures`` are those of the pair, and ``p_adjusted`` is that of the test for independence.
+    """
+    ratio = figures.value("odds_ratio")  # None if the two never differ
     is_alike = ratio is None or ratio > 1
     ratio_text = "" if ratio is None else f"odds ratio {fixed_number(ratio)}, "
     return Note(
-        f"{joined_names(pair.subject)} are not independent: of the failures that a third annotator "
-        f"found, they find {'the same' if is_alike else 'different'} ones more often than expected "
-        f"by chance ({ratio_text}{p_words(p_adjusted)}). Therefore "
+        f"{joined_names(figures.subject)} are not independent: of the failures that a third "
+        f"annotator found, they find {'the same' if is_alike else 'different'} ones more often "
+        f"than expected by chance ({ratio_text}{p_words(p_adjusted)}). Therefore "
         f"{'more' if is_alike else 'fewer'} failures were missed than estimated.",
         "dependent_pair",
         warning=True,
@@ -421,7 +423,7 @@ def _dependent_pair_note(pair: FigureTable, p_adjusted: float) -> Note:
 
 
 def categories_section(agreement: Agreement) -> ReportSection | None:
-    """Make the page of the categories, with a table for each level; None without categories."""
+    """Make the section on categories, with a table for each level; None without categories."""
     if not agreement.categories:
         return None
     maker = _TableMaker.from_agreement(agreement)
@@ -429,7 +431,7 @@ def categories_section(agreement: Agreement) -> ReportSection | None:
 
 
 def pairs_section(agreement: Agreement) -> ReportSection | None:
-    """Make the page of the pairs of annotators; None for fewer than three annotators."""
+    """Make the section on pairs of annotators; None for fewer than three annotators."""
     if len(agreement.annotators) < 3:
         return None
     maker = _TableMaker.from_agreement(agreement)
@@ -437,7 +439,7 @@ def pairs_section(agreement: Agreement) -> ReportSection | None:
 
 
 def few_shared_by_pair(agreement: Agreement) -> Mapping[str, float | None]:
-    """Return the number of shared traces by pair; empty if all pairs share enough traces.
+    """Return the number of shared traces by pair; empty unless some pair shares few.
 
     With few shared traces, κ of a pair is too low. Reports then put Krippendorff's α first.
     """
@@ -445,12 +447,12 @@ def few_shared_by_pair(agreement: Agreement) -> Mapping[str, float | None]:
 
 
 def coefficient_columns(annotator_count: int, *, rotating: bool = False) -> tuple[Column, ...]:
-    """Make the columns of the coefficients.
+    """Make the columns of the coefficients, such as Cohen's κ.
 
     Args:
         annotator_count: The number of annotators; Fleiss' κ is for three or more.
-        rotating: Whether pairs share few traces. Then the coefficients that few shared traces make
-            too low are the first to be dropped if space is short.
+        rotating: Whether pairs share few traces, which makes some coefficients too low. Their
+            columns then get a low priority.
     """
     chosen_columns = [column for column in _COLUMNS if annotator_count > 2 or column.key != _FLEISS]
     if annotator_count > 2:
@@ -459,14 +461,14 @@ def coefficient_columns(annotator_count: int, *, rotating: bool = False) -> tupl
         chosen_columns = [mean_kappa if column is kappa else column for column in chosen_columns]
     if rotating:
         chosen_columns = [
-            replace(column, keeps=min(column.keeps, _LAST))
-            if column.key in _OWN_N_NOTES
+            replace(column, priority=min(column.priority, _LAST))
+            if column.key in _LOWERED_BY_FEW_SHARED
             else column
             for column in chosen_columns
         ]
-    leading_column = max(chosen_columns, key=lambda column: column.keeps)
+    leading_column = max(chosen_columns, key=lambda column: column.priority)
     return tuple(
-        replace(column, keeps=_LEADS) if column is leading_column else column
+        replace(column, priority=_LEADS) if column is leading_column else column
         for column in chosen_columns
     )
 
@@ -483,11 +485,11 @@ class _TableMaker:
 
     @classmethod
     def from_agreement(cls, agreement: Agreement) -> _TableMaker:
-        """Choose the columns for the number of annotators and the traces that they share."""
+        """Make the tables' columns for the number of annotators and the traces that they share."""
         annotator_count = len(agreement.annotators)
         columns = coefficient_columns(annotator_count, rotating=bool(few_shared_by_pair(agreement)))
         if _has_few_complete_traces(agreement):
-            # Without two traces that all have judged there is no Fleiss' κ.
+            # Fleiss' κ needs two traces that all annotators have judged.
             columns = tuple(column for column in columns if column.key != _FLEISS)
         return cls(agreement, columns, coefficient_columns(2))
 
@@ -497,7 +499,7 @@ class _TableMaker:
         return len(self.agreement.annotators) > 2
 
     @property
-    def mode_tables(self) -> dict[str, FigureTable]:
+    def figures_by_code(self) -> dict[str, FigureTable]:
         """The figures of each mode, by its code."""
         agreement = self.agreement
         return {code: agreement.index.table("mode", mode=code) for _, code, _ in agreement.modes}
@@ -508,36 +510,44 @@ class _TableMaker:
         return self.agreement.index.table("pooled")
 
     def facts(self) -> Iterator[tuple[str, str, str]]:
-        """Yield the figures over all modes, the most important first."""
+        """Yield facts over all modes as (title, value, comment), the most important first."""
         pooled = self.pooled
         yield "pooled over", f"{pooled.count('n'):,}", "traces × modes"
-        headline = [column for column in self.columns if column.key in _HEADLINE]
-        for column in sorted(headline, key=lambda column: column.keeps, reverse=True):
+        headline_columns = [column for column in self.columns if column.key in _HEADLINE]
+        for column in sorted(headline_columns, key=lambda column: column.priority, reverse=True):
             yield fact(column.title, pooled[column.key])
 
-    def _interval_notes(self, *tables: FigureTable) -> tuple[Note, ...]:
+    def _interval_notes(self, *figure_tables: FigureTable) -> tuple[Note, ...]:
         """Return notes on why figures of these tables, or of pairs in them, have no interval."""
-        pairs = [pair for table in tables for pair in self.agreement.index.pairs(table).values()]
-        return withheld_notes(*tables, *pairs)
+        pair_tables = [
+            pair_table
+            for figure_table in figure_tables
+            for pair_table in self.agreement.index.pairs(figure_table).values()
+        ]
+        return withheld_notes(*figure_tables, *pair_tables)
 
     # Tables
 
     def modes(self) -> Table:
-        """Make the table of modes, with totals below."""
+        """Make the table of modes, with their mean and the pooled modes as totals below."""
         agreement = self.agreement
         pooled = self.pooled
         macro = agreement.index.table("macro")
-        tables = self.mode_tables
+        figures_by_code = self.figures_by_code
         rows = [
             self._table_row(
-                slug, (code, name), tables[code], self._more_traces_sentence(code), unit="trace"
+                slug,
+                (code, name),
+                figures_by_code[code],
+                self._more_traces_sentence(code),
+                unit="trace",
             )
             for slug, code, name in agreement.modes
         ]
         totals = (
             Row(
                 "macro",
-                {"name": "macro mean", **self._macro_cells(macro, tables.values())},
+                {"name": "macro mean", **self._macro_cells(macro, figures_by_code.values())},
                 sources=macro.sources,
             ),
             self._table_row(
@@ -549,7 +559,7 @@ class _TableMaker:
             ),
         )
         pooled_sentence = " pooled: all modes together, with trace × mode as the unit."
-        tables_by_name = {**tables, "pooled": pooled}
+        figures_by_name = {**figures_by_code, "pooled": pooled}
         return Table(
             "modes",
             "Agreement on whole traces, by mode",
@@ -559,49 +569,59 @@ class _TableMaker:
             (
                 *self._reading_notes(),
                 macro_note(
-                    macro.values("modes_defined"), len(tables), self.columns, pooled_sentence
+                    macro.values("modes_defined"),
+                    len(figures_by_code),
+                    self.columns,
+                    pooled_sentence,
                 ),
                 *self._own_n_notes(),
-                *_paradox_note(tables_by_name),
+                *_paradox_note(figures_by_name),
                 *applicable((agreement.identical_blocks, _COPIED_MARK)),
-                *self._interval_notes(*tables.values(), macro, pooled),
+                *self._interval_notes(*figures_by_code.values(), macro, pooled),
             ),
         )
 
     def categories(self) -> Table:
         """Make the table of categories, each with its modes pooled."""
         agreement = self.agreement
-        tables: dict[str, FigureTable] = {}
+        figures_by_name: dict[str, FigureTable] = {}
         rows = []
         for ident, name, slugs in agreement.categories:
-            table = tables[name] = agreement.index.table("category", mode=ident)
+            figures = figures_by_name[name] = agreement.index.table("category", mode=ident)
             sentence = f"Pools the modes {joined_names(agreement.codes(slugs))}."
-            rows.append(self._table_row(ident, ("", name), table, [sentence]))
+            rows.append(self._table_row(ident, ("", name), figures, [sentence]))
         return Table(
             "categories",
             "Agreement on whole traces, by category (modes pooled)",
             (replace(MODE, title="category", name="category"), _N, _PRESENT, *self.columns),
             (tuple(rows),),
             self._caption_text(),
-            (_N_POOLED, *_paradox_note(tables), *self._interval_notes(*tables.values())),
+            (
+                _N_POOLED,
+                *_paradox_note(figures_by_name),
+                *self._interval_notes(*figures_by_name.values()),
+            ),
         )
 
     def level_tables(self) -> Iterator[Table]:
-        """Yield a table for each level of categories; none if the taxonomy has one level."""
+        """Yield a table for each level of categories, if the taxonomy has several levels."""
         agreement = self.agreement
         index = agreement.index
         for number, (level, groups) in enumerate(agreement.levels.items(), start=1):
             macro = index.table("level_macro", group=level)
             pooled = index.table("level_pooled", group=level)
-            tables: dict[str, FigureTable] = {}
+            figures_by_name: dict[str, FigureTable] = {}
             rows = []
             for ident, name, slugs in groups:
-                table = tables[name] = index.table("level", group=level, mode=ident)
+                figures = figures_by_name[name] = index.table("level", group=level, mode=ident)
                 sentence = f"Present if any of {joined_names(agreement.codes(slugs))} is present."
-                rows.append(self._table_row(ident, ("", name), table, [sentence], unit="trace"))
+                rows.append(self._table_row(ident, ("", name), figures, [sentence], unit="trace"))
             unit = f"trace × {level} pair"
             totals = (
-                Row("macro", {"name": "macro mean", **self._macro_cells(macro, tables.values())}),
+                Row(
+                    "macro",
+                    {"name": "macro mean", **self._macro_cells(macro, figures_by_name.values())},
+                ),
                 self._table_row("pooled", ("", "pooled"), pooled, unit=unit),
             )
             yield Table(
@@ -621,29 +641,29 @@ class _TableMaker:
                         "pooled: all of them together.",
                         "macro",
                     ),
-                    *_paradox_note(tables),
-                    *self._interval_notes(*tables.values(), macro, pooled),
+                    *_paradox_note(figures_by_name),
+                    *self._interval_notes(*figures_by_name.values(), macro, pooled),
                 ),
             )
 
     def sets(self) -> Table:
         """Make the table of agreement on the set of modes of a trace."""
-        table = self.agreement.index.table("sets")
+        figures = self.agreement.index.table("sets")
         reasons = {
             "no_variance": "all sets are equal, so agreement cannot be distinguished from chance",
             "no_overlap": "no trace has verdicts on every mode by two annotators",
             "single_trace": "chance agreement cannot be estimated from a single trace",
             "single_rater": "only one annotator gave verdicts on every mode of a trace",
         }
-        definitions = [table[name].definition for name in _SETS]
+        definitions = [figures[name].definition for name in _SETS]
         set_columns = tuple(
             Column(definition.name, definition.title, name=definition.label)
             for definition in definitions
         )
-        cells: dict[str, Cell] = {"name": "sets of modes", "n": table.count("n")}
-        cells |= figure_cells(table, set_columns)
-        figures = [(definition.label, table[definition.name]) for definition in definitions]
-        detail = tuple(why_undefined(figures, reasons, {}))
+        cells: dict[str, Cell] = {"name": "sets of modes", "n": figures.count("n")}
+        cells |= figure_cells(figures, set_columns)
+        named_figures = [(definition.label, figures[definition.name]) for definition in definitions]
+        detail = tuple(why_undefined(named_figures, reasons, {}))
         return Table(
             "sets",
             "Agreement on the set of modes of a trace",
@@ -654,7 +674,7 @@ class _TableMaker:
                 ),
                 *set_columns,
             ),
-            ((Row("sets", cells, detail=detail, sources=table.sources),),),
+            ((Row("sets", cells, detail=detail, sources=figures.sources),),),
             self._caption_text(),
             (
                 Note(
@@ -662,47 +682,49 @@ class _TableMaker:
                     "every mode by two or more annotators. Sets with common modes agree in part.",
                     "sets",
                 ),
-                *withheld_notes(table),
+                *withheld_notes(figures),
             ),
         )
 
     def rounds(self) -> Table | None:
-        """Make the table of the rounds of the study; None if there are none."""
+        """Make the table of the rounds of labelling in a study; None if there are none."""
         agreement = self.agreement
         index = agreement.index
         if not agreement.rounds:
             return None
-        tables = {name: index.table("round_pooled", group=name) for name in agreement.rounds}
+        figures_by_round = {
+            name: index.table("round_pooled", group=name) for name in agreement.rounds
+        }
         rows = [
             Row(
                 name,
                 {
                     "round": name,
                     "traces": index.table("round", group=name).count("traces"),
-                    **_row_cells(table, self.columns),
+                    **_row_cells(figures, self.columns),
                 },
-                mark=paradox_mark(table),
-                detail=tuple(self._detail_sentences(table, _UNITS)),
+                mark=paradox_mark(figures),
+                detail=tuple(self._detail_sentences(figures, _UNITS)),
             )
-            for name, table in tables.items()
+            for name, figures in figures_by_round.items()
         ]
         return Table(
             "rounds",
             "Rounds of the study, all modes pooled",
             (
-                Column("round", "round", Kind.TEXT, keeps=102),
-                Column("traces", "traces", Kind.COUNT, keeps=98),
+                Column("round", "round", Kind.TEXT, priority=102),
+                Column("traces", "traces", Kind.COUNT, priority=98),
                 _N,
                 _PRESENT,
                 *self.columns,
             ),
             (tuple(rows),),
             self._caption_text(),
-            (*_paradox_note(tables), *self._interval_notes(*tables.values())),
+            (*_paradox_note(figures_by_round), *self._interval_notes(*figures_by_round.values())),
         )
 
     def retests(self) -> Table | None:
-        """Make the table of annotators who labelled traces again; None if there are none."""
+        """Make the table of annotators who labelled traces a second time; None without any."""
         names = [(name,) for name in self.agreement.retested]
         return self._table_of_pairs(
             "retests",
@@ -713,7 +735,7 @@ class _TableMaker:
         )
 
     def agents(self) -> Table | None:
-        """Make the table of agents, each beside a person with the same traces; None without any."""
+        """Make the table of agents, each compared with a person; None if there are none."""
         return self._table_of_pairs(
             "agents",
             "Agreement of agents with people, all modes pooled",
@@ -729,13 +751,19 @@ class _TableMaker:
         return {joined_names(subject): index.table(scope, subject=subject) for subject in subjects}
 
     def _table_of_pairs(
-        self, name: str, title: str, tables: Mapping[str, FigureTable], caption: str, note: str
+        self,
+        name: str,
+        title: str,
+        figures_by_name: Mapping[str, FigureTable],
+        caption: str,
+        note: str,
     ) -> Table | None:
-        """Make a table with a row for each pair of readings of the same traces; None for no pair.
+        """Make a table of agreement between two readings of the same traces, with a row for each.
 
-        ``tables`` has the figures of the pairs by the name of the pair.
+        ``figures_by_name`` has the figures of each row by the name of the row. Without any row,
+        there is no table.
         """
-        if not tables:
+        if not figures_by_name:
             return None
         relation = ", first and second time" if name == "retests" else ""
         rows = [
@@ -743,48 +771,59 @@ class _TableMaker:
                 annotator,
                 {
                     "annotator": annotator,
-                    "traces": table.count("n_traces"),
-                    **_row_cells(table, self.pair_columns),
+                    "traces": figures.count("n_traces"),
+                    **_row_cells(figures, self.pair_columns),
                 },
-                mark=paradox_mark(table),
+                mark=paradox_mark(figures),
                 detail=(
-                    f"{annotator}{relation}: {_verdicts_sentence(table, _UNITS)}",
-                    *_undefined_sentences(table, self.pair_columns),
+                    f"{annotator}{relation}: {_verdicts_sentence(figures, _UNITS)}",
+                    *_undefined_sentences(figures, self.pair_columns),
                 ),
             )
-            for annotator, table in tables.items()
+            for annotator, figures in figures_by_name.items()
         ]
         return Table(
             name,
             title,
             (
-                Column("annotator", "annotator", Kind.TEXT, keeps=102),
-                Column("traces", "traces", Kind.COUNT, keeps=98),
+                Column("annotator", "annotator", Kind.TEXT, priority=102),
+                Column("traces", "traces", Kind.COUNT, priority=98),
                 _N,
                 _PRESENT,
                 *self.pair_columns,
             ),
             (tuple(rows),),
             f"{caption} (taxonomy {self.agreement.taxonomy}). {self._intervals_text()}",
-            (Note(note, "n"), *_paradox_note(tables), *withheld_notes(*tables.values())),
+            (
+                Note(note, "n"),
+                *_paradox_note(figures_by_name),
+                *withheld_notes(*figures_by_name.values()),
+            ),
         )
 
     def matrix(self) -> Table:
-        """Make the matrix of κ of each pair of annotators, all modes pooled."""
-        pairs = self.agreement.index.pairs(self.pooled)
+        """Make the matrix of annotators with κ of each pair, all modes pooled."""
+        figures_by_pair = self.agreement.index.pairs(self.pooled)
         names = self.agreement.annotators
         rows = []
         for row_number, name in enumerate(names[1:], 1):
-            tables = {f"with {other}": pairs[other, name] for other in names[:row_number]}
-            kappas = {key: Estimate.from_figure(table[_KAPPA]) for key, table in tables.items()}
+            figures_by_column = {
+                f"with {other}": figures_by_pair[other, name] for other in names[:row_number]
+            }
+            kappas = {
+                key: Estimate.from_figure(figures[_KAPPA])
+                for key, figures in figures_by_column.items()
+            }
             rows.append(
                 Row(
                     name,
                     {"name": name, **kappas},
-                    cell_sources={key: table.sources for key, table in tables.items()},
+                    cell_sources={
+                        key: figures.sources for key, figures in figures_by_column.items()
+                    },
                     detail_cells={
-                        key: tuple(self._detail_sentences(table, _UNITS))
-                        for key, table in tables.items()
+                        key: tuple(self._detail_sentences(figures, _UNITS))
+                        for key, figures in figures_by_column.items()
                     },
                 )
             )
@@ -792,15 +831,15 @@ class _TableMaker:
         return Table(
             "pairs_kappa",
             "κ of each pair, all modes pooled",
-            (Column("name", "κ", Kind.TEXT, "annotator", keeps=102), *columns),
+            (Column("name", "κ", Kind.TEXT, "annotator", priority=102), *columns),
             (tuple(rows),),
             self._caption_text(),
-            withheld_notes(*(table[_KAPPA] for table in pairs.values())),
+            withheld_notes(*(figures[_KAPPA] for figures in figures_by_pair.values())),
         )
 
     def pairs(self) -> Table:
         """Return the table of the figures of each pair of annotators."""
-        pairs = self.agreement.index.pairs(self.pooled)
+        figures_by_pair = self.agreement.index.pairs(self.pooled)
         shared_counts = few_shared_by_pair(self.agreement)
         rows = [
             Row(
@@ -808,14 +847,14 @@ class _TableMaker:
                 {
                     "pair": joined_names(pair),
                     "traces": shared_counts.get(PAIR.join(pair)),
-                    **_row_cells(pairs[pair], self.pair_columns),
+                    **_row_cells(figures_by_pair[pair], self.pair_columns),
                 },
-                mark=paradox_mark(pairs[pair]),
+                mark=paradox_mark(figures_by_pair[pair]),
                 detail=(
-                    *self._detail_sentences(pairs[pair], _UNITS),
+                    *self._detail_sentences(figures_by_pair[pair], _UNITS),
                     *_copied_by_pair(self.agreement, pair),
                 ),
-                sources=pairs[pair].sources,
+                sources=figures_by_pair[pair].sources,
             )
             for pair in self.agreement.pairs
         ]
@@ -823,8 +862,8 @@ class _TableMaker:
             "pairs",
             "All pairs of annotators, all modes pooled",
             (
-                Column("pair", "pair", Kind.TEXT, keeps=102),
-                Column("traces", "traces", Kind.COUNT, "traces with verdicts by both", keeps=98),
+                Column("pair", "pair", Kind.TEXT, priority=102),
+                Column("traces", "traces", Kind.COUNT, "traces with verdicts by both", priority=98),
                 replace(_N, name="traces × modes with verdicts by both"),
                 _PRESENT,
                 *self.pair_columns,
@@ -834,21 +873,25 @@ class _TableMaker:
             (
                 _N_POOLED,
                 *applicable((shared_counts, Note(_LOW_KAPPA, "few_shared_traces"))),
-                *_paradox_note({joined_names(pair): table for pair, table in pairs.items()}),
-                *withheld_notes(*pairs.values()),
+                *_paradox_note(
+                    {joined_names(pair): figures for pair, figures in figures_by_pair.items()}
+                ),
+                *withheld_notes(*figures_by_pair.values()),
             ),
         )
 
     def by_pair(self) -> Iterator[Table]:
-        """Yield a folded table for each pair, with a row for each mode."""
+        """Yield a table for each pair, folded on a page, with a row for each mode."""
         agreement = self.agreement
-        pooled_pairs = agreement.index.pairs(self.pooled)
-        by_code = {code: agreement.index.pairs(table) for code, table in self.mode_tables.items()}
+        pooled_by_pair = agreement.index.pairs(self.pooled)
+        by_code_and_pair = {
+            code: agreement.index.pairs(figures) for code, figures in self.figures_by_code.items()
+        }
         for number, pair in enumerate(agreement.pairs, 1):
-            pooled = pooled_pairs[pair]
-            tables = {code: pairs[pair] for code, pairs in by_code.items()}
+            pooled = pooled_by_pair[pair]
+            figures_by_code = {code: by_pair[pair] for code, by_pair in by_code_and_pair.items()}
             rows = [
-                self._table_row(slug, (code, name), tables[code], unit="trace")
+                self._table_row(slug, (code, name), figures_by_code[code], unit="trace")
                 for slug, code, name in agreement.modes
             ]
             total = self._table_row("pooled", ("", "pooled"), pooled)
@@ -860,35 +903,38 @@ class _TableMaker:
                 f"Labels of {joined_names(pair)} (taxonomy {agreement.taxonomy}, "
                 f"{_pass_text(agreement)}). {self._intervals_text()}",
                 (
-                    *_paradox_note({**tables, "pooled": pooled}),
-                    *withheld_notes(*tables.values(), pooled),
+                    *_paradox_note({**figures_by_code, "pooled": pooled}),
+                    *withheld_notes(*figures_by_code.values(), pooled),
                 ),
                 folded=True,
             )
 
     # Rows
 
-    def _macro_cells(self, macro: FigureTable, rows: Collection[FigureTable]) -> dict[str, Cell]:
-        """Return the cells of the means over rows, from the figures of each row.
+    def _macro_cells(
+        self, macro: FigureTable, figures_of_rows: Collection[FigureTable]
+    ) -> dict[str, Cell]:
+        """Return the cells of the macro means, which are means over the figures of several rows.
 
-        A figure may rest on fewer units than the n of its row. Then its mean shows an n of its own.
+        A mean that rests on fewer units than its rows have together shows its own n.
         """
         cells: dict[str, Cell] = {}
         units_by_figure = macro.values("units")
         for column in self.columns:
             key = column.key
-            defined_rows = [row for row in rows if row.value(key) is not None]
-            n_of_rows = sum(row.count("n") for row in defined_rows)
-            n_of_figure = int(units_by_figure.get(key) or 0)
+            sum_of_n = sum(
+                figures.count("n") for figures in figures_of_rows if figures.value(key) is not None
+            )
+            own_n = int(units_by_figure.get(key) or 0)
             estimate = Estimate.from_figure(macro[key])
-            cells[key] = replace(estimate, n=None if n_of_figure == n_of_rows else n_of_figure)
+            cells[key] = replace(estimate, n=None if own_n == sum_of_n else own_n)
         return cells
 
     def _table_row(
         self,
         ident: str,
         names: tuple[str, str],
-        table: FigureTable,
+        figures: FigureTable,
         sentences: Iterable[str] = (),
         mark: str = "",
         *,
@@ -899,10 +945,10 @@ class _TableMaker:
         Args:
             ident: The id of the row.
             names: The code and the name of a mode; the code is empty for several modes.
-            table: The figures.
-            sentences: Further sentences for the detail.
+            figures: The figures of all annotators, or of one pair.
+            sentences: Further sentences for the row's detail.
             mark: A mark that precedes the mark of the κ paradox.
-            unit: What n counts; by default ``_UNITS``.
+            unit: The thing that n counts; by default ``_UNITS``.
         """
         code, name = names
         return Row(
@@ -910,32 +956,34 @@ class _TableMaker:
             {
                 "code": code,
                 "name": name,
-                **_row_cells(table, self.pair_columns if table.subject else self.columns),
+                **_row_cells(figures, self.pair_columns if figures.subject else self.columns),
             },
-            mark=mark + paradox_mark(table),
-            detail=(*self._detail_sentences(table, unit or _UNITS), *sentences),
-            sources=table.sources,
+            mark=mark + paradox_mark(figures),
+            detail=(*self._detail_sentences(figures, unit or _UNITS), *sentences),
+            sources=figures.sources,
         )
 
-    def _detail_sentences(self, table: FigureTable, unit: str) -> Iterator[str]:
-        """Yield the sentences on one row: verdicts, undefined figures, κ by pair, and unsure."""
-        yield _verdicts_sentence(table, unit)
-        yield from _undefined_sentences(table, self.pair_columns if table.subject else self.columns)
+    def _detail_sentences(self, figures: FigureTable, unit: str) -> Iterator[str]:
+        """Yield the sentences of a row's detail: verdicts, undefined figures, κ by pair, unsure."""
+        yield _verdicts_sentence(figures, unit)
+        yield from _undefined_sentences(
+            figures, self.pair_columns if figures.subject else self.columns
+        )
         kappas = [
-            f"{joined_names(pair)} {in_words(of_pair[_KAPPA])} (n {of_pair.count('n')})"
-            for pair, of_pair in self.agreement.index.pairs(table).items()
+            f"{joined_names(pair)} {in_words(pair_figures[_KAPPA])} (n {pair_figures.count('n')})"
+            for pair, pair_figures in self.agreement.index.pairs(figures).items()
         ]
-        unsure = [f"{name} {n:,}" for name, n in table.values("unsure").items() if n]
+        unsure = [f"{name} {n:,}" for name, n in figures.values("unsure").items() if n]
         yield from applicable(
             (
-                self.has_several_pairs and not table.subject,
+                self.has_several_pairs and not figures.subject,
                 f"κ by pair: {'; '.join(kappas)}.",
             ),
             (unsure, f"Verdicts 'unsure', counted as missing: {', '.join(unsure)}."),
         )
 
     def _more_traces_sentence(self, code: str) -> Iterator[str]:
-        """Yield a sentence on the traces that would halve the interval of κ of a mode."""
+        """Yield a sentence on how many more traces would halve the interval of κ of a mode."""
         plan = self.agreement.index.table("halving", mode=code)
         trace_count = plan.count("more_traces")
         if trace_count:
@@ -984,7 +1032,10 @@ class _TableMaker:
         )
 
     def _own_n_notes(self) -> Iterator[Note]:
-        """Yield a note for each coefficient whose n differs from that of its row."""
+        """Yield a note for each coefficient whose n differs from the n of a row.
+
+        Of two annotators all coefficients have the same n.
+        """
         if not self.has_several_pairs:
             return
         pooled = self.pooled
@@ -992,17 +1043,17 @@ class _TableMaker:
             trace_words = "only one trace" if pooled.count("n_complete") else "no trace"
             sentence = f"Fleiss' κ is omitted: {trace_words} has verdicts by all annotators."
             yield Note(sentence, "n_complete")
-        tables = {**self.mode_tables, "pooled": pooled}
+        figures_by_name = {**self.figures_by_code, "pooled": pooled}
         for column in self.columns:
             if column.key not in _OWN_N_NOTES:
                 continue
             modes_by_n: dict[int, list[str]] = {}
-            for name, table in tables.items():
-                figure = table[column.key]
+            for name, figures in figures_by_name.items():
+                figure = figures[column.key]
                 if (
                     figure.value is not None
                     and figure.n is not None
-                    and (figure.n != table.count("n"))
+                    and (figure.n != figures.count("n"))
                 ):
                     modes_by_n.setdefault(figure.n, []).append(name)
             units = "; ".join(f"{n:,} ({', '.join(names)})" for n, names in modes_by_n.items())
@@ -1023,15 +1074,15 @@ def _has_few_complete_traces(agreement: Agreement) -> bool:
     return fleiss.undefined in ("no_overlap", "single_trace")
 
 
-def _row_cells(table: FigureTable, columns: Iterable[Column]) -> dict[str, Cell]:
-    n = table.count("n")
-    cells = figure_cells(table, columns, lambda figure: None if figure.n == n else figure.n)
-    return {"n": n, "prevalence": _present_shares(table), **cells}
+def _row_cells(figures: FigureTable, columns: Iterable[Column]) -> dict[str, Cell]:
+    n = figures.count("n")
+    cells = figure_cells(figures, columns, lambda figure: None if figure.n == n else figure.n)
+    return {"n": n, "prevalence": _present_shares(figures), **cells}
 
 
-def _present_shares(table: FigureTable) -> str:
-    """Return the annotators' shares of present as text; for three or more, the extremes."""
-    shares = list(table.values("prevalence").values())
+def _present_shares(figures: FigureTable) -> str:
+    """Return each annotator's share of present verdicts; for three or more, the extremes."""
+    shares = list(figures.values("prevalence").values())
     if len(shares) > 2:
         defined_shares = [share for share in shares if share is not None]
         return (
@@ -1042,20 +1093,22 @@ def _present_shares(table: FigureTable) -> str:
     return "/".join(NONE if share is None else fixed_number(share) for share in shares)
 
 
-def _verdicts_sentence(table: FigureTable, unit: str) -> str:
+def _verdicts_sentence(figures: FigureTable, unit: str) -> str:
     """Return the sentence on the units with verdicts, and on the annotators' shares of present."""
-    n = table.count("n")
-    prevalence = table.values("prevalence")
+    n = figures.count("n")
+    prevalence = figures.values("prevalence")
     raters = "both annotators" if len(prevalence) == 2 else "two or more annotators"
     shares = [f"{name} {percent(share)}" for name, share in prevalence.items() if share is not None]
     shares_text = f"; present: {joined_names(shares)}" if shares else ""
     return f"{counted(n, unit)} with verdicts by {raters}{shares_text}."
 
 
-def _undefined_sentences(table: FigureTable, columns: Iterable[Column]) -> Iterator[str]:
+def _undefined_sentences(figures: FigureTable, columns: Iterable[Column]) -> Iterator[str]:
     """Return the sentences on why coefficients of the table are undefined."""
-    figures = [(column.name, table[column.key]) for column in columns if column.key in table]
-    return why_undefined(figures, _UNDEFINED, _NO_VARIANCE)
+    named_figures = [
+        (column.name, figures[column.key]) for column in columns if column.key in figures
+    ]
+    return why_undefined(named_figures, _UNDEFINED, _NO_VARIANCE)
 
 
 def _annotators_text(agreement: Agreement) -> str:
@@ -1071,11 +1124,9 @@ def _shared_trace_count(agreement: Agreement) -> int:
 
 
 def traces_compared(agreement: Agreement) -> str:
-    """Return the number of compared traces as a text, for the head of a page or a screen.
+    """Describe the compared traces: ``3 traces finished by both`` for two annotators.
 
-    Returns:
-        ``3 traces finished by both`` for two annotators; ``20 traces finished by two or more, 5 by
-        all`` for more.
+    For more annotators: ``20 traces finished by two or more, 5 by all``.
     """
     annotator_count = len(agreement.annotators)
     finished_count = agreement.index.table("traces").count("finished_by_all")
@@ -1087,10 +1138,10 @@ def traces_compared(agreement: Agreement) -> str:
     return f"{shared_text}, {finished_count:,} by all" if finished_count else shared_text
 
 
-def _paradox_note(tables: Mapping[str, FigureTable]) -> tuple[Note, ...]:
-    """Return a note on the modes in which nearly all verdicts are the same."""
+def _paradox_note(figures_by_name: Mapping[str, FigureTable]) -> tuple[Note, ...]:
+    """Return a note on the rows with the κ paradox: κ is low because verdicts are nearly equal."""
     return paradox_note(
-        tables,
+        figures_by_name,
         ". Nearly all verdicts there are equal, which makes chance agreement high: also read AC1, "
         "P+ and P−.",
     )
@@ -1131,15 +1182,15 @@ def _left_out_notes(agreement: Agreement) -> Iterator[Note]:
 
 
 def _more_traces_note(agreement: Agreement) -> Iterator[Note]:
-    """Yield a note on the number of traces, by mode, that would halve the interval of κ."""
+    """Yield a note on how many more traces would halve the interval of κ, for each mode."""
     codes_by_trace_count: dict[int, list[str]] = {}
     codes_by_reason: dict[str, list[str]] = {}
     for _, code, _ in agreement.modes:
-        trace_count = agreement.index.table("halving", mode=code)["more_traces"]
-        if trace_count.value is not None:
-            codes_by_trace_count.setdefault(int(trace_count.value), []).append(code)
+        figure = agreement.index.table("halving", mode=code)["more_traces"]
+        if figure.value is not None:
+            codes_by_trace_count.setdefault(int(figure.value), []).append(code)
         else:
-            codes_by_reason.setdefault(trace_count.reason.replace("_", " "), []).append(code)
+            codes_by_reason.setdefault(figure.reason.replace("_", " "), []).append(code)
     if codes_by_trace_count:
         plans_text = "; ".join(
             f"about {trace_count:,} for {', '.join(codes_by_trace_count[trace_count])}"
@@ -1156,7 +1207,7 @@ def _more_traces_note(agreement: Agreement) -> Iterator[Note]:
 
 
 def _nothing_compared_note(agreement: Agreement) -> Iterator[Note]:
-    """Yield a note if no annotators can be compared."""
+    """Yield a warning if there are no two annotators with the same finished trace."""
     if len(agreement.annotators) < 2:
         yield Note(
             "Agreement needs two annotators with finished traces (choose them with --annotators).",
@@ -1190,7 +1241,10 @@ def _visibility_note(agreement: Agreement, visibility: Mapping[str, Any] | None)
 
 
 def _copied_notes(agreement: Agreement) -> Iterator[Note]:
-    """Yield warnings if several traces share one block of verdicts."""
+    """Yield warnings if annotators gave the same verdicts on all modes in several traces.
+
+    The verdicts of annotators on all modes of a trace are a block.
+    """
     blocks = agreement.identical_blocks
     if not blocks:
         return
@@ -1214,7 +1268,7 @@ def _copied_notes(agreement: Agreement) -> Iterator[Note]:
 
 
 def _copied_verdicts_sentences(agreement: Agreement) -> Iterator[str]:
-    """Yield a sentence on traces with equal verdicts, for each group of traces and annotators."""
+    """Yield a sentence on each group of traces in which annotators gave the same verdicts."""
     for block in agreement.identical_blocks:
         yield (
             f"{joined_names(block.annotators)} gave the same verdicts on "
@@ -1224,7 +1278,7 @@ def _copied_verdicts_sentences(agreement: Agreement) -> Iterator[str]:
 
 
 def _copied_by_pair(agreement: Agreement, pair: tuple[str, str]) -> tuple[str, ...]:
-    """Return a sentence if two annotators share blocks of verdicts."""
+    """Return a sentence if two annotators gave the same verdicts in several traces."""
     blocks = [block for block in agreement.identical_blocks if set(pair) <= set(block.annotators)]
     traces_text = counted(sum(len(block.traces) for block in blocks), "trace")
     sentence = f"{traces_text} of this pair share {counted(len(blocks), 'block')} of verdicts."

@@ -41,9 +41,15 @@ _FOLDED: Final = frozenset(
 _NAME_WIDTH: Final = 196
 """The part of a drawing's width that the names of modes take."""
 
-_LEFT: Final = _NAME_WIDTH + 12
+_PLOT_LEFT: Final = _NAME_WIDTH + 12
 _LONGEST_NAME: Final = 48
 _SHADES: Final = (0.12, 0.34, 0.58, 0.82, 1.0)
+_SMALL: Final = "v-s"
+_MUTED: Final = "v-m"
+_SMALL_MUTED: Final = f"{_SMALL} {_MUTED}"
+_BOLD: Final = "v-b"
+"""The CSS classes of texts (``render/svg.py``)."""
+
 _DARK_BARS: Final = ("v-failed", "v-first")
 """The kinds of bars on which ink would not show."""
 
@@ -51,32 +57,32 @@ Names = Sequence[tuple[str, str]]
 """Codes and names of modes, in their order."""
 
 
-def group_charts(figures: SignatureReport, name: str) -> dict[str, Chart]:
-    """Draw one group of a report on failure signatures.
+def group_charts(signatures: SignatureReport, name: str) -> dict[str, Chart]:
+    """Draw the charts of one group of traces in a report on failure signatures.
 
     Args:
-        figures: The figures.
-        name: The name of a group, or ``OVERALL``.
+        signatures: The figures of the report.
+        name: The name of a group, or ``OVERALL`` for all traces.
 
     Returns:
-        The charts for which there are data, by their kinds in the order of the page.
+        The charts for which there are data, by kind, in the order of the page.
     """
-    return dict(_GroupCharts(figures, name).charts())
+    return dict(_GroupCharts(signatures, name).charts())
 
 
-def group_title(figures: SignatureReport, name: str) -> str:
-    """Return the title of a group.
+def group_title(signatures: SignatureReport, name: str) -> str:
+    """Return the title of a group of traces.
 
     Args:
-        figures: The figures.
-        name: The name of a group, or ``OVERALL``.
+        signatures: The figures of the report.
+        name: The name of a group, or ``OVERALL`` for all traces.
     """
-    return "All traces" if name == OVERALL or figures.inputs.by == ALL else name
+    return "All traces" if name == OVERALL or signatures.inputs.by == ALL else name
 
 
-def source_words(figures: SignatureReport) -> str:
-    """Return the sentences on the source of the labels, on the taxonomy, and on any bounds."""
-    inputs = figures.inputs
+def source_words(signatures: SignatureReport) -> str:
+    """Return sentences on the source of the labels, the taxonomy, and bounds if there are any."""
+    inputs = signatures.inputs
     sentence = f"Labels: {labels_source(inputs)}; taxonomy: {inputs.taxonomy_ref}."
     if inputs.gold is not None and inputs.gold["sources"].get("unresolved"):
         sentence += (
@@ -86,10 +92,10 @@ def source_words(figures: SignatureReport) -> str:
     return sentence
 
 
-def group_parts(figures: SignatureReport) -> dict[str, str]:
+def group_parts(signatures: SignatureReport) -> dict[str, str]:
     """Return the text that stands for a group in file names and ids, by group and ``OVERALL``."""
-    parts = file_names(figures.groups)
-    has_group_all = figures.inputs.by != ALL and "all" in parts.values()
+    parts = file_names(signatures.groups)
+    has_group_all = signatures.inputs.by != ALL and "all" in parts.values()
     return {OVERALL: "all-traces" if has_group_all else "all", **parts}
 
 
@@ -99,19 +105,19 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
     The text ends in digits of the name's hash if
 
     - no plain character of the name is left,
-    - the name is too long,
-    - two names would have the same text.
+    - the text would be too long,
+    - another name would have the same text.
     """
-    plain_names: dict[str, str] = {}
+    text_by_name: dict[str, str] = {}
     for name in names:
         ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-        plain_names[name] = re.sub(r"[^a-z0-9._]+", "-", ascii_only.lower()).strip("-._")
-    plain_texts = list(plain_names.values())
+        text_by_name[name] = re.sub(r"[^a-z0-9._]+", "-", ascii_only.lower()).strip("-._")
+    texts = list(text_by_name.values())
     return {
         name: text
-        if text and len(text) <= _LONGEST_NAME and plain_texts.count(text) == 1
+        if text and len(text) <= _LONGEST_NAME and texts.count(text) == 1
         else f"{text[:_LONGEST_NAME]}-{_hash_digits(name)}".lstrip("-")
-        for name, text in plain_names.items()
+        for name, text in text_by_name.items()
     }
 
 
@@ -123,7 +129,7 @@ class _GroupCharts:
     """The charts of one group.
 
     Attributes:
-        figures: The figures of the report.
+        signatures: The figures of the report.
         name: The name of the group, or ``OVERALL``.
         group: The figures of the group as a whole.
         part: The text that stands for the group in ids.
@@ -131,32 +137,32 @@ class _GroupCharts:
         modes: The figures of each mode by its code.
         failed: The number of failed traces.
         succeeded: The number of successful traces.
-        sides: The words for both numbers.
+        side_counts: Both numbers in words.
     """
 
-    def __init__(self, figures: SignatureReport, name: str) -> None:
-        self.figures = figures
+    def __init__(self, signatures: SignatureReport, name: str) -> None:
+        self.signatures = signatures
         self.name = name
-        self.group = figures.group(name)
-        self.part = group_parts(figures)[name]
-        self.names = [(mode.code, mode.name) for mode in figures.inputs.modes]
-        self.modes = figures.figures_by_key("mode", name)
+        self.group = signatures.group(name)
+        self.part = group_parts(signatures)[name]
+        self.names = [(mode.code, mode.name) for mode in signatures.inputs.modes]
+        self.modes = signatures.figures_by_key("mode", name)
         self.failed, self.succeeded = (self.group.count("traces", side) for side in OUTCOMES)
         self.side_counts = f"{self.failed} failed and {self.succeeded} successful"
 
     def chart(self, kind: str, title: str, note: str, drawing: Drawing) -> tuple[str, Chart]:
-        """Return a chart with its kind.
+        """Make a chart from its drawing, and return its kind and the chart.
 
         Args:
-            kind: The kind of the chart.
-            title: The title, to which the name of the group is added.
+            kind: The kind, such as ``occurrence``.
+            title: The title, to which the title of the group is added.
             note: The caption, to which the source of the labels is added.
             drawing: The drawing.
         """
         return kind, Chart(
             f"{kind}-{self.part}",
-            f"{title}: {group_title(self.figures, self.name)}",
-            f"{note} {source_words(self.figures)}",
+            f"{title}: {group_title(self.signatures, self.name)}",
+            f"{note} {source_words(self.signatures)}",
             drawing.width,
             drawing.height,
             tuple(drawing.parts),
@@ -164,20 +170,20 @@ class _GroupCharts:
         )
 
     def charts(self) -> Iterator[tuple[str, Chart]]:
-        """Yield the charts for which there are data."""
+        """Yield the charts for which there are data, each as its kind and the chart."""
         if any(mode.find("rate", "all").n for mode in self.modes.values()):
             yield self.occurrence()
         compares = compares_outcomes(self.group)
         if compares:
             yield from self.of_outcomes()
         yield from self.of_places()
-        uses_failed = compares and self.failed > 0
-        pairs = self.figures.figures_by_key(
-            f"together_{'failed' if uses_failed else 'all'}", self.name
+        only_failed = compares and self.failed > 0
+        pairs = self.signatures.figures_by_key(
+            f"together_{'failed' if only_failed else 'all'}", self.name
         )
         if pairs:
-            traces_text = "failed traces" if uses_failed else "traces"
-            trace_count = self.failed if uses_failed else self.group.count("traces")
+            traces_text = "failed traces" if only_failed else "traces"
+            trace_count = self.failed if only_failed else self.group.count("traces")
             note = (
                 f"Cells: number of {traces_text} with both modes; stronger colour: larger share "
                 f"of the traces with either mode. n = {trace_count} {traces_text}."
@@ -195,12 +201,12 @@ class _GroupCharts:
             yield self.prevalence()
         if any(mode.value("difference") is not None for mode in self.modes.values()):
             yield self.difference()
-        tables = self.figures.figures_by_key("category", self.name).values()
-        if any(table.count("shown", side) for table in tables for side in OUTCOMES):
+        category_figures = self.signatures.figures_by_key("category", self.name).values()
+        if any(figures.count("shown", side) for figures in category_figures for side in OUTCOMES):
             yield self.categories()
 
     def occurrence(self) -> tuple[str, Chart]:
-        """Return the chart of each mode's share in all labelled traces, with its kind."""
+        """Return the chart of the share of labelled traces that have each mode, with its kind."""
         note = (
             "Bars: share of traces with the mode, among all labelled traces with a verdict on it. "
             "Lines: 95 % Wilson intervals. Right: share and counts. "
@@ -211,20 +217,20 @@ class _GroupCharts:
         return self.chart("occurrence", "Share of traces with each mode", note, drawing)
 
     def distribution(self) -> tuple[str, Chart]:
-        """Return the chart of the number of modes per failed trace, with its kind."""
+        """Return the chart of how many modes failed traces have, with its kind."""
         group = self.group
         note = (
             "Bars: number of failed traces by number of modes. "
             f"n = {group.count('n_complete')} of {self.failed} failed traces, those with verdicts "
             f"on all {group.count('modes_judged')} modes. Dot and line: mean number of modes over "
             "all failed traces with its 95 % interval (percentile bootstrap over traces, "
-            f"{self.figures.rounds} resamples)."
+            f"{self.signatures.rounds} resamples)."
         )
-        return self.chart("distribution", "Modes per failed trace", note, distribution(group))
+        return self.chart("distribution", "Modes per failed trace", note, distribution_bars(group))
 
     def shapes(self) -> tuple[str, Chart]:
         """Return the chart of the shares of isolated and cascading failures, with its kind."""
-        rules = self.figures.rules
+        rules = self.signatures.rules
         isolated_counts = "1 mode" if rules.isolated == 1 else f"1 to {rules.isolated} modes"
         labels = {
             "none": "no mode",
@@ -243,21 +249,24 @@ class _GroupCharts:
 
     def rows(self) -> list[_Row]:
         """Return a row for each mode: its shares by outcome, their difference, and its classes."""
-        return [
-            _Row(
+        rows = []
+        for mode in self.signatures.inputs.modes:
+            figures = self.modes[mode.code]
+            severity_class, _ = severity(figures, self.signatures.rules)
+            row = _Row(
                 mode.code,
                 mode.name,
-                first=self.modes[mode.code].find("rate", "failed"),
-                second=self.modes[mode.code].find("rate", "succeeded"),
-                difference=self.modes[mode.code]["difference"],
-                severity_class=severity(self.modes[mode.code], self.figures.rules)[0],
-                published=self.figures.stated_of(mode) or "–",
+                first=figures.find("rate", "failed"),
+                second=figures.find("rate", "succeeded"),
+                difference=figures["difference"],
+                severity_class=severity_class,
+                published=self.signatures.stated_of(mode) or "–",
             )
-            for mode in self.figures.inputs.modes
-        ]
+            rows.append(row)
+        return rows
 
     def prevalence(self) -> tuple[str, Chart]:
-        """Return the chart of each mode's shares in failed and successful traces, with its kind."""
+        """Return the chart of the shares of failed and successful traces with each mode."""
         note = (
             "Bars: share of traces with the mode, among those with a verdict on it. Lines: 95 % "
             "Wilson intervals. Right: share, counts and resulting class. "
@@ -270,9 +279,9 @@ class _GroupCharts:
         )
 
     def difference(self) -> tuple[str, Chart]:
-        """Return the chart of the differences and classes of the modes, with its kind."""
-        rules = self.figures.rules
-        published = self.figures.stated
+        """Return the chart of each mode's difference between both shares, and of its classes."""
+        rules = self.signatures.rules
+        published = self.signatures.stated
         note = (
             "Dots: share in failed minus share in successful traces, in points. Lines: 95 % "
             f"Newcombe intervals. n = {self.side_counts} traces. Fatal: more frequent in failed "
@@ -288,10 +297,13 @@ class _GroupCharts:
         return self.chart("difference", "Difference and class of each mode", note, drawing)
 
     def categories(self) -> tuple[str, Chart]:
-        """Return the chart of the shares of the categories, with its kind."""
-        tables = self.figures.figures_by_key("category", self.name)
+        """Return the chart of the categories' shares in the modes found, with its kind."""
+        figures_by_category = self.signatures.figures_by_key("category", self.name)
         failed, succeeded = (
-            [(name, tables[id].count("shown", side)) for id, name in self.figures.inputs.categories]
+            [
+                (name, figures_by_category[id].count("shown", side))
+                for id, name in self.signatures.inputs.categories
+            ]
             for side in OUTCOMES
         )
         note = (
@@ -304,23 +316,23 @@ class _GroupCharts:
         return self.chart("categories", "Categories of failure", note, drawing)
 
     def of_places(self) -> Iterator[tuple[str, Chart]]:
-        """Yield the charts of onset, order and chains.
+        """Yield the charts on the positions of failures in runs: onset, order and chains.
 
-        They show failed traces if outcomes are compared and a failed trace has a place, else all.
-        Without any place in the group there is no chart.
+        They show failed traces if outcomes are compared and a failed trace has labels on spans,
+        otherwise all traces. Without labels on spans in the group there are no charts.
         """
         side = "failed"
         traces_text = "failed traces"
-        places = self.figures.places(self.name, side)
+        places = self.signatures.places(self.name, side)
         if places is None:
             return
         if not places.count("traces") or not compares_outcomes(self.group):
             side = "all"
             traces_text = "traces"
-            places = self.figures.places(self.name, side)
+            places = self.signatures.places(self.name, side)
             assert places is not None
         trace_count = places.count("traces")
-        onsets = self.figures.figures_by_key(f"onset_{side}", self.name)
+        onsets = self.signatures.figures_by_key(f"onset_{side}", self.name)
         if onsets:
             note = (
                 f"Bars: number of {traces_text} by the tenth of the run in which they first fail. "
@@ -331,7 +343,7 @@ class _GroupCharts:
             )
             drawing = onset_strips(places, onsets, self.names)
             yield self.chart("onset", "Where in the run failures first occur", note, drawing)
-        pairs = self.figures.figures_by_key(f"order_{side}", self.name)
+        pairs = self.signatures.figures_by_key(f"order_{side}", self.name)
         if pairs:
             note = (
                 "Cells: number of traces with both modes in which the mode of the row first occurs "
@@ -341,8 +353,10 @@ class _GroupCharts:
             drawing = order_matrix(pairs, self.names)
             yield self.chart("order", "Which of two modes occurs first", note, drawing)
         chains = [
-            (chain_of(chain), table.count("chains"))
-            for chain, table in self.figures.figures_by_key(f"chains_{side}", self.name).items()
+            (chain_of(chain), chain_figures.count("chains"))
+            for chain, chain_figures in self.signatures.figures_by_key(
+                f"chains_{side}", self.name
+            ).items()
         ][:MOST_CHAINS]
         if chains:
             note = (
@@ -376,9 +390,10 @@ def _write_row_names(
 
     ``top`` is the top of the first row, and ``least_height`` the least height of a row.
     """
+    padding = 8 if least_height > 30 else 6
     for code, name in names:
         lines = wrapped_lines(f"{code} {name}", _NAME_WIDTH)
-        height = max(least_height, 14 * len(lines) + (8 if least_height > 30 else 6))
+        height = max(least_height, 14 * len(lines) + padding)
         middle = top + height / 2
         drawing.lines(0, middle + 4 - 7 * (len(lines) - 1), lines)
         top += height
@@ -386,8 +401,11 @@ def _write_row_names(
 
 
 def _draw_legend(drawing: Drawing, y: float, entries: Sequence[tuple[str, str]]) -> None:
-    """Draw a line of boxes with labels at the baseline ``y``; entries are (label, CSS class)."""
-    x: float = _LEFT
+    """Draw a line of coloured boxes with labels; ``entries`` are (label, CSS class of the box).
+
+    ``y`` is the baseline of the labels.
+    """
+    x: float = _PLOT_LEFT
     text_room = (drawing.width - x) / len(entries) - 32
     for label, css_class in entries:
         label = clipped_text(label, text_room)
@@ -429,14 +447,14 @@ _Side = tuple[str, str]
 
 
 def bars(rows: Sequence[_Row], sides: Sequence[_Side]) -> Drawing:
-    """Draw for each mode a bar for each side, with Wilson's interval, the share and the counts.
+    """Draw the shares of each mode as bars, with Wilson's intervals, percentages and counts.
 
     Args:
-        rows: The modes, with shares of as many sides.
-        sides: One side, or two.
+        rows: The modes, each with a share for each side.
+        sides: The groups of traces, one or two, such as failed and successful traces.
     """
     drawing = Drawing(WIDTH)
-    right = 528
+    plot_right = 528
     top = 26.0
     _draw_legend(drawing, 12, sides)
     least_height = 31 if len(sides) > 1 else 24
@@ -445,31 +463,34 @@ def bars(rows: Sequence[_Row], sides: Sequence[_Side]) -> Drawing:
     )
     bottom = row_positions[-1][1] if row_positions else top
     for quarter in range(5):
-        x = _LEFT + (right - _LEFT) * quarter / 4
+        x = _PLOT_LEFT + (plot_right - _PLOT_LEFT) * quarter / 4
         drawing.line(x, top, x, bottom, "v-grid" if quarter else "v-axis")
-        drawing.text(x, bottom + 15, f"{25 * quarter} %", "v-s v-m", "middle")
+        drawing.text(x, bottom + 15, f"{25 * quarter} %", _SMALL_MUTED, "middle")
     for row, (middle, _) in zip(rows, row_positions, strict=True):
         rates = [row.first] if row.second is None else [row.first, row.second]
         bar_tops = [middle - _BAR / 2] if row.second is None else [middle - _BAR - 1, middle + 1.5]
         for rate, side, y in zip(rates, sides, bar_tops, strict=True):
-            _draw_bar(drawing, y, rate, side, right, f"{row.code} {row.name}")
+            _draw_bar(drawing, y, rate, side, plot_right, f"{row.code} {row.name}")
         drawing.text(WIDTH, middle + 4, row.severity_class, _text_class(row.severity_class), "end")
     drawing.height = bottom + 22
     return drawing
 
 
 def _draw_bar(
-    drawing: Drawing, y: float, rate: Figure, side: _Side, right: float, name: str
+    drawing: Drawing, y: float, rate: Figure, side: _Side, plot_right: float, name: str
 ) -> None:
-    """Draw one share as a bar with its interval, tooltip and counts, or the text ``not judged``."""
+    """Draw one share as a bar with its interval and counts, or the text ``not judged``.
+
+    ``y`` is the top of the bar, ``plot_right`` the x of 100 %, and ``name`` the mode.
+    """
     baseline = y + _BAR - 1.2
     side_name, bar_class = side
     interval = rate.interval or rate.bounds
     if rate.value is None or interval is None:
-        drawing.text(_LEFT + 6, baseline, "not judged", "v-s v-m")
+        drawing.text(_PLOT_LEFT + 6, baseline, "not judged", _SMALL_MUTED)
         return
     shares = (interval[0], rate.value, interval[1])
-    low, bar_end, high = (_LEFT + (right - _LEFT) * share for share in shares)
+    low, bar_end, high = (_PLOT_LEFT + (plot_right - _PLOT_LEFT) * share for share in shares)
     unresolved_text = f", {rate.unresolved} unresolved" if rate.interval is None else ""
     if rate.count:
         tooltip = (
@@ -477,34 +498,39 @@ def _draw_bar(
             f"({percent(interval[0])} to {percent(interval[1])}"
             f"{unresolved_text})"
         )
-        drawing.rect(_LEFT, y, bar_end - _LEFT, _BAR, bar_class, tip=tooltip)
+        drawing.rect(_PLOT_LEFT, y, bar_end - _PLOT_LEFT, _BAR, bar_class, tip=tooltip)
     middle = y + _BAR / 2
     if bar_class not in _DARK_BARS or bar_end - low < 1:
         drawing.interval(low, high, middle, set_off=False)
     else:
-        # The part of an interval inside a dark bar is light.
-        for start, end, cap, kind in ((low, bar_end, low, "v-in"), (bar_end, high, high, "v-end")):
+        # The part of an interval inside a dark bar is light, the part after it dark.
+        for start, end, tip, css_class in (
+            (low, bar_end, low, "v-in"),
+            (bar_end, high, high, "v-end"),
+        ):
             if end > start:
-                drawing.line(start, middle, end, middle, kind)
-                drawing.line(cap, middle - 3, cap, middle + 3, kind)
-    drawing.text(568, baseline, percent(rate.value), "v-s", "end")
-    drawing.text(622, baseline, f"{rate.count}/{rate.n}", "v-s v-m", "end")
+                drawing.line(start, middle, end, middle, css_class)
+                drawing.line(tip, middle - 3, tip, middle + 3, css_class)
+    percent_right = 568
+    counts_right = 622
+    drawing.text(percent_right, baseline, percent(rate.value), _SMALL, "end")
+    drawing.text(counts_right, baseline, f"{rate.count}/{rate.n}", _SMALL_MUTED, "end")
 
 
 def _text_class(severity_class: str) -> str:
     """Return the CSS class of the text of a severity class."""
-    return {"fatal": "v-b", "unclear": "v-m"}.get(severity_class, "")
+    return {"fatal": _BOLD, "unclear": _MUTED}.get(severity_class, "")
 
 
 def difference_rows(rows: Sequence[_Row], headings: tuple[str, str]) -> Drawing:
-    """Draw the difference of both shares of each mode with its interval, and its classes.
+    """Draw the difference between both shares of each mode with its interval, and its classes.
 
     Args:
         rows: The modes.
         headings: The headings of the two columns of classes; empty ones are left out.
     """
     drawing = Drawing(WIDTH)
-    right = 496 if any(headings) else 600
+    plot_right = 496 if any(headings) else 600
     top = 28.0
     ends = [
         100 * end
@@ -512,21 +538,22 @@ def difference_rows(rows: Sequence[_Row], headings: tuple[str, str]) -> Drawing:
         if row.difference is not None
         for end in row.difference.interval or row.difference.bounds or ()
     ]
-    # The axis begins at -25 points; only if an interval goes below, it is symmetric.
-    reach = max(25, 25 * ceil(max((abs(end) for end in ends), default=25) / 25))
-    low = -reach if any(end < -25 for end in ends) else -25
+    # The axis begins at -25 points. If an interval goes below, the axis is symmetric instead.
+    high = max(25, 25 * ceil(max((abs(end) for end in ends), default=25) / 25))
+    low = -high if any(end < -25 for end in ends) else -25
 
     def x_of(points: float) -> float:
-        return _LEFT + (right - _LEFT) * (points - low) / (reach - low)
+        return _PLOT_LEFT + (plot_right - _PLOT_LEFT) * (points - low) / (high - low)
 
     row_positions = list(_write_row_names(drawing, [(row.code, row.name) for row in rows], top, 24))
     bottom = row_positions[-1][1] if row_positions else top
-    for points in range(low, reach + 1, 25):
+    for points in range(low, high + 1, 25):
         drawing.line(x_of(points), top, x_of(points), bottom, "v-grid" if points else "v-axis")
-        drawing.text(x_of(points), bottom + 15, _signed_points(points), "v-s v-m", "middle")
-    drawing.text(612, 14, headings[0], "v-s v-m", "end")
-    drawing.text(WIDTH, 14, headings[1], "v-s v-m", "end")
-    drawing.text((_LEFT + right) / 2, 14, "difference in points", "v-s v-m", "middle")
+        drawing.text(x_of(points), bottom + 15, _signed_points(points), _SMALL_MUTED, "middle")
+    class_right = 612
+    drawing.text(class_right, 14, headings[0], _SMALL_MUTED, "end")
+    drawing.text(WIDTH, 14, headings[1], _SMALL_MUTED, "end")
+    drawing.text((_PLOT_LEFT + plot_right) / 2, 14, "difference in points", _SMALL_MUTED, "middle")
     for row, (middle, _) in zip(rows, row_positions, strict=True):
         difference = row.difference
         if difference is None:
@@ -534,8 +561,8 @@ def difference_rows(rows: Sequence[_Row], headings: tuple[str, str]) -> Drawing:
         interval = difference.interval
         bounds = difference.bounds
         if difference.value is None:
-            reason = "difference undefined"
-            drawing.text(x_of(0) + 6, middle + 4, reason, "v-s v-m v-halo")
+            css_class = f"{_SMALL_MUTED} v-halo"
+            drawing.text(x_of(0) + 6, middle + 4, "difference undefined", css_class)
         else:
             if interval is not None:
                 drawing.interval(x_of(100 * interval[0]), x_of(100 * interval[1]), middle)
@@ -544,9 +571,10 @@ def difference_rows(rows: Sequence[_Row], headings: tuple[str, str]) -> Drawing:
                 drawing.line(low_x, middle, high_x, middle, "v-end")
             value = 100 * difference.value
             drawing.dot(x_of(value), middle, 4)
-            drawing.text(right + 40, middle + 4, _signed_points(value), "v-s", "end")
-        drawing.text(612, middle + 4, row.severity_class, _text_class(row.severity_class), "end")
-        drawing.text(WIDTH, middle + 4, row.published, "v-m", "end")
+            drawing.text(plot_right + 40, middle + 4, _signed_points(value), _SMALL, "end")
+        text_class = _text_class(row.severity_class)
+        drawing.text(class_right, middle + 4, row.severity_class, text_class, "end")
+        drawing.text(WIDTH, middle + 4, row.published, _MUTED, "end")
     drawing.height = bottom + 22
     return drawing
 
@@ -554,8 +582,8 @@ def difference_rows(rows: Sequence[_Row], headings: tuple[str, str]) -> Drawing:
 # Counts: modes per failed trace, and bars that are divided into parts.
 
 
-def distribution(group: FigureTable) -> Drawing:
-    """Draw how many failed traces show how many modes, and the mean with its interval above."""
+def distribution_bars(group: FigureTable) -> Drawing:
+    """Draw the number of failed traces by their number of modes, and above it the mean."""
     drawing = Drawing(WIDTH)
     left_edge = 40.0
     plot_height = 110.0
@@ -565,20 +593,20 @@ def distribution(group: FigureTable) -> Drawing:
         for modes, figure in group.by_name("traces_with_modes").items()
     }
     highest_mean = (mean.value or 0) if mean.high is None else mean.high
-    last_count = max([*counts, int(highest_mean) + 1])
+    most_modes = max([*counts, int(highest_mean) + 1])
     ticks = _tick_values(max(counts.values(), default=0))
     bottom = 44.0 + plot_height
-    slot = (WIDTH - left_edge) / (last_count + 1)
-    bar_width = min(44.0, 0.7 * slot)
+    slot_width = (WIDTH - left_edge) / (most_modes + 1)
+    bar_width = min(44.0, 0.7 * slot_width)
 
     def x_of(modes: float) -> float:
-        return left_edge + slot * (modes + 0.5)
+        return left_edge + slot_width * (modes + 0.5)
 
     for tick in ticks:
         y = bottom - plot_height * tick / ticks[-1]
         drawing.line(left_edge, y, WIDTH, y, "v-grid" if tick else "v-axis")
-        drawing.text(left_edge - 8, y + 4, str(tick), "v-s v-m", "end")
-    for modes in range(last_count + 1):
+        drawing.text(left_edge - 8, y + 4, str(tick), _SMALL_MUTED, "end")
+    for modes in range(most_modes + 1):
         count = counts.get(modes, 0)
         bar_height = plot_height * count / ticks[-1]
         if count:
@@ -592,12 +620,12 @@ def distribution(group: FigureTable) -> Drawing:
                 tip=tooltip,
             )
             y = bottom - bar_height - 5
-            drawing.text(x_of(modes), y, str(count), "v-s v-halo", "middle")
-        if last_count <= 24 or modes % 5 == 0:
-            drawing.text(x_of(modes), bottom + 16, str(modes), "v-s", "middle")
+            drawing.text(x_of(modes), y, str(count), f"{_SMALL} v-halo", "middle")
+        if most_modes <= 24 or modes % 5 == 0:
+            drawing.text(x_of(modes), bottom + 16, str(modes), _SMALL, "middle")
     axis = "number of modes in a failed trace"
-    drawing.text((left_edge + WIDTH) / 2, bottom + 34, axis, "v-s v-m", "middle")
-    drawing.text(0, 12, "traces", "v-s v-m")
+    drawing.text((left_edge + WIDTH) / 2, bottom + 34, axis, _SMALL_MUTED, "middle")
+    drawing.text(0, 12, "traces", _SMALL_MUTED)
     if mean.value is not None:
         label = f"mean {mean.value:.1f}"
         middle = x_of(mean.value)
@@ -607,11 +635,10 @@ def distribution(group: FigureTable) -> Drawing:
             drawing.interval(x_of(interval[0]), x_of(interval[1]), 24)
             middle = x_of(sum(interval) / 2)
         drawing.dot(x_of(mean.value), 24, 4)
-        # Bold letters are wider than the plain ones that are measured.
-        room = text_width(label, 14) / 2
-        drawing.text(
-            min(max(middle, left_edge + 20 + room), WIDTH - room), 12, label, "v-b", "middle"
-        )
+        # The text is 12 high, but bold letters are wider than the plain ones that are measured.
+        half_width = text_width(label, 14) / 2
+        middle = min(max(middle, left_edge + 20 + half_width), WIDTH - half_width)
+        drawing.text(middle, 12, label, _BOLD, "middle")
     drawing.height = bottom + 40
     return drawing
 
@@ -619,11 +646,12 @@ def distribution(group: FigureTable) -> Drawing:
 def share_bars(
     rows: Sequence[tuple[str, Sequence[tuple[str, int]]]], placeholder: str = "nothing to share"
 ) -> Drawing:
-    """Draw bars that are divided into parts.
+    """Draw bars of equal length that are divided into parts, with a legend.
 
     Args:
-        rows: The name of each bar, and its parts with their counts, the same parts in each row.
-        placeholder: The text in place of a bar without counts.
+        rows: The name of each bar, and the names and counts of its parts. All bars have the same
+            parts.
+        placeholder: The text in place of a bar whose counts are 0.
     """
     drawing = Drawing(WIDTH)
     left_edge = 120.0
@@ -633,7 +661,7 @@ def share_bars(
         lines = wrapped_lines(name, 112)
         drawing.lines(0, y + 19 - 7 * (len(lines) - 1), lines)
         if not total:
-            drawing.text(left_edge, y + 19, placeholder, "v-s v-m")
+            drawing.text(left_edge, y + 19, placeholder, _SMALL_MUTED)
         x = left_edge
         for number, (part, count) in enumerate(parts):
             if count:
@@ -669,10 +697,10 @@ def share_bars(
 
 
 def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
-    """Draw chains of failure: the modes of a trace in boxes, in the order of their onsets.
+    """Draw chains of failure: the modes of a trace in boxes, in the order in which they begin.
 
     Args:
-        chains: The chains, each with its number of traces.
+        chains: The chains, each with the number of traces in which it occurs.
     """
     drawing = Drawing(WIDTH)
     left_edge = 132.0
@@ -680,17 +708,17 @@ def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
     y = 0.0
     largest_count = max((count for _, count in chains), default=1)
     for chain, count in chains:
-        drawing.text(24, y + 17, str(count), "v-b", "end")
+        drawing.text(24, y + 17, str(count), _BOLD, "end")
         drawing.rect(32, y + 5, 84 * count / largest_count, 16, "v-failed", tip=f"{count} traces")
         x = left_edge
-        for number, step in enumerate(chain):
+        for number, step in enumerate(chain):  # a step has the modes that begin at one span
             label = wrapped_lines(" + ".join(step), WIDTH - left_edge - 24, max_lines=1)[0]
             box_width = text_width(label) + 16
             if number and x + gap + box_width > WIDTH:
                 x = left_edge + gap
                 y += 30
             if number:
-                drawing.text(x + gap / 2, y + 17, "→", "v-m", "middle")
+                drawing.text(x + gap / 2, y + 17, "→", _MUTED, "middle")
                 x += gap
             drawing.rect(x, y, box_width, 26, "v-cell", radius=5)
             drawing.text(x + box_width / 2, y + 17, label, "", "middle")
@@ -707,10 +735,10 @@ _RUN_RIGHT: Final = 560
 
 
 def onset_strips(places: FigureTable, onsets: Mapping[str, FigureTable], names: Names) -> Drawing:
-    """Draw the tenths of the run in which traces first fail, and those in which each mode begins.
+    """Draw the parts of runs in which traces first fail, and below those in which modes begin.
 
     Args:
-        places: The figures of all places together.
+        places: The figures on first failures, of any mode.
         onsets: The figures on the onset of each mode, by its code.
         names: The codes and names of the modes.
     """
@@ -727,75 +755,79 @@ def onset_strips(places: FigureTable, onsets: Mapping[str, FigureTable], names: 
         y = end
     y += 4
     for quarter in range(5):
-        x = _LEFT + (_RUN_RIGHT - _LEFT) * quarter / 4
+        x = _PLOT_LEFT + (_RUN_RIGHT - _PLOT_LEFT) * quarter / 4
         drawing.line(x, y, x, y + 4, "v-axis")
-        drawing.text(x, y + 17, f"{25 * quarter} %", "v-s v-m", "middle")
-    drawing.line(_LEFT, y, _RUN_RIGHT, y, "v-axis")
-    drawing.text((_LEFT + _RUN_RIGHT) / 2, y + 34, "part of the run", "v-s v-m", "middle")
+        drawing.text(x, y + 17, f"{25 * quarter} %", _SMALL_MUTED, "middle")
+    drawing.line(_PLOT_LEFT, y, _RUN_RIGHT, y, "v-axis")
+    drawing.text((_PLOT_LEFT + _RUN_RIGHT) / 2, y + 34, "part of the run", _SMALL_MUTED, "middle")
     drawing.height = y + 40
     return drawing
 
 
-def _tenth_counts(table: FigureTable) -> list[int]:
-    return [table.count("position_tenth", str(tenth)) for tenth in range(BINS)]
+def _tenth_counts(figures: FigureTable) -> list[int]:
+    return [figures.count("position_tenth", str(tenth)) for tenth in range(BINS)]
 
 
 def _draw_first_failures(
     drawing: Drawing, places: FigureTable, top: float, plot_height: float
 ) -> None:
-    """Draw the number of traces by the tenth of the run in which they first fail."""
+    """Draw bars: the number of traces by the tenth of the run in which they first fail."""
     bottom = top + plot_height
     counts = _tenth_counts(places)
     position = places["position"]
     ticks = _tick_values(max(counts, default=0))
-    tenth_width = (_RUN_RIGHT - _LEFT) / BINS
-    drawing.lines(0, top + plot_height / 2 - 2, ["first failure", f"of {position.n} traces"], "v-b")
+    tenth_width = (_RUN_RIGHT - _PLOT_LEFT) / BINS
+    drawing.lines(0, top + plot_height / 2 - 2, ["first failure", f"of {position.n} traces"], _BOLD)
     for tick in ticks:
         y = bottom - plot_height * tick / ticks[-1]
-        drawing.line(_LEFT, y, _RUN_RIGHT, y, "v-grid" if tick else "v-axis")
-        drawing.text(_RUN_RIGHT + 8, y + 4, str(tick), "v-s v-m")
+        drawing.line(_PLOT_LEFT, y, _RUN_RIGHT, y, "v-grid" if tick else "v-axis")
+        drawing.text(_RUN_RIGHT + 8, y + 4, str(tick), _SMALL_MUTED)
     for tenth, count in enumerate(counts):
         if count:
             bar_height = plot_height * count / ticks[-1]
             tooltip = f"{count} traces first fail between {10 * tenth} and {10 * tenth + 10} %"
-            x = _LEFT + tenth_width * tenth + 2
+            x = _PLOT_LEFT + tenth_width * tenth + 2
             drawing.rect(
                 x, bottom - bar_height, tenth_width - 4, bar_height, "v-failed", tip=tooltip
             )
     if position.value is not None and position.interval is not None:
         _draw_median(drawing, top - 10, position.value, position.interval)
-        drawing.text(WIDTH, top - 6, f"median {percent(position.value)}", "v-s", "end")
+        drawing.text(WIDTH, top - 6, f"median {percent(position.value)}", _SMALL, "end")
 
 
 def _draw_onset_strip(drawing: Drawing, y: float, onset: FigureTable, mode: str) -> None:
-    """Draw the tenths in which a mode begins as shades, with the median and n."""
+    """Draw a strip with a shade for each tenth of the run in which a mode begins.
+
+    The median, the quartiles and n are written with it.
+    """
     counts = _tenth_counts(onset)
     position = onset["position"]
-    tenth_width = (_RUN_RIGHT - _LEFT) / BINS
+    tenth_width = (_RUN_RIGHT - _PLOT_LEFT) / BINS
     largest_count = max(counts, default=0)
-    drawing.rect(_LEFT, y - 8, _RUN_RIGHT - _LEFT, 16, "v-cell")
+    drawing.rect(_PLOT_LEFT, y - 8, _RUN_RIGHT - _PLOT_LEFT, 16, "v-cell")
     for tenth, count in enumerate(counts):
         if count:
             tooltip = (
                 f"{mode}: {count} of {position.n} between {10 * tenth} and {10 * tenth + 10} %"
             )
-            x = _LEFT + tenth_width * tenth
+            x = _PLOT_LEFT + tenth_width * tenth
             shade = 0.15 + 0.55 * count / largest_count
             drawing.rect(
                 x + 0.5, y - 7.5, tenth_width - 1, 15, "v-heat", tip=tooltip, opacity=shade
             )
     if position.value is None or position.interval is None:
-        drawing.text(_LEFT + 6, y + 4, "number of spans unknown", "v-s v-m")
+        drawing.text(_PLOT_LEFT + 6, y + 4, "number of spans unknown", _SMALL_MUTED)
         return
     _draw_median(drawing, y, position.value, position.interval)
-    drawing.text(618, y + 4, percent(position.value), "v-s", "end")
-    drawing.text(WIDTH, y + 4, f"n {position.n}", "v-s v-m", "end")
+    drawing.text(618, y + 4, percent(position.value), _SMALL, "end")
+    drawing.text(WIDTH, y + 4, f"n {position.n}", _SMALL_MUTED, "end")
 
 
 def _draw_median(drawing: Drawing, y: float, median: float, quartiles: tuple[float, float]) -> None:
     """Draw a median as a dot on a line between the quartiles."""
     low, middle, high = (
-        _LEFT + (_RUN_RIGHT - _LEFT) * share for share in (quartiles[0], median, quartiles[1])
+        _PLOT_LEFT + (_RUN_RIGHT - _PLOT_LEFT) * share
+        for share in (quartiles[0], median, quartiles[1])
     )
     drawing.interval(low, high, y)
     drawing.dot(middle, y, 4)
@@ -808,51 +840,52 @@ _Cell = tuple[str, float, str]
 
 
 def together_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
-    """Draw a matrix of the traces that show both of two modes.
+    """Draw a matrix of modes with the number of traces that have both modes in each cell.
 
-    The shade of a cell is the number of these traces, divided by that of the traces with either
-    mode.
+    A cell is darker, the larger the share of these traces among those with either mode.
 
     Args:
         pairs: The figures of each pair of modes.
         names: The codes and names of the modes.
     """
     cells: dict[tuple[str, str], _Cell] = {}
-    for pair, table in pairs.items():
+    for pair, figures in pairs.items():
         first, second = pair.split(PAIR)
-        jaccard = table["jaccard"]
+        jaccard = figures["jaccard"]
         both_count = jaccard.count
-        alone_count = table.count("only_first") + table.count("only_second")
+        alone_count = figures.count("only_first") + figures.count("only_second")
         tooltip = (
-            f"{first} and {second}: both in {both_count} of {table['phi'].n} traces, "
+            f"{first} and {second}: both in {both_count} of {figures['phi'].n} traces, "
             f"one alone in {alone_count}"
         )
-        # Pairs come in the order of the modes; under the diagonal the later mode is the row.
+        # The first mode of a pair is the earlier column, so the cell is under the diagonal.
         cells[second, first] = (str(both_count), jaccard.value or 0.0, tooltip)
     return _mode_matrix(names, cells, lower_half=True)
 
 
 def order_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
-    """Draw a matrix of which of two modes begins first.
+    """Draw a matrix of modes that shows which of two modes begins first in a trace.
 
-    A cell counts the traces with both modes in which the mode of the row begins before that of the
-    column.
+    A cell counts the traces in which the mode of the row begins before the mode of the column, out
+    of those with both.
 
     Args:
         pairs: The figures of each pair of modes.
         names: The codes and names of the modes.
     """
     cells: dict[tuple[str, str], _Cell] = {}
-    for pair, table in pairs.items():
+    for pair, figures in pairs.items():
         first, second = pair.split(PAIR)
-        # The figure ``sets_on`` counts the traces with both modes by which one begins first. Only
-        # pairs that occur together have it, so the sum of its counts is not 0.
-        both_count = sum(table.count("sets_on", order) for order in ("before", "after", "together"))
+        # ``sets_on`` counts the traces with both modes by the mode that begins first. It exists
+        # only for pairs that occur together, so the sum is not 0.
+        both_count = sum(
+            figures.count("sets_on", order) for order in ("before", "after", "together")
+        )
         for earlier, later, order in ((first, second, "before"), (second, first, "after")):
-            count = table.count("sets_on", order)
+            count = figures.count("sets_on", order)
             tooltip = (
                 f"{earlier} before {later} in {count} of {both_count} traces with both, "
-                f"at the same span in {table.count('sets_on', 'together')}"
+                f"at the same span in {figures.count('sets_on', 'together')}"
             )
             cells[earlier, later] = (f"{count}/{both_count}", count / both_count, tooltip)
     return _mode_matrix(names, cells, lower_half=False)
@@ -861,28 +894,31 @@ def order_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
 def _mode_matrix(
     names: Names, cells: Mapping[tuple[str, str], _Cell], *, lower_half: bool
 ) -> Drawing:
-    """Draw a matrix of modes against modes; modes without any cell are left out.
+    """Draw a matrix of modes against modes, without modes that have no cell.
 
     ``cells`` has the label, share and tooltip of a cell by the codes of its row and column. With
     ``lower_half``, only the cells under the diagonal are drawn.
     """
     codes = {code for pair in cells for code in pair}
-    shown = [(code, name) for code, name in names if code in codes]
-    rows, columns = (shown[1:], shown[:-1]) if lower_half else (shown, shown)
+    shown_modes = [(code, name) for code, name in names if code in codes]
+    rows = shown_modes[1:] if lower_half else shown_modes
+    columns = shown_modes[:-1] if lower_half else shown_modes
     column_count = max(len(columns), 1)
-    cell_width = max(26.0, min(44.0, (WIDTH - _LEFT) / column_count))
-    drawing = Drawing(max(WIDTH, _LEFT + cell_width * column_count))
+    cell_width = max(26.0, min(44.0, (WIDTH - _PLOT_LEFT) / column_count))
+    drawing = Drawing(max(WIDTH, _PLOT_LEFT + cell_width * column_count))
     cell_height = 28.0
     top = 22.0
     for column, (code, _) in enumerate(columns):
         heading = clipped_text(code, cell_width - 2, 10.5)
-        drawing.text(_LEFT + cell_width * (column + 0.5), top - 8, heading, "v-s v-m", "middle")
+        drawing.text(
+            _PLOT_LEFT + cell_width * (column + 0.5), top - 8, heading, _SMALL_MUTED, "middle"
+        )
     for row, (code, name) in enumerate(rows):
         y = top + cell_height * row
         lines = wrapped_lines(f"{code} {name}", _NAME_WIDTH, 11, max_lines=2)
-        drawing.lines(0, y + cell_height / 2 + 4 - 6 * (len(lines) - 1), lines, "v-s", step=12)
+        drawing.lines(0, y + cell_height / 2 + 4 - 6 * (len(lines) - 1), lines, _SMALL, step=12)
         for column, (column_code, _) in enumerate(columns[: row + 1] if lower_half else columns):
-            x = _LEFT + cell_width * column
+            x = _PLOT_LEFT + cell_width * column
             cell = cells.get((code, column_code))
             drawing.rect(x + 0.5, y + 0.5, cell_width - 1, cell_height - 1, "v-cell")
             if cell is not None:
@@ -903,5 +939,5 @@ def _mode_matrix(
                 )
     drawing.height = top + cell_height * len(rows) + 4
     if not rows:
-        drawing.text(0, 14, "no trace has two modes", "v-m")
+        drawing.text(0, 14, "no trace has two modes", _MUTED)
     return drawing

@@ -77,23 +77,22 @@ def extras_from_workspace(
     text_of: Callable[[str, str], str],
     shown_name_of: Callable[[str], str] = str,
 ) -> Extras:
-    """Read the extras of a report from a workspace.
+    """Count the traces that each mode decided, and choose example labels from a workspace.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
-        signature_input: The input of the report.
-        gold_of: The function that returns the gold of traces.
-        order_of: The function that returns the order of a trace's spans.
-        text_of: The function that returns the text of a span by trace id and key; empty if it
-            cannot be read.
-        shown_name_of: The function that returns the shown name of the author of a note.
+        signature_input: The traces of the report, with their groups, outcomes and verdicts.
+        gold_of: Returns the gold of traces by trace id.
+        order_of: Returns a function from the key of a span in a trace to its index.
+        text_of: Returns the text of a span by trace id and key; empty if it cannot be read.
+        shown_name_of: Returns the name, or pseudonym, to show for the author of a note.
     """
     fatal_units = _fatal_units(workspace, taxonomy, signature_input)
     fatal_counts: dict[str, dict[str, int]] = {}
-    for group, members in signature_input.members().items():
+    for group, is_member in signature_input.members().items():
         for row, column in sorted(fatal_units):
-            if members[row]:
+            if is_member[row]:
                 counts_by_code = fatal_counts.setdefault(group, {})
                 code = signature_input.modes[column].code
                 counts_by_code[code] = counts_by_code.get(code, 0) + 1
@@ -121,20 +120,20 @@ def extras_from_workspace(
 
 
 def _example_units(
-    signatures: SignatureInput, fatal_units: set[tuple[int, int]]
+    signature_input: SignatureInput, fatal_units: set[tuple[int, int]]
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield a few failed traces of each group and mode, as (group, row, column).
+    """Yield a few failed traces of each group and mode, as (group, row of trace, column of mode).
 
     Traces whose labels call the mode fatal come first.
     """
-    for group, members in signatures.members().items():
-        rows = np.flatnonzero(members & (signatures.outcome == FAILED))
-        for column in range(len(signatures.modes)):
-            rows_with_mode = rows[signatures.verdicts[rows, column] == PRESENT].tolist()
+    for group, is_member in signature_input.members().items():
+        rows = np.flatnonzero(is_member & (signature_input.outcome == FAILED))
+        for column in range(len(signature_input.modes)):
+            rows_with_mode = rows[signature_input.verdicts[rows, column] == PRESENT].tolist()
             preferred = nsmallest(
                 MOST_EXAMPLES,
                 (
-                    (((row, column) not in fatal_units), signatures.traces[row], row)
+                    ((row, column) not in fatal_units, signature_input.traces[row], row)
                     for row in rows_with_mode
                 ),
             )
@@ -148,10 +147,10 @@ def _labels_of_traces(
     traces: set[str],
     gold_of: GoldOf,
 ) -> dict[str, tuple[Label | GoldLabel, ...]]:
-    """Return the labels of some traces: those of the gold, or of the annotator."""
+    """Return the labels of some traces by trace: those of the gold, or of the annotator."""
     if signature_input.label_source == GOLD:
         return {trace: gold.labels for trace, gold in gold_of(sorted(traces)).items()}
-    # The judgement of a judge counts, whether its pass is finished or not.
+    # Labels of a judge count even if its pass is not finished.
     is_judge = signature_input.label_source_kind == AnnotatorKind.JUDGE
     return {
         trace: workspace.labels(
@@ -175,14 +174,14 @@ def _example_of_label(
 ) -> LabelExample:
     """Return a label as an example, with the numbers of its spans on screen."""
     target = label.target
-    first = None if target.first is None else order(target.first)
-    last = None if target.last is None else order(target.last)
+    first_index = None if target.first is None else order(target.first)
+    last_index = None if target.last is None else order(target.last)
     return LabelExample(
         group=group,
         code=code,
         trace=trace,
-        first=None if first is None else first + 1,
-        last=None if first is None or last is None else last + 1,
+        first=None if first_index is None else first_index + 1,
+        last=None if first_index is None or last_index is None else last_index + 1,
         whole=target.is_whole,
         text=_quote_of(label) or ("" if target.first is None else text_of(trace, target.first)),
         note=_note_of(label, shown_name_of),
@@ -211,32 +210,32 @@ def _is_fatal(label: Label | GoldLabel) -> bool:
 def _fatal_units(
     workspace: Workspace, taxonomy: Taxonomy, signature_input: SignatureInput
 ) -> set[tuple[int, int]]:
-    """Return the row and the column of each failed trace and mode that its labels call fatal.
+    """Return the row of the trace and column of the mode for each mode that decided a failed trace.
 
-    One fatal label of an annotator is enough. In the gold, all annotators who gave a severity must
-    have a fatal label.
+    Labels of the mode must be fatal: one label of the annotator; for gold, one label of each person
+    whose labels of the mode have a severity.
     """
-    equal_to = {"taxonomy": taxonomy.ref}
+    filters = {"taxonomy": taxonomy.ref}
     if signature_input.label_source != GOLD:
-        equal_to["annotator"] = signature_input.label_source
+        filters["annotator"] = signature_input.label_source
     is_judge = signature_input.label_source_kind == AnnotatorKind.JUDGE
-    passes = last_pass_numbers(workspace, equal_to, unfinished=is_judge)
+    last_passes = last_pass_numbers(workspace, filters, unfinished=is_judge)
     is_failed = signature_input.outcome == FAILED
     row_by_trace = {
         trace: row for row, trace in enumerate(signature_input.traces) if is_failed[row]
     }
-    if is_judge:
+    if is_judge:  # without the traces that its prompts have shown as examples
         for trace in workspace.run_examples(signature_input.label_source):
             row_by_trace.pop(trace, None)
     column_by_mode = {mode.slug: column for column, mode in enumerate(signature_input.modes)}
     fatal_by_annotator: dict[tuple[int, int], dict[str, bool]] = {}
 
     def collect(records: Iterable[tuple[Any, ...]]) -> None:
-        """Record for each trace and mode which annotators call a label fatal."""
+        """Note for each trace and mode which annotators have a fatal label."""
         for name, trace, number, mode, severity, decisive in records:
             row = row_by_trace.get(trace)
             column = column_by_mode.get(mode)
-            if row is None or column is None or passes.get((name, trace)) != number:
+            if row is None or column is None or last_passes.get((name, trace)) != number:
                 continue
             if signature_input.label_source == GOLD and not annotator_kind(name).is_person:
                 continue
@@ -246,10 +245,10 @@ def _fatal_units(
                 is_fatal_by_name[name] = is_fatal_by_name.get(name, False) or is_fatal
 
     label_columns = ("annotator", "trace_id", "pass_number", "mode", "severity", "decisive")
-    # Labels that have neither a severity nor the mark of a decisive label do not count.
+    # Labels without a severity and without the field ``decisive`` do not count.
     for not_null in ("severity", "decisive"):
         workspace.read_columns(
-            "labels", label_columns, collect, equal_to=equal_to, not_null=not_null
+            "labels", label_columns, collect, equal_to=filters, not_null=not_null
         )
     return {
         unit

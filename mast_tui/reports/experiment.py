@@ -38,7 +38,7 @@ _ARMS: Final = """
     flip_p_adjusted | p adj | p_value | p, adjusted over the arms | 80
 """
 _PASS: Final = (
-    "pass_{k} | pass^{k} | share | probability that {k} runs of a task all succeed | {keeps}"
+    "pass_{k} | pass^{k} | share | probability that {k} runs of a task all succeed | {priority}"
 )
 _SHARES: Final = """
     code | code | text | | 100
@@ -98,11 +98,11 @@ _WHY: Final[Mapping[str, str]] = {
 
 
 def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Report:
-    """Make the report of an experiment, with its JSON document.
+    """Make the report of an experiment: runs in groups, the arms, compared with a baseline.
 
     Args:
         experiment: The runs.
-        figures: Its figures; those of planning may be missing.
+        figures: The figures of the experiment; those for planning may be missing.
     """
     sections = (
         *experiment_sections(experiment, figures),
@@ -119,11 +119,11 @@ def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Rep
 
 
 def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterator[ReportSection]:
-    """Yield the sections of an experiment: all arms, each arm, and its power.
+    """Yield the sections of an experiment: all arms, each arm, and the power.
 
     Args:
         experiment: The runs.
-        figures: Its figures.
+        figures: The figures of the experiment; those for planning may be missing.
     """
     yield ReportSection("arms", "Arms", (_arms_table(experiment, figures),))
     for number, arm in enumerate(experiment.compared, 1):
@@ -136,21 +136,22 @@ def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterato
 
 
 def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[model.Part, ...]:
-    """Return the tables of one arm beside those of all arms, and the table for planning.
+    """Return the table of all arms, the tables of one arm, and the table for planning.
 
     Args:
         experiment: The runs.
-        figures: Its figures; those of planning may be missing.
+        figures: The figures of the experiment; those for planning may be missing.
         arm: The arm.
     """
     number = experiment.compared.index(arm) + 1
-    tables = _tables_of_arm(experiment, figures, arm, number)
+    tables = [_arms_table(experiment, figures)]
+    tables += _tables_of_arm(experiment, figures, arm, number)
     plan = _plan_table(experiment, figures)
-    return (_arms_table(experiment, figures), *tables, *((plan,) if plan.rows else ()))
+    return (*tables, plan) if plan.rows else tuple(tables)
 
 
 def _report_description(experiment: Experiment) -> str:
-    """Return the line on the taxonomy, the source of the labels, the runs and the baseline."""
+    """Return a line that names the taxonomy, source of labels, number of runs and baseline."""
     inputs = experiment.inputs
     judge = "" if experiment.judged is None else ", combined with a judge on all runs"
     return (
@@ -160,7 +161,7 @@ def _report_description(experiment: Experiment) -> str:
 
 
 def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
-    """Make the table of tasks, runs, success and pass^k of each arm."""
+    """Make the table of arms with tasks, runs, success and pass^k (success in all of k runs)."""
     table_columns = list(columns(_ARMS))
     highest_k = max(
         (
@@ -171,8 +172,8 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         default=1,
     )
     for k in range(2, highest_k + 1):
-        # If space is short, the columns of high k are left out first.
-        table_columns += columns(_PASS.format(k=k, keeps=50 - k))
+        # Columns with a higher k have a lower priority.
+        table_columns += columns(_PASS.format(k=k, priority=50 - k))
     rows = []
     for arm in experiment.inputs.group_names:
         run_counts = figures.table("experiment", group=arm)
@@ -205,7 +206,10 @@ class _Measured(NamedTuple):
 def _tables_of_arm(
     experiment: Experiment, figures: FigureIndex, arm: str, number: int
 ) -> Iterator[Table]:
-    """Yield the tables that compare an arm with the baseline: shares, then means."""
+    """Yield two tables that compare an arm with the baseline: of shares, and of means.
+
+    ``number`` is the number of the arm, for the ids of the tables.
+    """
     inputs = experiment.inputs
     baseline = experiment.baseline
     shared_count = figures.table("experiment", group=arm).count("shared_tasks")
@@ -222,7 +226,7 @@ def _tables_of_arm(
         if name != _FATAL
     ]
     means += [_Measured("experiment_cost", name, name) for name in AMOUNTS]
-    for id, title, table_columns, groups in (
+    for id, title, table_columns, measure_groups in (
         (
             "modes",
             f"Modes in runs of {arm} and {baseline}",
@@ -232,20 +236,17 @@ def _tables_of_arm(
         ("means", f"Failures and costs of {arm} and {baseline}", _MEANS, (means,)),
     ):
         arm_columns: tuple[Column, ...] = columns(table_columns, baseline=baseline, arm=arm)
-        row_groups = [
-            tuple(
-                filter(
-                    None,
-                    (_measure_row(experiment, figures, arm, row, arm_columns) for row in group),
-                )
-            )
-            for group in groups
-        ]
+        row_groups = []
+        for measures in measure_groups:
+            rows = [
+                _measure_row(experiment, figures, arm, measure, arm_columns) for measure in measures
+            ]
+            row_groups.append(tuple(row for row in rows if row is not None))
         if any(row_groups):
-            tables = [
-                figures.table(row.scope, group=arm, mode=row.key)
-                for group in groups
-                for row in group
+            figure_tables = [
+                figures.table(measure.scope, group=arm, mode=measure.key)
+                for measures in measure_groups
+                for measure in measures
             ]
             yield Table(
                 f"{id}-{number}",
@@ -253,7 +254,7 @@ def _tables_of_arm(
                 arm_columns,
                 tuple(filter(None, row_groups)),
                 caption,
-                _missing_interval_notes(tables),
+                _missing_interval_notes(figure_tables),
             )
 
 
@@ -264,27 +265,35 @@ def _measure_row(
     measured: _Measured,
     table_columns: Iterable[Column],
 ) -> Row | None:
-    """Return the row of a measure in an arm and the baseline; None without a value in the arm."""
-    table = figures.table(measured.scope, group=arm, mode=measured.key)
-    baseline_table = figures.table(measured.scope, group=experiment.baseline, mode=measured.key)
-    if all(figure.value is None for figure in table.figures):
+    """Return the row that compares a measure in an arm and the baseline.
+
+    Returns None if the arm has no value.
+    """
+    arm_figures = figures.table(measured.scope, group=arm, mode=measured.key)
+    baseline_figures = figures.table(measured.scope, group=experiment.baseline, mode=measured.key)
+    if all(figure.value is None for figure in arm_figures.figures):
         return None
     cells: dict[str, Cell] = {"code": measured.code, "name": measured.name}
     # The first figure of a table is the share or the mean itself.
-    cells["baseline"] = Estimate.from_figure(baseline_table.figures[0])
-    cells["arm"] = Estimate.from_figure(table.figures[0])
-    cells |= figure_cells(table, table_columns)
+    cells["baseline"] = Estimate.from_figure(baseline_figures.figures[0])
+    cells["arm"] = Estimate.from_figure(arm_figures.figures[0])
+    cells |= figure_cells(arm_figures, table_columns)
     if measured.scope != "experiment_mode":  # only the cells of a mode open a list of traces
         return Row(measured.key, cells)
     return Row(
-        measured.key, cells, cell_sources={"baseline": baseline_table.sources, "arm": table.sources}
+        measured.key,
+        cells,
+        cell_sources={"baseline": baseline_figures.sources, "arm": arm_figures.sources},
     )
 
 
-def _missing_interval_notes(tables: list[FigureTable]) -> tuple[Note, ...]:
-    """Return a note for each reason for which a figure has no interval."""
+def _missing_interval_notes(figure_tables: list[FigureTable]) -> tuple[Note, ...]:
+    """Return a note for each reason for which a figure with a value has no interval."""
     reasons = {
-        figure.reason for table in tables for figure in table.figures if figure.value is not None
+        figure.reason
+        for figure_table in figure_tables
+        for figure in figure_table.figures
+        if figure.value is not None
     }
     return tuple(
         Note(f"{WITHHELD} {explanation}.", reason)
@@ -296,20 +305,23 @@ def _missing_interval_notes(tables: list[FigureTable]) -> tuple[Note, ...]:
 def _success_and_changes(
     experiment: Experiment, figures: FigureIndex, arm: str
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield facts as (title, value, comment): the change in success, and the changed modes."""
+    """Yield facts as (title, value, comment): the change in success, and modes that changed."""
     yield "success", *_change_text(figures.table("experiment_success", group=arm))
-    tables = {
+    figures_by_code = {
         mode.code: figures.table("experiment_mode", group=arm, mode=mode.code)
         for mode in experiment.inputs.modes
     }
-    if all(table.value("arm_difference") is None for table in tables.values()):
+    if all(
+        mode_figures.value("arm_difference") is None for mode_figures in figures_by_code.values()
+    ):
         yield "modes", "no mode has verdicts in runs of both arms", ""
         return
     changes_by_direction = {
         direction: [
-            f"{code} {_change_text(table)[0]}"
-            for code, table in tables.items()
-            if _is_significant(table) and sign * (table.value("arm_difference") or 0) > 0
+            f"{code} {_change_text(mode_figures)[0]}"
+            for code, mode_figures in figures_by_code.items()
+            if _is_significant(mode_figures)
+            and sign * (mode_figures.value("arm_difference") or 0) > 0
         ]
         for direction, sign in (("less often", -1), ("more often", 1))
     }
@@ -327,20 +339,20 @@ def _is_significant(table: FigureTable) -> bool:
     return p_value is not None and p_value < ALPHA
 
 
-def _change_text(table: FigureTable) -> tuple[str, str]:
-    """Return two texts: a difference in points with its interval, and whether it is significant."""
-    difference = table.get("arm_difference")
+def _change_text(figures: FigureTable) -> tuple[str, str]:
+    """Return texts on a difference: the points with the interval, and whether significant."""
+    difference = figures.get("arm_difference")
     if difference is None or difference.value is None:
         return "unknown", ""
     text = f"{100 * difference.value:+.0f} points"
     if difference.interval is not None:
         low, high = difference.interval
         text += f" ({100 * low:+.0f} to {100 * high:+.0f})"
-    return text, "significant" if _is_significant(table) else "not significant"
+    return text, "significant" if _is_significant(figures) else "not significant"
 
 
 def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
-    """Make the table of power and of needed tasks, for success and each mode."""
+    """Make the table of statistical power and needed tasks, for success and for each mode."""
     table_columns = list(columns(_PLAN))
     for runs in PLANNED_RUNS:
         table_columns += columns(_PLANNED.format(runs=runs))
@@ -367,11 +379,11 @@ def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
 
 
 def experiment_notes(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
-    """Yield notes on how tasks are identified, and on the runs and tasks left out.
+    """Yield notes on runs without a task id, and on the runs and tasks left out.
 
     Args:
         experiment: The runs.
-        figures: Its figures.
+        figures: The figures of the experiment.
     """
     by_text = (
         f"{counted(experiment.tasks_from_text, 'run')} without a task id: runs with the same task "
@@ -389,10 +401,9 @@ def experiment_notes(experiment: Experiment, figures: FigureIndex) -> Iterator[N
     )
     for arm in experiment.inputs.group_names:
         run_counts = figures.table("experiment", group=arm)
-        success_figure = figures.table("experiment_success", group=arm).get("task_share")
-        unknown_count = run_counts.count("runs") - (
-            0 if success_figure is None else success_figure.n or 0
-        )
+        success = figures.table("experiment_success", group=arm).get("task_share")
+        with_outcome_count = 0 if success is None else success.n or 0
+        unknown_count = run_counts.count("runs") - with_outcome_count
         left_out_count = run_counts.count("no_task")
         shared_count = run_counts.count("shared_tasks")
         unpaired_count = run_counts.count("tasks") - shared_count
@@ -413,7 +424,7 @@ def experiment_notes(experiment: Experiment, figures: FigureIndex) -> Iterator[N
 
 
 def _method_text(experiment: Experiment) -> model.Text:
-    """Return the text on rules and intervals."""
+    """Return the text on the rules of counting and on the intervals."""
     judge_sentences = (
         "Shares of modes are prediction-powered if people have labelled some of the runs: the "
         "shares of the judge are corrected by its errors on the labelled runs. This is valid only "
@@ -439,11 +450,11 @@ def _method_text(experiment: Experiment) -> model.Text:
 
 
 def experiment_document(experiment: Experiment, figures: FigureIndex) -> Document:
-    """Return an experiment as ``experiment --json`` prints it.
+    """Return the JSON document that ``experiment --json`` prints.
 
     Args:
         experiment: The runs.
-        figures: Its figures.
+        figures: The figures of the experiment.
     """
     inputs = experiment.inputs
     has_power = any(figure.scope.endswith("_power") for figure in figures.figures)
@@ -473,18 +484,17 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
 
 
 def pair_document(experiment: Experiment, figures: FigureIndex) -> Document:
-    """Return the document of ``report --json`` for an experiment with two arms.
+    """Return the parts of the document of ``report --json`` on an experiment with two arms.
 
-    ``comparison`` and ``paired`` repeat figures of ``experiment`` in the form of earlier releases.
-    They will be removed in the next release.
+    ``comparison`` and ``paired`` repeat figures of ``experiment`` in the form of earlier releases,
+    and will be removed in the next release.
 
     Args:
         experiment: The runs of two arms.
         figures: The figures of the experiment.
     """
     document = experiment_document(experiment, figures)
-    first = experiment.compared[0]
-    names = (first, experiment.baseline)
+    names = (experiment.compared[0], experiment.baseline)
     arms = [document["arms"][name] for name in names]
     arm, baseline = arms
     modes = {
@@ -512,7 +522,7 @@ def pair_document(experiment: Experiment, figures: FigureIndex) -> Document:
 
 
 def _pair_measure(first: Document, second: Document) -> Document:
-    """Return a measure of both arms, their difference in points, and its p-values."""
+    """Return a measure of two arms in the old form: both values, difference and p-values."""
     difference = first.get("difference", {})
     return {
         "first": first.get("rate"),

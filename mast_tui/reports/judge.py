@@ -167,11 +167,11 @@ def judge_section(
     *,
     visibility: Mapping[str, Any] | None = None,
 ) -> ReportSection:
-    """Make the page of a judge.
+    """Make the section on a judge.
 
     Args:
         report: The figures of the judge.
-        comparison: Its comparison with another judge, if there is one.
+        comparison: The judge's comparison with another judge, if there is one.
         visibility: The limits of the annotator's visibility, as in ``agreement_report``.
     """
     tables = (
@@ -192,19 +192,19 @@ def judge_section(
 
 
 def judges_section(reports: Mapping[str, JudgeReport]) -> ReportSection:
-    """Make a table of several judges with a row for each, over all modes.
+    """Make the section with a table of several judges: a row for each, over all modes.
 
     Args:
-        reports: The figures by judge, all compared with the same reference.
+        reports: The figures by judge; all judges are compared with the same reference.
     """
-    pooled_tables = {name: report.table("judge_pooled") for name, report in reports.items()}
+    pooled_figures = {name: report.table("judge_pooled") for name, report in reports.items()}
     rows = [
         Row(
             name,
             {
                 "judge": name,
                 "traces": report.count("compared"),
-                **figure_cells(pooled_tables[name], (_N, *_RATES, *_CHANCE)),
+                **figure_cells(pooled_figures[name], (_N, *_RATES, *_CHANCE)),
                 "left_out": ", ".join(_left_out_parts(report)) or "nothing",
             },
         )
@@ -215,26 +215,28 @@ def judges_section(reports: Mapping[str, JudgeReport]) -> ReportSection:
         "Judges, all modes pooled",
         _JUDGES,
         (tuple(rows),),
-        notes=withheld_notes(*pooled_tables.values()),
+        notes=withheld_notes(*pooled_figures.values()),
     )
     return ReportSection("judges", "Judges", (table,))
 
 
 def compared_table(comparison: JudgeComparison) -> Table:
-    """Make the table of two judges on the same units, with those on which only one is right."""
+    """Make the table that compares two judges on the same units (traces × modes)."""
     first, second = comparison.judges
     reference = comparison.against
     counts = comparison.table("judges")
     pooled = comparison.table("judges_pooled")
-    modes = {code: comparison.table("judges_mode", code) for _, code, _ in comparison.modes}
+    figures_by_code = {
+        code: comparison.table("judges_mode", code) for _, code, _ in comparison.modes
+    }
     rows = [
         Row(
             slug,
             {
                 "code": code,
                 "name": name,
-                **_compared_cells(modes[code]),
-                "p": modes[code].value("p_adjusted"),
+                **_compared_cells(figures_by_code[code]),
+                "p": figures_by_code[code].value("p_adjusted"),
             },
         )
         for slug, code, name in comparison.modes
@@ -262,7 +264,7 @@ def compared_table(comparison: JudgeComparison) -> Table:
             "exchanges the judges on whole traces, because the modes of a trace are correlated.",
             "p_value",
         ),
-        *withheld_notes(*modes.values(), pooled),
+        *withheld_notes(*figures_by_code.values(), pooled),
         *applicable((only_by_first or only_by_second, Note(excluded, "left_out"))),
     )
     trace_count = counts.count("traces")
@@ -273,10 +275,10 @@ def compared_table(comparison: JudgeComparison) -> Table:
             CODE,
             MODE,
             _N,
-            Column("only_first", "only 1", Kind.COUNT, f"only {first} is correct", keeps=80),
-            Column("only_second", "only 2", Kind.COUNT, f"only {second} is correct", keeps=80),
+            Column("only_first", "only 1", Kind.COUNT, f"only {first} is correct", priority=80),
+            Column("only_second", "only 2", Kind.COUNT, f"only {second} is correct", priority=80),
             *_DIFFERENCES,
-            Column("p", "p", Kind.P_VALUE, "p, one judge is correct more often", keeps=75),
+            Column("p", "p", Kind.P_VALUE, "p, one judge is correct more often", priority=75),
         ),
         (tuple(rows), (total_row,)),
         f"{counted(trace_count, 'trace')} (taxonomy {comparison.taxonomy}). "
@@ -286,14 +288,14 @@ def compared_table(comparison: JudgeComparison) -> Table:
     )
 
 
-def _compared_cells(table: FigureTable) -> dict[str, Cell]:
-    """Return the cells of a row: n, the units on which only one judge is right, differences."""
+def _compared_cells(figures: FigureTable) -> dict[str, Cell]:
+    """Return the cells of a row: n, the units on which one judge alone is right, differences."""
     return {
-        "n": table.count("n"),
-        "only_first": table.count("only_first_right"),
-        "only_second": table.count("only_second_right"),
+        "n": figures.count("n"),
+        "only_first": figures.count("only_first_right"),
+        "only_second": figures.count("only_second_right"),
         **{
-            column.key: Estimate.from_figure(table.find(column.key, "difference"))
+            column.key: Estimate.from_figure(figures.find(column.key, "difference"))
             for column in _DIFFERENCES
         },
     }
@@ -305,7 +307,7 @@ def against_words(report: JudgeReport) -> str:
 
 
 def _pooled_facts(report: JudgeReport) -> tuple[tuple[str, str, str], ...]:
-    """Return the pooled rates and κ as facts, (title, value, comment), for the head of the page."""
+    """Return facts for the head of the page, as (title, value, comment): pooled rates and κ."""
     pooled = report.table("judge_pooled")
     return (
         ("pooled over", f"{pooled.count('n'):,}", "traces × modes"),
@@ -322,7 +324,7 @@ def _rates_table(report: JudgeReport) -> Table:
     """Make the table of the judge's rates against the reference."""
     against = against_words(report)
     present_column = Column(
-        "present", "present", Kind.TEXT, f"present verdicts of the judge / {against}", keeps=70
+        "present", "present", Kind.TEXT, f"present verdicts of the judge / {against}", priority=70
     )
     return Table(
         "judge",
@@ -355,7 +357,7 @@ def _chance_table(report: JudgeReport) -> Table | None:
         (
             _macro_note(report, _CHANCE),
             *paradox_note(
-                _tables_by_name(report),
+                _figures_by_name(report),
                 ", because nearly all verdicts are equal. AC1 can be high even for a useless "
                 "judge: read TPR and TNR.",
             ),
@@ -368,28 +370,28 @@ def _chance_table(report: JudgeReport) -> Table | None:
 def _row_groups(
     report: JudgeReport, *, estimate_columns: Sequence[Column], has_details: bool
 ) -> tuple[tuple[Row, ...], ...]:
-    """Return the rows of the modes, and the rows of the totals.
+    """Return the rows of the modes, and those of the totals: macro mean and pooled.
 
-    Each row but the macro mean has counts beside the estimates, and each mode McNemar's p. With
-    ``has_details`` the rows have sentences, otherwise the mark of the κ paradox.
+    ``estimate_columns`` are the columns of estimates. Rows also have counts, those of modes also
+    McNemar's p. With ``has_details`` rows have sentences, otherwise the mark of the κ paradox.
     """
 
-    def make_row(ident: str, names: dict[str, Cell], table: FigureTable) -> Row:
-        cells = {**names, **_count_cells(table), **figure_cells(table, estimate_columns)}
-        if table.mode:
-            cells["mcnemar_p_adjusted"] = table.value("mcnemar_p_adjusted")
-        sentences_of = _mode_sentences if table.mode else _count_sentences
+    def make_row(ident: str, names: dict[str, Cell], figures: FigureTable) -> Row:
+        cells = {**names, **_count_cells(figures), **figure_cells(figures, estimate_columns)}
+        if figures.mode:
+            cells["mcnemar_p_adjusted"] = figures.value("mcnemar_p_adjusted")
+        sentences_of = _mode_sentences if figures.mode else _count_sentences
         return Row(
             ident,
             cells,
-            mark="" if has_details else paradox_mark(table),
-            detail=tuple(sentences_of(report, table)) if has_details else (),
-            sources=table.sources,
+            mark="" if has_details else paradox_mark(figures),
+            detail=tuple(sentences_of(report, figures)) if has_details else (),
+            sources=figures.sources,
         )
 
-    modes = report.figures_by_mode("judge_mode")
+    figures_by_mode = report.figures_by_mode("judge_mode")
     rows = [
-        make_row(slug, {"code": code, "name": name}, modes[code])
+        make_row(slug, {"code": code, "name": name}, figures_by_mode[code])
         for slug, code, name in report.modes
     ]
     macro = report.table("judge_macro")
@@ -407,7 +409,7 @@ def _mode_rows(
     columns: Sequence[Column],
     detail: Callable[[FigureTable], Iterable[str]] = lambda _table: (),
 ) -> tuple[Row, ...]:
-    """Return a row for each mode that has a table."""
+    """Return a row for each mode with figures; ``detail`` makes the sentences of a row."""
     return tuple(
         Row(
             slug,
@@ -420,14 +422,14 @@ def _mode_rows(
 
 
 def _calibration_table(report: JudgeReport) -> Table | None:
-    """Make the table of the share of right findings by confidence; None without findings."""
+    """Make the table of the share of correct findings by confidence; None without findings."""
     total = report.table("calibration")
     if not total.count("n"):
         return None
     # The id of a row is the lower end of its range, such as ``0.5``.
     rows = [
-        Row(range_text[:3], {"confidence": range_text} | figure_cells(table, _CALIBRATION))
-        for range_text, table in _filled_bins(report, "calibration_bin")
+        Row(range_text[:3], {"confidence": range_text} | figure_cells(figures, _CALIBRATION))
+        for range_text, figures in _filled_bins(report, "calibration_bin")
     ]
     error_text = in_words(total["expected_calibration_error"])
     without_confidence = total.count("without_confidence")
@@ -452,29 +454,30 @@ def _calibration_table(report: JudgeReport) -> Table | None:
 
 
 def _filled_bins(report: JudgeReport, scope: str) -> Iterator[tuple[str, FigureTable]]:
-    """Yield the bins of confidence that have findings, each with its range."""
+    """Yield the ranges of confidence that have findings or answers, each with its figures."""
     for number in range(BINS):
         range_text = bin_name(number)
-        table = report.table(scope, group=range_text)
-        if table.count("n"):
-            yield range_text, table
+        figures = report.table(scope, group=range_text)
+        if figures.count("n"):
+            yield range_text, figures
 
 
 def _answers_table(report: JudgeReport) -> Table | None:
-    """Make the table of annotators' answers to the suggestions; None without answers."""
+    """Make the table of annotators' answers to the judge's suggestions; None without answers."""
     total = report.table("answers")
     if not total.count("n"):
         return None
 
-    def make_row(ident: str, name: str, table: FigureTable) -> Row:
-        return Row(ident, {"name": name} | figure_cells(table, _ANSWERS))
+    def make_row(ident: str, name: str, figures: FigureTable) -> Row:
+        return Row(ident, {"name": name} | figure_cells(figures, _ANSWERS))
 
     bin_rows = [
-        make_row(range_text[:3], f"confidence {range_text}", table)
-        for range_text, table in _filled_bins(report, "answers_bin")
+        make_row(range_text[:3], f"confidence {range_text}", figures)
+        for range_text, figures in _filled_bins(report, "answers_bin")
     ]
     annotator_rows = [
-        make_row(f"by {name}", f"by {name}", table) for name, table in _answers_by_annotator(report)
+        make_row(f"by {name}", f"by {name}", figures)
+        for name, figures in _answers_by_annotator(report)
     ]
     return Table(
         "judge_answers",
@@ -497,15 +500,20 @@ def _answers_by_annotator(report: JudgeReport) -> Iterator[tuple[str, FigureTabl
 
 
 def _localisation_table(report: JudgeReport) -> Table | None:
-    """Make the table of places, for modes that judge and reference both call present."""
+    """Make the table that compares places of the judge with those of the reference.
+
+    It is about modes that both call present; None if there are none.
+    """
     total = report.table("localisation")
     if not total.count("n"):
         return None
     against = against_words(report)
     place_columns = columns(_LOCALISATION, against=against)
-    modes = report.figures_by_mode("localisation_mode")
-    compared_tables = {code: table for code, table in modes.items() if table.count("n")}
-    rows = _mode_rows(report, compared_tables, place_columns)
+    figures_by_mode = report.figures_by_mode("localisation_mode")
+    compared_figures = {
+        code: figures for code, figures in figures_by_mode.items() if figures.count("n")
+    }
+    rows = _mode_rows(report, compared_figures, place_columns)
     total_row = Row("all", {"code": "", "name": "all modes"} | figure_cells(total, place_columns))
     return Table(
         "judge_places",
@@ -517,7 +525,7 @@ def _localisation_table(report: JudgeReport) -> Table | None:
 
 
 def _prevalence_table(report: JudgeReport, visibility: Mapping[str, Any] | None) -> Table | None:
-    """Make the table of prevalences on the traces that only the judge has judged."""
+    """Make the table of prevalences on traces that no person has labelled; None without any."""
     figures_by_mode = report.figures_by_mode("prevalence")
     judged_count = report.count("unlabelled")
     if not judged_count or not figures_by_mode:
@@ -545,17 +553,20 @@ def _prevalence_table(report: JudgeReport, visibility: Mapping[str, Any] | None)
         "(Rogan and Gladen 1978), for the population of the traces. [a, b] is a 95 % confidence "
         "interval: Wilson's for the uncorrected share, Lang and Reiczigel's (2014) for the "
         "corrected one.",
-        (*notes, *withheld_notes(*(table["corrected"] for table in figures_by_mode.values()))),
+        (*notes, *withheld_notes(*(figures["corrected"] for figures in figures_by_mode.values()))),
     )
 
 
 def _overall_table(report: JudgeReport) -> Table | None:
-    """Make the table of the prevalence over all traces."""
+    """Make the table of prevalences on all traces, of which people labelled only some.
+
+    Returns None if people labelled all of them, or none.
+    """
     figures_by_mode = report.figures_by_mode("prevalence_overall")
-    labelled = [table for table in figures_by_mode.values() if table.count("n_labelled")]
-    if not report.count("unlabelled") or not labelled:
+    with_labels = [figures for figures in figures_by_mode.values() if figures.count("n_labelled")]
+    if not report.count("unlabelled") or not with_labels:
         return None
-    trace_counts = [table.count("n") for table in labelled]
+    trace_counts = [figures.count("n") for figures in with_labels]
     least = min(trace_counts)
     greatest = max(trace_counts)
     judged_count = report.count("judged")
@@ -582,9 +593,9 @@ def _overall_table(report: JudgeReport) -> Table | None:
 
 
 def _powered_note(figures_by_mode: Mapping[str, FigureTable]) -> Note:
-    """Return a note on the condition under which the joined prevalence holds."""
+    """Return a note on the condition under which the combined prevalence is valid."""
     unresolved_text = " Traces on which people disagree are excluded until adjudicated."
-    if any(table.value("weighted") for table in figures_by_mode.values()):
+    if any(figures.value("weighted") for figures in figures_by_mode.values()):
         return Note(
             "Estimates are weighted by the inverse probability with which traces were drawn, so "
             f"they are valid for all traces, whatever the errors of the judge.{unresolved_text}",
@@ -612,46 +623,45 @@ def _needs_more_than_left(overall: FigureTable) -> bool:
     return overall.count("more_labels") > _unlabelled_count(overall)
 
 
-def width_words(overall: FigureTable) -> Iterator[str]:
-    """Yield the width of the interval over all traces, and the number of labels for ± 3 points.
+def width_words(figures: FigureTable) -> Iterator[str]:
+    """Yield half the width of an interval, and how many more labels would make it ± 3 points.
 
-    Without an interval, nothing is yielded.
+    ``figures`` are those of a mode on all traces. Without an interval, nothing is yielded.
     """
-    ends = overall["powered"].interval
+    ends = figures["powered"].interval
     if ends is None:
         return
-    more_labels = overall.count("more_labels")
+    more_labels = figures.count("more_labels")
     sentence = f"{more_labels:,} more for ± 3" if more_labels else "no more needed for ± 3"
-    if _needs_more_than_left(overall):
-        sentence += f" (only {_unlabelled_count(overall):,} are left)"
+    if _needs_more_than_left(figures):
+        sentence += f" (only {_unlabelled_count(figures):,} are left)"
     low, high = ends
     half_width = 100 * (high - low) / 2
     yield f"± {half_width:.1f} points, {sentence}"
 
 
 def widest_words(report: JudgeReport) -> str:
-    """Return the mode with the widest interval over all traces, and the width.
-
-    The text is empty if no mode has an interval.
-    """
-    tables = report.figures_by_mode("prevalence_overall").values()
-    with_interval = [table for table in tables if table["powered"].interval is not None]
+    """Describe the mode whose prevalence on all traces has the widest interval; empty if none."""
+    figures_of_modes = report.figures_by_mode("prevalence_overall").values()
+    with_interval = [
+        figures for figures in figures_of_modes if figures["powered"].interval is not None
+    ]
     if not with_interval:
         return ""
 
-    def width(table: FigureTable) -> float:
-        low, high = table["powered"].interval or (0.0, 0.0)
+    def width(figures: FigureTable) -> float:
+        low, high = figures["powered"].interval or (0.0, 0.0)
         return high - low
 
     widest = max(with_interval, key=width)
     return f"{widest.mode} {next(width_words(widest))}"
 
 
-def _correction_sentences(table: FigureTable) -> Iterator[str]:
-    """Yield sentences on why a prevalence is not corrected, and on the traces left out."""
-    reason = table["corrected"].undefined
+def _correction_sentences(figures: FigureTable) -> Iterator[str]:
+    """Yield why a prevalence cannot be corrected, and how many traces are excluded, if any."""
+    reason = figures["corrected"].undefined
     explanation = _NOT_CORRECTED.get(reason or "", (reason or "").replace("_", " "))
-    unsure_count = table.count("n_unsure")
+    unsure_count = figures.count("n_unsure")
     yield from applicable(
         (reason, f"Cannot be corrected: {explanation}."),
         (unsure_count, f"{counted(unsure_count, 'trace')} excluded: the judge is unsure."),
@@ -659,7 +669,7 @@ def _correction_sentences(table: FigureTable) -> Iterator[str]:
 
 
 def _effect_table(report: JudgeReport) -> Table | None:
-    """Make the table of annotators' labels with suggestions on screen and without."""
+    """Make the table of the effect of suggestions on annotators; None if no study measures it."""
     if report.annotators_with_both_kinds is None:
         return None
     effect = report.table("effect")
@@ -710,45 +720,47 @@ def _effect_table(report: JudgeReport) -> Table | None:
 # Cells
 
 
-def _count_cells(table: FigureTable) -> dict[str, Cell]:
-    """Return the cells of n, of how often both sides say present, and of the four counts."""
-    tp, fp, fn, tn = (table.count(statistic) for statistic in _CELLS)
+def _count_cells(figures: FigureTable) -> dict[str, Cell]:
+    """Return the cells of n, of both sides' present verdicts, and of the confusion matrix."""
+    tp, fp, fn, tn = (figures.count(statistic) for statistic in _CELLS)
     return {
-        "n": table.count("n"),
+        "n": figures.count("n"),
         "present": f"{tp + fp}/{tp + fn}",
         "counts": f"{tp}/{fp}/{fn}/{tn}",
     }
 
 
-def _tables_by_name(report: JudgeReport) -> dict[str, FigureTable]:
-    """Return the tables of the modes by code, and of all modes together."""
+def _figures_by_name(report: JudgeReport) -> dict[str, FigureTable]:
+    """Return the figures of the modes by code, and of all modes together."""
     return {**report.figures_by_mode("judge_mode"), "pooled": report.table("judge_pooled")}
 
 
 def _figures_of(report: JudgeReport, columns: Iterable[Column]) -> list[Figure]:
     """Return the figures of some columns in all rows."""
-    tables = (*_tables_by_name(report).values(), report.table("judge_macro"))
+    tables = (*_figures_by_name(report).values(), report.table("judge_macro"))
     return [table[column.key] for table in tables for column in columns]
 
 
 # Sentences
 
 
-def _count_sentences(report: JudgeReport, table: FigureTable) -> Iterator[str]:
-    """Yield how often judge and reference say present, and why figures are undefined."""
+def _count_sentences(report: JudgeReport, figures: FigureTable) -> Iterator[str]:
+    """Yield how often judge and reference say present, then why figures are undefined."""
     against = against_words(report)
-    if not table.count("n"):
+    if not figures.count("n"):
         yield (
             f"Nothing to compare: no counted trace has verdicts of both the judge and {against}."
         )
         return
     yield (
-        f"Called present by both in {table.count('true_positives')} of {table.count('n')}, only "
-        f"by the judge in {table.count('false_positives')}, only by {against} in "
-        f"{table.count('false_negatives')}, by neither in {table.count('true_negatives')}."
+        f"Called present by both in {figures.count('true_positives')} of {figures.count('n')}, "
+        f"only by the judge in {figures.count('false_positives')}, only by {against} in "
+        f"{figures.count('false_negatives')}, by neither in {figures.count('true_negatives')}."
     )
-    figures = [(column.name or column.title, table[column.key]) for column in (*_RATES, *_CHANCE)]
-    yield from why_undefined(figures, _UNDEFINED, _NO_VARIANCE)
+    named_figures = [
+        (column.name or column.title, figures[column.key]) for column in (*_RATES, *_CHANCE)
+    ]
+    yield from why_undefined(named_figures, _UNDEFINED, _NO_VARIANCE)
 
 
 def _is_biased(table: FigureTable) -> bool:
@@ -762,17 +774,17 @@ def _bias_word(table: FigureTable) -> str:
     return "more" if table.count("false_positives") > table.count("false_negatives") else "less"
 
 
-def _mode_sentences(report: JudgeReport, table: FigureTable) -> Iterator[str]:
-    """Yield the sentences on a mode: rates, prevalence, answers, places and what was left out."""
-    yield from _count_sentences(report, table)
-    code = table.mode
+def _mode_sentences(report: JudgeReport, figures: FigureTable) -> Iterator[str]:
+    """Yield the sentences of a mode's detail: counts, prevalence, answers, places, exclusions."""
+    yield from _count_sentences(report, figures)
+    code = figures.mode
     answers = report.table("answers_mode", mode=code)
     places = report.table("localisation_mode", mode=code)
     left_out = _left_out_texts(report.table("judge_mode_left_out", mode=code), "{reason} {units:,}")
-    if _is_biased(table):
+    if _is_biased(figures):
         yield (
-            f"The judge says present {_bias_word(table)} often than {against_words(report)} "
-            f"(McNemar, {p_words(table.value('mcnemar_p_adjusted') or 0.0)}, adjusted over the "
+            f"The judge says present {_bias_word(figures)} often than {against_words(report)} "
+            f"(McNemar, {p_words(figures.value('mcnemar_p_adjusted') or 0.0)}, adjusted over the "
             "modes)."
         )
     yield from _prevalence_sentences(report.table("prevalence", mode=code))
@@ -792,16 +804,16 @@ def _mode_sentences(report: JudgeReport, table: FigureTable) -> Iterator[str]:
     )
 
 
-def _prevalence_sentences(table: FigureTable) -> Iterator[str]:
-    """Yield the share of unlabelled traces that the judge calls present, and its correction."""
-    unlabelled_count = table.count("n_unlabelled")
+def _prevalence_sentences(figures: FigureTable) -> Iterator[str]:
+    """Yield in how many traces without labels the judge finds a mode, and the corrected share."""
+    unlabelled_count = figures.count("n_unlabelled")
     if not unlabelled_count:
         return
     apparent_text = (
         f"Of {counted(unlabelled_count, 'trace')} that only the judge has labelled, it calls "
-        f"{percent(table.value('apparent') or 0.0)} present"
+        f"{percent(figures.value('apparent') or 0.0)} present"
     )
-    corrected = table["corrected"]
+    corrected = figures["corrected"]
     if corrected.undefined is not None:
         reason = _NOT_CORRECTED.get(corrected.undefined, corrected.undefined)
         yield f"{apparent_text}; this cannot be corrected: {reason}."
@@ -834,7 +846,7 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
     judged = counted(report.count("judged"), "judged trace")
     left_out = _left_out_parts(report)
     excluded = f"Excluded: {'; '.join(left_out)}." if left_out else "Nothing was excluded."
-    # The figures on unlabelled traces are missing only for an annotator who must not see them.
+    # There are always figures on unlabelled traces, but a blind annotator must not see them.
     is_blind = report.count("unlabelled") and not report.figures_by_mode("prevalence")
     yield Note(f"{compared_traces:,} of {judged} can be compared.", "compared")
     yield from applicable((report.judge_seen_counted, _SEEN_COUNTED))
@@ -844,7 +856,7 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
 
 
 def _left_out_texts(left_out: FigureTable, template: str) -> list[str]:
-    """Return the texts on the units left out, one for each reason."""
+    """Return a text from the template for each reason for which units were left out."""
     return [
         template.format(reason=reason, units=left_out.count(statistic))
         for statistic, reason in _LEFT_OUT.items()
@@ -853,7 +865,7 @@ def _left_out_texts(left_out: FigureTable, template: str) -> list[str]:
 
 
 def _left_out_parts(report: JudgeReport) -> tuple[str, ...]:
-    """Return the texts on what was left out: units, examples, unfinished traces."""
+    """Return texts on the units, examples in the prompt and unfinished traces left out."""
     left_out = report.table("judge_left_out")
     unit_texts = _left_out_texts(left_out, "{units:,} {reason}")
     example_count = left_out.count("examples")
@@ -867,10 +879,14 @@ def _left_out_parts(report: JudgeReport) -> tuple[str, ...]:
 
 def _chance_warning(report: JudgeReport) -> Iterator[Note]:
     """Yield a warning that names the modes in which the judge may be no better than chance."""
-    tables = (
-        _tables_by_name(report) if len(report.modes) > 1 else report.figures_by_mode("judge_mode")
+    figures_by_name = (
+        _figures_by_name(report) if len(report.modes) > 1 else report.figures_by_mode("judge_mode")
     )
-    names = [name for name, table in tables.items() if _may_be_at_chance(table["cohen_kappa"])]
+    names = [
+        name
+        for name, figures in figures_by_name.items()
+        if _may_be_at_chance(figures["cohen_kappa"])
+    ]
     if names:
         yield Note(
             f"Not shown to be better than chance: {', '.join(names)} (κ is at most 0, or its "
@@ -885,22 +901,22 @@ def _may_be_at_chance(kappa: Figure) -> bool:
     """Return whether κ is at most 0, has no interval, or has an interval that reaches 0."""
     if kappa.value is None:
         return False
-    at_chance = kappa.low is not None and kappa.low <= 0
-    return kappa.value <= 0 or kappa.withheld is not None or at_chance
+    interval_reaches_0 = kappa.low is not None and kappa.low <= 0
+    return kappa.value <= 0 or kappa.withheld is not None or interval_reaches_0
 
 
 def _biased_notes(report: JudgeReport) -> Iterator[Note]:
     """Yield notes on the modes that the judge calls present too often, or too rarely."""
-    biased_tables = {
-        code: table
-        for code, table in report.figures_by_mode("judge_mode").items()
-        if _is_biased(table)
+    biased_figures = {
+        code: figures
+        for code, figures in report.figures_by_mode("judge_mode").items()
+        if _is_biased(figures)
     }
     for bias_word in ("more", "less"):
         codes = [
-            f"{code} ({p_words(table.value('mcnemar_p_adjusted') or 0.0)})"
-            for code, table in biased_tables.items()
-            if _bias_word(table) == bias_word
+            f"{code} ({p_words(figures.value('mcnemar_p_adjusted') or 0.0)})"
+            for code, figures in biased_figures.items()
+            if _bias_word(figures) == bias_word
         ]
         if codes:
             yield Note(
@@ -912,7 +928,7 @@ def _biased_notes(report: JudgeReport) -> Iterator[Note]:
 
 
 def _missing_table_notes(report: JudgeReport) -> tuple[Note, ...]:
-    """Return notes on missing tables, and on places that are excluded or merged."""
+    """Return notes on tables that the page lacks, and on places that are excluded or merged."""
     against = against_words(report)
     places = report.table("localisation")
     count_texts = [
@@ -946,7 +962,7 @@ def _macro_note(report: JudgeReport, columns: Sequence[Column]) -> Note:
 
 
 def _caption_text(report: JudgeReport) -> str:
-    """Return the caption: the number of traces, the taxonomy, and the methods of the intervals."""
+    """Return the caption of a table: traces, taxonomy, and the methods of the intervals."""
     trace_count = report.count("compared")
     return (
         f"{counted(trace_count, 'trace')} (taxonomy {report.taxonomy}). "

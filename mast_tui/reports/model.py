@@ -59,7 +59,7 @@ class Estimate:
 
     @classmethod
     def from_figure(cls, figure: Figure) -> Estimate:
-        """Make the estimate of a figure, which does not show its n."""
+        """Make the estimate of a figure, without its n."""
         return cls(
             figure.value,
             ci=figure.interval,
@@ -83,8 +83,8 @@ class Column:
         title: A short heading: ``κ``.
         kind: The kind of its cells.
         name: The full name for details and captions: ``Cohen's κ``; empty for the title.
-        keeps: The rank of the column. If space is short, intervals are dropped first, then the
-            columns with low ranks.
+        priority: If space is short, intervals are dropped first, then the columns with the lowest
+            priority.
         interval: Whether intervals are shown if there is space.
     """
 
@@ -92,62 +92,63 @@ class Column:
     title: str
     kind: Kind = Kind.NUMBER
     name: str = ""
-    keeps: int = 50
+    priority: int = 50
     interval: bool = True
 
 
 def figure_cells(
-    table: FigureTable,
+    figures: FigureTable,
     columns: Iterable[Column],
     shown_n: Callable[[Figure], int | None] = lambda _figure: None,
 ) -> dict[str, Cell]:
-    """Make the cells of a row from its figures.
+    """Make the cells of a row from its figures, by the keys of the columns.
 
-    The key of a column names its figure: ``statistic``, or ``statistic:condition``. A count is
-    shown as its value, any other figure as an estimate. With ``#count``, ``#n``, ``#value``,
-    ``#low`` or ``#high`` at its end, the key names a field of the figure.
+    The key of a column names the figure that it shows: ``statistic`` or ``statistic:condition``. A
+    count is shown as its value, any other figure as an estimate. If the key ends in ``#count``,
+    ``#n``, ``#value``, ``#low`` or ``#high``, only this field of the figure is shown.
 
     Args:
-        table: The figures of the row.
+        figures: The figures of the row.
         columns: The columns; a column without a figure gets no cell.
         shown_n: Returns the n that is shown with an estimate; by default none.
     """
     cells: dict[str, Cell] = {}
     for column in columns:
-        key, _, part = column.key.partition("#")
-        statistic, _, condition = key.partition(":")
-        figure = table.get(statistic, condition)
+        figure_key, _, field_name = column.key.partition("#")
+        statistic, _, condition = figure_key.partition(":")
+        figure = figures.get(statistic, condition)
         if figure is None:
             continue
-        if part or column.kind is Kind.COUNT:
-            cells[column.key] = getattr(figure, part or "value")
+        if field_name or column.kind is Kind.COUNT:
+            cells[column.key] = getattr(figure, field_name or "value")
         else:
             cells[column.key] = replace(Estimate.from_figure(figure), n=shown_n(figure))
     return cells
 
 
-def columns(table: str, **replacements: str) -> tuple[Column, ...]:
-    """Read columns from a table of text.
+def columns(lines: str, **replacements: str) -> tuple[Column, ...]:
+    """Read columns from a text with a line for each.
 
     Args:
-        table: A line for each column: ``key | title | kind | name | keeps``. Parts that are empty
-            or left out at the end get the defaults of ``Column``.
-        replacements: The texts that replace ``{name}`` in titles and names.
+        lines: The lines: ``key | title | kind | name | priority``. Parts that are empty, or left
+            out at the end, get the defaults of ``Column``.
+        replacements: The texts that replace placeholders such as ``{arm}`` in titles and names.
     """
-    parsed = []
-    for line in table.strip().splitlines():
+    parsed_columns = []
+    for line in lines.strip().splitlines():
         parts = [part.strip() for part in line.split("|")]
-        key, title, kind, name, keeps = (*parts, "", "", "")[:5]  # empty texts for parts left out
-        parsed.append(
+        parts += [""] * (5 - len(parts))
+        key, title, kind, name, priority = parts
+        parsed_columns.append(
             Column(
                 key,
                 title.format(**replacements),
                 Kind(kind or "number"),
                 name.format(**replacements),
-                int(keeps or 50),
+                int(priority or 50),
             )
         )
-    return tuple(parsed)
+    return tuple(parsed_columns)
 
 
 CODE, MODE = columns("""
@@ -222,9 +223,10 @@ class Table:
         return tuple(row for group in self.groups for row in group)
 
     def split_columns(self) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
-        """Return the columns with at least one cell, and those that are empty in every row."""
-        cells = [row.cells for row in self.rows]
-        filled_keys = {key for row in cells for key, cell in row.items() if cell not in (None, "")}
+        """Return the columns with at least one value, and those that are empty in every row."""
+        filled_keys = {
+            key for row in self.rows for key, cell in row.cells.items() if cell not in (None, "")
+        }
         filled = tuple(column for column in self.columns if column.key in filled_keys)
         empty = tuple(column for column in self.columns if column.key not in filled_keys)
         return filled, empty

@@ -74,7 +74,7 @@ class Claim:
 
 
 def published_claims(report: SignatureReport) -> Iterator[Claim]:
-    """Yield the claims of the ITBench posts whose model is in the name of a group of the report.
+    """Compare the claims of the ITBench posts on a model with the group of the same model.
 
     - A claim is reproduced if the group's figure rounds to it, or has an interval that contains it.
     - It is contradicted if the interval does not contain it.
@@ -89,12 +89,13 @@ def published_claims(report: SignatureReport) -> Iterator[Claim]:
             if _letters_only(claim["model"]) not in _letters_only(group):
                 continue
             if "mode" in claim:
-                table = report.figures.table(
+                figures = report.figures.table(
                     "mode", group=report.key(group), mode=code_by_slug[claim["mode"]]
                 )
                 is_rate = claim["figure"] != "difference"
-                figure = table.get("rate", "all") if is_rate else table.get("difference")
+                figure = figures.get("rate", "all") if is_rate else figures.get("difference")
             else:
+                # The posts call the mean score recall.
                 name = "mean_score" if claim["figure"] == "recall" else claim["figure"]
                 figure = report.group(group).get(name)
             verdict, reason = _verdict_on_claim(figure, claim["value"], claim["digits"])
@@ -107,11 +108,11 @@ def _letters_only(name: str) -> str:
 
 
 def _verdict_on_claim(figure: Figure | None, published: float, digits: int) -> tuple[Verdict, str]:
-    """Return whether a figure reproduces or contradicts a published value, and the reason."""
+    """Return the verdict on a published value with ``digits`` decimals, and the reason for it."""
     if figure is None or figure.value is None:
         return "not computable", "no run has the figure" if figure is None else figure.reason
     half_digit = 0.5 * 10.0**-digits
-    if abs(figure.value - published) <= half_digit + 1e-9:
+    if abs(figure.value - published) <= half_digit + 1e-9:  # 1e-9 for errors of floats
         return "reproduced", "rounds to it"
     if figure.interval is None:
         return "not computable", f"no interval: {figure.reason or 'none was asked for'}"
@@ -122,7 +123,7 @@ def _verdict_on_claim(figure: Figure | None, published: float, digits: int) -> t
 
 
 def claims_section(report: SignatureReport) -> model.ReportSection | None:
-    """Return the claims beside our figures as a section; None if no claim is on a group."""
+    """Return a section with published claims beside these figures; None without claims."""
     claims = list(published_claims(report))
     if not claims:
         return None

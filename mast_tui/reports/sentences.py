@@ -29,16 +29,16 @@ _EXTREME_PREVALENCE: Final = 0.2
 
 
 def applicable(*items: tuple[object, _Item]) -> tuple[_Item, ...]:
-    """Return the items, such as notes, whose condition holds.
+    """Return the items, such as notes, whose condition is true.
 
     Args:
-        items: The items as (condition, item).
+        items: Pairs of a condition and an item.
     """
     return tuple(item for condition, item in items if condition)
 
 
 def joined_names(names: Sequence[str], last: str = "and") -> str:
-    """Return names as in a sentence: ``a``, ``a and b``, ``a, b and c``.
+    """Return names as a list in a sentence: ``a``, ``a and b``, ``a, b and c``.
 
     Args:
         names: The names.
@@ -70,7 +70,7 @@ def undefined_words(reason: str) -> str:
 
 
 def in_words(figure: Figure) -> str:
-    """Return a figure as in a sentence: ``0.61 [0.48, 0.72]``."""
+    """Return a figure with its interval as text: ``0.61 [0.48, 0.72]``."""
     if figure.value is None:
         return undefined_words(str(figure.undefined))
     value = fixed_number(figure.value)
@@ -82,10 +82,10 @@ def in_words(figure: Figure) -> str:
 
 
 def fact(name: str, figure: Figure) -> tuple[str, str, str]:
-    """Make a fact for the head of a page: the figure, and its interval or why there is none.
+    """Make a fact for the head of a page: the title, the value, and a comment on its interval.
 
     Args:
-        name: The name of the figure.
+        name: The name of the figure, which is the title.
         figure: The figure.
     """
     if figure.value is None:
@@ -102,9 +102,9 @@ def intervals_note(
     """Return a sentence on the method of the intervals.
 
     Args:
-        bootstrap: The part ``bootstrap`` of a document.
-        traces: The number of traces; fewer than ``MANY`` have the jackknife.
-        bootstrap_name: The kind of bootstrap, for ``MANY`` traces or more.
+        bootstrap: The part ``bootstrap`` of a JSON document.
+        traces: The number of traces. The jackknife is used for fewer than ``MANY``.
+        bootstrap_name: The kind of bootstrap that is used for ``MANY`` traces or more.
     """
     if not bootstrap["rounds"]:
         return _NO_INTERVALS
@@ -123,16 +123,16 @@ def withheld_notes(*parts: Figure | FigureTable) -> tuple[Note, ...]:
     Args:
         parts: Figures, or tables of figures.
     """
-    needs: dict[str, set[int]] = {}
+    needed_by_reason: dict[str, set[int]] = {}  # the numbers of cases that intervals need
     for part in parts:
         for figure in part.figures if isinstance(part, FigureTable) else (part,):
             reason = "unresolved" if figure.bounds is not None else figure.withheld
             if reason is not None:
-                needs.setdefault(reason, set()).add(figure.needs or 0)
+                needed_by_reason.setdefault(reason, set()).add(figure.needs or 0)
     return tuple(
-        Note(f"{WITHHELD} {_WHY[reason](sorted(needs[reason]))}.", reason)
-        for reason in _WHY
-        if reason in needs
+        Note(f"{WITHHELD} {explanation(sorted(needed_by_reason[reason]))}.", reason)
+        for reason, explanation in _WHY.items()
+        if reason in needed_by_reason
     )
 
 
@@ -186,11 +186,11 @@ def why_undefined(
     """Yield a sentence for each reason why figures are undefined.
 
     Args:
-        figures: The figures with their names.
+        figures: Pairs of a name and its figure.
         reasons: The explanations of reasons, by the name of the reason.
         no_variance: The explanations of ``no_variance`` for single figures, by their names.
     """
-    names_by_reason: dict[str, list[str]] = {}
+    names_by_explanation: dict[str, list[str]] = {}
     for name, figure in figures:
         reason = figure.undefined
         if reason is None:
@@ -198,20 +198,20 @@ def why_undefined(
         explanation = reasons.get(reason, reason.replace("_", " "))
         if reason == "no_variance":
             explanation = no_variance.get(name, explanation)
-        names_by_reason.setdefault(explanation, []).append(name)
-    for explanation, names in names_by_reason.items():
+        names_by_explanation.setdefault(explanation, []).append(name)
+    for explanation, names in names_by_explanation.items():
         yield f"Undefined: {joined_names(names)}, because {explanation}."
 
 
-def is_kappa_paradox(table: FigureTable) -> bool:
+def is_kappa_paradox(figures: FigureTable) -> bool:
     """Return whether κ is low only because nearly all verdicts are the same.
 
-    That is: raw agreement of 0.8 or more, κ under 0.4, and on average 'present' in at most a
-    fifth, or at least four fifths, of the verdicts (Feinstein and Cicchetti 1990).
+    That is: raw agreement is at least 0.8, κ is below 0.4, and the mean share of present verdicts
+    is at most 0.2 or at least 0.8 (Feinstein and Cicchetti 1990).
     """
-    kappa = table.value("cohen_kappa")
-    raw_agreement = table.value("raw_agreement")
-    present_shares = [share for share in table.values("prevalence").values() if share is not None]
+    kappa = figures.value("cohen_kappa")
+    raw_agreement = figures.value("raw_agreement")
+    present_shares = [share for share in figures.values("prevalence").values() if share is not None]
     if kappa is None or raw_agreement is None or not present_shares:
         return False
     mean_share = sum(present_shares) / len(present_shares)
@@ -227,14 +227,14 @@ def paradox_mark(table: FigureTable) -> str:
     return PARADOX if is_kappa_paradox(table) else ""
 
 
-def paradox_note(tables: Mapping[str, FigureTable], advice: str) -> tuple[Note, ...]:
-    """Return a note that explains the mark of the κ paradox, if a row has it.
+def paradox_note(figures_by_name: Mapping[str, FigureTable], advice: str) -> tuple[Note, ...]:
+    """Return a note on the rows with the mark of the κ paradox; nothing without such rows.
 
     Args:
-        tables: The figures of the rows by name.
-        advice: The reason, and what to read instead of κ.
+        figures_by_name: The figures of the rows by the name of the row.
+        advice: The end of the note: the reason, and what to read instead of κ.
     """
-    marked_names = [name for name, table in tables.items() if is_kappa_paradox(table)]
+    marked_names = [name for name, figures in figures_by_name.items() if is_kappa_paradox(figures)]
     text = f"{PARADOX} {', '.join(marked_names)}: κ is low although raw agreement is high{advice}"
     return applicable((marked_names, Note(text, "kappa_paradox")))
 
@@ -242,12 +242,10 @@ def paradox_note(tables: Mapping[str, FigureTable], advice: str) -> tuple[Note, 
 def macro_note(
     defined: Mapping[str, float | None], total: int, columns: Iterable[Column], ending: str = ""
 ) -> Note:
-    """Return the note on macro means, with the number of modes of each incomplete mean.
-
-    A mean is incomplete if its figure is undefined for some mode.
+    """Return the note on macro means, which says for which of them some modes are missing.
 
     Args:
-        defined: The number of modes in which each figure is defined, by the key of its column.
+        defined: The number of modes for which each figure is defined, by the key of its column.
         total: The number of all modes.
         columns: The columns of the figures.
         ending: A text that is added at the end.

@@ -40,7 +40,7 @@ _FATAL_DEFINITIONS: Final = ("labels", "class")
 
 
 def signature_document(report: SignatureReport) -> Document:
-    """Return the document of a report, ready for any JSON writer."""
+    """Return the JSON document of a report on failure signatures."""
     inputs = report.inputs
     rules = report.rules
     overall = report.group(OVERALL)
@@ -92,31 +92,37 @@ def signature_document(report: SignatureReport) -> Document:
 
 def _corrected_json(report: SignatureReport, name: str) -> Document:
     """Return the prevalences of a group that are corrected for a judge's errors, by mode."""
-    tables = (report.corrected(name, scope) for scope in PREVALENCE_PATHS)
-    figures = (figure for rows in tables for table in rows.values() for figure in table.figures)
-    corrected: Document = insert_figures(figures, PREVALENCE_PATHS, {"prevalence": {}})[
-        "prevalence"
+    figures = [
+        figure
+        for scope in PREVALENCE_PATHS
+        for mode_figures in report.corrected(name, scope).values()
+        for figure in mode_figures.figures
     ]
+    document = insert_figures(figures, PREVALENCE_PATHS, {"prevalence": {}})
+    corrected: Document = document["prevalence"]
     return corrected
 
 
 def _group_json(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Document:
-    """Return the figures of one group; ``parts`` are the values of its fields."""
+    """Return the figures of a group of traces.
+
+    ``parts`` are the values by which its traces were grouped, by the name of the field.
+    """
     inputs = report.inputs
-    table = report.group(name)
+    figures = report.group(name)
     places = report.places(name, "all")
     document: Document = {
         "parts": dict(parts),
-        "traces": table.count("traces"),
-        "failed": table.count("traces", "failed"),
-        "succeeded": table.count("traces", "succeeded"),
-        "unknown": table.count("traces", "unknown"),
-        "mean_score": _mean_json(table["mean_score"]),
+        "traces": figures.count("traces"),
+        "failed": figures.count("traces", "failed"),
+        "succeeded": figures.count("traces", "succeeded"),
+        "unknown": figures.count("traces", "unknown"),
+        "mean_score": _mean_json(figures["mean_score"]),
         "scores": {
-            metric: _mean_json(figure) for metric, figure in table.by_name("mean_score").items()
+            metric: _mean_json(figure) for metric, figure in figures.by_name("mean_score").items()
         },
-        "modes_per_failed_trace": _modes_per_failed_json(table),
-        "shapes": {shape: table.count("shape", shape) for shape in SHAPES},
+        "modes_per_failed_trace": _modes_per_failed_json(figures),
+        "shapes": {shape: figures.count("shape", shape) for shape in SHAPES},
         "categories": _categories_json(report, name, "category", dict(inputs.categories)),
     }
     if inputs.levels:
@@ -151,48 +157,48 @@ def _group_json(report: SignatureReport, name: str, parts: Mapping[str, str]) ->
     }
 
 
-def mode_document(mode: FigureTable, rules: Rules, stated: str | None) -> Document:
-    """Return the figures of a mode in one group as JSON.
+def mode_document(figures: FigureTable, rules: Rules, stated: str | None) -> Document:
+    """Return the JSON document of a mode in one group.
 
     Args:
-        mode: The figures of the mode.
+        figures: The figures of the mode.
         rules: The limits between the classes of severity.
-        stated: The class of the mode in a published study.
+        stated: The class of the mode in a published study, None if it states none.
     """
-    rates = {side: mode.find("rate", side) for side in _TRACES}
-    severity_class, reason = severity(mode, rules)
+    rates = {side: figures.find("rate", side) for side in _TRACES}
+    severity_class, reason = severity(figures, rules)
     return {
         "count": rates["all"].count,
         "n": rates["all"].n,
-        "unsure": mode.value("unsure"),
-        "open": mode.value("open"),
-        "unresolved": mode.value("unresolved"),
+        "unsure": figures.value("unsure"),
+        "open": figures.value("open"),
+        "unresolved": figures.value("unresolved"),
         "all": rate_json(rates["all"]),
-        "more_labels": mode.value("more_labels"),
+        "more_labels": figures.value("more_labels"),
         "failed": rate_json(rates["failed"]),
         "succeeded": rate_json(rates["succeeded"]),
         "success_given": {
-            answer: rate_json(mode.find("rate", f"success_if_{answer}"))
+            answer: rate_json(figures.find("rate", f"success_if_{answer}"))
             for answer in ("present", "absent")
         },
-        **_difference_json(mode),
+        **_difference_json(figures),
         "severity": severity_class,
         "severity_because": reason,
         "stated": stated,
     }
 
 
-def _difference_json(table: FigureTable) -> Document:
-    """Return the difference of two shares in points, their ratio and their test."""
-    difference = table["difference"]
-    ratio = table["risk_ratio"]
+def _difference_json(figures: FigureTable) -> Document:
+    """Return the difference between the shares of both outcomes in points, the ratio and test."""
+    difference = figures["difference"]
+    ratio = figures["risk_ratio"]
     values = (
         ("difference_pp", difference, points(difference.value)),
         ("difference_ci_pp", difference, interval_in_points(difference.interval)),
         ("risk_ratio", ratio, ratio.value),
         ("risk_ratio_ci", ratio, list_of(ratio.interval)),
-        ("p_value", table["p_value"], table.value("p_value")),
-        ("p_adjusted", table["p_adjusted"], table.value("p_adjusted")),
+        ("p_value", figures["p_value"], figures.value("p_value")),
+        ("p_adjusted", figures["p_adjusted"], figures.value("p_adjusted")),
     )
     document: Document = {key: value for key, _, value in values}
     if difference.bounds is not None:
@@ -216,16 +222,16 @@ def _mean_json(figure: Figure) -> Document:
     return {"value": figure.value, "n": figure.n} | estimate_json(figure)
 
 
-def _modes_per_failed_json(table: FigureTable) -> Document:
-    """Return the mean number of modes in a failed trace, and its distribution."""
-    figure = table["modes_per_failed_trace"]
+def _modes_per_failed_json(figures: FigureTable) -> Document:
+    """Return the mean number of modes in a failed trace, and the distribution of the number."""
+    figure = figures["modes_per_failed_trace"]
     values = {
         "value": figure.value,
         "ci": list_of(figure.interval),
         "n": figure.n,
-        "modes": table.count("modes_judged"),
-        "complete": table.count("n_complete"),
-        "distribution": table.values("traces_with_modes"),
+        "modes": figures.count("modes_judged"),
+        "complete": figures.count("n_complete"),
+        "distribution": figures.values("traces_with_modes"),
     }
     return values | doubt_json(figure)
 
@@ -233,15 +239,18 @@ def _modes_per_failed_json(table: FigureTable) -> Document:
 def _categories_json(
     report: SignatureReport, name: str, scope: str, names: Mapping[str, str]
 ) -> Document:
-    """Return the categories of one level with counts and shares, in all traces and by outcome."""
-    tables = report.figures_by_key(scope, name)
+    """Return the counts and shares of the categories of one level, in all traces and by outcome.
+
+    ``names`` are the names of the categories by id.
+    """
+    figures_by_id = report.figures_by_key(scope, name)
     document: Document = {}
     for category, title in names.items():
         all_traces, failed, succeeded = (
             {
-                "count": tables[category].value("shown", side),
-                "share": tables[category].value("share", side),
-                "traces": rate_json(tables[category].find("rate", side)),
+                "count": figures_by_id[category].value("shown", side),
+                "share": figures_by_id[category].value("share", side),
+                "traces": rate_json(figures_by_id[category].find("rate", side)),
             }
             for side in _TRACES
         )
@@ -250,7 +259,7 @@ def _categories_json(
 
 
 def is_reversed(report: SignatureReport, name: str, code: str) -> bool:
-    """Return whether a difference has another sign within the models than over all traces.
+    """Return whether the difference of a mode within models has another sign than over all traces.
 
     Args:
         report: The report.
@@ -265,16 +274,16 @@ def is_reversed(report: SignatureReport, name: str, code: str) -> bool:
 
 
 def _stratified_json(report: SignatureReport, name: str) -> Document | None:
-    """Return the differences within models by mode; None if there are none."""
-    tables = report.figures_by_key("stratified", name)
-    if not tables:
+    """Return the differences between outcomes within models, by mode; None without any."""
+    figures_by_code = report.figures_by_key("stratified", name)
+    if not figures_by_code:
         return None
     modes = {}
-    for code, table in tables.items():
-        difference = table["difference"]
-        ratio = table["risk_ratio"]
+    for code, figures in figures_by_code.items():
+        difference = figures["difference"]
+        ratio = figures["risk_ratio"]
         document: Document = {
-            "strata": table.value("strata"),
+            "strata": figures.value("strata"),
             "n": difference.n,
             "difference_pp": points(difference.value),
             "difference_ci_pp": interval_in_points(difference.interval),
@@ -282,7 +291,7 @@ def _stratified_json(report: SignatureReport, name: str) -> Document | None:
             "risk_ratio_ci": list_of(ratio.interval),
             **withheld_json(difference),
         }
-        # A ratio of 0 is defined, but its interval is not.
+        # A ratio of 0 has a value, so this is the reason why it has no interval.
         if not ratio.value:
             document["undefined"] = "none_in_failed" if ratio.value == 0 else ratio.reason
         modes[code] = document
@@ -292,22 +301,22 @@ def _stratified_json(report: SignatureReport, name: str) -> Document | None:
         "strata": list(report.inputs.stratum_names),
         "left_out": totals.count("unknown_model"),
         "modes": modes,
-        "reversed": [code for code in tables if is_reversed(report, name, code)],
+        "reversed": [code for code in figures_by_code if is_reversed(report, name, code)],
     }
 
 
 def _pairs_json(report: SignatureReport, name: str, side: str) -> Iterator[Document]:
-    """Yield the figures on traces that show both modes of a pair, for each pair."""
-    for pair, table in report.figures_by_key(f"together_{side}", name).items():
-        phi = table["phi"]
-        jaccard = table["jaccard"]
+    """Yield for each pair of modes the figures on how often both occur in one trace."""
+    for pair, figures in report.figures_by_key(f"together_{side}", name).items():
+        phi = figures["phi"]
+        jaccard = figures["jaccard"]
         document: Document = {
             "modes": pair.split(PAIR),
             "n": phi.n,
             "both": jaccard.count,
-            "only_first": table.value("only_first"),
-            "only_second": table.value("only_second"),
-            "neither": (phi.n or 0) - (jaccard.n or 0),
+            "only_first": figures.value("only_first"),
+            "only_second": figures.value("only_second"),
+            "neither": (phi.n or 0) - (jaccard.n or 0),  # the n of jaccard have either mode
             "jaccard": jaccard.value,
             "phi": phi.value,
         }
@@ -317,11 +326,11 @@ def _pairs_json(report: SignatureReport, name: str, side: str) -> Iterator[Docum
 
 
 def _places_json(report: SignatureReport, name: str, side: str) -> Document:
-    """Return the figures on the positions of failures, over traces of one outcome or over all."""
+    """Return the figures on positions of failures, over ``failed`` or ``all`` traces (``side``)."""
     totals = report.places(name, side)
     assert totals is not None
 
-    def rows_of(scope: str) -> dict[str, FigureTable]:
+    def figures_of(scope: str) -> dict[str, FigureTable]:
         return report.figures_by_key(f"{scope}_{side}", name)
 
     return {
@@ -330,25 +339,25 @@ def _places_json(report: SignatureReport, name: str, side: str) -> Document:
         "uncounted": totals.count("uncounted"),
         "first_failure": _position_json(totals),
         "first_mode": {
-            code: rate_json(table["rate"]) for code, table in rows_of("first_mode").items()
+            code: rate_json(figures["rate"]) for code, figures in figures_of("first_mode").items()
         },
         "tied": totals.count("tied"),
-        "onset": {code: _position_json(table) for code, table in rows_of("onset").items()},
+        "onset": {code: _position_json(figures) for code, figures in figures_of("onset").items()},
         "order": [
             {
                 "modes": pair.split(PAIR),
-                "n": table.find("sets_on", "before").n,
-                **{key: table.count("sets_on", key) for key in ("before", "after", "together")},
+                "n": figures.find("sets_on", "before").n,
+                **{key: figures.count("sets_on", key) for key in ("before", "after", "together")},
             }
-            for pair, table in rows_of("order").items()
+            for pair, figures in figures_of("order").items()
         ],
         "transitions": [
-            {"modes": pair.split(PAIR), "count": table.count("transitions")}
-            for pair, table in rows_of("transitions").items()
+            {"modes": pair.split(PAIR), "count": figures.count("transitions")}
+            for pair, figures in figures_of("transitions").items()
         ],
         "chains": [
-            {"steps": [list(step) for step in chain_of(chain)], "count": table.count("chains")}
-            for chain, table in rows_of("chains").items()
+            {"steps": [list(step) for step in chain_of(chain)], "count": figures.count("chains")}
+            for chain, figures in figures_of("chains").items()
         ],
         "after_fatal": [
             {
@@ -368,24 +377,24 @@ def _position_json(table: FigureTable) -> Document:
     return _spread_json(table, "position") | {"bins": bins}
 
 
-def _spread_json(table: FigureTable, statistic: str, condition: str = "") -> Document:
+def _spread_json(figures: FigureTable, statistic: str, condition: str = "") -> Document:
     """Return the n, median, quartiles and mean of a statistic."""
-    median = table.find(statistic, condition)
+    median = figures.find(statistic, condition)
     values = {
         "n": median.n,
         "median": median.value,
-        "quartiles": list_of(median.interval),
-        "mean": table.value(f"{statistic}_mean", condition),
+        "quartiles": list_of(median.interval),  # a median has them in place of an interval
+        "mean": figures.value(f"{statistic}_mean", condition),
     }
     return values | doubt_json(median)
 
 
 def _lengths_json(report: SignatureReport, name: str) -> Document | None:
-    """Return shares by bins of length and hazards by ranges of steps, by mode."""
-    shares = report.figures_by_key("length", name)
-    if not shares:
+    """Return, by mode, shares by the length of runs, and hazards by ranges of steps."""
+    length_tables = report.figures_by_key("length", name)
+    if not length_tables:
         return None
-    hazards = report.figures_by_key("hazard", name)
+    hazard_tables = report.figures_by_key("hazard", name)
     return {
         code: {
             "share": {
@@ -395,16 +404,19 @@ def _lengths_json(report: SignatureReport, name: str) -> Document | None:
             },
             "p_value": table.value("p_value"),
             "p_adjusted": table.value("p_adjusted"),
-            "hazard": {figure.condition: rate_json(figure) for figure in hazards[code].figures},
+            "hazard": {
+                figure.condition: rate_json(figure) for figure in hazard_tables[code].figures
+            },
         }
-        for code, table in shares.items()
+        for code, table in length_tables.items()
     }
 
 
 def _bill_json(report: SignatureReport, name: str) -> list[Document] | None:
     """Return the costs of failed traces before and after the first fatal failure.
 
-    There is an object for each definition of fatal labels. Return None if costs were not counted.
+    There is an object for each definition of a fatal failure. Returns None if costs were not
+    counted.
     """
     totals = report.figures.table("bill", group=report.key(name))
     if not totals.figures:
@@ -431,15 +443,18 @@ def _bill_json(report: SignatureReport, name: str) -> list[Document] | None:
 
 
 def _amount_json(report: SignatureReport, name: str, condition: str) -> Document | None:
-    """Return the used tokens or minutes of failed traces; None if they are unknown."""
+    """Return the tokens or minutes that failed traces used; None if they are unknown.
+
+    ``condition`` is the definition of a fatal failure and the kind of cost.
+    """
     totals = report.figures.table("bill", group=report.key(name))
     total = totals.get("used_total", condition)
     if total is None:
         return None
     keys = ("total", "without_fatal", "before_first_fatal", "after", "share_after")
     by_mode = {
-        code: table.value("used_after", condition)
-        for code, table in report.figures_by_key("bill", name).items()
+        code: figures.value("used_after", condition)
+        for code, figures in report.figures_by_key("bill", name).items()
     }
     return {
         "traces": total.n,
@@ -480,14 +495,14 @@ def _trend_json(report: SignatureReport) -> Document | None:
     }
 
 
-def _slope_json(table: FigureTable) -> Document:
-    """Return the slope of a trend in points, and its test."""
-    p_value = next(figure for figure in table.figures if figure.statistic == "p_value")
+def _slope_json(figures: FigureTable) -> Document:
+    """Return the slope of a trend in points, and the test of the trend."""
+    p_value = next(figure for figure in figures.figures if figure.statistic == "p_value")
     values = {
-        "slope_pp": points(table.value("slope")),
-        "z": table.value("z"),
+        "slope_pp": points(figures.value("slope")),
+        "z": figures.value("z"),
         "p_value": p_value.value,
-        "p_adjusted": table.value("p_adjusted"),
+        "p_adjusted": figures.value("p_adjusted"),
         "method": p_value.condition or None,
     }
     return values | doubt_json(p_value)
@@ -497,9 +512,9 @@ def _slope_json(table: FigureTable) -> Document:
 
 
 def cannot_say(inputs: SignatureInput) -> Iterator[str]:
-    """Yield sentences on what the traces of a report leave unknown."""
+    """Yield sentences on figures that a report lacks, and on what it leaves out."""
     if not inputs.traces:
-        # Never by name, which pseudonyms would not find within a sentence.
+        # Without the annotator's name, since pseudonyms do not replace names inside sentences.
         annotator = "anyone" if inputs.label_source_kind == "gold" else "the annotator"
         yield (
             f"There are no figures: no trace that {annotator} has finished under "
@@ -525,19 +540,19 @@ def cannot_say(inputs: SignatureInput) -> Iterator[str]:
 
 
 def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
-    """Yield sentences on what the traces of a group leave unknown.
+    """Yield sentences on figures that a group lacks, and on what it leaves out.
 
     Args:
         report: The report.
         name: The name of the group, or ``OVERALL``.
     """
-    table = report.group(name)
-    failed, succeeded = (table.count("traces", side) for side in OUTCOMES)
-    unknown_count = table.count("traces", "unknown")
+    figures = report.group(name)
+    failed, succeeded = (figures.count("traces", side) for side in OUTCOMES)
+    unknown_count = figures.count("traces", "unknown")
     if unknown_count:
         yield (
-            f"{unknown_count} of {counted(table.count('traces'), 'trace')} without a known outcome "
-            "count neither as failed nor as successful."
+            f"{unknown_count} of {counted(figures.count('traces'), 'trace')} without a known "
+            "outcome count neither as failed nor as successful."
         )
     if not failed:
         yield "No trace is known to have failed, so there are no figures on failed traces."
@@ -549,7 +564,8 @@ def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
             "classified as fatal or benign."
         )
     rates = {
-        code: mode.find("rate", "all") for code, mode in report.figures_by_key("mode", name).items()
+        code: mode_figures.find("rate", "all")
+        for code, mode_figures in report.figures_by_key("mode", name).items()
     }
     unjudged_codes = [code for code, rate in rates.items() if not rate.n]
     if len(unjudged_codes) == len(rates):

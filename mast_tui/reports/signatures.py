@@ -315,70 +315,72 @@ _MORE_LABELS: Final = Note(
 
 
 def signatures_report(
-    figures: SignatureReport,
+    signatures: SignatureReport,
     *,
     extras: Extras | None = None,
     groups_asked: bool = False,
     experiment: tuple[Experiment, FigureIndex] | None = None,
 ) -> model.Report:
-    """Make the report with charts: all traces, the groups, an experiment, claims, the rules.
+    """Make the report with charts; its sections are all traces, groups, and what follows them.
+
+    Further sections are on an experiment, published claims, a trend, and the methods.
 
     Args:
-        figures: The figures.
+        signatures: The figures.
         extras: The taxonomy with its strategies, the number of traces that each mode decided, and
             examples.
-        groups_asked: Whether the user asked for groups. Then all groups are shown, and all traces
-            together only with the shares of modes. Otherwise all traces together come first with
-            all tables, and groups of ``LEAST_TRACES`` or more follow.
+        groups_asked: Whether the user asked for groups. Then all groups get sections, and the
+            section on all traces has only the shares of modes. Otherwise that section has all
+            tables, and only groups of ``LEAST_TRACES`` or more get sections.
         experiment: Two groups as the arms of an experiment, with its figures.
     """
-    parts = group_parts(figures)
-    grouping = figures.inputs.by
+    parts = group_parts(signatures)
+    grouping = signatures.inputs.by
     by_groups = groups_asked and grouping != ALL
-    group_names = list(figures.groups) if by_groups else large_groups(figures)
+    group_names = list(signatures.groups) if by_groups else large_groups(signatures)
     sections = []
     for name in (OVERALL, *group_names):
-        group = _Group(figures, name, f"-{parts[name]}", extras=extras)
-        charts = group_charts(figures, name)
-        is_brief = name == OVERALL and by_groups
+        group = _Group(signatures, name, f"-{parts[name]}", extras=extras)
+        charts = group_charts(signatures, name)
+        has_only_shares = name == OVERALL and by_groups
         section = ReportSection(
             f"group-{parts[name]}",
-            group_title(figures, name),
-            tuple(_prevalence_of(group, charts) if is_brief else _page_of(group, charts)),
+            group_title(signatures, name),
+            tuple(_prevalence_of(group, charts) if has_only_shares else _page_of(group, charts)),
             tuple(_group_facts(group.group)),
-            () if is_brief else tuple(group.summary_notes()),
+            () if has_only_shares else tuple(group.summary_notes()),
         )
         sections.append(section)
     if experiment is not None:
         sections += experiment_sections(*experiment)
-    claims = claims_section(figures)
+    claims = claims_section(signatures)
     if claims is not None:
         sections.append(claims)
-    if figures.axis is not None:
-        sections.append(_trend_section(figures, figures.axis))
-    method = (_method_text(figures), *_measured_effects(extras))
+    if signatures.axis is not None:
+        sections.append(_trend_section(signatures, signatures.axis))
+    method = (_method_text(signatures), *_measured_effects(extras))
     sections.append(ReportSection("method", "Methods", method))
     notes = [
-        *_limit_notes(cannot_say(figures.inputs)),
-        *_hidden_groups_note(figures, len(group_names)),
+        *_limit_notes(cannot_say(signatures.inputs)),
+        *_hidden_groups_note(signatures, len(group_names)),
     ]
     return model.Report(
         id="signatures",
         title="Failure signatures" + (f" by {grouping.replace(',', ' and ')}" if by_groups else ""),
-        about=_report_description(figures, grouping if by_groups else ALL),
+        about=_report_description(signatures, grouping if by_groups else ALL),
         sections=tuple(sections),
         notes=tuple(notes),
         document={
-            **signature_document(figures),
+            **signature_document(signatures),
             **({} if experiment is None else pair_document(*experiment)),
         },
     )
 
 
-def _hidden_groups_note(figures: SignatureReport, shown_count: int) -> Iterator[Note]:
-    """Yield a note on the number of groups that have no section of their own."""
-    grouping = figures.inputs.by
-    group_count = len(figures.groups)
+def _hidden_groups_note(signatures: SignatureReport, shown_count: int) -> Iterator[Note]:
+    """Yield a note if groups have no section, since they are too small."""
+    grouping = signatures.inputs.by
+    group_count = len(signatures.groups)
     hidden_count = 0 if grouping == ALL or group_count < 2 else group_count - shown_count
     if hidden_count:
         yield Note(
@@ -389,14 +391,14 @@ def _hidden_groups_note(figures: SignatureReport, shown_count: int) -> Iterator[
 
 
 def what_helps(taxonomy: Taxonomy) -> dict[str, Any]:
-    """Return the strategies against modes for ``report --json``.
+    """Return the strategies against modes, as ``report --json`` prints them.
 
     Args:
         taxonomy: The taxonomy with its strategies.
 
     Returns:
-        ``strategies`` by code; ``measured``, effects from the literature with their ``source``,
-        None for a taxonomy other than MAST.
+        ``strategies`` by the code of the mode; ``measured``: for MAST, effects from the literature
+        with their ``source``, None for other taxonomies.
     """
     measured = None
     if taxonomy.id == "mast":
@@ -410,26 +412,26 @@ def what_helps(taxonomy: Taxonomy) -> dict[str, Any]:
 
 
 def group_report(
-    figures: SignatureReport,
+    signatures: SignatureReport,
     group: str,
     *,
     over_all_traces: bool = False,
     extras: Extras | None = None,
 ) -> model.Report:
-    """Make the report on one group, without charts, for a screen: modes, onset, pairs of modes.
+    """Make the report on one group of traces for a screen, without charts.
 
     Args:
-        figures: The figures.
-        group: The name of one of its groups, or ``OVERALL``.
+        signatures: The figures.
+        group: The name of a group, or ``OVERALL`` for all traces.
         over_all_traces: Whether onset and pairs are counted over all traces, not only failed ones.
         extras: As in ``signatures_report``; with a taxonomy there is a section on what helps.
 
     Raises:
         KeyError: There is no such group.
     """
-    group_tables = _Group(figures, group, "", over_all_traces=over_all_traces, extras=extras)
-    reading = tuple(Note(text, "method") for text in _reading_rules(figures))
-    no_places = () if group_tables.places is not None else (_no_places_note(figures),)
+    group_tables = _Group(signatures, group, "", over_all_traces=over_all_traces, extras=extras)
+    reading = tuple(Note(text, "method") for text in _reading_rules(signatures))
+    no_places = () if group_tables.places is not None else (_no_places_note(signatures),)
     sections = [
         ReportSection(
             "modes",
@@ -453,15 +455,15 @@ def group_report(
         parts: tuple[model.Part, ...] = (strategies, *_measured_effects(extras))
         sections.append(ReportSection("helps", "what helps", parts))
     notes = [
-        *_limit_notes(group_cannot_say(figures, group)),
-        *_limit_notes(cannot_say(figures.inputs)),
+        *_limit_notes(group_cannot_say(signatures, group)),
+        *_limit_notes(cannot_say(signatures.inputs)),
     ]
     if not group_tables.compares:
         notes.append(Note(HOW_TO_GIVE_OUTCOMES, "no_outcomes"))
     return model.Report(
         id="signatures",
-        title=group_title(figures, group),
-        about=_report_description(figures, figures.inputs.by),
+        title=group_title(signatures, group),
+        about=_report_description(signatures, signatures.inputs.by),
         sections=tuple(sections),
         notes=(*notes, *reading),
         facts=tuple(_group_facts(group_tables.group)),
@@ -473,7 +475,7 @@ def _existing_tables(*tables: Table | None) -> tuple[Table, ...]:
 
 
 def _page_of(group: _Group, charts_by_kind: Mapping[str, model.Chart]) -> Iterator[model.Part]:
-    """Yield the parts of a group's page, each chart beside the table that it draws."""
+    """Yield the charts, tables and texts of a group's page, in their order."""
 
     def charts_of(*kinds: str) -> Iterator[model.Chart]:
         return (charts_by_kind[kind] for kind in kinds if kind in charts_by_kind)
@@ -496,16 +498,16 @@ def _page_of(group: _Group, charts_by_kind: Mapping[str, model.Chart]) -> Iterat
 def _prevalence_of(
     group: _Group, charts_by_kind: Mapping[str, model.Chart]
 ) -> Iterator[model.Part]:
-    """Yield the chart and the table of the shares of modes in a group."""
+    """Yield the chart and the table of how often each mode occurs in a group."""
     if "occurrence" in charts_by_kind:
         yield charts_by_kind["occurrence"]
     yield from _existing_tables(group.prevalence())
 
 
-def _report_description(figures: SignatureReport, grouping: str) -> str:
-    """Return the line on the taxonomy, the source of the labels, the grouping, and the outcomes."""
-    inputs = figures.inputs
-    overall = figures.group(OVERALL)
+def _report_description(signatures: SignatureReport, grouping: str) -> str:
+    """Return a line that names the taxonomy, source of labels, grouping, and traces by outcome."""
+    inputs = signatures.inputs
+    overall = signatures.group(OVERALL)
     limit = inputs.failed_below
     outcome_rule = "" if limit is None else f" Traces with a score below {limit:g} count as failed."
     grouping_words = "" if grouping == ALL else f", by {grouping}"
@@ -550,10 +552,10 @@ def _limit_notes(sentences: Iterable[str]) -> Iterator[Note]:
     return (Note(sentence, "cannot_say") for sentence in sentences)
 
 
-def _no_places_note(figures: SignatureReport) -> Note:
-    """Return a note on why the group has no tables of positions in the run."""
+def _no_places_note(signatures: SignatureReport) -> Note:
+    """Return a note on why there are no tables on the positions of failures in the run."""
     sentence = "There are no figures on places: no label is on a span of known position."
-    if figures.inputs.labels_on_unknown_spans:
+    if signatures.inputs.labels_on_unknown_spans:
         sentence += (
             " The labelled traces have not been read with this workspace: open their folder once "
             "with mast-tui FOLDER."
@@ -564,7 +566,7 @@ def _no_places_note(figures: SignatureReport) -> Note:
 
 
 def _n_of_success(figure: Figure) -> int | None:
-    """Return the traces of a share of success; None for other figures, or without traces."""
+    """Return n for a share of success that has traces, otherwise None."""
     return figure.n or None if figure.condition.startswith("success_if_") else None
 
 
@@ -582,31 +584,39 @@ def _without_missing_ratio(cells: dict[str, Cell]) -> dict[str, Cell]:
     }
 
 
-def _interval_notes(report: SignatureReport, name: str, *tables: FigureTable) -> Iterator[Note]:
-    """Yield notes on shares, differences and corrected prevalences without an interval."""
-    tables_by_scope = [report.corrected(name, scope) for scope in PREVALENCE_PATHS]
-    corrected = [table for by_mode in tables_by_scope for table in by_mode.values()]
-    yield from withheld_notes(*tables, *corrected)
+def _interval_notes(
+    signatures: SignatureReport, name: str, *figure_tables: FigureTable
+) -> Iterator[Note]:
+    """Yield notes on why figures of modes and corrected prevalences have no interval."""
+    corrected_by_scope = [signatures.corrected(name, scope) for scope in PREVALENCE_PATHS]
+    corrected = [
+        mode_figures for by_mode in corrected_by_scope for mode_figures in by_mode.values()
+    ]
+    yield from withheld_notes(*figure_tables, *corrected)
 
 
 def _missing_ratio_notes(
-    modes: Mapping[str, FigureTable], sides: Mapping[str, str]
+    figures_by_code: Mapping[str, FigureTable], traces_by_reason: Mapping[str, str]
 ) -> Iterator[Note]:
-    """Yield a note for each reason for which modes have no ratio.
+    """Yield a note for each reason for which modes have no risk ratio.
 
-    ``sides`` has, by reason, a phrase such as "no failed trace".
+    ``traces_by_reason`` has, for each reason, a phrase such as "no successful trace".
     """
-    for reason, traces in sides.items():
-        codes = [code for code, mode in modes.items() if mode["risk_ratio"].undefined == reason]
+    for reason, traces in traces_by_reason.items():
+        codes = [
+            code
+            for code, figures in figures_by_code.items()
+            if figures["risk_ratio"].undefined == reason
+        ]
         if codes:
             yield Note(
                 f"The ratio is undefined if {traces} shows the mode: {', '.join(codes)}.", reason
             )
 
 
-def _missing_figure_sentences(mode: FigureTable) -> Iterator[str]:
+def _missing_figure_sentences(figures: FigureTable) -> Iterator[str]:
     """Yield each reason for which the difference or the ratio of a mode is missing, once."""
-    reasons = (mode["difference"].reason, mode["risk_ratio"].reason)
+    reasons = (figures["difference"].reason, figures["risk_ratio"].reason)
     for reason in dict.fromkeys(filter(None, reasons)):
         yield _MISSING.get(reason, reason)
 
@@ -622,27 +632,25 @@ def _without_undefined_columns(table: Table) -> Table | None:
         The table; None if no figure has a value, or if there are no rows.
     """
     cells = [(key, cell) for row in table.rows for key, cell in row.cells.items()]
-    undefined_keys = {key for key, cell in cells if _is_undefined(cell)}
-    undefined_keys -= {key for key, cell in cells if not _is_undefined(cell)}
+    keys_with_values = {key for key, cell in cells if not _is_undefined(cell)}
+    undefined_keys = {key for key, _ in cells} - keys_with_values
     figure_keys = {key for key, cell in cells if isinstance(cell, Estimate | float)}
     if not table.rows or (figure_keys and figure_keys <= undefined_keys):
         return None
-    visible = [column for column in table.columns if column.key not in undefined_keys]
-    keys = {column.key for column in visible}
-    groups = tuple(
-        tuple(
-            replace(
-                row,
-                cells={key: cell for key, cell in row.cells.items() if key in keys},
-                cell_sources={
-                    key: sources for key, sources in row.cell_sources.items() if key in keys
-                },
-            )
-            for row in rows
+    shown_columns = tuple(column for column in table.columns if column.key not in undefined_keys)
+    shown_keys = {column.key for column in shown_columns}
+
+    def without_undefined(row: Row) -> Row:
+        return replace(
+            row,
+            cells={key: cell for key, cell in row.cells.items() if key in shown_keys},
+            cell_sources={
+                key: sources for key, sources in row.cell_sources.items() if key in shown_keys
+            },
         )
-        for rows in table.groups
-    )
-    return replace(table, columns=tuple(visible), groups=groups)
+
+    groups = tuple(tuple(map(without_undefined, rows)) for rows in table.groups)
+    return replace(table, columns=shown_columns, groups=groups)
 
 
 @dataclass(frozen=True)
@@ -650,7 +658,7 @@ class _Group:
     """The tables of one group.
 
     Attributes:
-        figures: The figures of the report.
+        signatures: The figures of the report.
         name: The name of the group, or ``OVERALL``.
         suffix: The end of the tables' ids, by which they differ from those of other groups.
         over_all_traces: On a screen, whether onset and pairs are counted over all traces; None on
@@ -658,7 +666,7 @@ class _Group:
         extras: The taxonomy, the traces that modes decided, and examples.
     """
 
-    figures: SignatureReport
+    signatures: SignatureReport
     name: str
     suffix: str
     over_all_traces: bool | None = None
@@ -667,22 +675,22 @@ class _Group:
     @cached_property
     def group(self) -> FigureTable:
         """The figures of the group as a whole."""
-        return self.figures.group(self.name)
+        return self.signatures.group(self.name)
 
     @cached_property
-    def of_modes(self) -> dict[str, FigureTable]:
+    def figures_by_code(self) -> dict[str, FigureTable]:
         """The figures of each mode by its code."""
-        return self.figures.figures_by_key("mode", self.name)
+        return self.signatures.figures_by_key("mode", self.name)
 
     @cached_property
-    def sizes(self) -> dict[str, int]:
-        """The number of traces by outcome, and in all."""
-        of_outcome = {side: self.group.count("traces", side) for side in OUTCOMES}
-        return {"all": self.group.count("traces"), **of_outcome}
+    def trace_counts(self) -> dict[str, int]:
+        """The number of ``failed``, ``succeeded`` and ``all`` traces."""
+        by_outcome = {side: self.group.count("traces", side) for side in OUTCOMES}
+        return {"all": self.group.count("traces"), **by_outcome}
 
     def own_n(self, figure: Figure) -> int | None:
-        """Return the traces of a share; None if these are all traces of its condition, or none."""
-        size = self.sizes.get(figure.condition)
+        """Return n of a share; None if it is 0, or the number of all traces with the outcome."""
+        size = self.trace_counts.get(figure.condition)
         return None if size is None or figure.n in (0, size) else figure.n
 
     @property
@@ -698,30 +706,30 @@ class _Group:
     @property
     def places(self) -> FigureTable | None:
         """The figures of all places in the traces with the ``outcome``."""
-        return self.figures.places(self.name, self.side)
+        return self.signatures.places(self.name, self.side)
 
     @property
     def side(self) -> str:
         """The traces over which onset and pairs are counted: ``failed`` or ``all``."""
         return self.outcome or "all"
 
-    def figures_by_key(self, scope: str) -> dict[str, FigureTable]:
+    def figures_of_side(self, scope: str) -> dict[str, FigureTable]:
         """Return figures of the traces with the ``outcome``, by mode or pair."""
-        return self.figures.figures_by_key(f"{scope}_{self.side}", self.name)
+        return self.signatures.figures_by_key(f"{scope}_{self.side}", self.name)
 
     @cached_property
     def outcome(self) -> str | None:
-        """The outcome of the traces over which onset and pairs are counted.
+        """``failed`` if onset and pairs are counted over failed traces only, otherwise None.
 
-        It is None, which means all traces,
+        It is None
 
         - with ``over_all_traces``,
         - if few outcomes are known,
-        - on a page, if no failed trace has a place.
+        - on a page, if no failed trace has labels on spans.
         """
         if not self.compares or self.over_all_traces:
             return None
-        places = self.figures.places(self.name, "failed")
+        places = self.signatures.places(self.name, "failed")
         no_failed_trace_has_place = places is not None and not places.count("traces")
         return None if self.is_page and no_failed_trace_has_place else "failed"
 
@@ -734,7 +742,7 @@ class _Group:
         """Return the columns of a table of ``_TABLES``."""
         return columns(_TABLES[id][1], which=self.traces_text)
 
-    def table(
+    def make_table(
         self,
         id: str,
         rows: Iterable[Row],
@@ -744,16 +752,16 @@ class _Group:
         traces: str = "",
         folded: bool = False,
     ) -> Table | None:
-        """Make a table of this group.
+        """Make a table of this group, without columns in which every figure is undefined.
 
         Args:
-            id: The key of the table in ``_TABLES``, with its default title and columns.
-            rows: The rows.
+            id: The key of the table in ``_TABLES``, which has its title and columns.
+            rows: The rows; if they have the cell ``code``, they are about modes.
             notes: The notes.
-            title: Another title.
-            columns: Other columns.
+            title: A title other than that in ``_TABLES``.
+            columns: Columns other than those in ``_TABLES``.
             traces: The number of traces, in words; by default the number of each outcome.
-            folded: Whether a page shows it folded.
+            folded: Whether a page shows the table folded.
 
         Returns:
             The table; None if there are no rows or no values.
@@ -765,9 +773,9 @@ class _Group:
         table_columns = tuple(columns) or self.columns(id)
         if "code" in rows[0].cells:
             table_columns = (*_MODE, *table_columns)
-        caption = f"{group_title(self.figures, self.name)}: {traces or self.sides}."
+        caption = f"{group_title(self.signatures, self.name)}: {traces or self.sides_text}."
         if id == "mode_shares":
-            caption += f" {source_words(self.figures)}"
+            caption += f" {source_words(self.signatures)}"
         ident = f"{id}{self.suffix}"
         return _without_undefined_columns(
             Table(ident, title, table_columns, (rows,), caption, notes, folded)
@@ -778,94 +786,98 @@ class _Group:
         return {"code": code, "name": self.modes_by_code[code].name}
 
     @property
-    def sides(self) -> str:
+    def sides_text(self) -> str:
         """The numbers of failed and of successful traces, in words."""
-        failed = counted(self.sizes["failed"], "failed trace")
-        return f"{failed} and {counted(self.sizes['succeeded'], 'successful trace')}"
+        failed = counted(self.trace_counts["failed"], "failed trace")
+        return f"{failed} and {counted(self.trace_counts['succeeded'], 'successful trace')}"
 
     @cached_property
     def modes_by_code(self) -> dict[str, ModeInfo]:
         """The modes by code."""
-        return {mode.code: mode for mode in self.figures.inputs.modes}
+        return {mode.code: mode for mode in self.signatures.inputs.modes}
 
     def source_rows(
         self,
         id: str,
-        tables: Iterable[tuple[str, FigureTable]],
+        keyed_figures: Iterable[tuple[str, FigureTable]],
         source: str,
         detail: Callable[[FigureTable], Iterable[str]] = lambda _table: (),
     ) -> list[Row]:
-        """Make a row for each mode or pair, with the traces of one of its figures.
+        """Make a row for each mode or pair of modes.
 
         Args:
             id: The key of the table in ``_TABLES``.
-            tables: The figures of the rows by the code of a mode, or by the key of a pair.
-            source: The figure whose traces each row lists, as ``statistic:condition``.
-            detail: The function that returns the sentences on a row.
+            keyed_figures: The figures of each row, after the code of the mode or the key of the
+                pair.
+            source: The figure, as ``statistic:condition``, whose source traces a row opens.
+            detail: Returns the sentences on a row.
         """
         table_columns = self.columns(id)
         statistic, _, condition = source.partition(":")
         rows = []
-        for key, table in tables:
+        for key, figures in keyed_figures:
             codes = key.split(PAIR)
-            cells = figure_cells(table, table_columns)
+            cells = figure_cells(figures, table_columns)
             if len(codes) == 1:
                 cells |= self.mode_cells(key)
             elif table_columns[0].key == "step":
                 cells |= {"step": " → ".join(codes), "name": self.modes_by_code[codes[1]].name}
             else:
                 cells["pair"] = " + ".join(codes)
-            sources = table.find(statistic, condition).sources
+            sources = figures.find(statistic, condition).sources
             ident = f"{id} {' '.join(codes)}"
-            rows.append(Row(ident, cells, detail=tuple(detail(table)), sources=sources))
+            rows.append(Row(ident, cells, detail=tuple(detail(figures)), sources=sources))
         return rows
 
     # Modes in all traces, in failed and in successful ones.
 
     def sources_of(self, code: str) -> Sources | None:
         """Return the query for the traces that show a mode; None if no trace shows it."""
-        figure = self.of_modes[code].find("rate", "all")
+        figure = self.figures_by_code[code].find("rate", "all")
         return figure.sources if figure.count else None
 
     def prevalence(self) -> Table | None:
-        """Make the table of the share of each mode in all traces, whatever their outcome."""
+        """Make the table of how often each mode occurs in all traces, whatever their outcome."""
         table_columns = self.columns("mode_shares")
         rows = []
-        for code, mode in self.of_modes.items():
-            cells = self.mode_cells(code) | figure_cells(mode, table_columns)
-            if not mode.find("rate", "all").n:
+        for code, figures in self.figures_by_code.items():
+            cells = self.mode_cells(code) | figure_cells(figures, table_columns)
+            if not figures.find("rate", "all").n:
                 cells["rate:all"] = Estimate(None, undefined="not_judged")
             for key in ("unsure", "open", "unresolved"):
                 cells[key] = cells[key] or None  # a 0 is not shown
             detail = tuple(self._corrected_sentence(code))
             rows.append(Row(code, cells, detail=detail, sources=self.sources_of(code)))
-        known_count = self.sizes["failed"] + self.sizes["succeeded"]
+        known_count = self.trace_counts["failed"] + self.trace_counts["succeeded"]
         few_outcomes = (
             "The comparison of failed with successful traces needs at least "
             f"{LEAST_OUTCOMES} traces with an outcome; {known_count:,} of "
-            f"{counted(self.sizes['all'], 'trace')} {'has' if known_count == 1 else 'have'} "
+            f"{counted(self.trace_counts['all'], 'trace')} {'has' if known_count == 1 else 'have'} "
             "one."
         )
         notes = applicable(
-            (not self.compares and self.sizes["all"], Note(few_outcomes, "few_outcomes")),
-            (any(mode.value("more_labels") for mode in self.of_modes.values()), _MORE_LABELS),
+            (not self.compares and self.trace_counts["all"], Note(few_outcomes, "few_outcomes")),
+            (
+                any(figures.value("more_labels") for figures in self.figures_by_code.values()),
+                _MORE_LABELS,
+            ),
         )
-        source = counted(self.sizes["all"], "labelled trace")
-        rates = [mode.find("rate", "all") for mode in self.of_modes.values()]
-        return self.table("mode_shares", rows, *notes, *withheld_notes(*rates), traces=source)
+        source = counted(self.trace_counts["all"], "labelled trace")
+        rates = [figures.find("rate", "all") for figures in self.figures_by_code.values()]
+        return self.make_table("mode_shares", rows, *notes, *withheld_notes(*rates), traces=source)
 
     def modes(self) -> Table | None:
         """Make the table of the share of each mode in failed and in successful traces."""
         if not self.compares:
             return None
-        rows = [self._mode_row(code, mode) for code, mode in self.of_modes.items()]
-        withheld = _interval_notes(self.figures, self.name, *self.of_modes.values())
-        sides = {"none_in_succeeded": "no successful trace", "never_seen": "no trace"}
-        ratios = _missing_ratio_notes(self.of_modes, sides)
-        return self.table("modes", rows, *self._judged_on_fewer_note(), *ratios, *withheld)
+        rows = [self._mode_row(code, figures) for code, figures in self.figures_by_code.items()]
+        withheld = _interval_notes(self.signatures, self.name, *self.figures_by_code.values())
+        traces_by_reason = {"none_in_succeeded": "no successful trace", "never_seen": "no trace"}
+        ratios = _missing_ratio_notes(self.figures_by_code, traces_by_reason)
+        return self.make_table("modes", rows, *self._judged_on_fewer_note(), *ratios, *withheld)
 
     def scores(self) -> Table | None:
-        """Make the table of further scores of the benchmark."""
+        """Make the table of scores of the benchmark other than the main one; None without any."""
         means = self.group.by_name("mean_score")
         rows = tuple(
             Row(metric, {"metric": metric, "mean": Estimate.from_figure(figure), "n": figure.n})
@@ -875,7 +887,7 @@ class _Group:
         return Table(f"scores{self.suffix}", title, columns(_SCORES), (rows,)) if rows else None
 
     def counts(self) -> Table | None:
-        """Make the table of the counts, tests and reasons that the table of modes leaves out."""
+        """Make the table of counts and tests, which the table of ``modes`` has no room for."""
         if not self.compares:
             return None
         rows = [
@@ -883,44 +895,44 @@ class _Group:
                 code,
                 {
                     **self.mode_cells(code),
-                    **figure_cells(mode, self.columns("counts"), _n_of_success),
-                    "severity_because": _BECAUSE[severity(mode, self.figures.rules)[1]],
+                    **figure_cells(figures, self.columns("counts"), _n_of_success),
+                    "severity_because": _BECAUSE[severity(figures, self.signatures.rules)[1]],
                 },
             )
-            for code, mode in self.of_modes.items()
+            for code, figures in self.figures_by_code.items()
         ]
         note = Note(
             "Success with and without a mode is an association, not an effect of the mode.",
             "no_effect",
         )
-        return self.table("counts", rows, note, folded=True)
+        return self.make_table("counts", rows, note, folded=True)
 
-    def _mode_row(self, code: str, table: FigureTable) -> Row:
+    def _mode_row(self, code: str, figures: FigureTable) -> Row:
         """Make the row of a mode: its shares by outcome, its class and its published class."""
-        severity_class, _ = severity(table, self.figures.rules)
-        rates = {side: table.find("rate", side) for side in OUTCOMES}
+        severity_class, _ = severity(figures, self.signatures.rules)
+        rates = {side: figures.find("rate", side) for side in OUTCOMES}
         return Row(
             code,
             {
                 **self.mode_cells(code),
-                **_without_missing_ratio(figure_cells(table, self.columns("modes"), self.own_n)),
+                **_without_missing_ratio(figure_cells(figures, self.columns("modes"), self.own_n)),
                 "severity": severity_class,
-                "stated": self.figures.stated_of(self.modes_by_code[code]),
+                "stated": self.signatures.stated_of(self.modes_by_code[code]),
             },
-            detail=tuple(self._mode_sentences(table)),
+            detail=tuple(self._mode_sentences(figures)),
             sources=self.sources_of(code),
             cell_sources={
                 f"rate:{side}": rate.sources for side, rate in rates.items() if rate.count
             },
         )
 
-    def _mode_sentences(self, mode: FigureTable) -> Iterator[str]:
-        """Yield the shares of a mode, the reason for its class, and the traces left out."""
-        yield f"Failed: {_rate_words(mode.find('rate', 'failed'))}."
-        yield f"Succeeded: {_rate_words(mode.find('rate', 'succeeded'))}."
-        yield from _missing_figure_sentences(mode)
-        rules = self.figures.rules
-        severity_class, reason = severity(mode, rules)
+    def _mode_sentences(self, figures: FigureTable) -> Iterator[str]:
+        """Yield the sentences of a mode's detail: its shares, class, and the traces left out."""
+        yield f"Failed: {_rate_words(figures.find('rate', 'failed'))}."
+        yield f"Succeeded: {_rate_words(figures.find('rate', 'succeeded'))}."
+        yield from _missing_figure_sentences(figures)
+        rules = self.signatures.rules
+        severity_class, reason = severity(figures, rules)
         explanation = {
             "more_in_failed": f"it is more frequent in failed traces, adjusted p < {rules.alpha:g}",
             "seen_in_successes": (
@@ -934,7 +946,7 @@ class _Group:
             "not_told_apart": ("the traces do not show whether it is fatal or benign"),
         }[reason]
         yield f"Class: {severity_class}; {explanation}."
-        unsure, not_judged, unresolved = map(mode.count, ("unsure", "open", "unresolved"))
+        unsure, not_judged, unresolved = map(figures.count, ("unsure", "open", "unresolved"))
         left_out = applicable(
             (unsure, f"{counted(unsure, 'trace')} unsure"),
             (not_judged, f"{counted(not_judged, 'trace')} without a verdict"),
@@ -943,19 +955,19 @@ class _Group:
         yield from applicable((left_out, f"Excluded: {', '.join(left_out)}."))
 
     def _judged_on_fewer_note(self) -> Iterator[Note]:
-        """Yield a note on the modes that were judged on a part of the failed or successful traces.
+        """Yield a note on the modes with verdicts on some failed or successful traces, not all.
 
-        Modes that were not judged on any trace have a note of their own (``group_cannot_say``).
+        Modes without any verdict have another note (``group_cannot_say``).
         """
         n_by_code = {
-            code: [mode.find("rate", side).n for side in OUTCOMES]
-            for code, mode in self.of_modes.items()
-            if mode.find("rate", "all").n
+            code: [figures.find("rate", side).n for side in OUTCOMES]
+            for code, figures in self.figures_by_code.items()
+            if figures.find("rate", "all").n
         }
         parts = [
             f"{code} {failed_n:,}/{succeeded_n:,}"
             for code, (failed_n, succeeded_n) in n_by_code.items()
-            if [failed_n, succeeded_n] != [self.sizes[side] for side in OUTCOMES]
+            if [failed_n, succeeded_n] != [self.trace_counts[side] for side in OUTCOMES]
         ]
         text = f"Modes with verdicts on fewer traces (failed/successful): {', '.join(parts)}."
         yield from applicable((parts, Note(text, "judged_on_fewer")))
@@ -966,29 +978,34 @@ class _Group:
         yield self._corrected_table()
 
     def _stratified_table(self) -> Table | None:
-        """Make the table of differences within models; † marks those with another sign overall."""
-        tables = self.figures.figures_by_key("stratified", self.name)
-        if not tables or not self.compares:
+        """Make the table of differences between failed and successful traces within models.
+
+        A † marks a mode whose difference over all models has the opposite sign.
+        """
+        figures_by_code = self.signatures.figures_by_key("stratified", self.name)
+        if not figures_by_code or not self.compares:
             return None
-        reversed_codes = [code for code in tables if is_reversed(self.figures, self.name, code)]
+        reversed_codes = [
+            code for code in figures_by_code if is_reversed(self.signatures, self.name, code)
+        ]
         paradox = (
             "The difference within models has the opposite sign of the difference over all "
             "models, which is therefore misleading (Simpson's paradox), for "
             f"{', '.join(reversed_codes)}."
         )
-        totals = self.figures.figures.table("stratified", group=self.figures.key(self.name))
+        totals = self.signatures.figures.table("stratified", group=self.signatures.key(self.name))
         unknown_count = totals.count("unknown_model")
         left_out = f"Excluded: {counted(unknown_count, 'trace')} of an unknown model."
         table_columns = self.columns("stratified")
         rows = [
             Row(
                 code,
-                self.mode_cells(code) | figure_cells(table, table_columns),
+                self.mode_cells(code) | figure_cells(figures, table_columns),
                 mark="†" if code in reversed_codes else "",
-                detail=tuple(_missing_within_models(table)),
-                sources=table["strata"].sources,
+                detail=tuple(_missing_within_models(figures)),
+                sources=figures["strata"].sources,
             )
-            for code, table in tables.items()
+            for code, figures in figures_by_code.items()
         ]
         notes = applicable(
             (reversed_codes, Note(paradox, "reversed", warning=True)),
@@ -996,9 +1013,9 @@ class _Group:
             (True, _MANTEL_HAENSZEL),
             (reversed_codes, _OPPOSITE_SIGN),
         )
-        title = _TABLES["stratified"][0].format(len(self.figures.inputs.stratum_names))
-        return self.table(
-            "stratified", rows, *notes, *withheld_notes(*tables.values()), title=title
+        title = _TABLES["stratified"][0].format(len(self.signatures.inputs.stratum_names))
+        return self.make_table(
+            "stratified", rows, *notes, *withheld_notes(*figures_by_code.values()), title=title
         )
 
     def _corrected_table(self) -> Table | None:
@@ -1006,24 +1023,24 @@ class _Group:
         rows = [
             Row(
                 code,
-                {**self.mode_cells(code), **figure_cells(table, self.columns("corrected"))},
+                {**self.mode_cells(code), **figure_cells(figures, self.columns("corrected"))},
                 detail=tuple(self._corrected_sentence(code)),
             )
-            for code, table in self.figures.corrected(self.name).items()
+            for code, figures in self.signatures.corrected(self.name).items()
         ]
         note = Note(
             "Traces that only the judge has labelled. The correction (Rogan and Gladen) assumes "
             "that the judge makes the same errors on them as on traces with gold.",
             "corrected",
         )
-        return self.table("corrected", rows, note)
+        return self.make_table("corrected", rows, note)
 
     def _corrected_sentence(self, code: str) -> Iterator[str]:
-        """Yield the share of a mode corrected for the judge's errors, or why it has none."""
-        table = self.figures.corrected(self.name).get(code)
-        if table is None:
+        """Yield a mode's share corrected for the judge's errors, or why it cannot be corrected."""
+        figures = self.signatures.corrected(self.name).get(code)
+        if figures is None:
             return
-        corrected = table["corrected"]
+        corrected = figures["corrected"]
         if corrected.value is None:
             explanation = _MISSING.get(corrected.reason, "There are too few data.")
             yield f"Not corrected for the judge's errors: {explanation[0].lower()}{explanation[1:]}"
@@ -1039,8 +1056,8 @@ class _Group:
             interval_text = f" (no interval: fewer than {corrected.needs} traces)"
         yield (
             f"Corrected for the judge's errors: {_percent(corrected.value)}{interval_text}; "
-            f"uncorrected: {_percent(table.value('apparent') or 0.0)}; "
-            f"{table.count('n_unlabelled'):,} traces that only the judge has labelled."
+            f"uncorrected: {_percent(figures.value('apparent') or 0.0)}; "
+            f"{figures.count('n_unlabelled'):,} traces that only the judge has labelled."
         )
 
     def categories(self) -> Iterator[Table | None]:
@@ -1052,7 +1069,7 @@ class _Group:
     @property
     def levels(self) -> Iterator[tuple[str, str, Mapping[str, str]]]:
         """Each level of categories: its name (empty for the first), scope, and categories by id."""
-        inputs = self.figures.inputs
+        inputs = self.signatures.inputs
         yield "", "category", dict(inputs.categories)
         # The categories of the report are those of the first level.
         for level, groups in list(inputs.levels.items())[1:]:
@@ -1061,9 +1078,10 @@ class _Group:
     def _category_table(
         self, ident: str, scope: str, names: Mapping[str, str], level: str
     ) -> Table | None:
-        """Make the table of the shares of one level of categories, with their ``names`` by id.
+        """Make the table of the shares of the categories of one level.
 
-        ``level`` is the name of the level; empty for the first.
+        ``scope`` is that of the figures, ``names`` are the names of the categories by id, and
+        ``level`` is the name of the level, empty for the first.
         """
         title, lines = _TABLES["category_shares"]
         table_columns = columns(lines if self.compares else _ALL_SHARES)
@@ -1073,18 +1091,21 @@ class _Group:
                 for column in table_columns
             )
             title = f"{title} ({level})"
-        tables = self.figures.figures_by_key(scope, self.name)
+        figures_by_id = self.signatures.figures_by_key(scope, self.name)
         rows = [
-            Row(id, {"name": name, **figure_cells(tables[id], table_columns, self.own_n)})
+            Row(id, {"name": name, **figure_cells(figures_by_id[id], table_columns, self.own_n)})
             for id, name in names.items()
-            if tables[id].count("shown", "all")
+            if figures_by_id[id].count("shown", "all")
         ]
-        return self.table(ident, rows, title=title, columns=table_columns, folded=self.is_page)
+        return self.make_table(ident, rows, title=title, columns=table_columns, folded=self.is_page)
 
     # Places.
 
     def onset_tables(self) -> Iterator[Table | None]:
-        """Yield the tables of positions in the run, first modes, order, and cost of failures."""
+        """Yield the tables on where and in which order failures occur, and what follows them.
+
+        Without labels on spans there are none.
+        """
         places = self.places
         if places is None or not places.count("traces"):
             return
@@ -1098,28 +1119,28 @@ class _Group:
         yield self._chains_table()
 
     def _traces_with_place(self) -> str:
-        """Return the part of a caption that counts the traces with a known place."""
+        """Return the part of a caption on the number of traces with labels on spans."""
         places = self.places
         assert places is not None
+        singular = self.traces_text.removesuffix("s")
         return (
-            f"{places.count('traces'):,} of "
-            f"{counted(places.count('showing'), self.traces_text.removesuffix('s'))} with a "
+            f"{places.count('traces'):,} of {counted(places.count('showing'), singular)} with a "
             "failure, those with labels on spans"
         )
 
     def summary_notes(self) -> Iterator[Note]:
-        """Yield the notes under a group, which sum up its folded tables."""
+        """Yield the notes on a group: what its folded tables show, and what is unknown."""
         side = "failed" if self.compares else "all"
         for _, scope, names in self.levels:
-            tables = self.figures.figures_by_key(scope, self.name)
-            shares = {name: tables[id].value("share", side) for id, name in names.items()}
+            figures_by_id = self.signatures.figures_by_key(scope, self.name)
+            shares = {name: figures_by_id[id].value("share", side) for id, name in names.items()}
             share_texts = [
                 f"{name} {_percent(share)}" for name, share in shares.items() if share is not None
             ]
             sentence = f"Categories of the modes found in {side} traces: {', '.join(share_texts)}."
             yield from applicable((share_texts, Note(sentence, "categories")))
         yield from self.first_failure_notes()
-        yield from _limit_notes(group_cannot_say(self.figures, self.name))
+        yield from _limit_notes(group_cannot_say(self.signatures, self.name))
 
     def first_failure_notes(self) -> Iterator[Note]:
         """Yield a note on the position of the first failure; none if no position is known."""
@@ -1142,7 +1163,7 @@ class _Group:
         ]
         n = places["position"].n
         counts = [places.count("position_tenth", str(tenth)) for tenth in range(BINS if n else 0)]
-        figures = places.by_name("position_tenth")
+        figures_by_tenth = places.by_name("position_tenth")
         rows = [
             Row(
                 f"tenth {tenth}",
@@ -1151,32 +1172,34 @@ class _Group:
                     "traces": count,
                     "share": count / (n or 1),
                 },
-                sources=figures[str(tenth)].sources if count else None,
+                sources=figures_by_tenth[str(tenth)].sources if count else None,
             )
             for tenth, count in enumerate(counts)
         ]
         traces_text = self._traces_with_place()
         # A page shows the same as a chart, and as a note under the group.
-        return self.table("first_failure", rows, *notes, traces=traces_text, folded=self.is_page)
+        return self.make_table(
+            "first_failure", rows, *notes, traces=traces_text, folded=self.is_page
+        )
 
     def _first_modes_table(self, places: FigureTable) -> Table | None:
-        """Make the table of the modes that begin first in a trace, the most frequent on top."""
+        """Make the table of how often each mode is the first in a trace, most frequent first."""
         tied_count = places.count("tied")
         sentence = (
             f"In {counted(tied_count, 'trace')} several modes occur first, at the same span; each "
             "of them counts."
         )
         modes_by_frequency = sorted(
-            self.figures_by_key("first_mode").items(),
+            self.figures_of_side("first_mode").items(),
             key=lambda item: -(item[1]["rate"].count or 0),
         )
         rows = self.source_rows("first_mode", modes_by_frequency, "rate")
         notes = applicable((tied_count, Note(sentence, "tied")))
-        return self.table("first_mode", rows, *notes, traces=self._traces_with_place())
+        return self.make_table("first_mode", rows, *notes, traces=self._traces_with_place())
 
     def _steps_table(self) -> Table | None:
-        """Make the table of the most frequent steps from a mode to the next."""
-        steps = self.figures_by_key("transitions")
+        """Make the table of the most frequent steps: a mode, and the mode that next occurs."""
+        steps = self.figures_of_side("transitions")
         most_frequent = list(steps.items())[:MOST_STEPS]
         rows = self.source_rows("transitions", most_frequent, "transitions", self._step_sentence)
         limit_sentence = f"The {MOST_STEPS} most frequent of {len(steps)} steps."
@@ -1184,31 +1207,33 @@ class _Group:
             Note("A → B: B is the next mode that first occurs after A.", "transitions"),
             *applicable((len(steps) > MOST_STEPS, Note(limit_sentence, "most_frequent"))),
         )
-        return self.table("transitions", rows, *notes, traces=self._traces_with_place())
+        return self.make_table("transitions", rows, *notes, traces=self._traces_with_place())
 
     def _step_sentence(self, step: FigureTable) -> Iterator[str]:
-        """Yield the sentence on how often each mode of a step begins before the other mode."""
+        """Yield a sentence on how often the first mode of a step occurs before the second."""
         first, second = step.mode.split(PAIR)
-        for pair, table in self.figures_by_key("order").items():
-            if set(pair.split(PAIR)) == {first, second}:
-                is_reversed_pair = pair.split(PAIR) != [first, second]
-                earlier = table.find("sets_on", "after" if is_reversed_pair else "before")
-                later = table.find("sets_on", "before" if is_reversed_pair else "after")
+        for pair, figures in self.figures_of_side("order").items():
+            pair_modes = pair.split(PAIR)
+            if set(pair_modes) == {first, second}:
+                # The figures count traces in which the first mode of the pair begins "before".
+                is_reversed_pair = pair_modes != [first, second]
+                earlier = figures.find("sets_on", "after" if is_reversed_pair else "before")
+                later = figures.find("sets_on", "before" if is_reversed_pair else "after")
                 yield (
                     f"In {counted(earlier.n or 0, 'trace')} with both, {first} first occurs "
                     f"earlier in {earlier.value or 0:,.0f}, later in {later.value or 0:,.0f}, at "
-                    f"the same span in {table.count('sets_on', 'together'):,}."
+                    f"the same span in {figures.count('sets_on', 'together'):,}."
                 )
 
     def _onsets_table(self) -> Table | None:
         """Make the table of the positions in the run at which each mode begins."""
-        tables = [
-            (code, table)
-            for code, table in self.figures_by_key("onset").items()
-            if table.value("position") is not None
+        onset_figures = [
+            (code, figures)
+            for code, figures in self.figures_of_side("onset").items()
+            if figures.value("position") is not None
         ]
-        rows = self.source_rows("mode_onsets", tables, "position")
-        return self.table("mode_onsets", rows, traces=self._traces_with_place(), folded=True)
+        rows = self.source_rows("mode_onsets", onset_figures, "position")
+        return self.make_table("mode_onsets", rows, traces=self._traces_with_place(), folded=True)
 
     def _after_fatal_table(self, places: FigureTable) -> Table | None:
         """Make the table of the spans that followed the first fatal failure."""
@@ -1231,40 +1256,42 @@ class _Group:
                 f"{spans.n:,} {self.traces_text})."
             )
             rows.append(Row(f"after {definition}", cells, detail=(sentence,)))
-        return self.table("after_fatal", rows, traces=self._traces_with_place())
+        return self.make_table("after_fatal", rows, traces=self._traces_with_place())
 
     def _order_table(self) -> Table | None:
-        """Make the table of the order of onset of each pair of modes."""
+        """Make the table of which mode of each pair first occurs earlier."""
         pairs_by_frequency = sorted(
-            self.figures_by_key("order").items(),
+            self.figures_of_side("order").items(),
             key=lambda item: -(item[1].find("sets_on", "before").n or 0),
         )
         rows = self.source_rows("order_counts", pairs_by_frequency, "sets_on:before")
-        return self.table("order_counts", rows, traces=self._traces_with_place(), folded=True)
+        return self.make_table("order_counts", rows, traces=self._traces_with_place(), folded=True)
 
     def _chains_table(self) -> Table | None:
-        """Make the table of chains: the modes of a trace in the order of their onset."""
+        """Make the table of chains: the modes of a trace in the order in which they first occur."""
         rows = [
             Row(
                 f"chain {number}",
                 {
                     "chain": " → ".join("+".join(step) for step in chain_of(chain)),
-                    "chains": table.count("chains"),
+                    "chains": figures.count("chains"),
                 },
-                sources=table["chains"].sources,
+                sources=figures["chains"].sources,
             )
-            for number, (chain, table) in enumerate(self.figures_by_key("chains").items())
+            for number, (chain, figures) in enumerate(self.figures_of_side("chains").items())
         ]
         note = Note(
             "A → B: B is the next mode that first occurs after A. A+B: both at the same span.",
             "chains",
         )
-        return self.table("chain_counts", rows, note, traces=self._traces_with_place(), folded=True)
+        return self.make_table(
+            "chain_counts", rows, note, traces=self._traces_with_place(), folded=True
+        )
 
     def _cost_table(self) -> Table | None:
         """Make the table of the cost of failed runs before and after the first fatal failure."""
-        totals = self.figures.figures.table("bill", group=self.figures.key(self.name))
-        by_mode = self.figures.figures_by_key("bill", self.name)
+        totals = self.signatures.figures.table("bill", group=self.signatures.key(self.name))
+        figures_by_code = self.signatures.figures_by_key("bill", self.name)
         rows = []
         for definition, amount in product(_FATAL_BY, ("tokens", "minutes")):
             condition = f"{definition}{PAIR}{amount}"
@@ -1281,28 +1308,31 @@ class _Group:
                 "n": total.n,
             }
             used_by_mode = {
-                code: table.value("used_after", condition) or 0 for code, table in by_mode.items()
+                code: figures.value("used_after", condition) or 0
+                for code, figures in figures_by_code.items()
             }
             codes = sorted(used_by_mode, key=lambda code: -used_by_mode[code])
             parts = [f"{code} {used_by_mode[code]:,.0f}" for code in codes if used_by_mode[code]]
             sentence = f"After the first fatal failure, by its mode: {', '.join(parts)}."
             detail = applicable((parts, sentence))
             rows.append(Row(f"bill {definition} {amount}", cells, detail=detail))
-        return self.table("bill", rows, traces=f"over {self.sizes['failed']:,} failed traces")
+        return self.make_table(
+            "bill", rows, traces=f"over {self.trace_counts['failed']:,} failed traces"
+        )
 
     # What shows together.
 
     def _rates_of_shown_modes(self) -> dict[str, Figure]:
         """Return the rate of each mode that any of the traces shows, by code."""
-        rates = {code: mode.find("rate", self.side) for code, mode in self.of_modes.items()}
+        rates = {code: mode.find("rate", self.side) for code, mode in self.figures_by_code.items()}
         return {code: rate for code, rate in rates.items() if rate.count}
 
     def matrix(self) -> Table | None:
         """Make the matrix of the traces that show two modes; the diagonal counts a single mode."""
         rates = self._rates_of_shown_modes()
-        tables_by_pair = {
-            frozenset(pair.split(PAIR)): table
-            for pair, table in self.figures_by_key("together").items()
+        figures_by_pair = {
+            frozenset(pair.split(PAIR)): figures
+            for pair, figures in self.figures_of_side("together").items()
         }
         rows = []
         for code, rate in rates.items():
@@ -1311,11 +1341,11 @@ class _Group:
             details: dict[str, tuple[str, ...]] = {}
             for other_code in rates:
                 column_key = f"with {other_code}"
-                pair = tables_by_pair.get(frozenset((code, other_code)))
+                pair_figures = figures_by_pair.get(frozenset((code, other_code)))
                 figure: Figure | None = rate if other_code == code else None
-                if pair is not None:
-                    figure = pair["jaccard"]
-                    details[column_key] = tuple(_pair_sentences(self.traces_text, pair))
+                if pair_figures is not None:
+                    figure = pair_figures["jaccard"]
+                    details[column_key] = tuple(_pair_sentences(self.traces_text, pair_figures))
                 cells[column_key] = figure.count if figure else 0
                 if figure and figure.count:
                     cell_sources[column_key] = figure.sources
@@ -1338,25 +1368,27 @@ class _Group:
             "matrix",
         )
         source = self._together_source()
-        return self.table("together", rows, note, title=title, columns=mode_columns, traces=source)
+        return self.make_table(
+            "together", rows, note, title=title, columns=mode_columns, traces=source
+        )
 
     def _together_source(self) -> str:
-        return f"over {counted(self.sizes[self.side], self.traces_text.removesuffix('s'))}"
+        return f"over {counted(self.trace_counts[self.side], self.traces_text.removesuffix('s'))}"
 
     def pairs(self) -> Table | None:
-        """Make the table of the pairs of modes that most often show in one trace."""
+        """Make the table of the pairs of modes that most often occur in the same trace."""
         pairs = [
-            (pair, table)
-            for pair, table in self.figures_by_key("together").items()
-            if table["jaccard"].count
+            (pair, figures)
+            for pair, figures in self.figures_of_side("together").items()
+            if figures["jaccard"].count
         ]
         pairs.sort(key=lambda item: -(item[1]["jaccard"].count or 0))
         rows = self.source_rows(
             "pairs", pairs[:MOST_PAIRS], "jaccard", partial(_pair_sentences, self.traces_text)
         )
-        often = Note(f"The {MOST_PAIRS} most frequent of {len(pairs)} pairs.", "most_frequent")
-        notes = applicable((len(pairs) > MOST_PAIRS, often))
-        return self.table("pairs", rows, *notes, traces=self._together_source())
+        limit_note = Note(f"The {MOST_PAIRS} most frequent of {len(pairs)} pairs.", "most_frequent")
+        notes = applicable((len(pairs) > MOST_PAIRS, limit_note))
+        return self.make_table("pairs", rows, *notes, traces=self._together_source())
 
     # What helps, and what labels look like.
 
@@ -1365,21 +1397,22 @@ class _Group:
 
         A mode decided a failed trace if its labels there are fatal. If no label has a severity, a
         mode of class "fatal" decided all failed traces with it. If few outcomes are known, the
-        modes are those of all traces, and the number of decided traces is None.
+        modes of all traces are returned, sorted by their number of traces.
 
         Returns:
-            The code, the number of decided traces, and the number of traces with the mode.
+            For each mode its code, the number of decided traces (None if few outcomes are known),
+            and the number of traces with the mode.
         """
         showing_counts = {
-            code: mode.find("rate", "failed" if self.compares else "all").count or 0
-            for code, mode in self.of_modes.items()
+            code: figures.find("rate", "failed" if self.compares else "all").count or 0
+            for code, figures in self.figures_by_code.items()
         }
         decided_counts = None if self.extras is None else self.extras.fatal_counts.get(self.name)
         if decided_counts is None:
             decided_counts = {
                 code: showing_counts[code]
-                for code, mode in self.of_modes.items()
-                if severity(mode, self.figures.rules)[0] == "fatal"
+                for code, figures in self.figures_by_code.items()
+                if severity(figures, self.signatures.rules)[0] == "fatal"
             }
         counts = [
             (code, decided_counts.get(code, 0) if self.compares else None, showing_count)
@@ -1397,7 +1430,7 @@ class _Group:
         return fixes or ("The taxonomy names no strategy.",)
 
     def _order_sentence(self) -> str:
-        """Return the sentences on the order of the modes, and on when a mode decided a trace."""
+        """Return sentences on the order of the modes, and on the rule for a mode that decided."""
         if not self.compares:
             return (
                 "Ordered by the number of traces with each mode. The strategies come from the "
@@ -1416,7 +1449,7 @@ class _Group:
         )
 
     def lengths(self) -> Iterator[Table | None]:
-        """Yield the tables of modes by the length of runs, and by step."""
+        """Yield two tables of modes: shares by the length of runs, and hazards by step."""
         for scope, title, unit, explanation in (
             (
                 "length",
@@ -1431,39 +1464,39 @@ class _Group:
                 "Runs with the mode but without its place are excluded.",
             ),
         ):
-            tables = {
-                code: table
-                for code, table in self.figures.figures_by_key(scope, self.name).items()
-                if any(figure.value is not None for figure in table.figures)
+            figures_by_code = {
+                code: figures
+                for code, figures in self.signatures.figures_by_key(scope, self.name).items()
+                if any(figure.value is not None for figure in figures.figures)
             }
-            if not tables:
+            if not figures_by_code:
                 continue
             bins = [
                 figure.condition
-                for figure in next(iter(tables.values())).figures
+                for figure in next(iter(figures_by_code.values())).figures
                 if figure.statistic == "rate"
             ]
             lines = [f"rate:{name} | {name} | share | {unit} {name} | 80" for name in bins]
             lines += [_P_ADJUSTED] if scope == "length" else []
             figure_columns = columns("\n".join(lines))
             rows = [
-                Row(code, {**self.mode_cells(code), **figure_cells(table, figure_columns)})
-                for code, table in tables.items()
+                Row(code, {**self.mode_cells(code), **figure_cells(figures, figure_columns)})
+                for code, figures in figures_by_code.items()
             ]
             yield Table(
                 f"{scope}{self.suffix}",
                 title,
                 (*_MODE, *figure_columns),
                 (tuple(rows),),
-                source_words(self.figures),
+                source_words(self.signatures),
                 (Note(explanation, scope),),
                 folded=scope == "hazard",
             )
 
     def strategies_table(self) -> Table | None:
-        """Make the table of the modes by the number of failed traces that each one decided.
+        """Make the table of how many failed traces each mode decided; None without a taxonomy.
 
-        The details of a row are the strategies against the mode. None without a taxonomy.
+        The detail of a row has the strategies against the mode.
         """
         if self.extras is None or self.extras.taxonomy is None:
             return None
@@ -1477,23 +1510,23 @@ class _Group:
                     "showing": showing_count,
                 },
                 detail=self._strategies_for(code),
-                sources=self.of_modes[code].find("rate", side).sources,
+                sources=self.figures_by_code[code].find("rate", side).sources,
             )
             for code, decided_count, showing_count in self._decisive_modes()
         ]
-        return self.table("helps", rows, Note(self._order_sentence(), "decided"))
+        return self.make_table("helps", rows, Note(self._order_sentence(), "decided"))
 
     def strategy_texts(self) -> Iterator[model.Text]:
-        """Yield the strategies against the modes of failed traces, folded for less decisive modes.
+        """Yield texts with the strategies against modes; nothing without a taxonomy.
 
-        Nothing is yielded without a taxonomy.
+        The modes that decided the most failed traces come first; the text on the others is folded.
         """
         if self.extras is None or self.extras.taxonomy is None:
             return
         traces_text = (
-            counted(self.sizes["failed"], "failed trace")
+            counted(self.trace_counts["failed"], "failed trace")
             if self.compares
-            else counted(self.sizes["all"], "trace")
+            else counted(self.trace_counts["all"], "trace")
         )
         paragraphs = [
             f"{code} {self.modes_by_code[code].name} "
@@ -1514,7 +1547,7 @@ class _Group:
             )
 
     def example_texts(self) -> Iterator[model.Text]:
-        """Yield labels on failed traces, with the text of their spans."""
+        """Yield a folded text with examples: labels on failed traces, and the text of the spans."""
         if self.extras is None:
             return
         paragraphs = [
@@ -1542,25 +1575,25 @@ def _rate_words(rate: Figure) -> str:
     return f"{rate.count:,} of {rate.n:,} judged, {share} ({low} to {high}{unresolved_text})"
 
 
-def _missing_within_models(table: FigureTable) -> Iterator[str]:
-    """Yield the reason for which the difference or the ratio within the models is undefined."""
-    reason = table["difference"].undefined or table["risk_ratio"].undefined
-    if table.value("risk_ratio") == 0:
+def _missing_within_models(figures: FigureTable) -> Iterator[str]:
+    """Yield why a difference or risk ratio within models is undefined or has no interval."""
+    reason = figures["difference"].undefined or figures["risk_ratio"].undefined
+    if figures.value("risk_ratio") == 0:
         reason = "none_in_failed"
     if reason:
         yield _MISSING.get(reason, reason)
 
 
-def _pair_sentences(traces_text: str, pair: FigureTable) -> Iterator[str]:
-    """Yield the counts of two modes in traces, and their correlation."""
-    first, second = pair.mode.split(PAIR)
-    phi = pair["phi"]
-    jaccard = pair["jaccard"]
-    neither_count = (phi.n or 0) - (jaccard.n or 0)
+def _pair_sentences(traces_text: str, figures: FigureTable) -> Iterator[str]:
+    """Yield sentences on how often two modes occur together, and on their correlation."""
+    first, second = figures.mode.split(PAIR)
+    phi = figures["phi"]
+    jaccard = figures["jaccard"]
+    neither_count = (phi.n or 0) - (jaccard.n or 0)  # the n of jaccard have either mode
     yield (
         f"{first} and {second}: both in {jaccard.count:,} of {phi.n:,} {traces_text} with "
-        f"verdicts on both; only {first} in {pair.count('only_first'):,}, only {second} in "
-        f"{pair.count('only_second'):,}, neither in {neither_count:,}."
+        f"verdicts on both; only {first} in {figures.count('only_first'):,}, only {second} in "
+        f"{figures.count('only_second'):,}, neither in {neither_count:,}."
     )
     share = _percent(jaccard.value or 0.0)
     share_sentence = f"Of the traces with either, {share} have both (Jaccard)"
@@ -1588,9 +1621,9 @@ def _example_paragraph(mode: str, example: LabelExample) -> str:
     return f"{head}: {' '.join(parts)}"
 
 
-def _trend_section(figures: SignatureReport, axis: TrendAxis) -> ReportSection:
-    """Make the section on the trend of each mode along the groups."""
-    unit_count = 1
+def _trend_section(signatures: SignatureReport, axis: TrendAxis) -> ReportSection:
+    """Make the section on the trend of each mode along groups that have an order."""
+    unit_count = 1  # the number of units by which the slope is multiplied
     slope = "per step"
     slope_words = "points per version, linear trend"
     scale = "Versions count as equal steps, in the order of their numbers."
@@ -1601,8 +1634,8 @@ def _trend_section(figures: SignatureReport, axis: TrendAxis) -> ReportSection:
         scale = "Dates are scaled in days."
     titles = {"slope": slope, "slope_words": slope_words}
     table_columns = columns(_ALONG, first=axis.groups[0], last=axis.groups[-1], **titles)
-    caption = f"Groups in order: {', '.join(axis.groups)}. {source_words(figures)}"
-    left_out = figures.figures.table("trend").count("no_group")
+    caption = f"Groups in order: {', '.join(axis.groups)}. {source_words(signatures)}"
+    left_out = signatures.figures.table("trend").count("no_group")
     excluded = f"Excluded: {counted(left_out, 'trace')} without a group."
     notes = (
         Note(f"{scale} p: Cochran-Armitage test for trend.", "trend"),
@@ -1614,18 +1647,20 @@ def _trend_section(figures: SignatureReport, axis: TrendAxis) -> ReportSection:
         ("all", "trend-all", "Trend in all traces"),
     ):
         rows = []
-        for mode in figures.inputs.modes:
+        for mode in signatures.inputs.modes:
             rates = {
-                group: figures.figures.table(f"trend_{side}", group=group, mode=mode.code)["rate"]
+                group: signatures.figures.table(f"trend_{side}", group=group, mode=mode.code)[
+                    "rate"
+                ]
                 for group in axis.groups
             }
-            table = figures.figures.table(f"trend_{side}", mode=mode.code)
+            figures = signatures.figures.table(f"trend_{side}", mode=mode.code)
             cells: dict[str, Cell] = {"code": mode.code, "name": mode.name}
             for column_key, group in (("first", axis.groups[0]), ("last", axis.groups[-1])):
                 rate = rates[group]
                 cells[column_key] = Estimate(rate.value, undefined=rate.undefined)
-            cells |= figure_cells(table, table_columns)
-            per_unit = Estimate.from_figure(table["slope"])
+            cells |= figure_cells(figures, table_columns)
+            per_unit = Estimate.from_figure(figures["slope"])
             if per_unit.value is not None:
                 cells["slope"] = replace(per_unit, value=per_unit.value * unit_count)
             detail = "; ".join(f"{group} {_rate_words(rate)}" for group, rate in rates.items())
@@ -1634,14 +1669,14 @@ def _trend_section(figures: SignatureReport, axis: TrendAxis) -> ReportSection:
         is_folded = side == "all"
         table_of_side = Table(id, title, all_columns, (tuple(rows),), caption, notes, is_folded)
         parts += _existing_tables(_without_undefined_columns(table_of_side))
-    return ReportSection("trend", f"Trend by {figures.inputs.by}", tuple(parts))
+    return ReportSection("trend", f"Trend by {signatures.inputs.by}", tuple(parts))
 
 
-def _reading_rules(figures: SignatureReport) -> Iterator[str]:
+def _reading_rules(signatures: SignatureReport) -> Iterator[str]:
     """Yield sentences on how to read the figures, and the rule for classes."""
-    rules = figures.rules
+    rules = signatures.rules
     yield "Open verdicts, unsure verdicts and unknown outcomes are excluded."
-    if figures.inputs.weights is not None:
+    if signatures.inputs.weights is not None:
         yield (
             "Traces were drawn with unequal probabilities: shares, their differences and means are "
             "weighted by the inverse probability, over the traces of the study. Counts, tests, "
@@ -1655,8 +1690,8 @@ def _reading_rules(figures: SignatureReport) -> Iterator[str]:
     yield (
         "All intervals are 95 %. Shares: Wilson's. Mean scores: Wilson's, with an effective sample "
         "size from the variance between tasks. Differences: Newcombe's. Ratios: Katz's. Modes per "
-        f"failed trace: percentile bootstrap over traces ({figures.rounds:,} resamples, seed "
-        f"{figures.seed})."
+        f"failed trace: percentile bootstrap over traces ({signatures.rounds:,} resamples, seed "
+        f"{signatures.seed})."
     )
     yield "p: Fisher's exact test, two-sided. p adj: over the modes (Benjamini and Hochberg)."
     yield (
@@ -1665,21 +1700,21 @@ def _reading_rules(figures: SignatureReport) -> Iterator[str]:
         f"difference ends at or below {100 * rules.margin:g} points; otherwise unclear, as with "
         f"fewer than {rules.least} failed or successful traces."
     )
-    if figures.stated is not None:
-        yield f"Published: class in {figures.stated.source}; it affects no figure here."
+    if signatures.stated is not None:
+        yield f"Published: class in {signatures.stated.source}; it affects no figure here."
     yield (
         f"Isolated: a failed trace with at most {rules.isolated} modes; cascading: with "
         f"{rules.cascading} or more."
     )
 
 
-def _method_text(figures: SignatureReport) -> model.Text:
+def _method_text(signatures: SignatureReport) -> model.Text:
     """Return the text on the rules, the intervals, and what a difference does not prove."""
     caution = (
         "A difference between failed and successful runs does not prove that the mode caused the "
         "failure: hard tasks may cause both."
     )
-    return model.Text("counted", "Rules and intervals", (*_reading_rules(figures), caution))
+    return model.Text("counted", "Rules and intervals", (*_reading_rules(signatures), caution))
 
 
 def _measured_effects(extras: Extras | None) -> tuple[model.Text, ...]:

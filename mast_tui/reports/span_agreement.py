@@ -74,7 +74,7 @@ _SHOWN_IF_NOT_ZERO: Final = ("whole_trace", "no_places", "not_found")
 
 
 def places_section(spans: SpanAgreement) -> ReportSection:
-    """Make the page of places."""
+    """Make the section on agreement about places: the spans and quotes that annotators marked."""
     if not spans.compared:
         return ReportSection("spans", "Places", notes=(_nothing_compared_note(spans.not_at_hand),))
     tables = [
@@ -83,12 +83,15 @@ def places_section(spans: SpanAgreement) -> ReportSection:
         _pairs_table(spans),
         _annotators_table(spans),
     ]
-    parts = tuple(table for table in tables if table is not None)
-    return ReportSection("spans", "Places", parts, notes=tuple(_left_out_notes(spans)))
+    existing_tables = tuple(table for table in tables if table is not None)
+    return ReportSection("spans", "Places", existing_tables, notes=tuple(_left_out_notes(spans)))
 
 
 def _nothing_compared_note(missing_count: int) -> Note:
-    """Return a note on why no place could be compared."""
+    """Return a note on why no place could be compared.
+
+    ``missing_count`` is the number of traces whose order of spans is unknown.
+    """
     if missing_count:
         traces_text = "trace" if missing_count == 1 else f"{missing_count:,} traces"
         return Note(
@@ -101,14 +104,17 @@ def _nothing_compared_note(missing_count: int) -> Note:
 
 
 def _modes_table(spans: SpanAgreement) -> Table:
-    """Make the table of agreement on places by mode, then of finding and of naming."""
+    """Make the table of agreement on places by mode, with totals.
+
+    The totals are agreement on finding places (of any mode), and on finding and naming them.
+    """
     index = spans.index
-    totals_of_all = index.table("spans")
+    figures_of_all = index.table("spans")
     finding_figures = index.table("spans_finding")
     naming_figures = index.table("spans_naming")
     rows = []
     for slug, code, name in spans.modes:
-        mode = index.table("spans_mode", mode=code)
+        mode_figures = index.table("spans_mode", mode=code)
         f1_figures = index.table("spans_mode_f1", mode=code)
         rows.append(
             Row(
@@ -117,13 +123,13 @@ def _modes_table(spans: SpanAgreement) -> Table:
                     "code": code,
                     "name": name,
                     **_f1_cells(f1_figures),
-                    **figure_cells(mode, (_ALPHA, _ALPHA_U)),
+                    **figure_cells(mode_figures, (_ALPHA, _ALPHA_U)),
                 },
-                detail=(*_f1_sentences(f1_figures), *_mode_sentences(mode)),
+                detail=(*_f1_sentences(f1_figures), *_mode_sentences(mode_figures)),
                 sources=f1_figures.sources,
             )
         )
-    alpha_u = totals_of_all["krippendorff_alpha_u"]
+    alpha_u = figures_of_all["krippendorff_alpha_u"]
     totals = (
         Row(
             "finding",
@@ -155,7 +161,7 @@ def _modes_table(spans: SpanAgreement) -> Table:
         (CODE, MODE, *_PLACES, _ALPHA, _ALPHA_U),
         (tuple(rows), totals),
         f"Places marked by {joined_names(spans.annotators)} in {counted(spans.compared, 'trace')} "
-        f"with {counted(totals_of_all.count('spans'), 'span')}. "
+        f"with {counted(figures_of_all.count('spans'), 'span')}. "
         + intervals_note(spans.bootstrap, spans.compared, BIAS_CORRECTED),
         (
             Note(
@@ -184,7 +190,7 @@ _COMMON_SCOPES: Final = (
 
 
 def _overlaps_table(spans: SpanAgreement) -> Table:
-    """Make the table of F1 by the overlap that two places need."""
+    """Make the table of F1 by the least overlap at which two places match."""
     rows = []
     for key, scope, name in (
         ("finding", "spans_finding", "place only"),
@@ -207,13 +213,13 @@ def _overlaps_table(spans: SpanAgreement) -> Table:
     return Table(
         "spans_overlap",
         "F1 of places by required overlap",
-        (Column("name", "overlap ≥", Kind.TEXT, "F1", keeps=102), *levels),
+        (Column("name", "overlap ≥", Kind.TEXT, "F1", priority=102), *levels),
         (tuple(rows),),
     )
 
 
 def _pairs_table(spans: SpanAgreement) -> Table | None:
-    """Make the table of F1 of each pair of annotators; None for fewer than three annotators."""
+    """Make the table of F1 and α_U of each pair of annotators; None for a single pair."""
     if len(spans.pairs) < 2:
         return None
     index = spans.index
@@ -244,23 +250,23 @@ def _pairs_table(spans: SpanAgreement) -> Table | None:
 
 def _annotators_table(spans: SpanAgreement) -> Table:
     """Make the table of the traces, places and labels of each annotator."""
-    tables = {
+    figures_by_name = {
         name: spans.index.table("spans_annotator", subject=(name,)) for name in spans.annotators
     }
     columns = [
         column
         for column in _ANNOTATORS
         if column.key not in _SHOWN_IF_NOT_ZERO
-        or any(table.count(column.key) for table in tables.values())
+        or any(figures.count(column.key) for figures in figures_by_name.values())
     ]
     rows = [
-        Row(name, {"annotator": name, **figure_cells(table, columns)})
-        for name, table in tables.items()
+        Row(name, {"annotator": name, **figure_cells(figures, columns)})
+        for name, figures in figures_by_name.items()
     ]
     return Table(
         "spans_annotators",
         "Traces, places and labels of each annotator",
-        (Column("annotator", "annotator", Kind.TEXT, keeps=102), *columns),
+        (Column("annotator", "annotator", Kind.TEXT, priority=102), *columns),
         (tuple(rows),),
         notes=(
             Note(
@@ -272,7 +278,7 @@ def _annotators_table(spans: SpanAgreement) -> Table:
 
 
 def _f1_cells(figures: FigureTable) -> dict[str, Cell]:
-    """Return the cells of F1, exact and at an overlap of a half and of 0.1."""
+    """Return the cells of F1: for exact matches, and for overlaps of at least 0.5 and 0.1."""
     return {
         "places": figures.count("places"),
         "f1_exact": Estimate.from_figure(figures["f1_exact"]),
@@ -281,17 +287,17 @@ def _f1_cells(figures: FigureTable) -> dict[str, Cell]:
     }
 
 
-def _mode_sentences(mode: FigureTable) -> Iterator[str]:
-    """Yield sentences on the units of α and α_U of a mode, and on why they are undefined."""
-    alpha = mode["krippendorff_alpha"]
-    alpha_u = mode["krippendorff_alpha_u"]
+def _mode_sentences(figures: FigureTable) -> Iterator[str]:
+    """Yield sentences on the data of α and α_U of a mode, and on why these are undefined."""
+    alpha = figures["krippendorff_alpha"]
+    alpha_u = figures["krippendorff_alpha_u"]
     yield (
-        f"α: {counted(mode.count('spans'), 'span')} read by two or more in "
-        f"{counted(mode.count('traces'), 'trace')}; {mode.count('spans_left_out'):,} read by fewer "
-        f"are excluded. α_U: {counted(mode.count('units'), 'place')} on "
-        f"{counted(mode.count('positions'), 'span')} read by all."
+        f"α: {counted(figures.count('spans'), 'span')} read by two or more in "
+        f"{counted(figures.count('traces'), 'trace')}; {figures.count('spans_left_out'):,} read by "
+        f"fewer are excluded. α_U: {counted(figures.count('units'), 'place')} on "
+        f"{counted(figures.count('positions'), 'span')} read by all."
     )
-    without_place = mode.count("no_places")
+    without_place = figures.count("no_places")
     sentence = (
         f"{counted(without_place, 'trace')} excluded: an annotator gave the verdict present "
         "without a place."
@@ -301,7 +307,7 @@ def _mode_sentences(mode: FigureTable) -> Iterator[str]:
 
 
 def _f1_sentences(figures: FigureTable) -> Iterator[str]:
-    """Yield sentences on the places left out, and on F1 by overlap or why it is undefined."""
+    """Yield sentences on places left out, and on F1 by required overlap, or why it is undefined."""
     left_out_count = figures.count("places_left_out")
     sentence = (
         f"{counted(left_out_count, 'place')} excluded: the other annotator did not read the span "
@@ -312,19 +318,19 @@ def _f1_sentences(figures: FigureTable) -> Iterator[str]:
     if exact.value is None:
         yield from why_undefined([("F1", exact)], _UNDEFINED, {})
         return
-    overlaps_by_value: dict[str, list[str]] = {}
-    for level, value in figures.values("f1_overlap").items():
-        overlaps_by_value.setdefault(fixed_number(value or 0.0), []).append(level)
-    if len(overlaps_by_value) > 1:
-        shares = ", ".join(
-            f"{value} at {overlaps[0]}" + (f" to {overlaps[-1]}" if len(overlaps) > 1 else "")
-            for value, overlaps in overlaps_by_value.items()
+    overlaps_by_f1: dict[str, list[str]] = {}
+    for overlap, f1 in figures.values("f1_overlap").items():
+        overlaps_by_f1.setdefault(fixed_number(f1 or 0.0), []).append(overlap)
+    if len(overlaps_by_f1) > 1:
+        f1_texts = ", ".join(
+            f"{f1} at {overlaps[0]}" + (f" to {overlaps[-1]}" if len(overlaps) > 1 else "")
+            for f1, overlaps in overlaps_by_f1.items()
         )
-        yield f"F1 by required overlap: {shares}."
+        yield f"F1 by required overlap: {f1_texts}."
 
 
 def _left_out_notes(spans: SpanAgreement) -> Iterator[Note]:
-    """Yield notes on the traces and places that no figure on places includes."""
+    """Yield notes on the traces and places that figures on places leave out."""
     index = spans.index
     place_count = index.table("spans_naming").count("places_left_out")
     example_counts = index.table("spans_traces").values("examples_left_out")

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from mast_tui.workspace.outbox import Outbox
     from mast_tui.workspace.presence import Presence
 
-LOOK_AGAIN: Final = 0.01
-"""Seconds between two looks at whether another program or thread is still writing."""
+WRITER_POLL_SECONDS: Final = 0.01
+"""The time between two checks whether another program or thread is still writing."""
 
 LOOK_FOR_SERVER: Final = 0.25
 """Seconds between two tries to reach a server that is away."""
@@ -84,8 +84,9 @@ class Database(ABC):
         self.presence: Presence | None = None
         """The traces on which other members work now; None for a file."""
         self.last_write = time.monotonic()
+        """The time at which the last transaction of this program ended."""
         self.member: Member | None = None
-        """The connected member of a team on a server; None for a file, and for an owner."""
+        """The connected member of a team; None for a file, and for the owner of a server."""
         self.latest: LatestEvent | None = None
         """The last event that was written on a server, so that it need not be read."""
         self.cached_readers: set[int] = set()
@@ -93,10 +94,10 @@ class Database(ABC):
         self._write_lock = Lock()
         self._writing_thread: int | None = None
         """The thread that is within a transaction, None for none."""
-        self._is_inseparable = False
-        """Whether a part that fails must end the whole transaction."""
-        self._part_failed = False
-        """Whether a part of an inseparable transaction has failed."""
+        self._without_savepoints = False
+        """Whether the whole transaction must end if a block inside it raises."""
+        self._nested_block_failed = False
+        """Whether a block inside a transaction without savepoints has raised."""
         self._closed = False
         self._closing = False
         """Whether ``close`` was called, so that waiting writers give up."""
@@ -137,12 +138,14 @@ class Database(ABC):
     ) -> Iterator[Connection]:
         """Yield a connection in a transaction, which is rolled back if the block raises.
 
-        A transaction inside another one is a part of it, which is rolled back alone if it raises.
-        Waits for other writers until ``writes.deadline``.
+        If the caller is in a transaction already, the block becomes a savepoint in it: if the block
+        raises, only its own changes are rolled back. Waits for other writers until
+        ``writes.deadline``.
 
         Args:
-            without_savepoints: Whether a part that raises must end the whole transaction. Then
-                SQLite need not copy the pages that a part changes, which is much faster.
+            without_savepoints: Whether this transaction has no savepoints. SQLite then need not
+                copy the pages that a nested block changes, which is much faster; but the whole
+                transaction must end if a nested block raises.
             annotators: The annotators whose events are added, if nothing else is written. Other
                 annotators can then write to a server at the same time.
 
@@ -152,18 +155,18 @@ class Database(ABC):
         with self._readable_errors():
             self._check_open()
             if self.within:
-                part = self._inseparable_part() if self._is_inseparable else self._separable_part()
-                with part:
+                nested = self._note_failure() if self._without_savepoints else self._savepoint()
+                with nested:
                     yield self._writer
                 return
             self.check_exists()
             with self._taking_turn():
-                self._check_open()
+                self._check_open()  # again, as another thread may have closed it during the wait
                 self._begin_transaction(annotators)
-                self._is_inseparable = without_savepoints
+                self._without_savepoints = without_savepoints
                 try:
                     yield self._writer
-                    if self._part_failed:
+                    if self._nested_block_failed:
                         raise AssertionError("a failed part has to end the transaction")
                     self._commit()
                     self._end_transaction()
@@ -171,18 +174,18 @@ class Database(ABC):
                     self._roll_back()
                     raise
                 finally:
-                    self._is_inseparable = False
-                    self._part_failed = False
+                    self._without_savepoints = False
+                    self._nested_block_failed = False
                     self.last_write = time.monotonic()
 
     @contextmanager
     def _taking_turn(self) -> Iterator[None]:
-        """Wait until no other thread of this program writes."""
+        """Wait until no other thread of this program writes, and keep others waiting."""
         give_up_at = deadline()
         while not self._write_lock.acquire(blocking=False):
             if time.monotonic() > give_up_at:
                 raise WorkspaceError(f"{self.name}: {BUSY}")
-            pause(LOOK_AGAIN)
+            pause(WRITER_POLL_SECONDS)
             self._check_not_closing()
             if self._waits_for_silent_server:
                 raise ServerAway(f"{self.name}: does not answer; nothing was written")
@@ -199,19 +202,19 @@ class Database(ABC):
         return False
 
     @contextmanager
-    def _inseparable_part(self) -> Iterator[None]:
-        """Record a failure of the block, which must end the whole transaction."""
+    def _note_failure(self) -> Iterator[None]:
+        """Note that the block has raised, after which the transaction must not be committed."""
         try:
             yield
         except BaseException:
-            self._part_failed = True
+            self._nested_block_failed = True
             raise
 
     @contextmanager
-    def _separable_part(self) -> Iterator[None]:
-        """Nest a part in the running transaction; roll it back if the block raises.
+    def _savepoint(self) -> Iterator[None]:
+        """Roll back the changes of the block alone if it raises.
 
-        The statements go to the driver directly, since a transaction has many such parts.
+        The statements go to the driver directly, since a transaction has many such blocks.
         """
         self._run_statement("SAVEPOINT part")
         try:
@@ -256,7 +259,7 @@ class Database(ABC):
 
     @contextmanager
     def _readable_errors(self) -> Iterator[None]:
-        """Convert errors of the driver in the block to ``WorkspaceError``."""
+        """Convert errors that the database's driver raises in the block to ``WorkspaceError``."""
         try:
             yield
         except DBAPIError as error:
@@ -290,17 +293,17 @@ class Database(ABC):
         return False
 
     def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox | None:
-        """Return the outbox that keeps changes while the tables cannot be reached; see ``Outbox``.
+        """Return the outbox, which keeps changes on this machine while a server is out of reach.
 
         Args:
             folder: The folder of the outbox's file.
             annotator: The annotator whose changes it keeps.
-            last_seq: The counter of the annotator's last event.
+            last_seq: The sequence number of the annotator's last event.
 
         Returns:
-            The outbox; None if these tables can always be reached.
+            The outbox; None for a file, which needs none.
         """
-        return None
+        return None  # the class for servers returns an outbox
 
     # The whole of it
 
@@ -453,8 +456,8 @@ def call_function(
 ) -> None:
     """Call a function of a team's server for each of these rows of a table.
 
-    If the connection holds calls back, the call is only queued, since each statement on a server
-    costs a round trip.
+    The calls of some transactions are queued, to be sent together when the transaction ends, since
+    each statement on a server costs a round trip.
 
     Args:
         connection: An open transaction.
@@ -464,30 +467,30 @@ def call_function(
     """
     if not rows:
         return
-    held_calls: HeldCalls = connection.get_execution_options()["held"]
     if len(rows) == 1:
-        call = ServerCall(_call_of_row(function, table), rows[0])
+        call = ServerCall(_single_call(function, table), rows[0])
     else:
         column_values = tuple(list(values) for values in zip(*rows, strict=True))
-        call = ServerCall(_call_of_rows(function, table), column_values)
-    if held_calls.calls is None:  # no calls are held back
+        call = ServerCall(_calls_for_rows(function, table), column_values)
+    held_calls: HeldCalls = connection.get_execution_options()["held"]
+    if held_calls.calls is None:  # this transaction sends each call at once
         connection.exec_driver_sql(f"SELECT {call.expression}", call.values)
     else:
         held_calls.calls.append(call)
 
 
 @lru_cache
-def _call_of_row(function: str, table: Table) -> str:
+def _single_call(function: str, table: Table) -> str:
     values = ", ".join(f"%s::{_server_type(column)}" for column in table.columns)
     return f"seen.{function}(ROW({values})::public.{table.name})"
 
 
 @lru_cache
-def _call_of_rows(function: str, table: Table) -> str:
-    """Return the call for many rows, whose values are sent as a list for each column."""
+def _calls_for_rows(function: str, table: Table) -> str:
+    """Return an SQL expression that calls a function for each row, given a list for each column."""
     names = ", ".join(f"c{number}" for number, _ in enumerate(table.columns))
     lists = ", ".join(f"%s::{_server_type(column)}[]" for column in table.columns)
-    # OFFSET 0 keeps the server from optimizing the calls away, as only their number is used.
+    # Only the number of results is used. OFFSET 0 keeps the server from leaving out the calls.
     return (
         f"(SELECT count(*) FROM (SELECT seen.{function}(ROW({names})::public.{table.name}) FROM "
         f"(SELECT * FROM unnest({lists}) WITH ORDINALITY AS u({names}, place) ORDER BY place) "
@@ -517,6 +520,7 @@ class Among:
     """
 
     def __init__(self, column: ColumnElement[str]) -> None:
+        """Prepare the query, which finds those of many values that are in a column."""
         # One parameter for all values, as SQLite limits the number of parameters.
         value_rows = func.json_each(bindparam("values")).table_valued("value")
         self._file_query = select(column).where(column.in_(select(value_rows.c.value)))
@@ -550,9 +554,9 @@ class Insertion:
 
         Args:
             table: The table.
-            varying: The columns in which consecutive rows differ: at least two. Values of the
-                other columns are sent once for all rows that share them. With no columns here, each
-                row is sent with all of its values.
+            varying: The columns, two or more, whose values differ between consecutive rows. The
+                values of the other columns are then sent once for many rows. Empty to send each
+                row with all of its values.
             on_conflict: The ``ON CONFLICT`` clause for rows whose key is in the table already.
         """
         self._table = table.name
@@ -578,8 +582,9 @@ class Insertion:
         if len(rows) < self._rows_per_call or not self._varying_indices:
             driver.executemany(self._file_row_statement, rows)
             return
-        # Consecutive rows with the same shared values fill calls of many rows. The rows that fill
-        # no call are written one by one, before the next call, so that the order stays.
+        # Each group of rows with the same shared values is written in statements of
+        # ``_rows_per_call`` rows. The rest of a group is written row by row: it waits in
+        # ``single_rows`` at most until the next such statement, so that the order stays.
         single_rows = list[Values]()
         shared_values_of = itemgetter(*self._shared_indices)
         varying_values_of = itemgetter(*self._varying_indices)
@@ -632,24 +637,28 @@ class Insertion:
 
     @cached_property
     def _many_rows_statement(self) -> str:
-        """The statement for many rows whose shared values come first, once for all rows.
+        """The statement for ``_rows_per_call`` rows with the same shared values.
 
-        Its parameters have numbers, so that each row can refer to the shared ones.
+        Its parameters have numbers: first come the shared values, to which each row refers, then
+        the varying values of each row.
         """
-        parameters = {index: f"?{number}" for number, index in enumerate(self._shared_indices, 1)}
+        shared = {index: f"?{number}" for number, index in enumerate(self._shared_indices, 1)}
         row_texts = list[str]()
         for row in range(self._rows_per_call):
-            first = len(self._shared_indices) + row * len(self._varying_indices) + 1
-            for number, index in enumerate(self._varying_indices, first):
-                parameters[index] = f"?{number}"
+            first = len(shared) + row * len(self._varying_indices) + 1
+            varying = {
+                index: f"?{number}" for number, index in enumerate(self._varying_indices, first)
+            }
+            parameters = shared | varying
             row_texts.append(", ".join(parameters[index] for index in range(len(self._names))))
         return self._insert_statement(f"VALUES ({'), ('.join(row_texts)})", " OR FAIL")
 
     def _insert_statement(self, rows_clause: str, on_failure: str = "") -> str:
         """Return the statement that inserts the rows of a ``VALUES`` or ``SELECT`` clause.
 
-        If ``on_failure`` is ``OR FAIL``, the rows before a refused row stay, so SQLite need not
-        copy each page that the statement changes. The caller then rolls the transaction back.
+        If ``on_failure`` is ``OR FAIL``, a refused row leaves the rows before it in the table, and
+        the caller must roll the transaction back. SQLite then need not copy each page that the
+        statement changes.
         """
         names = ", ".join(f'"{name}"' for name in self._names)
         return f"INSERT{on_failure} INTO {self._table} ({names}) {rows_clause} {self._on_conflict}"
@@ -657,7 +666,7 @@ class Insertion:
 
 @lru_cache
 def upsert(table: Table, varying: Collection[str] = ()) -> Insertion:
-    """Return an insertion that replaces rows with the same keys.
+    """Return an insertion of rows that replaces stored rows with the same primary keys.
 
     Args:
         table: The table.
@@ -674,7 +683,7 @@ def upsert(table: Table, varying: Collection[str] = ()) -> Insertion:
 
 
 def put_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows of a register, and replace those with the same keys.
+    """Insert rows of a register, and replace stored rows with the same primary keys.
 
     Args:
         connection: An open transaction.
@@ -701,20 +710,20 @@ def _server_type(column: Column[Any]) -> str:
             return "text"
 
 
-def change_rows(connection: Connection, statement: str, keys: Sequence[Values]) -> None:
-    """Run a statement, which changes or deletes one row, once for each of many keys.
+def change_rows(connection: Connection, statement: str, parameters: Sequence[Values]) -> None:
+    """Change or delete many rows by running the statement for one row many times.
 
     Args:
         connection: An open transaction.
-        statement: The statement in SQL.
-        keys: The parameters for each row.
+        statement: The SQL statement that changes or deletes one row.
+        parameters: The parameters of each run.
     """
-    if not keys:
+    if not parameters:
         return
     if is_on_server(connection):
-        connection.exec_driver_sql(statement.replace("?", "%s"), [tuple(key) for key in keys])
+        connection.exec_driver_sql(statement.replace("?", "%s"), list(map(tuple, parameters)))
     else:
-        driver_of(connection).executemany(statement, keys)
+        driver_of(connection).executemany(statement, parameters)
 
 
 def driver_of(connection: Connection) -> Any:

@@ -54,32 +54,32 @@ def store_judgement(
     trace: RunTrace | None = None,
     indices: Mapping[str, SpanIndex] | None = None,
 ) -> int:
-    """Store the findings of a judge in a trace, in one transaction.
+    """Store a judge's findings in a trace as suggestions, in one transaction.
 
-    If the findings equal the stored ones, only ``run_id`` is recorded. Otherwise they replace the
-    stored findings of the judge that no one has answered. A finding with the same mode and target
-    keeps its id: the id depends on judge, trace, taxonomy, mode and target only, so that it is the
-    same in every workspace.
+    They replace the judge's earlier suggestions in the trace, except those that an annotator has
+    answered. If nothing differs from the stored judgement, only the result of the run is recorded.
+    The id of a suggestion depends only on judge, trace, taxonomy, mode and target, so that it is
+    the same in every workspace.
 
     Args:
         workspace: The workspace.
         judge: The name of the judge as an annotator.
         taxonomy: The taxonomy of the modes, ``id@version``.
         trace_id: The id of the trace in the workspace.
-        looks_at: The modes with a verdict of the judge: present with a finding, unsure if they are
-            in ``unsure``, else absent.
-        findings: The findings; those of modes that are not in ``looks_at`` are left out.
-        run_id: The run.
+        looks_at: The modes on which the judge gives a verdict: present if there is a finding,
+            unsure if the mode is in ``unsure``, otherwise absent.
+        findings: The findings; unless ``partial``, those of other modes are left out.
+        run_id: The run of the judge, None if it has no run.
         unsure: The modes of which the judge is unsure.
-        partial: Whether more will follow: then suggestions of any mode are added and changed
-            without a verdict and without finishing the pass. A partial judgement changes nothing if
-            there is a whole judgement of the judge, so that figures never mix parts of two.
-        trace: The result that is recorded for the run, to which the number of suggestions is added;
-            None to derive it from a whole judgement.
+        partial: Whether more findings will follow. Then suggestions are added, but no verdicts, and
+            the judge's pass stays open. Nothing changes if a whole judgement of the judge is
+            stored, so that figures never mix two judgements.
+        trace: The result of the run on this trace, without the number of suggestions, which is
+            added here; None to make it from the findings of a whole judgement.
         indices: The indices of the spans of the findings, by key, as far as they are known.
 
     Returns:
-        The number of suggestions.
+        The number of the judge's suggestions in the trace.
 
     Raises:
         WorkspaceError: The name is not that of a judge, or the workspace cannot be written.
@@ -92,7 +92,7 @@ def store_judgement(
         if partial:
             count = stored.add_suggestions(labels)
         else:
-            labels = {id_: label for id_, label in labels.items() if label.mode in looks_at}
+            labels = {label.id: label for label in labels.values() if label.mode in looks_at}
             count = stored.replace(labels, tuple(looks_at), frozenset(unsure), run_id)
             quotes = QuoteCounts.count(label.evidence for label in labels.values())
             trace = trace or RunTrace("", 0, quotes=quotes)
@@ -121,7 +121,7 @@ class StoredJudgement:
     def add_suggestions(self, labels: Mapping[str, Label]) -> int:
         """Add suggestions of a partial judgement, and return their number.
 
-        Nothing is added, and 0 returned, if the workspace has a whole judgement.
+        Adds nothing and returns 0 if a whole judgement of this judge is stored.
         """
         if self._stored_judgements():
             return 0
@@ -142,38 +142,35 @@ class StoredJudgement:
 
         Args:
             labels: The suggestions of the new judgement by id.
-            looks_at: The modes that the judge looks at.
+            looks_at: The modes on which the judge gives a verdict.
             unsure: The modes of which it is unsure.
-            run_id: The run that made it, None without a run.
+            run_id: The run that made the judgement, None without a run.
 
         Returns:
-            The number of suggestions that the judge has on the trace now.
+            The number of suggestions that the judge has in the trace now.
         """
         stored_labels = self._stored_labels()
         answered_labels = self._answered_labels(stored_labels)
         new_labels = {**answered_labels, **labels}
         facts = _label_changes(stored_labels, new_labels)
-        present = {label.mode for label in new_labels.values()}
-        open_modes = [mode for mode in looks_at if mode not in present]
-        judgement = Judged(
-            looks_at,
-            tuple(mode for mode in open_modes if mode not in unsure),
-            run_id,
-            tuple(mode for mode in open_modes if mode in unsure),
-        )
-        if facts or not self._has_verdicts(judgement):
+        labelled_modes = {label.mode for label in new_labels.values()}
+        other_modes = [mode for mode in looks_at if mode not in labelled_modes]
+        absent_modes = tuple(mode for mode in other_modes if mode not in unsure)
+        unsure_modes = tuple(mode for mode in other_modes if mode in unsure)
+        judgement = Judged(looks_at, absent_modes, run_id, unsure_modes)
+        if facts or not self._has_same_verdicts(judgement):
             self._append_facts(stored_labels, [*facts, judgement])
         return len(new_labels)
 
     def _answered_labels(self, stored_labels: Mapping[str, Label]) -> dict[str, Label]:
-        """Return the labels that any annotator has answered, by id."""
+        """Return the suggestions that an annotator has accepted, edited or rejected, by id."""
         if not stored_labels:
             return {}
         reviews = self._workspace.reviews(
             trace_id=self._trace_id, taxonomy=self._taxonomy, pass_number=None
         )
         answered = {review.suggestion for review in reviews}
-        return {id_: label for id_, label in stored_labels.items() if id_ in answered}
+        return {label.id: label for label in stored_labels.values() if label.id in answered}
 
     def _stored_labels(self) -> dict[str, Label]:
         labels = self._workspace.labels(
@@ -186,11 +183,11 @@ class StoredJudgement:
             trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
         )
 
-    def _has_verdicts(self, judgement: Judged) -> bool:
+    def _has_same_verdicts(self, judgement: Judged) -> bool:
         """Return whether the stored judgement has the same verdicts on modes without labels."""
-        if all(stored.looks_at != judgement.looks_at for stored in self._stored_judgements()):
+        if not any(stored.looks_at == judgement.looks_at for stored in self._stored_judgements()):
             return False
-        # All other modes without a label are absent, so only the unsure modes are compared.
+        # A mode without a label is unsure or absent, so it is enough to compare the unsure modes.
         verdicts = self._workspace.verdicts(
             trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
         )
@@ -198,7 +195,7 @@ class StoredJudgement:
         return unsure == set(judgement.unsure)
 
     def _append_facts(self, stored_labels: Mapping[str, Label], facts: Sequence[Fact]) -> None:
-        """Append facts to the judge's pass, which begins if the judge has no labels yet."""
+        """Append facts to the judge's pass 1, and begin it if the judge has no labels yet."""
         if facts and not stored_labels:
             facts = [PassStarted(PassKind.BLIND), *facts]
         self._workspace.append(
@@ -208,23 +205,26 @@ class StoredJudgement:
 
 
 def _label_changes(old: Mapping[str, Label], new: Mapping[str, Label]) -> list[Fact]:
-    """Return the facts that turn the old labels into the new ones; both are by id."""
-    facts: list[Fact] = [LabelRemoved(label) for id_, label in old.items() if id_ not in new]
+    """Return the facts that turn the old labels into the new ones; both are by id.
+
+    A label that stays keeps its time of creation.
+    """
+    facts: list[Fact] = [LabelRemoved(label) for label in old.values() if label.id not in new]
     for label_id, label in new.items():
         old_label = old.get(label_id)
         if old_label is None:
             facts.append(LabelAdded(label))
             continue
-        changed_label = structs.replace(label, created_at=old_label.created_at)
-        if changed_label != old_label:
-            facts.append(LabelChanged(old_label, changed_label))
+        new_label = structs.replace(label, created_at=old_label.created_at)
+        if new_label != old_label:
+            facts.append(LabelChanged(old_label, new_label))
     return facts
 
 
 def _labels_of_findings(
     judge: str, taxonomy: str, trace_id: str, findings: Iterable[Finding]
 ) -> list[Label]:
-    """Convert findings to labels: the most confident one for each mode and target."""
+    """Convert findings to labels; of those with one mode and target only the most confident."""
     most_confident: dict[str, Label] = {}
     time = now()
     for finding in findings:
@@ -241,7 +241,7 @@ def _labels_of_findings(
             created_at=time,
             evidence=finding.evidence,
             decisive=finding.decisive,
-            # A judge gives a remedy only for the decisive step of a run.
+            # A judge names a remedy only for the step that decided the failure of the run.
             severity=Severity.FATAL if finding.remedy else None,
             remedy=finding.remedy,
         )
@@ -252,14 +252,14 @@ def _labels_of_findings(
 
 
 def suggestion_id(judge: str, trace_id: str, taxonomy: str, mode: str, target: Target) -> str:
-    """Return the permanent id (UUID version 5) of a judge's suggestion.
+    """Return the id of a judge's suggestion: a UUID of version 5, a hash of the arguments.
 
     Args:
         judge: The judge.
         trace_id: The trace.
         taxonomy: The taxonomy, as ``id@version``.
         mode: The slug of the mode.
-        target: The spans and quote that it points to.
+        target: The spans or the quote that the suggestion is about.
     """
     target_values = (target.first, target.last, target.quote, target.char_start, target.char_end)
     return uuid5(_IDS, json.dumps([judge, trace_id, taxonomy, mode, *target_values]))

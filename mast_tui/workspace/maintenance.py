@@ -50,43 +50,46 @@ class CheckResult(NamedTuple):
 
 
 def check_rows(database: Database) -> CheckResult:
-    """Compare the stored state tables with rebuilt ones, and read all registers.
+    """Compare the state tables with ones rebuilt from the events, and look for damaged rows.
 
     Args:
         database: The workspace, which is only read.
 
     Returns:
-        The rows that differ, and the events and register rows that are damaged.
+        The rows that differ, and the damaged rows of the events and registers.
     """
     with (
         database.reading() as stored,
         closing(SqliteFile(None, create=True)) as scratch,
         scratch.writing(without_savepoints=True) as rebuilt,
     ):
-        damaged = list[DamagedRow]()
-        differences = tuple(_state_differences(stored, rebuilt, damaged))
-        damaged += _damaged_registers(stored)
-        return CheckResult(differences, tuple(damaged))
+        damaged_rows = list[DamagedRow]()
+        differences = tuple(_state_differences(stored, rebuilt, damaged_rows))
+        damaged_rows += _damaged_registers(stored)
+        return CheckResult(differences, tuple(damaged_rows))
 
 
 def damaged_events(connection: Connection) -> tuple[DamagedRow, ...]:
-    """Return the events that cannot be read."""
-    damaged = list[DamagedRow]()
+    """Return the rows of events that cannot be read."""
+    damaged_rows = list[DamagedRow]()
     statement = select(schema.events).order_by(schema.events.c.annotator, schema.events.c.seq)
     rows = connection.execute(statement.execution_options(stream_results=True)).mappings()
     for batch in rows.partitions(_EVENTS_PER_BATCH):
         for row in batch:
-            _read_event(row, damaged)
-    return tuple(damaged)
+            _read_event(row, damaged_rows)
+    return tuple(damaged_rows)
 
 
-def _read_event(row: RowMapping, damaged: list[DamagedRow]) -> Event | None:
-    """Return the event of a row; add it to ``damaged`` and return None if it cannot be read."""
+def _read_event(row: RowMapping, damaged_rows: list[DamagedRow]) -> Event | None:
+    """Return the event in a row.
+
+    If the row cannot be read, it is added to ``damaged_rows``, and None is returned.
+    """
     try:
         return event_of(row)
     except ValueError as error:
         name = f"{row['annotator']}, step {row['seq']}, {row['id']}"
-        damaged.append(DamagedRow("events", name, str(error)))
+        damaged_rows.append(DamagedRow("events", name, str(error)))
         return None
 
 
@@ -103,9 +106,12 @@ def _damaged_registers(stored: Connection) -> Iterator[DamagedRow]:
 
 
 def _state_differences(
-    stored: Connection, rebuilt: Connection, damaged: list[DamagedRow]
+    stored: Connection, rebuilt: Connection, damaged_rows: list[DamagedRow]
 ) -> Iterator[StateDifference]:
-    """Rebuild the state of each annotator, and yield the tables that differ from it."""
+    """Rebuild each annotator's state from the events, and yield the state tables that differ.
+
+    Events that cannot be read are added to ``damaged_rows``.
+    """
     events = schema.events
     annotators = {
         name
@@ -120,19 +126,21 @@ def _state_differences(
             .execution_options(stream_results=True)
         )
         for batch in stored.execute(events_of_annotator).mappings().partitions(_EVENTS_PER_BATCH):
-            events_of_batch = (_read_event(row, damaged) for row in batch)
+            events_of_batch = (_read_event(row, damaged_rows) for row in batch)
             update_state(rebuilt, (event for event in events_of_batch if event is not None))
         for table in schema.STATE_TABLES:
             differing = _raw_rows(stored, table, annotator) ^ _raw_rows(rebuilt, table, annotator)
+            # A changed row differs in both sets, so its key, the first columns, is counted once.
             keys = {row[: len(table.primary_key)] for row in differing}
             if keys:
                 yield StateDifference(annotator, table.name, len(keys))
 
 
 def _raw_rows(connection: Connection, table: Table, annotator: str) -> set[tuple[object, ...]]:
-    """Return the comparable rows of an annotator in a state table.
+    """Return an annotator's rows in a state table, for a comparison with rebuilt ones.
 
-    The values are not converted, since a damaged Boolean such as 7 would read as true.
+    The values are not converted to Python types, since a damaged Boolean such as 7 would read as
+    true.
     """
     columns = [type_coerce(column, NullType()) for column in table.columns]
     rows = connection.execute(select(*columns).where(table.c.annotator == annotator))
@@ -143,10 +151,10 @@ def _raw_rows(connection: Connection, table: Table, annotator: str) -> set[tuple
 
 
 def _comparable_row(row: Sequence[Any], json_columns: Sequence[int]) -> tuple[object, ...]:
-    """Return a row in which equal JSON values have equal texts."""
+    """Return a row with its JSON texts written anew, so that equal values have equal texts."""
     values = list(row)
     for index in json_columns:
-        with suppress(TypeError, ValueError):  # null, or damaged: compared as it is
+        with suppress(TypeError, ValueError):  # null or damaged JSON is compared as it is
             values[index] = json.dumps(json.loads(values[index]), sort_keys=True)
     return tuple(values)
 
@@ -178,14 +186,15 @@ def copy_rows(source: Connection, target: Connection) -> None:
             if table is schema.traces:
                 values = [_row_for_target(source, target, row) for row in values]
             insertion.write(target, values)
-    last = target.execute(select(func.max(schema.asked.c.id))).scalar()
-    if is_on_server(target) and last is not None:
-        # The server's counter of answers continues after the copied ones.
-        target.execute(select(func.setval(func.pg_get_serial_sequence("asked", "id"), last)))
+    last_answer_id = target.execute(select(func.max(schema.asked.c.id))).scalar()
+    if is_on_server(target) and last_answer_id is not None:
+        # The server numbers further answers of models after the copied ones.
+        sequence = func.pg_get_serial_sequence("asked", "id")
+        target.execute(select(func.setval(sequence, last_answer_id)))
 
 
 def _row_for_target(source: Connection, target: Connection, row: Values) -> Values:
-    """Return a row of ``traces`` whose path is relative to the target's folder of traces."""
+    """Return a row of ``traces`` with its path relative to the target's folder of traces."""
     path = row[_PATH_INDEX]
     if path is not None:
         trace_path = found_trace_path(path, traces_folder_of(source))

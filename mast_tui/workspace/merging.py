@@ -25,8 +25,8 @@ from mast_tui.workspace.store import Workspace
 def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ()) -> MergeReport:
     """Add everything that another workspace has to this one, in one transaction.
 
-    A trace whose id belongs to another content in this workspace is stored as ``id~2``, with its
-    labels. The answers of models stay in the other workspace; the usage of its runs is added.
+    If this workspace has another trace of the same id, the new trace and its labels get the id
+    ``id~2``. Of the runs of judges, everything except the answers of models is added.
 
     Args:
         into: This workspace.
@@ -34,10 +34,10 @@ def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ())
         replacing: The people whose earlier work may be changed.
 
     Returns:
-        The numbers of added events, and the changes by name.
+        The numbers of added events, and the changes to each annotator's work.
 
     Raises:
-        MergeRefused: The merge would change the work of other people.
+        MergeRefused: The merge would change the work of people who are not in ``replacing``.
         WorkspaceError: A taxonomy of the same name has other modes.
     """
     foreign = examined(other.events())
@@ -58,7 +58,7 @@ def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ())
 def register_foreign(into: Workspace, record: TraceRecord) -> str:
     """Register a trace of another workspace and return its id in this workspace.
 
-    If the trace is known in this workspace, its path stays as it is.
+    If this workspace has the trace already, the stored path of its file stays.
 
     Args:
         into: This workspace.
@@ -67,6 +67,7 @@ def register_foreign(into: Workspace, record: TraceRecord) -> str:
     if record.identity is not None:  # the other workspace may have stored it as ``id~2``
         record = replace(record, trace_id=record.identity.trace_id)
     if into.find_trace(record) is not None:
+        # Without the file and the position in it, registering updates neither.
         record = replace(record, path=None, record=None)
     return into.register_trace(record)
 
@@ -77,24 +78,24 @@ def add_span_indices(
     traces: Iterable[TraceRecord],
     local_ids: Mapping[str, str],
 ) -> None:
-    """Store the indices of spans of another workspace for spans that have none in this one.
+    """Store the span indices of another workspace for spans whose index is unknown in this one.
 
-    Traces that were read by another reader or with other keys are left out: with mixed indices,
-    separate places could seem to overlap.
+    Traces that another reader or another scheme of keys has read are left out: with indices from
+    both, separate ranges of spans could seem to overlap.
 
     Args:
         into: This workspace.
-        indices: The indices by trace and key, with the ids of the other workspace.
+        indices: The indices by trace and span key, with the ids of the other workspace.
         traces: The traces of the other workspace.
         local_ids: The ids in this workspace by the other workspace's ids.
     """
     own_indices = into.span_indices()
     own_traces = {record.trace_id: record for record in into.traces()} if indices else {}
-    new: dict[str, dict[str, SpanIndex]] = {}
+    missing_by_trace: dict[str, dict[str, SpanIndex]] = {}
     for record in traces:
         trace_id = local_ids[record.trace_id]
         own_trace = own_traces.get(trace_id)
-        if own_trace is None or _key_scheme_count(own_trace, record) > 1:
+        if own_trace is None or _have_other_keys(own_trace, record):
             continue
         known_indices = own_indices.get(trace_id, {})
         missing = {
@@ -103,23 +104,22 @@ def add_span_indices(
             if index.index is not None and known_indices.get(key, SpanIndex(None)).index is None
         }
         if missing:
-            new[trace_id] = missing
-    into.keep_span_indices(new)
+            missing_by_trace[trace_id] = missing
+    into.keep_span_indices(missing_by_trace)
 
 
-def _key_scheme_count(*records: TraceRecord) -> int:
-    """Return the number of different schemes by which these traces make keys of spans.
+def _have_other_keys(a: TraceRecord, b: TraceRecord) -> bool:
+    """Return whether two readings of a trace have made its span keys in different ways.
 
-    A trace without an identity is left out, as its scheme is unknown.
+    A record without an identity does not say how, so it counts as equal.
     """
-    identities = (record.identity for record in records)
-    return len(
-        {(identity.reader, identity.key_scheme) for identity in identities if identity is not None}
-    )
+    if a.identity is None or b.identity is None:
+        return False
+    return (a.identity.reader, a.identity.key_scheme) != (b.identity.reader, b.identity.key_scheme)
 
 
 def run_with_local_ids(run: Run, local_ids: Mapping[str, str]) -> Run:
-    """Return a run with the ids that its traces and examples have in this workspace.
+    """Return a run with this workspace's ids of its traces and of the examples in its prompt.
 
     Args:
         run: The run of another workspace.
@@ -137,7 +137,7 @@ def run_with_local_ids(run: Run, local_ids: Mapping[str, str]) -> Run:
 
 
 def with_local_ids(foreign: Foreign, local_ids: Mapping[str, str]) -> Foreign:
-    """Return events with the ids that their traces have in this workspace; their chains stay.
+    """Return events with this workspace's ids of their traces, and with unchanged chains.
 
     Args:
         foreign: The events of another workspace.
@@ -149,7 +149,7 @@ def with_local_ids(foreign: Foreign, local_ids: Mapping[str, str]) -> Foreign:
 
 
 def _renamed_event(event: Event, local_ids: Mapping[str, str]) -> Event:
-    """Return an event, and its fact, with the id that the trace has in this workspace."""
+    """Return an event with this workspace's ids of its trace, or of the traces in its fact."""
     if event.trace_id is None:
         return structs.replace(event, fact=_fact_with_local_ids(event.fact, local_ids))
     local_id = local_ids.get(event.trace_id, event.trace_id)

@@ -105,13 +105,13 @@ def migrate(connection: Connection, version: int) -> None:
     Every row stays; new columns are empty, except for the chains of events.
 
     Args:
-        connection: The connection of the running transaction.
+        connection: An open transaction.
         version: The version of the tables.
     """
     types = _ON_SERVER if is_on_server(connection) else _IN_FILE
     for step in range(version, SCHEMA_VERSION):
         for statement in _STEPS[step]:
-            if step >= _FIRST_ON_SERVER:
+            if step >= _FIRST_ON_SERVER:  # earlier statements are for files only
                 statement = statement.format(**types)
             connection.exec_driver_sql(statement)
     if version < _CHAINED:

@@ -63,7 +63,7 @@ class LocalCopy:
         """Whether the copy has the work of other people too."""
         self._copy: SqliteFile | None = None
         self._pending_events: list[Event] = []
-        """Events that were recorded after the copy was made, to be added to it."""
+        """Events that were recorded after the copy was made, and are not in it yet."""
         self._lock = Lock()
 
     @property
@@ -72,7 +72,7 @@ class LocalCopy:
         return self._copy is not None
 
     def refresh(self, source: Connection, *, everybody: bool) -> None:
-        """Create the copy, or replace it by a new one.
+        """Copy the tables, and replace an earlier copy.
 
         Args:
             source: A connection that sees one state throughout.
@@ -83,17 +83,18 @@ class LocalCopy:
         with copy.writing(without_savepoints=True) as target:
             for table in (*_COMMON_TABLES, *_ANNOTATOR_TABLES):
                 statement = select(table)
-                if self.everybody and table in _ANNOTATOR_TABLES and table not in _OWN_TABLES:
-                    statement = statement.where(~table.c.annotator.startswith(JUDGE_PREFIX))
-                elif table in _ANNOTATOR_TABLES:
-                    statement = statement.where(table.c.annotator == self._annotator)
+                if table in _ANNOTATOR_TABLES:
+                    is_own = table.c.annotator == self._annotator
+                    is_of_people = ~table.c.annotator.startswith(JUDGE_PREFIX)
+                    copies_others = self.everybody and table not in _OWN_TABLES
+                    statement = statement.where(is_of_people if copies_others else is_own)
                 for rows in source.execute(statement).partitions(_AT_ONCE):
                     Insertion(table).write(target, [tuple(row) for row in rows])
         with self._lock:
             self._copy = copy
 
     def note_seen(self, events: Iterable[Event]) -> None:
-        """Add events that were written to the copy; events with a known id are left out."""
+        """Add events to the copy before it is next used; events that it has are left out."""
         with self._lock:
             self._pending_events += events
 
@@ -110,20 +111,21 @@ class LocalCopy:
             yield connection
 
     def _updated_copy(self) -> SqliteFile:
-        """Return the copy, after adding the events that were recorded after it was made."""
+        """Add the events that were recorded since the copy was made, and return the copy."""
         with self._lock:
             copy = self._copy
             assert copy is not None, "no copy was made"
             if self._pending_events:
                 with copy.writing(without_savepoints=True) as connection:
                     known_ids = known_rows(connection, [event.id for event in self._pending_events])
-                    new = {
+                    # By id, since an event may be pending twice: it waited, and then it was sent.
+                    new_events = {
                         event.id: event
                         for event in self._pending_events
                         if event.id not in known_ids
                     }
-                    insert(connection, list(new.values()))
-                    update_state(connection, new.values())
+                    insert(connection, list(new_events.values()))
+                    update_state(connection, new_events.values())
                 self._pending_events.clear()
             return copy
 
@@ -147,8 +149,8 @@ class WaitingChange(NamedTuple):
 
     ``number`` is its position in the outbox. ``follows`` is the id of the last event of the
     previous waiting change on the same trace; None without one, and then ``known_seq`` is the
-    counter of the last known event on the server, or ``append.UNCHECKED``. The counters of the
-    events are provisional, since the server assigns them.
+    sequence number of the last known event on the server, or ``append.UNCHECKED``. The sequence
+    numbers of the events are provisional, since the server assigns them.
     """
 
     number: int
@@ -166,13 +168,13 @@ class Outbox:
     """One annotator's changes that wait for one server, in their order; used from any thread."""
 
     def __init__(self, folder: Path, url: str, annotator: str, last_seq: int) -> None:
-        """Open the outbox, and read the changes that wait since an earlier time.
+        """Open the outbox, and read the changes that earlier programs have left in it.
 
         Args:
             folder: The folder of all outboxes.
             url: The server's address.
             annotator: The annotator whose changes it holds.
-            last_seq: The counter of the annotator's last event on the server.
+            last_seq: The sequence number of the annotator's last event on the server.
 
         Raises:
             WorkspaceError: The waiting changes cannot be read.
@@ -184,7 +186,7 @@ class Outbox:
         self._waiting: list[WaitingChange] = []
         self._traces: dict[str, TraceRecord] = {}
         self.last_seq = last_seq
-        """The counter of the annotator's last event that is known here."""
+        """The sequence number of the annotator's last event, on the server or in the outbox."""
         self.local_copy = LocalCopy(annotator)
         """The copy of the tables on which the annotator works while the server is away."""
         if self._path.exists():
@@ -226,7 +228,7 @@ class Outbox:
         )
 
     def note_seen(self, events: Iterable[Event]) -> None:
-        """Add events that were written to the copy, and continue counting after them."""
+        """Add the annotator's recorded events to the copy, and continue counting after them."""
         own_events = [event for event in events if event.annotator == self.annotator]
         self.last_seq = max(self.last_seq, *(event.seq for event in own_events), 0)
         self.local_copy.note_seen(own_events)
@@ -237,7 +239,7 @@ class Outbox:
         return dict(self._traces)
 
     def register_trace(self, record: TraceRecord) -> str:
-        """Store a new trace, and return a provisional id, used until the server knows the trace."""
+        """Store a new trace and return the id that it has until the server gives it another."""
         with self.local_copy.writing() as connection:
             trace_id = trace_register.register(connection, record)
         with self._lock, self._open_file() as file:
@@ -247,23 +249,24 @@ class Outbox:
             self._traces[trace_id] = record
         return trace_id
 
-    def replace_trace_id(self, trace_id: str, known_id: str) -> None:
-        """Remove a trace that the server knows now, and use the server's id in waiting events.
+    def replace_trace_id(self, provisional_id: str, server_id: str) -> None:
+        """Remove a trace that was sent, and use the server's id of it in waiting events.
 
         Args:
-            trace_id: The id that the waiting events use.
-            known_id: The id on the server.
+            provisional_id: The id that the waiting events use.
+            server_id: The id on the server, which may be the same.
         """
         with self._lock, self._open_file() as file:
-            if known_id != trace_id:
+            if server_id != provisional_id:
                 for index, change in enumerate(self._waiting):
-                    if change.events[0].trace_id == trace_id:
-                        events = tuple(event_on_trace(event, known_id) for event in change.events)
+                    # All events of a change are on one trace.
+                    if change.events[0].trace_id == provisional_id:
+                        events = tuple(event_on_trace(event, server_id) for event in change.events)
                         self._waiting[index] = change._replace(events=events)
                         file.execute(_CHANGE, (_events_as_json(events), change.number))
-            file.execute("DELETE FROM traces WHERE id = ?", (trace_id,))
+            file.execute("DELETE FROM traces WHERE id = ?", (provisional_id,))
             file.commit()
-            del self._traces[trace_id]
+            del self._traces[provisional_id]
 
     def put(
         self,
@@ -274,18 +277,19 @@ class Outbox:
         redoes: str | None,
         known_seq: int,
     ) -> tuple[Event, ...]:
-        """Store a change until the server has it.
+        """Store the events of a change until they are sent to the server.
 
         Args:
-            events: The events of the change.
+            events: The events, all of one annotator on one trace.
             new_id: Returns a new id for events without one.
-            action: The action that groups them.
+            action: The action that groups the events.
             undoes: The action that they undo.
             redoes: The action that they redo.
-            known_seq: The counter of the last known event of their work, or ``append.UNCHECKED``.
+            known_seq: The sequence number of the annotator's last known event on the trace, or
+                ``append.UNCHECKED``.
 
         Returns:
-            The events, with provisional counters after the last known ones.
+            The events, with provisional sequence numbers that follow the last known one.
 
         Raises:
             WorkspaceError: The change cannot be written.
@@ -312,16 +316,17 @@ class Outbox:
         return waiting
 
     def keep(self, events: tuple[Event, ...], known_seq: int) -> None:
-        """Store a change whose events have their ids already; see ``put``.
+        """Store a change whose events have their ids and sequence numbers already; see ``put``.
 
         Args:
             events: The events of the change.
-            known_seq: The counter of the last event that the annotator knew, or ``UNCHECKED``.
+            known_seq: The sequence number of the annotator's last known event on the trace, or
+                ``append.UNCHECKED``.
         """
         text = _events_as_json(events)
         with self._lock, self._open_file() as file:
-            earlier = self.events(events[0].trace_id, events[0].taxonomy)
-            follows = earlier[-1].id if earlier else None
+            earlier_events = self.events(events[0].trace_id, events[0].taxonomy)
+            follows = earlier_events[-1].id if earlier_events else None
             number = file.execute(_ADD, (known_seq, follows, text)).lastrowid
             file.commit()
             assert number is not None
@@ -336,7 +341,7 @@ class Outbox:
             self._waiting.remove(change)
 
     def move_refused(self, change: WaitingChange) -> None:
-        """Move a change that the server cannot accept to a file that people can read."""
+        """Move a change that cannot be recorded on the server to a file that people can read."""
         lines = "".join(json.dumps(event_to_dict(event)) + "\n" for event in change.events)
         with self._readable_errors(), fdopen(open_private(self.refused_path), "a") as file:
             file.write(lines)
@@ -347,7 +352,7 @@ class Outbox:
         """Open the file of the outbox for one change, and create its tables if necessary."""
         with self._readable_errors():
             make_private(self._path.parent)
-            close(open_private(self._path))
+            close(open_private(self._path))  # makes the file, which other users cannot read
             with closing(sqlite3.connect(self._path, timeout=30)) as file:
                 file.execute("PRAGMA synchronous=FULL")
                 for table in _TABLES:
@@ -356,7 +361,7 @@ class Outbox:
 
     @contextmanager
     def _readable_errors(self) -> Iterator[None]:
-        """Convert errors of the file in the block to ``WorkspaceError``."""
+        """Convert errors of the outbox's file in the block to ``WorkspaceError``."""
         try:
             yield
         except (OSError, sqlite3.Error, ValueError) as error:

@@ -65,19 +65,19 @@ def marked(*marks: str) -> Callable[[bytes], bool]:
 
 
 def outputs_beside(workspace: Workspace, *, force: bool) -> Outputs:
-    """Return the outputs of a command that works on a workspace.
+    """Return the writer of a command's output files, with the rules on what it may overwrite.
 
     Args:
-        workspace: The workspace; neither it nor one of its traces is ever overwritten.
+        workspace: The workspace of the command, which is never overwritten, nor are its traces.
         force: Overwrite other files that look like a trace, a database or another user's file.
     """
-    return Outputs(ReplacementRules(never_replaced(workspace), protected_kind, force))
+    return Outputs(ReplacementRules(never_replaced(workspace), reason_to_protect, force))
 
 
 def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
-    """Return a function that names the reason why a file must never be replaced, or returns None.
+    """Return a function that says why a file must never be replaced, or None if it may be.
 
-    It may be called after the workspace was closed.
+    The function needs the workspace no longer, so it may be called after the workspace was closed.
     """
     workspace_files = database_files(workspace.path) if workspace.path is not None else ()
     rows = workspace.read_columns("traces", ("path",), list, not_null="path")
@@ -95,7 +95,7 @@ def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
 
 
 def _is_part_of_trace(path: Path, traces: frozenset[Path]) -> bool:
-    """Return whether a file is in the folder of a trace, or is that of a trace's sub-agent."""
+    """Return whether a file is in a trace that is a folder, or belongs to a trace's sub-agent."""
     if not traces.isdisjoint(path.parents):
         return True
     thread = thread_of(path)
@@ -106,7 +106,7 @@ def _is_part_of_trace(path: Path, traces: frozenset[Path]) -> bool:
     return any(path in map(_real_path, sub_agents_of(trace)) for trace in nearby_traces)
 
 
-def protected_kind(target: Path) -> str | None:
+def reason_to_protect(target: Path) -> str | None:
     """Return the reason why only ``--force`` may replace a file; None for other files.
 
     Only the first megabytes of the content are examined.
@@ -114,7 +114,7 @@ def protected_kind(target: Path) -> str | None:
     Raises:
         OSError: The file cannot be read.
     """
-    for suffix in _SIDE_FILES:
+    for suffix in _SIDE_FILES:  # such as "workspace.db-wal" beside "workspace.db"
         database = target.with_name(target.name.removesuffix(suffix))
         if database != target and _begins_with_any(database, _DATABASE):
             return f"belongs to the database {database.name}"
@@ -124,11 +124,11 @@ def protected_kind(target: Path) -> str | None:
         return "looks like a database or its log"
     if target.name.casefold() == FILE_NAME:
         return "contains the outcomes of runs"
-    return _trace_kind(target)
+    return _reason_from_content(target)
 
 
-def _trace_kind(target: Path) -> str | None:
-    """Return the reason if a file looks like a trace or like labels; None for other files."""
+def _reason_from_content(target: Path) -> str | None:
+    """Return the reason to protect a file that looks like a trace or labels; None for others."""
     source = _FileBeginning(target)
     if (reader := recognise(source)) is not None:
         return f"looks like a trace ({reader.name})"
@@ -136,9 +136,10 @@ def _trace_kind(target: Path) -> str | None:
         return None
     if (labels := label_file_kind(source)) is not None:
         return f"looks like {labels.partition(';')[0]}"
-    if target.suffix.lower() in _TEXT_TRACES and (source.json is None or source.damage):
-        is_own_format = source.head.startswith(_OWN_TEXTS)
-        return None if is_own_format else "looks like a trace (text)"
+    is_text = source.json is None or source.damage
+    if target.suffix.lower() in _TEXT_TRACES and is_text:
+        is_own_export = source.head.startswith(_OWN_TEXTS)
+        return None if is_own_export else "looks like a trace (text)"
     return None
 
 
@@ -152,7 +153,7 @@ class _FileBeginning(Source):
 
     @cached_property
     def data(self) -> bytes:
-        """The bytes that are read."""
+        """The beginning of the file, unpacked if it is packed."""
         if self.packing is not None:
             return beginning(self.path, _BYTES_READ)
         with self.path.open("rb") as file:
@@ -169,7 +170,7 @@ def _begins_with_any(path: Path, *marks: bytes) -> bool:
 def reason_to_keep(paths: Sequence[Path], verb: str, target: Path) -> str | None:
     """Return why a command on traces must not replace a file; None if it may.
 
-    The traces and the workspace of this folder always stay.
+    The command may replace neither its traces nor the workspace of the current directory.
 
     Args:
         paths: The traces.

@@ -59,8 +59,7 @@ def stored_trace_path(path: Path, folder: Path | None) -> str:
     """Return the text by which a workspace stores the path of a trace.
 
     A path inside the folder becomes relative to it, so that folder and workspace can be moved
-    together. Any other path becomes absolute. A relative path without a file in the current
-    directory is stored unchanged.
+    together. Any other path becomes absolute, unless it is relative and there is no such file.
 
     Args:
         path: The file as the program has opened it, or a URL.
@@ -83,8 +82,9 @@ def stored_trace_path(path: Path, folder: Path | None) -> str:
 def found_trace_path(stored: str, folder: Path | None) -> Path:
     """Return the path of a trace from its stored text.
 
-    A text that begins with ``BEFORE_FOLDERS`` comes from a version that did not store the folder:
-    the file is looked for in the workspace's folder, then in the current directory.
+    A relative path is one from the workspace's folder. Early versions stored paths relative to the
+    directory in which they ran; such a text now begins with ``BEFORE_FOLDERS``, and if there is no
+    such file in the folder, it is looked for in the current directory.
 
     Args:
         stored: The text, as ``stored_trace_path`` returned it.
@@ -101,7 +101,7 @@ def found_trace_path(stored: str, folder: Path | None) -> Path:
 
 
 def _split_chained_path(text: str) -> tuple[str, str, str]:
-    """Split a chained URL (``zip://run.json::runs.zip``) into its URL, ``::`` and its local file.
+    """Split a chained URL such as ``zip://run.json::runs.zip`` at ``::`` before its local file.
 
     Any other path is returned as the local file, after two empty texts.
     """
@@ -113,7 +113,7 @@ def _split_chained_path(text: str) -> tuple[str, str, str]:
 
 def _relative_path(folder: Path, file: Path) -> Path:
     """Return a path relative to a folder; the path itself if it is outside the folder."""
-    # The second attempt is for symbolic links.
+    # If one of both paths leads over a symbolic link, only the resolved ones match.
     for base, target in ((folder, file), (folder.resolve(), file.resolve())):
         if target.is_relative_to(base):
             return target.relative_to(base)
@@ -186,7 +186,7 @@ _APPLICATION_ID_AT: Final = 68
 
 
 def is_workspace(path: Path) -> bool:
-    """Return whether there is a workspace at ``path``; False if there is no file or an empty one.
+    """Return True if there is a workspace at ``path``, False for no file or an empty file.
 
     Raises:
         WorkspaceError: There is a folder, a pipe, another kind of file, or a workspace with a newer
@@ -207,7 +207,7 @@ def is_workspace(path: Path) -> bool:
         return False
     journal = path.with_name(path.name + "-journal")
     if journal.exists() and journal.stat().st_size:
-        return True  # a crash left it half-written, so SQLite has to repair it first
+        return True  # after a crash the header is unreliable until SQLite has repaired the file
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
         raise WorkspaceError(
             f"{path}: is not a mast-tui workspace (not an SQLite database); give another file"
@@ -226,15 +226,15 @@ def is_workspace(path: Path) -> bool:
 
 
 def check_version(path: Path | str, *, application_id: int, version: int) -> None:
-    """Check the numbers at the head of an SQLite file.
+    """Check the two numbers by which an SQLite file names its program and version.
 
     Args:
         path: The file, for messages.
-        application_id: The application id of the file.
+        application_id: The number of the program that made the file.
         version: The version of its tables.
 
     Raises:
-        WorkspaceError: It is no workspace, or one that this program cannot read.
+        WorkspaceError: The file is no workspace, or one of a newer version.
     """
     if application_id != APPLICATION_ID:
         raise WorkspaceError(
@@ -260,7 +260,7 @@ def check_schema(path: Path | str, connection: sqlite3.Connection) -> None:
         connection: A connection to it.
 
     Raises:
-        WorkspaceError: The file has such a part.
+        WorkspaceError: The file has a trigger or a view.
     """
     unknown_part = connection.execute(
         "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"
@@ -274,10 +274,10 @@ def check_schema(path: Path | str, connection: sqlite3.Connection) -> None:
 
 
 def why_not_trusted(path: Path) -> str | None:
-    """Return a reason not to use a workspace that the user did not name, or None.
+    """Return a reason not to use a workspace that was found without the user naming it, or None.
 
-    Another user who may write to the file could put a name, settings and labels into it. For a
-    symbolic link its target is checked.
+    Any other user who may write to the file could put a name, settings and labels into it. For a
+    symbolic link the target is checked.
     """
     for checked_path in (path, path.parent):
         try:
@@ -294,7 +294,7 @@ def why_not_trusted(path: Path) -> str | None:
 def keep_private(path: Path) -> None:
     """Remove the rights of other users on a workspace, its journals and its folder ``.mast-tui``.
 
-    If other users have the right to write, the file is shared on purpose and stays so.
+    A file or folder to which other users may write is shared on purpose, and keeps its rights.
     """
     paths = [path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", "-journal"))]
     if path.parent.name == FOLDER:

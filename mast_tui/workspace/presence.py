@@ -26,8 +26,9 @@ class Presence:
         self._annotator = ""
         self._location: str | None = None
         self._sent_at: float | None = None
-        """The time of the last message; None if no location has to be repeated."""
+        """The time of the last message; None if no message has to follow."""
         self._other_programs: dict[int, tuple[str, str, float]] = {}
+        """The annotator, the location and the time of the last message of each program."""
 
     def go_to(self, annotator: str, location: str | None) -> None:
         """Set the annotator's location.
@@ -42,14 +43,19 @@ class Presence:
             self._sent_at = 0.0  # so that a message is due now
 
     def due_message(self) -> str | None:
-        """Return a message with the location if it is time to send one, otherwise None."""
+        """Return a message with the location if it is time to send one, otherwise None.
+
+        After the annotator has left, there is one message, with null as the location.
+        """
         if self._sent_at is None or monotonic() - self._sent_at < MESSAGE_SECONDS:
             return None
         self._sent_at = None if self._location is None else monotonic()
         return json.dumps([self._annotator, self._location])
 
     def receive(self, program: int, message: str) -> None:
-        """Store the location in another program's message; an invalid message removes that program.
+        """Store the location in another program's message.
+
+        If the message is invalid, or says that the annotator has left, forgets the program.
 
         Args:
             program: The number of the program.
@@ -66,7 +72,7 @@ class Presence:
         return () if self._location is None else self.annotators_at(self._location)
 
     def annotators_at(self, location: str) -> tuple[str, ...]:
-        """Return the names of others who are at a location now."""
+        """Return the names of the other annotators who are at a location now."""
         oldest = monotonic() - GONE_AFTER
         names = {
             annotator

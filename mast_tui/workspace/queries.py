@@ -77,7 +77,7 @@ def _filter_conditions(table: Table, work: OfWork) -> list[ColumnElement[bool]]:
 
 
 def _with_pass(statement: Select[Any], table: Table, work: OfPass) -> Select[Any]:
-    """Restrict a query to the rows of a work and pass; see ``OfPass``."""
+    """Restrict a query by annotator, trace, taxonomy and pass; see ``OfPass``."""
     statement = statement.where(*_filter_conditions(table, work))
     pass_choice = work.get("pass_number", "last")
     if isinstance(pass_choice, int):
@@ -86,7 +86,7 @@ def _with_pass(statement: Select[Any], table: Table, work: OfPass) -> Select[Any
         statement,
         table,
         pass_choice,
-        lambda source: _filter_conditions(source, work),
+        lambda filtered_table: _filter_conditions(filtered_table, work),
         of_one_trace=work.get("trace_id") is not None,
     )
 
@@ -95,48 +95,49 @@ def _in_last_pass(
     statement: Select[Any],
     table: Table,
     pass_choice: Literal["last", "finished"] | None,
-    work_conditions: Callable[[Table], list[ColumnElement[bool]]],
+    filter_conditions: Callable[[Table], list[ColumnElement[bool]]],
     *,
     of_one_trace: bool,
 ) -> Select[Any]:
-    """Restrict a query to the last pass of each work.
+    """Restrict a query to the last pass of each annotator on each trace and taxonomy.
 
-    Adjudications and retests do not count, since their labels are not those of a reading.
+    Adjudications and retests are no such passes, as their labels are not the annotator's labels of
+    the trace.
 
     Args:
-        statement: The query on the table.
-        table: A table with a pass in each row.
-        pass_choice: ``last`` for the last pass, ``finished`` for the last finished one; None for
-            all.
-        work_conditions: Returns the query's conditions on annotator, trace and taxonomy for a
-            table; needed for the table of passes.
+        statement: The query on ``table``.
+        table: A table with the number of a pass in each row.
+        pass_choice: ``last`` for the last pass, ``finished`` for the last finished one; None to
+            return the query unchanged.
+        filter_conditions: Returns the conditions of ``statement`` on annotator, trace and taxonomy
+            for another table.
         of_one_trace: Whether the query is about one trace. For many traces the last passes are
             looked up together, since a look-up for each row would take most of the time.
     """
     if pass_choice is None:
         return statement
     passes = schema.passes
-    work = ("annotator", "trace_id", "taxonomy")
+    work_names = ("annotator", "trace_id", "taxonomy")
     pass_conditions = [passes.c.withdrawn.is_(False), passes.c.kind.not_in(_OTHER_PASS_KINDS)]
     if pass_choice == "finished":
         pass_conditions.append(passes.c.finished_at.is_not(None))
     last_number: ColumnElement[Any] = func.max(passes.c.number)
     if of_one_trace:
-        same_work = [passes.c[name] == table.c[name] for name in work]
-        last_number = select(last_number).where(*same_work, *pass_conditions).scalar_subquery()
+        is_same_work = [passes.c[name] == table.c[name] for name in work_names]
+        last_number = select(last_number).where(*is_same_work, *pass_conditions).scalar_subquery()
     else:
-        work_columns = [passes.c[name] for name in work]
+        work_columns = [passes.c[name] for name in work_names]
         last_passes = (
             select(*work_columns, last_number.label("last"))
-            .where(*work_conditions(passes), *pass_conditions)
+            .where(*filter_conditions(passes), *pass_conditions)
             .group_by(*work_columns)
             .subquery()
         )
-        same_work = [last_passes.c[name] == table.c[name] for name in work]
-        statement = statement.outerjoin_from(table, last_passes, and_(*same_work))
+        is_same_work = [last_passes.c[name] == table.c[name] for name in work_names]
+        statement = statement.outerjoin_from(table, last_passes, and_(*is_same_work))
         last_number = last_passes.c.last
     if pass_choice == "last":
-        # A work without any such pass keeps all its rows.
+        # Rows on a trace for which the annotator has no such pass stay in the result.
         last_number = func.coalesce(last_number, table.c.pass_number)
     return statement.where(table.c.pass_number == last_number)
 
@@ -150,16 +151,16 @@ def labels(connection: Connection, **work: Unpack[OfPass]) -> tuple[Label, ...]:
 def verdicts(connection: Connection, **work: Unpack[OfPass]) -> tuple[Verdict, ...]:
     """Return verdicts, sorted by trace, annotator, taxonomy, pass and mode.
 
-    A mode with labels is present.
+    A mode with a label is present, whatever verdict is stored.
     """
     labels_table = schema.labels
-    table = schema.verdicts
-    key_columns = [labels_table.c[column.name] for column in table.primary_key]
+    verdicts_table = schema.verdicts
+    key_columns = [labels_table.c[column.name] for column in verdicts_table.primary_key]
     present_keys = connection.execute(
         _with_pass(select(*key_columns), labels_table, work).distinct()
     )
     by_key = {tuple(key): verdict_of((*key, VerdictValue.PRESENT)) for key in present_keys}
-    for row in connection.execute(_with_pass(select(table), table, work)):
+    for row in connection.execute(_with_pass(select(verdicts_table), verdicts_table, work)):
         *key, _value = row
         by_key.setdefault(tuple(key), verdict_of(row))
     return tuple(
@@ -171,13 +172,13 @@ def verdicts(connection: Connection, **work: Unpack[OfPass]) -> tuple[Verdict, .
 
 
 def reviews(connection: Connection, **work: Unpack[OfPass]) -> tuple[Review, ...]:
-    """Return reviews by trace, annotator, taxonomy, pass and suggestion."""
+    """Return reviews, sorted by trace, annotator, taxonomy, pass and suggestion."""
     statement, values = _ordered_query(schema.reviews, work, "suggestion")
     return tuple(map(review_of, connection.execute(statement, values)))
 
 
 def span_notes(connection: Connection, **work: Unpack[OfPass]) -> tuple[SpanNote, ...]:
-    """Return notes on spans by trace, annotator, taxonomy, pass and span."""
+    """Return notes on spans, sorted by trace, annotator, taxonomy, pass and span."""
     statement, values = _ordered_query(schema.span_notes, work, "span_key")
     return tuple(map(span_note_of, connection.execute(statement, values)))
 
@@ -185,15 +186,15 @@ def span_notes(connection: Connection, **work: Unpack[OfPass]) -> tuple[SpanNote
 def _ordered_query(
     table: Table, work: OfPass, last_column: str
 ) -> tuple[Select[Any], dict[str, object]]:
-    """Return a query and the values of its filters.
+    """Return a query and the values of its parameters.
 
     The rows are sorted by trace, annotator, taxonomy, pass and ``last_column``.
     """
     pass_choice = work.get("pass_number", "last")
     values = {name: value for name, value in work.items() if value is not None}
-    if not isinstance(pass_choice, int):
-        values.pop("pass_number", None)
     last_or_finished = None if isinstance(pass_choice, int) else pass_choice
+    if not isinstance(pass_choice, int):  # "last" and "finished" are no values of a column
+        values.pop("pass_number", None)
     return _ordered_statement(table, tuple(sorted(values)), last_or_finished, last_column), values
 
 
@@ -204,10 +205,13 @@ def _ordered_statement(
     pass_choice: Literal["last", "finished"] | None,
     last_column: str,
 ) -> Select[Any]:
-    """Return the query for these filters; cached, as building it takes longer than running it."""
+    """Return a sorted query on a table, with a parameter for each of the filters.
 
-    def conditions(source: Table) -> list[ColumnElement[bool]]:
-        return [source.c[name] == bindparam(name) for name in filter_names]
+    It is cached, as building a query takes longer than running it.
+    """
+
+    def conditions(filtered_table: Table) -> list[ColumnElement[bool]]:
+        return [filtered_table.c[name] == bindparam(name) for name in filter_names]
 
     statement = select(table).where(*conditions(table))
     statement = _in_last_pass(
@@ -218,7 +222,10 @@ def _ordered_statement(
 
 
 def passes(connection: Connection, **work: Unpack[OfWork]) -> tuple[Pass, ...]:
-    """Return all passes, also adjudications, sorted by trace, annotator, taxonomy and number."""
+    """Return all passes, including adjudications and retests, but no withdrawn ones.
+
+    They are sorted by trace, annotator, taxonomy and number.
+    """
     table = schema.passes
     statement = (
         select(*(table.c[name] for name in PASS_COLUMNS))
@@ -253,7 +260,7 @@ def finished_traces(connection: Connection, annotator: str, taxonomy: str) -> fr
         )
         .order_by(table.c.trace_id, table.c.number)
     )
-    # Rows are sorted by pass, so the last pass of each trace stays.
+    # Rows are sorted by pass, so the dict keeps the time of each trace's last pass.
     finished_at_by_trace = dict(connection.execute(statement).all())
     return frozenset(
         trace_id
@@ -267,7 +274,7 @@ def reads(
 ) -> SpansRead:
     """Return the spans that an annotator has read in a pass and in earlier ones, without repeats.
 
-    A retest begins with nothing read, and its readings count for no other pass.
+    For a retest, only the spans read in that retest count, and they count for no other pass.
 
     Args:
         connection: An open connection.
@@ -282,12 +289,12 @@ def reads(
     is_retest = passes.c.kind == PassKind.RETEST.value
     retest_numbers = select(passes.c.number).where(*_filter_conditions(passes, work), is_retest)
     retests = connection.execute(retest_numbers).scalars().all()
-    only_this_pass = table.c.pass_number == pass_number
-    up_to_this_pass = (table.c.pass_number <= pass_number) & table.c.pass_number.not_in(retests)
+    if pass_number in retests:
+        in_passes = table.c.pass_number == pass_number
+    else:
+        in_passes = (table.c.pass_number <= pass_number) & table.c.pass_number.not_in(retests)
     statement = select(table).where(
-        *_filter_conditions(table, work),
-        table.c.kind == KIND_OF[SpansRead],
-        only_this_pass if pass_number in retests else up_to_this_pass,
+        *_filter_conditions(table, work), table.c.kind == KIND_OF[SpansRead], in_passes
     )
     rows = connection.execute(statement).mappings()
     facts = [event.fact for event in readable_events(rows)]
@@ -301,7 +308,9 @@ def reads(
 def modes_to_look_at_again(
     connection: Connection, annotator: str, taxonomy: str, trace_id: str | None = None
 ) -> dict[str, tuple[str, ...]]:
-    """Return the modes that an annotator must look at again after the split of a mode, by trace.
+    """Return the modes on which an annotator must decide again, by trace.
+
+    These are the modes into which a new version of the taxonomy has split a labelled mode.
 
     Args:
         connection: An open connection.
@@ -319,7 +328,7 @@ def modes_to_look_at_again(
     modes_by_trace: dict[str, tuple[str, ...]] = {}
     for event in readable_events(connection.execute(statement).mappings()):
         if isinstance(event.fact, LookAgainSet) and event.trace_id is not None:
-            modes_by_trace[event.trace_id] = event.fact.after
+            modes_by_trace[event.trace_id] = event.fact.after  # the last event on a trace counts
     return {trace_id: modes for trace_id, modes in modes_by_trace.items() if modes}
 
 
@@ -330,14 +339,15 @@ def decisions(
     trace_id: str | None = None,
     annotator: str | None = None,
 ) -> dict[str, tuple[Decision, ...]]:
-    """Return the decisions in force by trace, in the order in which they were made.
+    """Return the newest decision on each item by trace, in the order in which they were made.
+
+    An item is the question of a decision, such as whether a mode is present.
 
     Args:
         connection: An open connection.
         taxonomy: The taxonomy.
-        trace_id: Only those on this trace; None for all.
-        annotator: Only those of this adjudicator; None for the newest decision on each item,
-            whoever made it.
+        trace_id: Only decisions on this trace; None for all.
+        annotator: Only decisions of this adjudicator; None for those of all.
     """
     work: OfWork = {"trace_id": trace_id, "annotator": annotator, "taxonomy": taxonomy}
     table = schema.decisions
@@ -348,14 +358,14 @@ def decisions(
     )
     by_trace = defaultdict[str, dict[str, Decision]](dict)
     for trace, item, document in connection.execute(statement):
-        # Removed first, so that the item moves to the end.
-        by_trace[trace].pop(item, None)
-        by_trace[trace][item] = decision_from_values(json.loads(document))
+        by_item = by_trace[trace]
+        by_item.pop(item, None)  # so that the newer decision is added at the end
+        by_item[item] = decision_from_values(json.loads(document))
     return {trace: tuple(by_item.values()) for trace, by_item in by_trace.items()}
 
 
 def study(connection: Connection, taxonomy: str) -> Study | None:
-    """Return the study under a taxonomy, the newest one if there are several, or None.
+    """Return the newest study under a taxonomy, None if there is none.
 
     Args:
         connection: An open connection.
@@ -378,14 +388,14 @@ def study_leads(connection: Connection) -> dict[str, str]:
     statement = select(table.c.taxonomy, table.c.annotator).order_by(
         table.c.set_at, table.c.annotator
     )
-    # Of several rows for a taxonomy, the last one stays.
+    # The newest study comes last, so the dict keeps its author.
     return dict(connection.execute(statement).all())
 
 
 def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
-    """Return the last text of each guideline on a taxonomy's modes, the earliest first.
+    """Return the latest version of each guideline on a taxonomy's modes.
 
-    A guideline whose last text is empty is withdrawn and left out.
+    A guideline whose latest text is empty is withdrawn and left out.
 
     Args:
         connection: An open connection.
@@ -400,7 +410,7 @@ def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
     by_id: dict[str, Guideline] = {}
     for (document,) in connection.execute(statement):
         guideline = read(json.loads(document), Guideline, "guideline")
-        by_id[guideline.id] = guideline
+        by_id[guideline.id] = guideline  # replaces the earlier versions
     return tuple(guideline for guideline in by_id.values() if guideline.text)
 
 
@@ -419,7 +429,7 @@ def judgements(connection: Connection, **work: Unpack[OfWork]) -> tuple[Judgemen
 
 
 def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
-    """Count the labels of an annotator in the last pass, by trace.
+    """Count the labels in an annotator's last pass on each trace, by trace.
 
     Args:
         connection: An open connection.
@@ -434,7 +444,7 @@ def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[
 
 
 def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
-    """Count the suggestions on each trace that an annotator has never answered.
+    """Count the suggestions that an annotator has answered in no pass, by trace.
 
     Args:
         connection: An open connection.
@@ -476,13 +486,16 @@ def events(
     pass_number: int | None,
     after: tuple[str, int, str] | None,
 ) -> tuple[Event, ...]:
-    """Return the next batch of readable events, sorted by annotator, counter and id.
+    """Return the next batch of readable events, empty at the end.
+
+    They are sorted by annotator, sequence number and id.
 
     Args:
         connection: A connection that sees one state throughout.
         work: The filters for annotator, trace and taxonomy.
         pass_number: Only events of this pass; None for all.
-        after: The annotator, counter and id of the event before the batch; None for the first one.
+        after: The annotator, sequence number and id of the last event before the batch; None for
+            the first batch.
     """
     table = schema.events
     order = (table.c.annotator, table.c.seq, table.c.id)
@@ -492,9 +505,10 @@ def events(
     while True:
         later = statement if after is None else statement.where(tuple_(*order) > after)
         rows = connection.execute(later.limit(_EVENTS_AT_ONCE)).mappings().all()
-        read_events = tuple(readable_events(rows))
-        if read_events or not rows:
-            return read_events
+        batch = tuple(readable_events(rows))
+        if batch or not rows:
+            return batch
+        # None of these rows can be read, so the batch begins after them.
         last = rows[-1]
         after = (last["annotator"], last["seq"], last["id"])
 
@@ -502,7 +516,7 @@ def events(
 def events_on_traces(
     connection: Connection, annotator: str, taxonomy: str, trace_ids: Sequence[str]
 ) -> dict[str, list[Event]]:
-    """Return one annotator's events by trace; those on a trace are sorted by counter and id.
+    """Return an annotator's events on some traces, by trace, sorted by sequence number and id.
 
     Args:
         connection: A connection that sees one state throughout.
@@ -520,7 +534,8 @@ def events_on_traces(
                 table.c.taxonomy == taxonomy,
                 table.c.trace_id.in_(trace_ids[start : start + _TRACES_AT_ONCE]),
             )
-            # Ordered as an index is; by ``seq`` first all events of the annotator would be read.
+            # This is the order of an index. For an order by ``seq`` alone, the database would read
+            # all events of the annotator.
             .order_by(table.c.trace_id, table.c.seq, table.c.id)
         )
         for event in readable_events(connection.execute(statement).mappings()):
@@ -548,32 +563,32 @@ def read_columns(
     connection: Connection,
     table: str,
     columns: Sequence[str],
-    take: Callable[[Iterator[Row]], Result],
+    convert: Callable[[Iterator[Row]], Result],
     *,
     equal_to: Mapping[str, str] | None = None,
     not_null: str | None = None,
 ) -> Result:
-    """Return the result of ``take`` for the rows of a state table or register, in no order.
+    """Read columns of a state table or register, and return what ``convert`` makes of the rows.
 
     Args:
         connection: A connection that sees one state throughout.
         table: The name of the table.
         columns: The columns to read; booleans are 0 and 1.
-        take: A function of the rows; it must not use the workspace.
-        equal_to: The required values of columns.
-        not_null: A column that must not be null.
+        convert: Called with the rows, in no order, while the connection is in use, so it must not
+            use the workspace.
+        equal_to: The values that columns must have, by name; other rows are left out.
+        not_null: A column that must not be null; other rows are left out.
     """
     source = schema.metadata.tables[table]
     conditions = [source.c[name] == value for name, value in (equal_to or {}).items()]
     if not_null is not None:
         conditions.append(source.c[not_null].is_not(None))
-    return take(
-        rows_of(connection, select(*(source.c[name] for name in columns)).where(*conditions))
-    )
+    statement = select(*(source.c[name] for name in columns)).where(*conditions)
+    return convert(rows_of(connection, statement))
 
 
 def rows_of(connection: Connection, statement: Select[Any]) -> Iterator[Row]:
-    """Yield the rows of a query as plain tuples, reading some thousands at a time.
+    """Yield the rows of a query as plain tuples, ``_ROWS_PER_FETCH`` of them in memory at a time.
 
     Args:
         connection: An open connection.
@@ -606,12 +621,15 @@ class PackedVerdicts:
 def packed_verdicts(
     connection: Connection, taxonomy: str, slugs: Sequence[str], annotator: str | None = None
 ) -> tuple[PackedVerdicts, ...]:
-    """Return the verdicts on modes in every pass, as bits; a mode with a label is present.
+    """Return the verdicts on modes in every pass, as bits of one number for each pass.
+
+    A mode with a label is present.
 
     Args:
         connection: An open connection.
         taxonomy: The taxonomy.
-        slugs: The modes; there is one result for each ``MODES_AT_ONCE`` of them.
+        slugs: The modes. As a number has room for ``MODES_AT_ONCE`` of them, the result has one
+            element for each batch of that many modes.
         annotator: The annotator; None for all.
     """
     labels = schema.labels
@@ -621,16 +639,16 @@ def packed_verdicts(
     packed = list[PackedVerdicts]()
     for start in range(0, len(slugs), MODES_AT_ONCE):
         batch_slugs = slugs[start : start + MODES_AT_ONCE]
-        # A verdict's code times the factor of its mode is in the bits of that mode.
+        # Multiplying the code of a verdict by the factor of its mode moves it to the mode's bits.
         factors = {slug: 1 << (BITS * index) for index, slug in enumerate(batch_slugs)}
         present = {slug: factor * CODES[VerdictValue.PRESENT] for slug, factor in factors.items()}
-        # The sum joins the bits of a pass: each mode has its own bits, and DISTINCT counts several
-        # labels of one mode once.
+        # Each mode has its own bits, so a sum joins the verdicts of a pass. A mode may have several
+        # labels, which DISTINCT counts once.
         present_bits = func.sum(distinct(case(present, value=labels.c.mode, else_=_NONE)))
         verdict_code = case(code_by_value, value=verdicts.c.value, else_=OPEN)
         verdict_bits = func.sum(case(factors, value=verdicts.c.mode, else_=_NONE) * verdict_code)
         filters = taxonomy, annotator
-        # Each table is read in the order of one of its indexes.
+        # Each table is read in the order of one of its indexes, so that SQLite need not sort.
         label_rows = _sums_by_pass(
             connection,
             labels,
@@ -661,16 +679,21 @@ def _sums_by_pass(
     bits: ColumnElement[int],
     whole_trace_label_count: ColumnElement[int],
 ) -> Iterator[tuple[str, str, int, int, int]]:
-    """Yield one row of ``PackedVerdicts`` for each pass, with the two sums over its rows.
+    """Yield annotator, trace, pass and both sums for each pass, as ``PackedVerdicts.rows`` needs.
 
-    ``filters`` are the taxonomy and the annotator, None for all. ``order`` names the columns of an
-    index of the table, so that the database need not sort.
+    Args:
+        connection: An open connection.
+        table: The table of labels or verdicts.
+        filters: The taxonomy and the annotator, None for all.
+        order: The columns of an index of the table, in its order.
+        bits: The sum of the verdicts.
+        whole_trace_label_count: The sum of labels on the whole trace.
     """
     columns = table.c
     statement = select(
         columns.annotator, columns.trace_id, columns.pass_number, bits, whole_trace_label_count
     )
-    # A range instead of an equality, as SQLite would sort for an equality.
+    # With an equality instead of this range, SQLite would not use the index, and would sort.
     for column, value in zip((columns.taxonomy, columns.annotator), filters, strict=True):
         if value is not None:
             statement = statement.where(column >= value, column <= value)

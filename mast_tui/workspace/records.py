@@ -72,11 +72,11 @@ class TraceRecord:
 
     @classmethod
     def from_trace(cls, trace: Trace) -> TraceRecord:
-        """Return the record of a trace, as far as it was read.
+        """Return the record of a trace, as far as the trace was read.
 
-        The run's start comes from ``outcomes.csv``, otherwise from the first span with a time.
+        The start of the run comes from its metadata, otherwise from the first span with a time.
         """
-        meta = trace.with_masks(None).meta  # without a study's masks
+        meta = trace.with_masks(None).meta  # without masks for personal data
         started = meta.started
         if started is None:
             first_spans = map(trace.span, range(min(len(trace), _FIRST_SPANS)))
@@ -119,7 +119,8 @@ class SpanIndex:
 def indices_in(trace: Trace, keys: Mapping[str, bool]) -> dict[str, SpanIndex]:
     """Return the indices of spans in a trace by key.
 
-    While the trace is still being read, spans that were not found yet are left out.
+    A span that is not in the trace has an empty ``SpanIndex``; it is left out while the trace is
+    still being read.
 
     Args:
         trace: The trace, as far as it is read.
@@ -145,11 +146,11 @@ def _text_chars(trace: Trace, index: int) -> int | None:
 def missing_indices(
     needed_keys: Mapping[str, bool], known_indices: Mapping[str, SpanIndex]
 ) -> dict[str, bool]:
-    """Return the spans whose index, or whose text length, is not stored.
+    """Return those of the needed keys whose index, or whose needed text length, is not stored.
 
     Args:
         needed_keys: The keys of the spans; True if the text length is needed too.
-        known_indices: The stored indices of the trace.
+        known_indices: The stored indices of the trace by key.
     """
     missing = {}
     for key, with_length in needed_keys.items():
@@ -321,12 +322,12 @@ class Run:
             (used.tokens_in - used.tokens_cached) * settings.price_in
             + used.tokens_cached * cached_price
             + used.tokens_out * settings.price_out
-        ) / 1e6
+        ) / 1e6  # prices are for a million tokens
 
 
 @dataclass(frozen=True, slots=True)
 class EventConflict:
-    """Events with one counter but different content, from two copies of a workspace.
+    """Events with one sequence number but different content, from two copies of a workspace.
 
     All of them stay and count, in the order of their ids.
     """
@@ -348,7 +349,7 @@ class HistoryRelation(StrEnum):
     FORKED = "forked"
     """Both have events that the other lacks."""
     APART = "apart"
-    """They share no events, or counters are missing among the foreign events."""
+    """They share no events, or sequence numbers are missing among the foreign events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,9 +361,9 @@ class PersonChanges:
     ``passes_changed`` were finished before and have other content now. ``decisions_overruled``
     counts the decisions of others that lose their effect; ``overruled`` counts these, guidelines
     and studies by author and table. ``sight`` is the new setting of blind work, if it changed.
-    ``edited`` counts the stored events with another content, ``broken`` is the counter of the first
-    event that does not fit its chain. ``needs`` are the names that ``--replace`` must give;
-    ``refused`` is True if one is missing, ``replaced`` if none is. ``replaced_under`` are the
+    ``edited`` counts the stored events with another content, ``broken`` is the sequence number of
+    the first event that does not fit its chain. ``needs`` are the names that ``--replace`` must
+    give; ``refused`` is True if one is missing, ``replaced`` if none is. ``replaced_under`` are the
     taxonomies of the work that would be replaced.
     """
 

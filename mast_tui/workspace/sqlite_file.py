@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from mast_tui.errors import WorkspaceError, WorkspaceGone
-from mast_tui.workspace.database import BUSY, LOOK_AGAIN, Database, driver_of
+from mast_tui.workspace.database import BUSY, WRITER_POLL_SECONDS, Database, driver_of
 from mast_tui.workspace.migration import migrate
 from mast_tui.workspace.paths import (
     check_schema,
@@ -53,13 +53,15 @@ class SqliteFile(Database):
     def __init__(self, path: Path | None, *, create: bool) -> None:
         super().__init__(path)
         self._is_gone = False
-        """Whether another file, or none, has replaced the open one."""
+        """Whether the open file is no longer at its path."""
         self._abandoned_connections: list[Connection] = []
+        """Connections to files that were moved or deleted, which must stay open."""
         self._data_version = 0
         """SQLite's counter of the writes of other programs."""
         self._has_log = False
+        """Whether SQLite writes to a write-ahead log beside the file."""
         self._file_identities: tuple[_Identity | None, _Identity | None] = (None, None)
-        """The open database and its write-ahead log."""
+        """The identities of the open database and of its write-ahead log."""
         if path is not None and not is_workspace(path):
             if not create:
                 raise WorkspaceError(f"{path}: there is no workspace here")
@@ -84,7 +86,7 @@ class SqliteFile(Database):
         return "the workspace in memory" if self.path is None else str(self.path)
 
     def close(self) -> None:
-        """Move everything into the one file and close it; every later use raises.
+        """Move the content of the write-ahead log into the file and close it; later use raises.
 
         The write-ahead log stays if another program uses the file, or if a writer of this program
         is still at work after ``BUSY_SECONDS``.
@@ -97,7 +99,9 @@ class SqliteFile(Database):
             self._closed = True
             if self._readers is not None:
                 self._readers.dispose()
-            if not has_lock or self._is_gone:
+            if not has_lock:
+                return  # a writer still uses the connection
+            if self._is_gone:
                 return  # closing would write into the file that has replaced this one
             with suppress(sqlite3.Error):
                 self._writer_driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -146,15 +150,15 @@ class SqliteFile(Database):
                 except sqlite3.OperationalError as error:
                     if not _is_busy(error) or time.monotonic() > give_up_at:
                         raise
-                pause(LOOK_AGAIN)
+                pause(WRITER_POLL_SECONDS)
                 self._check_not_closing()
 
     @contextmanager
     def _without_waiting(self, driver: sqlite3.Connection) -> Iterator[None]:
-        """Prevent SQLite from waiting inside the block, so that the app can show the wait.
+        """Prevent SQLite from waiting for other writers in the block, so that the caller can wait.
 
-        With a write-ahead log SQLite never waits by itself, see ``_prepare_file``. Without a log
-        it must wait again after the block, since a commit waits for readers.
+        With a write-ahead log SQLite never waits, since ``_prepare_file`` has turned that off.
+        Without a log SQLite must wait again after the block, since a commit waits for readers.
         """
         if self._has_log:
             yield
@@ -183,12 +187,12 @@ class SqliteFile(Database):
             )
 
     def _has_same_files(self) -> bool:
-        """Check whether the database and its write-ahead log are the files that are open."""
+        """Return whether the open database and log are still the files at their paths."""
         assert self.path is not None
         database = _file_identity(self.path)
         log = _file_identity(_log_of(self.path)) if self._has_log else None
         opened_database, opened_log = self._file_identities
-        # SQLite makes the log when it is first used, so the first log found is the open one.
+        # SQLite makes the log only when it is first used. The first log found is the open one.
         self._file_identities = (opened_database, opened_log or log)
         return (database, log) == self._file_identities
 
@@ -247,12 +251,13 @@ class SqliteFile(Database):
                 copy.close()
 
     def move_to(self, target: Path) -> None:
+        """Copy everything to a new file, and continue there, after the open file was deleted."""
         if target == self.path:
-            self._delete_stale_log()
+            self._delete_stale_log()  # before the copy has the path to which the log belongs
         self.copy_to(target)
         with self._taking_turn():
             self._delete_stale_log()
-            # The old connection stays open, since closing it would write into its successor.
+            # Closing the old connection would write into a file that is now at the old path.
             self._abandoned_connections.append(self._writer)
             if self._readers is not None:
                 self._readers.dispose()
@@ -261,7 +266,7 @@ class SqliteFile(Database):
             self._open_connections()
 
     def _delete_stale_log(self) -> None:
-        """Delete the log of a removed database, which SQLite would apply to its successor."""
+        """Delete the log of a removed database, which SQLite would apply to a new file there."""
         assert self.path is not None
         log = _log_of(self.path)
         database, log_identity = self._file_identities
@@ -276,7 +281,7 @@ class SqliteFile(Database):
     # Connections
 
     def _make_engine(self, *, reads_only: bool) -> Engine:
-        """Return SQLAlchemy's engine for reading or for writing."""
+        """Return an engine of SQLAlchemy: for reading, or for the one connection that writes."""
 
         def connect() -> sqlite3.Connection:
             return self._new_connection(reads_only=reads_only)
@@ -325,7 +330,7 @@ class SqliteFile(Database):
 
     def _prepare_file(self) -> None:
         """Create or migrate the tables, and set the options of the connection."""
-        if self._stored_versions() == (0, 0):
+        if self._stored_versions() == (0, 0):  # a new file
             self._create_tables()
         application_id, version = self._stored_versions()
         check_version(self.name, application_id=application_id, version=version)
@@ -339,7 +344,7 @@ class SqliteFile(Database):
         self._has_log = self._run_pragma("journal_mode") == "wal"
         if self.path is not None:
             keep_private(self.path)
-            self._file_identities = _file_identity(self.path), None
+            self._file_identities = _file_identity(self.path), None  # there may be no log yet
         if self._has_log:
             self._run_pragma("busy_timeout=0")  # see ``_without_waiting``
         self._data_version = int(self._run_pragma("data_version"))
@@ -358,8 +363,8 @@ class SqliteFile(Database):
             # Another program may have been quicker while this one waited for its turn.
             if self._stored_versions() != (0, 0):
                 return
-            tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
-            if tables:  # raises the error for a database that is not a workspace
+            count = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
+            if count:  # the tables of another program: raises the error for them
                 check_version(self.name, application_id=0, version=0)
             metadata.create_all(connection)
             connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -383,7 +388,8 @@ class SqliteFile(Database):
         give_up_at = time.monotonic() + BUSY_SECONDS
         while self._run_pragma("journal_mode") != mode:
             try:
-                if self._run_pragma(f"journal_mode={mode}") == mode or mode == "wal":
+                new_mode = self._run_pragma(f"journal_mode={mode}")
+                if new_mode == mode or mode == "wal":  # a refusal of WAL is final
                     return
             except sqlite3.OperationalError:
                 if time.monotonic() > give_up_at:
@@ -450,9 +456,11 @@ def _log_of(path: Path) -> Path:
 def make_file(path: Path, *, new: bool = False) -> None:
     """Make an empty file that other users cannot read, and its folder if there is none.
 
+    A file that exists stays as it is, unless ``new``.
+
     Args:
         path: The file.
-        new: Fail if there is a file or a link at the path.
+        new: Whether to fail if there is a file or a link at the path.
 
     Raises:
         WorkspaceError: The file cannot be made.
@@ -470,15 +478,15 @@ def make_file(path: Path, *, new: bool = False) -> None:
 
 @contextmanager
 def new_file(target: Path) -> Iterator[Path]:
-    """Yield an empty draft beside ``target``, which gets that name at the end of the block.
+    """Yield an empty draft beside ``target``, which is renamed to it at the end of the block.
 
-    A program that is killed in the block leaves no incomplete file at ``target``, but perhaps a
-    draft.
+    If the program is killed in the block, the incomplete draft stays, but ``target`` is not made.
 
     Raises:
         WorkspaceError: There is a file at ``target`` already, or none can be made there.
     """
-    make_file(target, new=True)  # raises before any work if there is a file or none can be made
+    # A trial, so that the error is raised before the work if there is a file or none can be made.
+    make_file(target, new=True)
     target.unlink()
     draft = target.with_name(f".mast-tui-{secrets.token_hex(8)}.part")
     try:
@@ -494,7 +502,7 @@ def new_file(target: Path) -> Iterator[Path]:
 def _adapt_trace_paths(
     copy: sqlite3.Connection, old_folder: Path | None, new_folder: Path | None
 ) -> None:
-    """Adapt the relative paths of traces in a copy to the folder of the copy."""
+    """Make the paths of traces in a copy of a workspace relative to the folder of the copy."""
     if old_folder == new_folder:
         return
     rows = copy.execute("SELECT id, path FROM traces WHERE path IS NOT NULL").fetchall()
@@ -530,7 +538,7 @@ class Mount(NamedTuple):
 
 
 def is_on_network(path: Path, mounts: Path = _MOUNTS) -> bool:
-    """Return whether a path is on a network file system; an unknown one counts as local.
+    """Return whether a path is on a network file system; an unknown file system is local.
 
     Args:
         path: The path; links are followed.
@@ -547,12 +555,12 @@ def mount_of(path: Path, table: Iterator[Mount]) -> Mount | None:
         path: An absolute path.
         table: The mounted file systems; of several at one mount point the last one counts.
     """
-    nearest: Mount | None = None
+    deepest: Mount | None = None
     for mount in table:
-        is_nearer = nearest is None or len(mount.point.parts) >= len(nearest.point.parts)
-        if is_nearer and path.is_relative_to(mount.point):
-            nearest = mount
-    return nearest
+        is_as_deep = deepest is None or len(mount.point.parts) >= len(deepest.point.parts)
+        if is_as_deep and path.is_relative_to(mount.point):
+            deepest = mount
+    return deepest
 
 
 def linux_mounts(table: str) -> Iterator[Mount]:
@@ -565,7 +573,7 @@ def linux_mounts(table: str) -> Iterator[Mount]:
 
 
 def bsd_mounts(printed: str) -> Iterator[Mount]:
-    """Yield the mounts that ``mount`` prints on macOS, where local ones have the option `local`."""
+    """Yield the mounts that ``mount`` prints on macOS; it adds the option "local" to local ones."""
     for line in printed.splitlines():
         match = _MOUNT_LINE.fullmatch(line)
         if match is not None:
@@ -575,7 +583,7 @@ def bsd_mounts(printed: str) -> Iterator[Mount]:
 
 
 def _mounted_file_systems(mounts: Path) -> Iterator[Mount]:
-    """Return the mounts in the system's table, or those that a command prints."""
+    """Return the mounts in Linux's table; without it, those that the command ``mount`` prints."""
     try:
         return linux_mounts(mounts.read_text(encoding="utf-8", errors="surrogateescape"))
     except OSError:

@@ -90,7 +90,7 @@ def writing(
 
 
 def _open_server_database(url: str, *, create: bool, password: str | None) -> Database:
-    """Connect to a server; raises ``WorkspaceError`` if its driver is not installed."""
+    """Connect to a server; raise ``WorkspaceError`` if its driver is not installed."""
     # The driver is an optional dependency, which workspaces in files do not need.
     try:
         module = import_module("mast_tui.team.postgresql")
@@ -126,7 +126,7 @@ class Workspace:
             path: The file, which is created with its folder if it does not exist; ``:memory:``
                 keeps everything in memory. ``postgresql://…`` is a database of a server, where
                 nothing is created; see ``create_on_server``.
-            create: Whether a file may be created.
+            create: Whether a missing file is created.
             password: The password of the server, if the user has typed it.
 
         Raises:
@@ -142,14 +142,14 @@ class Workspace:
 
     @classmethod
     def create_on_server(cls, url: str, *, password: str | None = None) -> Workspace:
-        """Make a workspace in a database of a server, and the database if it does not exist.
+        """Open the workspace in a database of a server; create both if they do not exist.
 
         Args:
             url: ``postgresql://USER@HOST/DATABASE``.
             password: See ``open``.
 
         Raises:
-            WorkspaceError: The workspace cannot be made. An existing one is opened.
+            WorkspaceError: The workspace cannot be opened or created.
         """
         return cls(_open_server_database(url, create=True, password=password))
 
@@ -244,7 +244,7 @@ class Workspace:
     def trial(self, *, without: Collection[str] = ()) -> Iterator[Workspace]:
         """Yield a temporary copy of the workspace, in which changes can be tried out.
 
-        Other programs need not wait for work in the copy.
+        Meanwhile other programs can write to the workspace.
 
         Args:
             without: The ids of events to leave out.
@@ -277,12 +277,12 @@ class Workspace:
         """Add a member to the team, or change the role of a member.
 
         Args:
-            name: The name of the member, and of the role on the server.
+            name: The name of the member, and of the member's user on the server.
             role: The role in the team.
-            assisted: Whether an annotator sees the suggestions of judges.
+            assisted: Whether the member, as an annotator, sees the suggestions of judges.
 
         Returns:
-            The password of a new role on the server; None if the role existed.
+            The password of a new user on the server; None if the user existed.
 
         Raises:
             WorkspaceError: The name is invalid or looks like another one, or the server refuses.
@@ -301,7 +301,7 @@ class Workspace:
             name: The name of the member.
 
         Returns:
-            True if the role was removed from the server too.
+            True if the member's user was removed from the server too.
 
         Raises:
             WorkspaceError: The team has no such member, or the server refuses.
@@ -310,9 +310,9 @@ class Workspace:
         return self._database.remove_member(name)
 
     def shows_who_is_connected(self) -> bool:
-        """Check whether the server shows each member who is connected.
+        """Return whether every member can see which members are connected to the server.
 
-        Only a superuser can set up a server so that it does not.
+        A superuser of the server can prevent that.
 
         Raises:
             WorkspaceError: The workspace is a file.
@@ -327,11 +327,14 @@ class Workspace:
     # Taxonomies
 
     def add_taxonomy(self, taxonomy: Taxonomy, *, in_use: bool = True) -> None:
-        """Store a taxonomy; other texts of a stored taxonomy become a revision.
+        """Store a taxonomy, or its texts as a revision if it is stored with other texts.
+
+        Of the members of a team only the lead stores it.
 
         Args:
             taxonomy: The taxonomy.
-            in_use: Whether these texts come into force; otherwise stored texts stay in force.
+            in_use: Whether its texts replace other texts that are stored; otherwise it is stored
+                only if it is new.
 
         Raises:
             WorkspaceError: The stored taxonomy of this id and version has other modes.
@@ -372,8 +375,8 @@ class Workspace:
     used_taxonomies = reading(queries.used_taxonomies)
 
     def current_taxonomies(self) -> tuple[str, ...]:
-        """Return the used taxonomies that were not migrated to another taxonomy, by name."""
-        # The first file of a migration is the taxonomy that it has replaced.
+        """Return the names of the used taxonomies whose labels were not migrated, sorted."""
+        # A migration is recorded as an import. Its first file is the replaced taxonomy.
         migrated = {
             record.files[0]
             for record in self.imports()
@@ -384,14 +387,14 @@ class Workspace:
     # Traces
 
     def register_trace(self, record: TraceRecord) -> str:
-        """Store a trace if it is new, and return its id in this workspace.
+        """Store a trace, or update the stored one, and return its id in this workspace.
 
         A trace is known if its id and content are known, or if its file has only grown. A trace
         with a known id and other content is stored as ``id~2``.
         """
         with self._database.reading() as connection:
-            # This search avoids a write if nothing has changed. Within a transaction, which has
-            # begun to write, the search of ``register`` below is enough.
+            # This search avoids a write if nothing has changed. A transaction has begun to write
+            # already, so there the search in ``register`` below is enough.
             known_record = None
             if not connection.in_transaction():
                 known_record = trace_register.find(connection, record)
@@ -440,9 +443,9 @@ class Workspace:
                 trace_register.keep_span_indices(connection, indices)
 
     def refresh_span_indices(self, trace_id: str, trace: Trace) -> None:
-        """Store the current indices of all spans that events refer to.
+        """Store the current indices of the spans that the events on a trace refer to.
 
-        Nothing is written if they are stored already, or if the server is out of reach.
+        Writes nothing if the same indices are stored, or if the server is out of reach.
 
         Args:
             trace_id: The id of the trace in this workspace.
@@ -452,7 +455,8 @@ class Workspace:
         if not referred_keys or self.away:
             return
         stored = self.span_indices(trace_id).get(trace_id, {})
-        # For each key whether to count the length of the text too, which never changes.
+        # All indices are looked up, as they may have changed. A text never changes, so its length
+        # is counted only for spans with a missing length.
         missing = missing_indices(referred_keys, stored)
         needed_keys = {key: missing.get(key, False) for key in referred_keys}
         changed_indices = {
@@ -465,7 +469,7 @@ class Workspace:
     # Annotators
 
     def add_annotator(self, name: str, kind: AnnotatorKind) -> None:
-        """Add an annotator; an ``imported`` one becomes ``human`` when they label here.
+        """Add an annotator; a known one of the kind ``imported`` can become ``human``.
 
         Args:
             name: The name.
@@ -495,14 +499,16 @@ class Workspace:
             WorkspaceError: The changes of an earlier outbox cannot be read.
         """
         with self._database.reading() as connection:
-            last = recording.last_counter(connection, annotator)
-        self.outbox = self._database.outbox(folder, annotator, last)
+            last_seq = recording.last_seq_of_annotator(connection, annotator)
+        self.outbox = self._database.outbox(folder, annotator, last_seq)
 
     def read_ahead(self, *, everybody: bool = False) -> None:
-        """Read what the annotator needs to continue while the server is out of reach.
+        """Copy the tables that the annotator needs while the server is out of reach.
+
+        Does nothing while changes wait in the outbox, or without an outbox.
 
         Args:
-            everybody: Also read the work of others, as an adjudicator needs it.
+            everybody: Whether to copy the work of others too, as an adjudicator needs it.
 
         Raises:
             WorkspaceError: The server's tables cannot be read.
@@ -513,10 +519,12 @@ class Workspace:
                 outbox.local_copy.refresh(connection, everybody=everybody)
 
     def decided_meanwhile(self, sent: Sequence[WaitingChange]) -> tuple[Event, ...]:
-        """Return the decisions that others made on the same items since the first of these changes.
+        """Return decisions that others made while an adjudicator's decisions waited for the server.
+
+        They are on the same items, and not older than the adjudicator's first waiting event.
 
         Args:
-            sent: The changes that have waited for the server.
+            sent: The changes that have waited, all of one adjudicator.
 
         Raises:
             WorkspaceError: The workspace cannot be read.
@@ -527,14 +535,14 @@ class Workspace:
             for event in sent_events
             if isinstance(event.fact, Decided)
         }
-        since = min((event.at for event in sent_events), default="")
+        first_time = min((event.at for event in sent_events), default="")
         decisions = list[Event]()
         for trace_id, taxonomy in {(trace_id, taxonomy) for trace_id, taxonomy, _ in items}:
             decisions += (
                 event
                 for event in self.events(trace_id=trace_id, taxonomy=taxonomy)
                 if isinstance(event.fact, Decided)
-                and event.at >= since
+                and event.at >= first_time
                 and event.annotator != sent_events[0].annotator
                 and (trace_id, taxonomy, event.fact.item) in items
             )
@@ -542,9 +550,10 @@ class Workspace:
 
     @contextmanager
     def reading_local_copy(self) -> Iterator[None]:
-        """While a server is away, let this thread read the local copy of all people's work.
+        """In the block, let this thread read the local copy while the server is out of reach.
 
-        Changes nothing if the copy has only the annotator's own work; see ``read_ahead``.
+        This is for reading the work of all people. It changes nothing if the copy has only the
+        annotator's own work, see ``read_ahead``.
         """
         outbox = self.outbox
         caller = get_ident()
@@ -568,13 +577,13 @@ class Workspace:
     def _waiting_events(
         self, annotator: str | None, trace_id: str | None, taxonomy: str | None
     ) -> tuple[Event, ...]:
-        """Return the events in the outbox; none for another annotator than that of the outbox."""
+        """Return the matching events in the outbox, which has only events of one annotator."""
         if self.outbox is None or annotator != self.outbox.annotator:
             return ()
         return self.outbox.events(trace_id, taxonomy)
 
     def last_seq(self, annotator: str, trace_id: str | None, taxonomy: str | None) -> int:
-        """Return the counter of an annotator's last event on a trace under a taxonomy, 0 if none.
+        """Return the sequence number of an annotator's last event on a trace, 0 if there is none.
 
         Args:
             annotator: The annotator.
@@ -583,15 +592,15 @@ class Workspace:
         """
         waiting = self._waiting_events(annotator, trace_id, taxonomy)
         with self._database.reading() as connection:
-            last = recording.last_seq(connection, annotator, trace_id, taxonomy)
+            last = recording.last_seq_on_trace(connection, annotator, trace_id, taxonomy)
         return max([last, *(event.seq for event in waiting)])
 
     known_facts = reading(recording.known_facts)
 
-    def counters(self, annotators: Iterable[str]) -> Mapping[str, int]:
-        """Return the counter of each annotator's last event, 0 if there is none."""
+    def last_seqs(self, annotators: Iterable[str]) -> Mapping[str, int]:
+        """Return the sequence number of each annotator's last event, 0 if there is none."""
         with self._database.reading() as connection:
-            return {name: recording.last_counter(connection, name) for name in annotators}
+            return {name: recording.last_seq_of_annotator(connection, name) for name in annotators}
 
     growth_of = reading(merging.growth_of)
     grow = writing(merging.grow)
@@ -607,23 +616,25 @@ class Workspace:
     ) -> MergeReport:
         """Add the foreign events that this workspace lacks, all in one transaction.
 
-        The outcome does not depend on the order of merges, and merging twice changes nothing.
-        The events' traces, taxonomies and annotators must be registered too, as ``merge`` does.
+        The result does not depend on the order of merges, and merging twice changes nothing.
+        The caller registers the traces, taxonomies and annotators of the events.
 
         Args:
             events: The foreign events; call ``examined`` on them before a transaction begins.
             replacing: The people and judges whose finished passes, decisions, guidelines, studies,
                 visibility and suggestions may be replaced, and whose edited histories replace the
                 stored ones.
-            in_force: The result of ``entries_in_force`` before an earlier merge, if its entries
-                must not be replaced by others; None for the entries that are in force now.
+            in_force: The decisions, guidelines and studies that need consent to be replaced, as
+                ``entries_in_force`` returned them before an earlier merge; None for those in force
+                now.
 
         Returns:
-            The number of added events, and the changes by name.
+            The number of added events, and the changes to each annotator's work.
 
         Raises:
-            MergeRefused: The events would replace work that is here; nothing was written.
-            WorkspaceError: They cannot be written.
+            MergeRefused: The events would replace the work of people and judges who are not in
+                ``replacing``; nothing was written.
+            WorkspaceError: The events cannot be written.
         """
         foreign = events if isinstance(events, Foreign) else examined(events)
         with self._database.writing() as connection:
@@ -649,11 +660,11 @@ class Workspace:
         taxonomy: str | None = None,
         pass_number: int | None = None,
     ) -> Iterator[Event]:
-        """Yield events, sorted by annotator, counter and id; they are read in batches.
+        """Yield events, sorted by annotator, sequence number and id; they are read in batches.
 
         Args:
-            trace_id: Only events on this trace, also those of ``annotator`` that wait for the
-                server; None for all events that are stored.
+            trace_id: Only events on this trace, and after them the events of ``annotator`` on it
+                that wait in the outbox. None for all stored events.
             annotator: Only events of this annotator; None for all.
             taxonomy: Only events under this taxonomy; None for all.
             pass_number: Only events of this pass; None for all.
@@ -714,9 +725,9 @@ class Workspace:
     study = reading(queries.study)
 
     def outside_study(self, taxonomy: str) -> frozenset[str]:
-        """Return the people who do not take part in the taxonomy's study; empty without a study.
+        """Return the people who are not in the taxonomy's study; empty without a study.
 
-        Their labels count in no figure unless a command names them.
+        Figures leave out their labels, unless a command names them.
         """
         study = self.study(taxonomy)
         if study is None:
@@ -752,7 +763,7 @@ class Workspace:
             annotator: The annotator who imports, None if unknown.
 
         Returns:
-            The import.
+            The record of the import.
 
         Raises:
             WorkspaceError: The same import is being undone, and the undo was interrupted.
@@ -794,7 +805,7 @@ class Workspace:
             settings: The settings of a model's run.
 
         Raises:
-            WorkspaceError: An example in its prompt is a trace that was set aside.
+            WorkspaceError: The prompt shows a trace that was set aside for measuring judges.
         """
         run = Run(self.new_id(), judge, taxonomy, now(), note=note, settings=settings)
         with self._database.writing() as connection:

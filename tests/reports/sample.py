@@ -30,13 +30,13 @@ HOSTILE: Final = (
 COLUMNS: Final = (
     Column("code", "", Kind.TEXT),
     Column("name", "mode", Kind.TEXT),
-    Column("n", "n", Kind.COUNT, keeps=60),
-    Column("share", "present", Kind.SHARE, name="share of present", keeps=30),
-    Column("kappa", "κ", name="Cohen's κ", keeps=90),
-    Column("alpha", "α", name="Krippendorff's α", keeps=80),
-    Column("ac1", "AC1", name="Gwet's AC1", keeps=20),
-    Column("points", "diff", Kind.POINTS, name="failed less successful", keeps=25),
-    Column("p", "p", Kind.P_VALUE, keeps=10, interval=False),
+    Column("n", "n", Kind.COUNT, priority=60),
+    Column("share", "present", Kind.SHARE, name="share of present", priority=30),
+    Column("kappa", "κ", name="Cohen's κ", priority=90),
+    Column("alpha", "α", name="Krippendorff's α", priority=80),
+    Column("ac1", "AC1", name="Gwet's AC1", priority=20),
+    Column("points", "diff", Kind.POINTS, name="failed less successful", priority=25),
+    Column("p", "p", Kind.P_VALUE, priority=10, interval=False),
     Column("nothing", "empty", Kind.NUMBER, name="what nobody has"),
 )
 

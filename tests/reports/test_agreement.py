@@ -98,8 +98,8 @@ def test_report_on_two_people_has_one_section_with_totals_last() -> None:
     sources = [mode.sources.modes for mode in modes.rows if mode.sources is not None]
     assert [len(slugs) for slugs in sources] == [1, 1, 2, 2]
     # Raw agreement and AC1 are never shown without kappa.
-    keeps = {column.key: column.keeps for column in modes.columns}
-    assert keeps["cohen_kappa"] > max(keeps["raw_agreement"], keeps["gwet_ac1"])
+    priorities = {column.key: column.priority for column in modes.columns}
+    assert priorities["cohen_kappa"] > max(priorities["raw_agreement"], priorities["gwet_ac1"])
     assert "fleiss_kappa" not in keys(modes)
     unasked = {"no_spans", "no_judge"}
     assert unasked <= reasons(report)
@@ -292,8 +292,8 @@ def test_alpha_comes_first_if_pairs_share_few_traces() -> None:
     assert report.facts[1][0] == "α"
     titles = {column.key: column.title for column in modes.columns}
     assert titles["cohen_kappa"] == "mean κ"
-    keeps = {column.key: column.keeps for column in modes.columns}
-    assert keeps["krippendorff_alpha"] > keeps["gwet_ac1"] > keeps["cohen_kappa"]
+    priorities = {column.key: column.priority for column in modes.columns}
+    assert priorities["krippendorff_alpha"] > priorities["gwet_ac1"] > priorities["cohen_kappa"]
     shared = "ann and bob 20, ann and cat 20, bob and cat 20"
     assert any(shared in one.text for one in notes(report) if one.reason == "few_shared_traces")
     assert "mean κ: at least one pair shares fewer" in all_notes(report)

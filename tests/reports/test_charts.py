@@ -15,7 +15,7 @@ from mast_tui.cli.shared.report_files import ImageError, check_format, draw_imag
 from mast_tui.figures.record import FigureIndex, FigureScope
 from mast_tui.figures.signatures.model import OVERALL
 from mast_tui.figures.signatures.report import SignatureReport, signature_report
-from mast_tui.reports.charts import distribution, file_names, group_charts
+from mast_tui.reports.charts import distribution_bars, file_names, group_charts
 from mast_tui.reports.model import Chart
 from mast_tui.reports.render.svg import (
     MARK,
@@ -143,7 +143,9 @@ def test_mean_at_the_end_of_the_scale_has_room() -> None:
     scope = FigureScope("group")
     mean = scope.figure("modes_per_failed_trace", 14.0, interval=(14.0, 14.0), n=2)
     index = FigureIndex([mean, scope.number("traces_with_modes", 2, condition="14")])
-    drawing = ElementTree.fromstring(f"<g>{''.join(distribution(index.table('group')).parts)}</g>")
+    drawing = ElementTree.fromstring(
+        f"<g>{''.join(distribution_bars(index.table('group')).parts)}</g>"
+    )
     (label,) = (text for text in drawing.iter("text") if (text.text or "").startswith("mean"))
     bold = 1.1 * text_width(label.text or "")
     assert float(label.attrib["x"]) + bold / 2 <= WIDTH

@@ -82,7 +82,7 @@ def test_narrow_text_drops_low_intervals_then_names_then_columns() -> None:
 
 
 def test_intervals_without_room_are_named() -> None:
-    columns = (NAME, Column("k", "κ", keeps=90), Column("a", "α"), Column("p", "P+"))
+    columns = (NAME, Column("k", "κ", priority=90), Column("a", "α"), Column("p", "P+"))
     withheld = Estimate(0.5, withheld="few_traces")
     row = Row("1", {"name": "x", "k": Estimate(0.5, (0.25, 0.75)), "a": withheld, "p": 0.5})
     lines = lines_of(row, columns=columns, width=26)

@@ -35,12 +35,12 @@ from mast_tui.ui.reports.lines import (
 from tests.ui.stage import missing
 
 COLUMNS = (
-    Column("code", "", Kind.TEXT, keeps=101),
-    Column("name", "mode", Kind.TEXT, keeps=102),
-    Column("n", "n", Kind.COUNT, "compared", keeps=97),
-    Column("kappa", "κ", name="Cohen's κ", keeps=99),
-    Column("ac1", "AC1", name="Gwet's AC1", keeps=60),
-    Column("share", "failed", Kind.SHARE, "share of failed traces", keeps=80),
+    Column("code", "", Kind.TEXT, priority=101),
+    Column("name", "mode", Kind.TEXT, priority=102),
+    Column("n", "n", Kind.COUNT, "compared", priority=97),
+    Column("kappa", "κ", name="Cohen's κ", priority=99),
+    Column("ac1", "AC1", name="Gwet's AC1", priority=60),
+    Column("share", "failed", Kind.SHARE, "share of failed traces", priority=80),
 )
 EMPTY = Column("nowhere", "nowhere", Kind.COUNT)
 

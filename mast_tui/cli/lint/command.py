@@ -37,7 +37,7 @@ from mast_tui.labels import Finding, Label, QuoteDoubt
 from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.workspace import TraceRecord, Workspace
-from mast_tui.workspace.outputs import protected_kind, reason_to_keep
+from mast_tui.workspace.outputs import reason_to_keep, reason_to_protect
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Mode
@@ -122,7 +122,7 @@ def lint_command(request: LintRequest) -> int:
     check_may_see_judges(request.common, taxonomy)
     outputs = Outputs(
         ReplacementRules(
-            partial(reason_to_keep, request.paths, "judge"), protected_kind, request.force
+            partial(reason_to_keep, request.paths, "judge"), reason_to_protect, request.force
         )
     )
     if request.output is not None:

@@ -173,9 +173,9 @@ def content_hash(document: Mapping[str, Any]) -> str:
 def events_hash(workspace: Workspace, taxonomy: str) -> str:
     """Return the SHA-256 of the event log under a taxonomy.
 
-    Lines of ``id chain`` are hashed, in the order of annotator, counter and id. ``chain`` is a hash
-    over an event and all earlier events of its annotator. Events that only record a look at hidden
-    labels are left out, because an export adds such events.
+    Lines of ``id chain`` are hashed, in the order of annotator, sequence number and id. ``chain``
+    is a hash over an event and all earlier events of its annotator. Events that only record a look
+    at hidden labels are left out, because an export adds such events.
 
     Args:
         workspace: The workspace.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def rendered(report: Report, language: str) -> str:
-    """Return a report in a language; its renderer is imported on first use.
+    """Return the text of a report in a language, whose renderer is imported on first use.
 
     Args:
         report: The report.

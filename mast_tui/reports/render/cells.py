@@ -39,7 +39,7 @@ class Written:
 
 
 def written_cell(row: Row, column: Column) -> Written:
-    """Return the text of a cell, or the reason for no value; an empty cell has neither.
+    """Return the text and interval of a cell, or the reason for no value, or nothing if empty.
 
     Args:
         row: The row.
@@ -85,18 +85,18 @@ def as_sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def is_right(column: Column) -> bool:
+def is_numeric(column: Column) -> bool:
     """Return whether a column has numbers, which are aligned to the right."""
     return column.kind is not Kind.TEXT
 
 
-def naming(columns: tuple[Column, ...]) -> int:
+def name_column_count(columns: tuple[Column, ...]) -> int:
     """Return the number of leading columns that name a row."""
-    return next((i for i, column in enumerate(columns) if is_right(column)), len(columns))
+    return next((i for i, column in enumerate(columns) if is_numeric(column)), len(columns))
 
 
 def _interval_text(estimate: Estimate, kind: Kind) -> str:
-    """Return the text of the interval or the bounds; a sign for a withheld interval."""
+    """Return the interval or the bounds as text; a sign if the interval is withheld."""
     if estimate.ci is not None:
         low, high = (number(end, kind).removesuffix("%") for end in estimate.ci)
         return f"[{low}, {high}]"
@@ -114,7 +114,8 @@ def fixed_number(value: float, digits: int = 2) -> str:
         digits: The number of decimals.
     """
     text = f"{value:.{digits}f}"
-    return text.lstrip("-") if not text.strip("-0.") else text
+    is_zero = not text.strip("-0.")
+    return text.lstrip("-") if is_zero else text
 
 
 _UNITS: Final[Mapping[Kind, str]] = {Kind.SHARE: "percent", Kind.POINTS: "percentage points"}

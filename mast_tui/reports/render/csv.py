@@ -71,16 +71,20 @@ class _Layout:
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def rule(self, path: Keys) -> _Rule:
-        """Return the rule of a path; of several, the one with the fewest ``*``."""
+        """Return the rule whose pattern matches a path; of several, the one with the fewest ``*``.
+
+        Without a matching pattern, returns a rule that says nothing special.
+        """
         patterns = [pattern for pattern in self.rules if _matches_path(pattern, path)]
         if not patterns:
             return _Rule()
         return self.rules[min(patterns, key=lambda pattern: pattern.count("*"))]
 
     def has_rows(self, path: Keys, value: object) -> bool:
-        """Return whether the value at a path has rows of its own.
+        """Return whether the value at a path of the document has rows of its own.
 
-        If the layout has ``counts``, an integer has a row only if one of them matches its path.
+        It has none if it describes another value, or if the layout omits it. If the layout has
+        ``counts``, an integer has a row only if one of these patterns matches its path.
         """
         name = path[-1]
         if name in _DESCRIBING_KEYS or name.endswith(("_ci", "_ci_pp")):
@@ -122,7 +126,7 @@ class _Context:
 
 @cache
 def _layout_of(report: str) -> _Layout:
-    """Read the layout of a report from ``csv_layouts.toml``."""
+    """Read the layout of the rows of a report from ``csv_layouts.toml``."""
     text = Path(__file__).with_name("csv_layouts.toml").read_text("utf-8")
     layout = tomllib.loads(text)[report]
     layout["rules"] = {pattern: _Rule(**rule) for pattern, rule in layout["rules"].items()}
@@ -139,8 +143,8 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
 
     Args:
         columns: The columns, in their order.
-        rows: The cells by column. They are data and stay as they are, also those that a
-            spreadsheet would take for a formula.
+        rows: The cells by column. A cell that a spreadsheet would take for a formula is not
+            changed.
     """
     lines = [",".join(map(_quoted_cell, columns))]
     lines += [",".join(_quoted_cell(row[name]) for name in columns) for row in rows]
@@ -148,7 +152,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
 
 
 def _quoted_cell(text: str) -> str:
-    """Return the text of a cell, in quotation marks if it has a separator or outer spaces."""
+    """Return the text of a cell, in quotation marks if CSV needs them."""
     # csv.writer of Python before 3.13 leaves a lone carriage return unquoted, which breaks the row.
     if any(char in text for char in ',"\r\n') or text != text.strip():
         return '"' + text.replace('"', '""') + '"'
@@ -161,11 +165,11 @@ def csv_columns(document: Values) -> Sequence[str]:
 
 
 def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
-    """Yield a row for every figure in a document.
+    """Yield a row for every figure in the JSON document of a report.
 
-    ``annotators`` are separated by ``|``, which no name contains. Numbers are written in full, and
-    an empty cell is no value. The reason of an undefined figure is in ``undefined``, the reason of
-    a withheld interval in ``ci_withheld``.
+    In the column ``annotators``, names are separated by ``|``, which no name contains. Numbers are
+    written in full, and an empty cell is no value. The reason of an undefined figure is in
+    ``undefined``, the reason of a withheld interval in ``ci_withheld``.
     """
     layout = _layout_for(document)
     if "overall" in document:
@@ -181,9 +185,9 @@ def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
 
 
 def _with_all_traces(document: Values) -> Values:
-    """Return the document with all traces together as the first group."""
+    """Move the part ``overall``, on all traces together, into the groups as the first one."""
     remaining = {key: value for key, value in document.items() if key != "overall"}
-    if document["by"] == ALL:
+    if document["by"] == ALL:  # its only group is all traces already
         return remaining
     name = ALL
     while name in document["groups"]:
@@ -230,7 +234,7 @@ def _rows_of_part(layout: _Layout, part: Values, context: _Context) -> Iterator[
 
 
 def _context_of_part(layout: _Layout, part: Values, context: _Context) -> _Context:
-    """Return the context of a part's rows: the names, modes, annotators and n that it states."""
+    """Return the context, changed by the names, modes, annotators and n that a part states."""
     rule = layout.rule(context.path)
     if isinstance(part.get("name"), str):
         context = replace(context, name=part["name"])
@@ -253,16 +257,20 @@ def _context_of_part(layout: _Layout, part: Values, context: _Context) -> _Conte
 
 
 def _context_of_key(layout: _Layout, part: Values, key: str, context: _Context) -> _Context:
-    """Return the context of the value under a key: its n, and the names in its row."""
+    """Return the context of the value under a key of a part: the cells of its row.
+
+    By default the key is added to the statistic; a rule of the layout can put it into a column.
+    """
     path = (*context.path, key)
     rule = layout.rule(path)
     n_keys = next(
         (keys for pattern, keys in layout.n_keys.items() if _matches_key_or_path(pattern, path)),
         None,
     )
-    # If the keys are empty, the value has no n. If no pattern matches, the parent's n applies.
-    n = None if n_keys is not None and not n_keys else context.n_by.get(key, context.n)
-    n = next((part[name] for name in n_keys or () if name in part), n)
+    n = context.n_by.get(key, context.n)
+    if n_keys is not None:
+        # The layout names the keys of the n of this value; no keys mean that it has no n.
+        n = next((part[name] for name in n_keys if name in part), n if n_keys else None)
     key_context = replace(context, path=path, n=n, n_by=part.get(f"{key}_n", {}))
     if rule.scope is not None:
         key_context = replace(key_context, scope=rule.scope)
@@ -285,7 +293,7 @@ def _context_of_key(layout: _Layout, part: Values, key: str, context: _Context) 
 def _rows_of_list(
     layout: _Layout, values: Sequence[Any], context: _Context
 ) -> Iterator[dict[str, str]]:
-    """Yield the rows of a list; the statistic of a number ends in its position."""
+    """Yield the rows of a list's items; the position of a number is added to its statistic."""
     for index, value in enumerate(values):
         if isinstance(value, Mapping):
             list_context = replace(context, path=(*context.path, "*"))
@@ -297,7 +305,7 @@ def _rows_of_list(
 
 
 def _context_of_item(item: Values, context: _Context) -> _Context:
-    """Return the context of a list's item, named by its modes, steps, range or definition (by)."""
+    """Return the context of an item in a list, named by its modes, steps, range or ``by``."""
     if "modes" in item:
         return replace(context, mode=_joined_names(item["modes"]))
     if "steps" in item:
@@ -310,7 +318,12 @@ def _context_of_item(item: Values, context: _Context) -> _Context:
 def _figure_row(
     layout: _Layout, part: Values, key: str, context: _Context, reason: str
 ) -> dict[str, str]:
-    """Return the row of the number under a key, with the interval beside it."""
+    """Return the row of the number under a key of a part, with its interval from the part.
+
+    ``reason`` says why there is no number; it is empty for a number.
+    """
+    # The interval of ``f1`` is ``f1_ci``, that of ``difference_pp`` is ``difference_ci_pp``. That
+    # of the main figure of a part is just ``ci``.
     interval_key = f"{key.removesuffix('_pp')}_ci_pp" if key.endswith("_pp") else f"{key}_ci"
     if interval_key not in part and key in _HAS_CI:
         interval_key = "ci"
@@ -336,13 +349,16 @@ def _figure_row(
 
 
 def _missing_reason(layout: _Layout, part: Values, key: str, context: _Context) -> str:
-    """Return the reason for a missing number; empty if the number was not requested."""
+    """Return the reason for a missing number, from the part or from the layout.
+
+    The reason is empty if the number was not requested.
+    """
     undefined = part.get("undefined", "")
     if isinstance(undefined, str) and undefined:
         return undefined
-    parent = context.path[-1] if context.path else ""
-    missing = layout.missing
-    return _own_reason(part, key) or missing.get(key, "") or missing.get(parent, "")
+    parent_key = context.path[-1] if context.path else ""
+    reasons = layout.missing
+    return _own_reason(part, key) or reasons.get(key, "") or reasons.get(parent_key, "")
 
 
 def _own_reason(part: Values, key: str) -> str:

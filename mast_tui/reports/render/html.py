@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from mast_tui.reports.model import Chart, Column, Estimate, Kind, Report, Row, Table, Text
-from mast_tui.reports.render.cells import Written, is_right, unit, written_cell
+from mast_tui.reports.render.cells import Written, is_numeric, unit, written_cell
 from mast_tui.reports.render.svg import DARK, LIGHT, figure_style, inline_svg
 from mast_tui.safe_text import display_lines, one_line
 
@@ -33,7 +33,7 @@ _USED: Final = ("paper", "ink", "muted", "grid")
 
 
 def render_html(report: Report) -> str:
-    """Return a report as a page: contents, then its sections with their tables and drawings."""
+    """Return a report as an HTML page: contents, then sections with tables, charts and texts."""
     environment = page_environment(_TEMPLATES)
     environment.filters.update(anchor=_anchor_id, display_lines=display_lines)
     environment.tests.update(
@@ -53,9 +53,9 @@ def render_html(report: Report) -> str:
 
 
 def page_environment(templates: Path) -> Environment:
-    """Return the environment of a folder of templates.
+    """Return Jinja's environment for a folder of templates.
 
-    It escapes texts and makes invisible characters visible.
+    Templates escape texts for HTML and make invisible characters visible.
     """
     return Environment(
         loader=FileSystemLoader(templates),
@@ -68,7 +68,7 @@ def page_environment(templates: Path) -> Environment:
 
 
 def own_script(path: Path) -> dict[str, object]:
-    """Return the script of a page and its digest, for a policy that blocks all other scripts."""
+    """Return the script of a page and its SHA-256, so that the page's policy allows no other."""
     script = path.read_text("utf-8")
     return {
         "script": Markup(script),
@@ -77,7 +77,7 @@ def own_script(path: Path) -> dict[str, object]:
 
 
 def colour_variables() -> str:
-    """Return the colours of pages as variables that follow the scheme of the page."""
+    """Return CSS variables of the colours, with a value for the light and the dark scheme."""
     light = {name: LIGHT[name] for name in _USED} | _PAGE_COLOURS[0]
     dark = {name: DARK[name] for name in _USED} | _PAGE_COLOURS[1]
     colours = (f"--{name}: light-dark({light[name]}, {dark[name]});" for name in light)
@@ -94,16 +94,16 @@ def _anchor_id(name: str) -> str:
 
 
 def _style_sheet() -> str:
-    """Return the style of a page, with the colours of both schemes."""
+    """Return the style of a page, with the colours of the light and the dark scheme."""
     light, dark = (
         ":root { "
         + " ".join(f"--{name}: {colours[name]};" for name in _USED)
-        + " ".join(f" --{name}: {colour};" for name, colour in page.items())
+        + " ".join(f" --{name}: {colour};" for name, colour in page_colours.items())
         + " }\n"
         + figure_style(colours)
-        for colours, page in zip((LIGHT, DARK), _PAGE_COLOURS, strict=True)
+        for colours, page_colours in zip((LIGHT, DARK), _PAGE_COLOURS, strict=True)
     )
-    # On paper the colours are the light ones, whatever the screen prefers.
+    # The dark scheme is only for screens, so on paper the colours are light.
     return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n" + (
         _TEMPLATES / "report.css"
     ).read_text("utf-8")
@@ -148,9 +148,9 @@ def _column_heads(table: Table) -> list[_Head]:
     """Return the headings of the visible columns."""
     heads = []
     for column in _visible_columns(table):
-        tip = ", ".join(filter(None, (column.name, unit(column))))
+        tooltip = ", ".join(filter(None, (column.name, unit(column))))
         has_interval = any(_interval_ends(row, column) for row in table.rows)
-        heads.append(_Head(column, tip, _css_class(table, column), has_interval))
+        heads.append(_Head(column, tooltip, _css_class(table, column), has_interval))
     return heads
 
 
@@ -160,7 +160,7 @@ def _css_class(table: Table, column: Column) -> str:
     It is ``n`` for numbers with intervals or bars, ``n r`` for other numbers, ``s`` for short
     texts, and empty for longer ones.
     """
-    if not is_right(column):
+    if not is_numeric(column):
         longest = max((len(written_cell(row, column).whole) for row in table.rows), default=0)
         return "s" if longest <= _SHORT else ""
     has_interval = any(written_cell(row, column).interval for row in table.rows)
@@ -168,7 +168,7 @@ def _css_class(table: Table, column: Column) -> str:
 
 
 def _cell_groups(table: Table) -> list[list[list[_Cell]]]:
-    """Return the cells of a table by group of rows, row and column."""
+    """Return the cells of a table: a list for each group of rows, in it a list for each row."""
     columns = _visible_columns(table)
     css_classes = [_css_class(table, column) for column in columns]
     number_widths = [
@@ -189,13 +189,14 @@ def _cell_groups(table: Table) -> list[list[list[_Cell]]]:
     ]
 
 
-def _table_cell(row: Row, column: Column, mark: str, kind: str, letters: int) -> _Cell:
-    """Return a cell for the template, with the length of its bar."""
+def _table_cell(row: Row, column: Column, mark: str, css_class: str, number_width: int) -> _Cell:
+    """Return a cell for the template, with the length of its bar in percent."""
     content = written_cell(row, column)
-    share = None
+    bar_length = None
     if column.kind is Kind.SHARE and content.value is not None:
-        share = round(100 * min(max(content.value, 0), 1), 2)
-    return _Cell(content, mark, kind, letters, _interval_ends(row, column), share)
+        bar_length = round(100 * min(max(content.value, 0), 1), 2)
+    ends = _interval_ends(row, column)
+    return _Cell(content, mark, css_class, number_width, ends, bar_length)
 
 
 def _interval_ends(row: Row, column: Column) -> tuple[float, float] | None:

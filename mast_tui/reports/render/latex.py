@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from mast_tui.reports.model import Column, Note, Report, ReportSection, Row, Table
-from mast_tui.reports.render.cells import as_sentence, is_right, naming, written_cell
+from mast_tui.reports.render.cells import as_sentence, is_numeric, name_column_count, written_cell
 from mast_tui.safe_text import one_line
 
 _HEAD: Final = r"""% Needs in the preamble:
@@ -116,9 +116,10 @@ def escaped(text: str) -> str:
 def render_latex(report: Report) -> str:
     """Return the tables of a report as LaTeX, with their captions, labels and notes.
 
-    The notes of the report and its sections are quotations around the tables. An empty column is
-    left out, and the caption says so. A table that is too wide or too long for a page is split
-    into several, each with the columns that name its rows. Charts and texts are left out.
+    The notes on the report and on its sections are quotations above the tables (warnings) and below
+    them (others). An empty column is left out, and the caption says so. A table that is too wide or
+    too long for a page is split into several, each with the columns that name its rows. Charts and
+    texts are left out.
     """
     blocks = [
         f"% {one_line(report.title)}: {one_line(report.about)}\n{_HEAD}".rstrip(),
@@ -131,7 +132,7 @@ def render_latex(report: Report) -> str:
 
 
 def _section_blocks(report: Report, section: ReportSection) -> Iterator[str]:
-    """Yield the LaTeX text of a section: notes that warn, its tables, then its other notes."""
+    """Yield the LaTeX texts of a section: warnings, its tables, then its other notes."""
     if section.tables:
         yield f"% {one_line(section.title)}"
     yield from _notes_quotation(section.title, (note for note in section.notes if note.warning))
@@ -150,7 +151,7 @@ def _section_blocks(report: Report, section: ReportSection) -> Iterator[str]:
 
 
 def _notes_quotation(title: str, notes: Iterable[Note]) -> Iterator[str]:
-    """Yield notes as one quotation that begins with their title; nothing without notes."""
+    """Yield one quotation with a title and all notes; nothing without notes."""
     paragraphs = [escaped(note.text) for note in notes]
     if paragraphs:
         heading = rf"\textbf{{{escaped(as_sentence(title))}}} "
@@ -159,7 +160,7 @@ def _notes_quotation(title: str, notes: Iterable[Note]) -> Iterator[str]:
 
 
 def _pages_of_rows(table: Table) -> Iterator[tuple[tuple[Row, ...], ...]]:
-    """Yield the groups of rows of each part of a table; a short table has one part."""
+    """Split the rows of a table into parts that fit on a page, and yield each part's groups."""
     if len(table.rows) <= _MOST_ROWS:
         yield table.groups
         return
@@ -168,20 +169,18 @@ def _pages_of_rows(table: Table) -> Iterator[tuple[tuple[Row, ...], ...]]:
 
 
 def _column_parts(table: Table) -> Iterator[Sequence[Column]]:
-    """Yield the columns of each part of a table; a narrow table has one part.
+    """Split the columns of a table into parts that fit into the width of a page.
 
     Each part begins with the columns that name the rows.
     """
-    columns = table.split_columns()[0] or table.columns
-    names = columns[: naming(columns)]
-    part = list(names)
-    for column in columns[len(names) :]:
-        if (
-            len(part) > len(names)
-            and _letter_count(table, [*part, column]) > _LETTERS_IN_SMALL_SIZE
-        ):
+    columns = table.split_columns()[0] or table.columns  # without the empty columns
+    name_columns = columns[: name_column_count(columns)]
+    part = list(name_columns)
+    for column in columns[len(name_columns) :]:
+        is_too_wide = _letter_count(table, [*part, column]) > _LETTERS_IN_SMALL_SIZE
+        if len(part) > len(name_columns) and is_too_wide:
             yield part
-            part = list(names)
+            part = list(name_columns)
         part.append(column)
     yield part
 
@@ -202,9 +201,9 @@ def _table_lines(
 
     Args:
         table: The table with the rows of the part.
-        label: The label of the first part.
+        label: The label of the first part; the others get its number too.
         columns: The columns of the part.
-        caption_end: The part of the caption after the title.
+        caption_end: The text of the caption after the title.
         part_number: The number of the part, from 0.
         part_count: The number of all parts.
     """
@@ -251,7 +250,7 @@ def _table_lines(
 
 
 def _caption_text(table: Table) -> str:
-    """Return the part of a caption after the title."""
+    """Return the text of a caption after the title, which names the empty columns."""
     paragraphs = [escaped(table.caption)]
     columns, empty = table.split_columns()
     if columns and empty:
@@ -270,7 +269,7 @@ def _longest_cell(table: Table, column: Column) -> int:
 
 
 def _column_spec(table: Table, column: Column, has_interval: bool) -> str:
-    if not is_right(column):
+    if not is_numeric(column):
         return "p{16em}" if _longest_cell(table, column) > _LONG_WORDS else "l"
     return r"r@{\hspace{0.4em}}l" if has_interval else "r"
 
@@ -281,9 +280,12 @@ def _heading_cell(column: Column, has_interval: bool) -> str:
 
 
 def _table_cell(row: Row, column: Column, has_interval: bool) -> str:
-    """Return the LaTeX text of a cell; in a column with intervals it is two cells."""
+    """Return the LaTeX text of a cell.
+
+    A column with intervals is two columns in LaTeX, of numbers and of intervals.
+    """
     cell = written_cell(row, column)
-    if not is_right(column):
+    if not is_numeric(column):
         return escaped(cell.whole)
     if not has_interval:
         return _escaped_numbers(cell.whole)

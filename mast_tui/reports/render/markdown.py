@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from mast_tui.reports.model import Chart, Note, Report, ReportSection, Table, Text
-from mast_tui.reports.render.cells import as_sentence, is_right, written_cell
+from mast_tui.reports.render.cells import as_sentence, is_numeric, written_cell
 from mast_tui.safe_text import one_line
 
 _MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>#|~$&"})
@@ -23,15 +23,15 @@ def plain(text: str) -> str:
 def table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool] = ()
 ) -> list[str]:
-    """Return the lines of a table.
+    """Return the lines of a table in Markdown.
 
     Args:
-        heads: The headings, which are Markdown already.
-        rows: The cells, which are Markdown already.
-        right: Whether each column is aligned to the right; by default none.
+        heads: The headings, escaped for Markdown.
+        rows: The cells of each row, escaped for Markdown.
+        right: For each column, whether it is aligned to the right; by default none is.
     """
-    sides = right or [False] * len(heads)
-    rule = "".join("---:|" if side else "---|" for side in sides)
+    are_right = right or [False] * len(heads)
+    rule = "".join("---:|" if is_right else "---|" for is_right in are_right)
     lines = [f"| {' | '.join(heads)} |", f"|{rule}"]
     return [*lines, *(f"| {' | '.join(row)} |" for row in rows)]
 
@@ -39,11 +39,11 @@ def table(
 def render_markdown(report: Report, *, level: int = 1) -> str:
     """Return a report as Markdown: tables with their captions and notes, warnings first.
 
-    Drawings are left out; texts are escaped.
+    Charts are left out.
 
     Args:
         report: The report.
-        level: The level of its heading; more than 1 if it is a part of another text.
+        level: The level of the report's heading; more than 1 if it is part of another text.
     """
     marks = "#" * level
     blocks = [
@@ -64,7 +64,7 @@ def render_markdown(report: Report, *, level: int = 1) -> str:
 
 
 def _section_blocks(section: ReportSection, marks: str) -> Iterator[str]:
-    """Yield a section: its facts, the notes that warn, its tables and texts, its other notes."""
+    """Yield the blocks of a section: facts, warnings, tables and texts, then its other notes."""
     yield _facts_list(section.facts)
     yield from _note_blocks(note for note in section.notes if note.warning)
     for part in section.parts:
@@ -78,7 +78,7 @@ def _section_blocks(section: ReportSection, marks: str) -> Iterator[str]:
 
 
 def _table_blocks(part: Table) -> Iterator[str]:
-    """Yield a table with its caption, warnings above and notes below."""
+    """Yield the blocks of a table: warnings, caption, the table, then its other notes."""
     columns = part.split_columns()[0] or part.columns
     yield from _note_blocks(note for note in part.notes if note.warning)
     yield f"Table: {plain(as_sentence(part.title))} {plain(part.caption)}".rstrip()
@@ -88,7 +88,7 @@ def _table_blocks(part: Table) -> Iterator[str]:
         cells[0] = plain(row.mark) + cells[0]
         rows.append(cells)
     heads = [plain(column.title) for column in columns]
-    yield "\n".join(table(heads, rows, [is_right(column) for column in columns]))
+    yield "\n".join(table(heads, rows, [is_numeric(column) for column in columns]))
     yield from _note_blocks(note for note in part.notes if not note.warning)
 
 

@@ -96,7 +96,7 @@ def escaped(text: str) -> str:
 
 
 def text_width(text: str, size: float = 12) -> float:
-    """Estimate the width of a text in a common sans-serif font, rather too wide than too narrow.
+    """Estimate the width of a text in a common sans-serif font, a little too wide if unsure.
 
     Args:
         text: The text.
@@ -133,6 +133,7 @@ def wrapped_lines(text: str, width: float, size: float = 12, max_lines: int = 3)
         if text_width(extended, size) <= width:
             lines[-1] = extended
             continue
+        # The word begins a new line, and is broken if it is longer than a line.
         if lines[-1]:
             lines.append("")
         for char in word:
@@ -140,16 +141,17 @@ def wrapped_lines(text: str, width: float, size: float = 12, max_lines: int = 3)
                 lines.append("")
             lines[-1] += char
     if len(lines) > max_lines:
-        lines = [*lines[: max_lines - 1], clipped_text(f"{lines[max_lines - 1]}…", width, size)]
+        last_line = clipped_text(f"{lines[max_lines - 1]}…", width, size)
+        lines = [*lines[: max_lines - 1], last_line]
     return lines
 
 
 def clipped_text(text: str, width: float, size: float = 12) -> str:
-    """Cut a text to one line.
+    """Return a text on one line; if it is wider than the line, it is cut and ends in ``…``.
 
     Args:
         text: The text.
-        width: The width of the line; a text that is cut ends in ``…``.
+        width: The width of the line.
         size: The size of the font.
     """
     text = one_line(text)
@@ -185,7 +187,7 @@ class Drawing:
         y: float,
         width: float,
         height: float,
-        kind: str,
+        css_class: str,
         *,
         tip: str = "",
         opacity: float | None = None,
@@ -198,7 +200,7 @@ class Drawing:
             y: Its upper edge.
             width: Its width.
             height: Its height.
-            kind: The class of its style.
+            css_class: The CSS class of its style.
             tip: The text that a pointer on it shows.
             opacity: The opacity of its fill; None for that of the style.
             radius: The radius of its corners.
@@ -210,9 +212,9 @@ class Drawing:
             f'height="{number(height)}"'
         )
         end = f"><title>{escaped(tip)}</title></rect>" if tip else "/>"
-        self.parts.append(f'<rect class="{kind}" {box}{attributes}{end}')
+        self.parts.append(f'<rect class="{css_class}" {box}{attributes}{end}')
 
-    def line(self, x: float, y: float, to_x: float, to_y: float, kind: str) -> None:
+    def line(self, x: float, y: float, to_x: float, to_y: float, css_class: str) -> None:
         """Add a straight line.
 
         Args:
@@ -220,10 +222,10 @@ class Drawing:
             y: The y of its start.
             to_x: The x of its end.
             to_y: The y of its end.
-            kind: The class of its style.
+            css_class: The CSS class of its style.
         """
         self.parts.append(
-            f'<line class="{kind}" x1="{number(x)}" y1="{number(y)}" '
+            f'<line class="{css_class}" x1="{number(x)}" y1="{number(y)}" '
             f'x2="{number(to_x)}" y2="{number(to_y)}"/>'
         )
 
@@ -239,26 +241,28 @@ class Drawing:
             f'<circle class="v-dot" cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"/>'
         )
 
-    def text(self, x: float, y: float, text: str, kind: str = "", anchor: Anchor = "start") -> None:
+    def text(
+        self, x: float, y: float, text: str, css_class: str = "", anchor: Anchor = "start"
+    ) -> None:
         """Add a text on one line.
 
         Args:
             x: The x of its anchor.
             y: The y of its baseline.
             text: The text; nothing is added if it is empty.
-            kind: The class of its style.
+            css_class: The CSS class of its style.
             anchor: The part of the text that is at ``x``.
         """
         if not text:
             return
         attribute = "" if anchor == "start" else f' text-anchor="{anchor}"'
         self.parts.append(
-            f'<text class="v-t {kind}" x="{number(x)}" y="{number(y)}"{attribute}>'
+            f'<text class="v-t {css_class}" x="{number(x)}" y="{number(y)}"{attribute}>'
             f"{escaped(text)}</text>"
         )
 
     def lines(
-        self, x: float, y: float, lines: list[str], kind: str = "", *, step: float = 14
+        self, x: float, y: float, lines: list[str], css_class: str = "", *, step: float = 14
     ) -> None:
         """Add lines of text.
 
@@ -266,11 +270,11 @@ class Drawing:
             x: The x of their start.
             y: The y of the first baseline.
             lines: The lines.
-            kind: The class of their style.
+            css_class: The CSS class of their style.
             step: The distance of two baselines.
         """
         for line_number, line in enumerate(lines):
-            self.text(x, y + line_number * step, line, kind)
+            self.text(x, y + line_number * step, line, css_class)
 
     def interval(self, low: float, high: float, y: float, *, set_off: bool = True) -> None:
         """Add a horizontal interval with ends.
@@ -278,9 +282,9 @@ class Drawing:
         Args:
             low: The x of the lower end.
             high: The x of the higher end.
-            y: Its y.
+            y: The y of the interval.
             set_off: Whether to draw a wider line in the colour of the background first, so that the
-            interval stands out from bars.
+                interval stands out from bars.
         """
         if set_off:
             self.line(low - 1, y, high + 1, y, "v-under")
@@ -290,7 +294,7 @@ class Drawing:
 
 
 def inline_svg(chart: Chart) -> str:
-    """Return a drawing as an element of an HTML page, which styles it."""
+    """Return a chart as an element of an HTML page; the page has the styles of its CSS classes."""
     class_attribute = ' class="wide"' if chart.width > WIDTH else ""
     escaped_id = escaped(chart.id)
     return (
@@ -303,12 +307,12 @@ def inline_svg(chart: Chart) -> str:
 
 
 def standalone_svg(chart: Chart, bare: bool = False) -> str:
-    """Write a drawing as a file of its own, on white.
+    """Return a chart as the text of an SVG file, on white.
 
     Args:
-        chart: The drawing and its words.
+        chart: The chart.
         bare: Whether to leave out the title above and the note below, for a paper that sets its
-            own. Both stay in the file for readers who cannot see the drawing.
+            own. Both stay in the file as texts for screen readers.
     """
     margin = 0 if bare else _MARGIN
     width = chart.width + 2 * margin

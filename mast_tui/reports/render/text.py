@@ -11,7 +11,13 @@ from rich.cells import cell_len, set_cell_size
 
 from mast_tui.columns import padded
 from mast_tui.reports.model import Chart, Column, Kind, Note, Report, ReportSection, Table, Text
-from mast_tui.reports.render.cells import WITHHELD, Written, is_right, naming, written_cell
+from mast_tui.reports.render.cells import (
+    WITHHELD,
+    Written,
+    is_numeric,
+    name_column_count,
+    written_cell,
+)
 from mast_tui.safe_text import one_line
 
 GAP: Final = "  "
@@ -21,7 +27,7 @@ SHORTEST_NAME: Final = 12
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _BAR: Final = 6
 _LOW: Final = 50
-"""Columns with a lower ``keeps`` lose their intervals before names are cut."""
+"""Columns with a lower ``priority`` lose their intervals before names are cut."""
 
 
 def render_text(report: Report, width: int | None) -> list[str]:
@@ -31,9 +37,9 @@ def render_text(report: Report, width: int | None) -> list[str]:
 
     Args:
         report: The report.
-        width: The greatest width of a line; None for any width. Numbers are never cut. If space is
-            short, columns with a low ``keeps`` lose their intervals first, then names are cut, then
-            whole columns are left out.
+        width: The greatest width of a line; None for any width. If space is short, columns with a
+            low ``priority`` lose their intervals first, then names are cut, then whole columns are
+            left out. Numbers are never cut.
     """
     report = _without_repeated_texts(report)
     lines = [
@@ -52,14 +58,14 @@ def render_text(report: Report, width: int | None) -> list[str]:
 
 
 def _without_repeated_texts(report: Report) -> Report:
-    """Return the report without folded parts, and without repeated captions and notes."""
-    written_texts: set[str] = set()
+    """Return the report without folded parts, and with each caption and note only once."""
+    earlier_texts: set[str] = set()
 
     def is_new(text: str) -> bool:
-        """Return whether a text was not yet written, and remember it."""
-        was_written = text in written_texts
-        written_texts.add(text)
-        return not was_written
+        """Return whether a text occurs for the first time, and remember it."""
+        is_repeated = text in earlier_texts
+        earlier_texts.add(text)
+        return not is_repeated
 
     def new_notes(notes: Iterable[Note]) -> tuple[Note, ...]:
         return tuple(note for note in notes if is_new(note.text))
@@ -82,29 +88,26 @@ def _without_repeated_texts(report: Report) -> Report:
 def _section_lines(section: ReportSection, width: int | None) -> list[str]:
     """Return the lines of a section: facts, warnings, tables and texts, then its other notes."""
     warnings = (note for note in section.notes if note.warning)
-    parts = [[*_fact_lines(section.facts, width), *_note_lines(warnings, width)]]
+    blocks = [[*_fact_lines(section.facts, width), *_note_lines(warnings, width)]]
     for part in section.parts:
-        if isinstance(part, Chart):
-            continue
-        parts.append(
-            _table_lines(part, width) if isinstance(part, Table) else _text_lines(part, width)
-        )
-    parts.append(_note_lines((note for note in section.notes if not note.warning), width))
+        if isinstance(part, Table):
+            blocks.append(_table_lines(part, width))
+        elif isinstance(part, Text):
+            blocks.append(_text_lines(part, width))
+    blocks.append(_note_lines((note for note in section.notes if not note.warning), width))
     lines: list[str] = []
-    for part_lines in filter(None, parts):
-        lines += ["", *part_lines] if lines else part_lines
+    for block in filter(None, blocks):
+        lines += ["", *block] if lines else block
     return lines
 
 
 def _heading_rule(title: str, width: int | None) -> str:
-    """Return a rule of the width that begins with the title; a longer title is cut."""
+    """Return a heading: a horizontal line with the title near its start; a long title is cut."""
     heading = f"── {one_line(title)} "
     width = cell_len(heading) + 8 if width is None else width
-    return (
-        padded(heading, width)
-        if cell_len(heading) > width
-        else heading + "─" * (width - cell_len(heading))
-    )
+    if cell_len(heading) > width:
+        return padded(heading, width)
+    return heading + "─" * (width - cell_len(heading))
 
 
 def _fact_lines(facts: Iterable[tuple[str, str, str]], width: int | None) -> list[str]:
@@ -123,7 +126,7 @@ def _text_lines(part: Text, width: int | None) -> list[str]:
 
 
 def _wrapped_lines(text: str, width: int | None) -> list[str]:
-    """Break a sentence at spaces; a longer word has its own line. Without a width, do not break."""
+    """Break a text into lines at spaces; a word that is longer than a line is not broken."""
     text = one_line(text)
     if not text:
         return []
@@ -140,12 +143,16 @@ def _wrapped_lines(text: str, width: int | None) -> list[str]:
 
 
 def _table_lines(table: Table, width: int | None) -> list[str]:
-    """Return a table in its widest shape that fits, then what was left out, caption and notes."""
-    shape = _Shape.from_table(table)
-    for smaller in shape.smaller():
+    """Return the lines of a table in the widest shape that fits, with its caption and notes.
+
+    They also name the columns and intervals for which there is no room.
+    """
+    widest_shape = _Shape.from_table(table)
+    shape = widest_shape
+    for narrower_shape in widest_shape.narrower_shapes():
         if width is None or shape.width() <= width:
             break
-        shape = smaller
+        shape = narrower_shape
     if width is not None:
         shape = shape.named_within(width)
     lines = [
@@ -190,7 +197,7 @@ class _Shape:
 
     @classmethod
     def from_table(cls, table: Table) -> _Shape:
-        """Return the widest shape of a table: all of its filled columns."""
+        """Return the widest shape of a table: all columns with values, their bars and intervals."""
         columns = table.split_columns()[0] or table.columns  # without the empty columns
         cells = [
             {column.key: _safe_cell(written_cell(row, column)) for column in columns}
@@ -199,31 +206,33 @@ class _Shape:
         shares = frozenset(column.key for column in columns if column.kind is Kind.SHARE)
         return cls(table, cells, columns, shares)
 
-    def smaller(self) -> Iterator[_Shape]:
-        """Yield narrower and narrower shapes.
+    def narrower_shapes(self) -> Iterator[_Shape]:
+        """Yield narrower and narrower shapes, each a change of the one before.
 
-        - without bars,
-        - without intervals in columns with a low ``keeps``,
-        - with cut names,
-        - without intervals in the other columns,
-        - without one column after the other, the lowest ``keeps`` first.
+        They lose, in this order:
+
+        - the bars,
+        - the intervals in columns with a low ``priority``, one after the other,
+        - the ends of long names,
+        - the intervals in the other columns, one after the other,
+        - whole columns, the one with the lowest ``priority`` first.
         """
         shape = replace(self, barred=frozenset())
         yield shape
-        columns_by_rank = sorted(
-            self.columns[naming(self.columns) :], key=lambda column: column.keeps
+        by_priority = sorted(
+            self.columns[name_column_count(self.columns) :], key=lambda column: column.priority
         )
-        low_columns = [column for column in columns_by_rank if column.keeps < _LOW]
+        low_columns = [column for column in by_priority if column.priority < _LOW]
         for column in low_columns:
             shape = replace(shape, bare=shape.bare | {column.key})
             yield shape
         shape = replace(shape, name_width=SHORTEST_NAME)
         yield shape
-        for column in columns_by_rank[len(low_columns) :]:
+        for column in by_priority[len(low_columns) :]:
             shape = replace(shape, bare=shape.bare | {column.key})
             yield shape
-        for column in columns_by_rank[:-1]:
-            remaining = tuple(kept for kept in shape.columns if kept is not column)
+        for dropped in by_priority[:-1]:
+            remaining = tuple(column for column in shape.columns if column is not dropped)
             shape = replace(shape, columns=remaining)
             yield shape
 
@@ -244,14 +253,14 @@ class _Shape:
         return self._total_width(self._column_widths())
 
     def lines(self) -> list[str]:
-        """Return the heading, and the rows with a rule before each group."""
+        """Return the line of headings, and the rows, with a horizontal line before each group."""
         widths = self._column_widths()
         number_widths = self._number_widths()
         heads = []
         for column, width in zip(self.columns, widths, strict=True):
             title = one_line(column.title)
-            if is_right(column):
-                # A heading is over the numbers, not over their intervals.
+            if is_numeric(column):
+                # The heading ends where the numbers end, before their intervals.
                 title = " " * (number_widths[column.key] - cell_len(title)) + title
             heads.append(padded(title, width))
         lines = [(" " * self._mark_width() + GAP.join(heads)).rstrip()]
@@ -270,7 +279,7 @@ class _Shape:
         widths: Sequence[int],
         number_widths: Mapping[str, int],
     ) -> str:
-        """Return the line of a row, in which each range of joined cells has one text."""
+        """Return the line of a row; joined cells, see ``_joined_ranges``, have one text."""
         parts = []
         for start, end in self._joined_ranges(cells):
             column = self.columns[start]
@@ -282,7 +291,7 @@ class _Shape:
 
     def _cell_text(self, cell: Written, column: Column, number_width: int) -> str:
         """Return the text of a cell: its bar, its number aligned to the right, and its interval."""
-        if not is_right(column) or not cell.text:
+        if not is_numeric(column) or not cell.text:
             return cell.text
         bar = self._bar_text(cell, column)
         text_room = number_width - cell_len(bar)
@@ -290,33 +299,31 @@ class _Shape:
         return bar + " " * (text_room - cell_len(cell.text)) + cell.text + interval
 
     def _bar_text(self, cell: Written, column: Column) -> str:
-        """Return a share as a bar of eighths of cells; empty for a column without bars."""
+        """Return a bar for a share, drawn in eighths of a cell; empty for a column without bars."""
         if column.key not in self.barred or cell.value is None:
             return ""
         full, eighths = divmod(round(min(max(cell.value, 0), 1) * _BAR * 8), 8)
         return ("█" * full + (_EIGHTHS[eighths] if eighths else "")).ljust(_BAR) + " "
 
     def _number_widths(self) -> dict[str, int]:
-        """Return the width of each column by key, without the intervals behind its numbers."""
+        """Return the width of the bars and numbers of each column, by key."""
         widths = {}
         for column in self.columns:
             cells = [row[column.key] for row in self.cells]
             texts = (self._bar_text(cell, column) + cell.text for cell in cells)
             widest = max(map(cell_len, texts), default=0)
-            # Over intervals, a heading may be wider than the numbers.
+            # In a column with intervals, the heading may extend over them.
             if column.key in self.bare or not any(cell.interval for cell in cells):
                 widest = max(widest, self._heading_width(column, widest))
             widths[column.key] = widest
         return widths
 
     def _heading_width(self, column: Column, cell_width: int) -> int:
-        """Return the width of a column's heading over cells of some width."""
+        """Return the width of a column's heading, which may be cut if names are cut."""
         title_width = cell_len(one_line(column.title))
-        return (
-            title_width
-            if self.name_width is None
-            else min(title_width, max(cell_width, SHORTEST_NAME))
-        )
+        if self.name_width is None:
+            return title_width
+        return min(title_width, max(cell_width, SHORTEST_NAME))
 
     def _mark_width(self) -> int:
         return max((cell_len(one_line(row.mark)) for row in self.table.rows), default=0)
@@ -325,9 +332,9 @@ class _Shape:
         return self._mark_width() + sum(widths) + len(GAP) * (len(widths) - 1)
 
     def _column_widths(self) -> list[int]:
-        """Return the widths of the columns; the reason of joined cells fits into their range."""
+        """Return the widths of the columns, wide enough for the reasons in joined cells."""
         number_widths = self._number_widths()
-        last_name = naming(self.columns) - 1  # the index of the last column that names a row
+        last_name_index = name_column_count(self.columns) - 1
         widths = []
         for index, column in enumerate(self.columns):
             texts = (
@@ -335,7 +342,7 @@ class _Shape:
                 for cells in self.cells
             )
             widest = max(map(cell_len, texts), default=0)
-            if self.name_width is not None and index == last_name:
+            if self.name_width is not None and index == last_name_index:
                 widest = min(widest, self.name_width)
             widths.append(max(widest, self._heading_width(column, widest)))
         for cells in self.cells:

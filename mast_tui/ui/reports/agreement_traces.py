@@ -227,10 +227,12 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
     listed = compared.rows[:MOST_SOURCE_TRACES]
     several_modes = len({row.mode for row in listed}) > 1
     columns = (
-        Column("trace", "trace", Kind.TEXT, keeps=100),
-        *((Column("code", "mode", Kind.TEXT, keeps=95),) if several_modes else ()),
+        Column("trace", "trace", Kind.TEXT, priority=100),
+        *((Column("code", "mode", Kind.TEXT, priority=95),) if several_modes else ()),
         *(
-            Column(f"side {number}", one_line(judge_name(name), 20), Kind.TEXT, keeps=90 - number)
+            Column(
+                f"side {number}", one_line(judge_name(name), 20), Kind.TEXT, priority=90 - number
+            )
             for number, name in enumerate(compared.sides)
         ),
         Column("note", "", Kind.TEXT),

@@ -19,7 +19,7 @@ from textual.strip import Strip
 from mast_tui.columns import padded
 from mast_tui.figures.record import Sources
 from mast_tui.reports.model import Cell, Chart, Column, Estimate, Kind, Note, Part, Row, Table, Text
-from mast_tui.reports.render.cells import NONE, WITHHELD, naming, number
+from mast_tui.reports.render.cells import NONE, WITHHELD, name_column_count, number
 from mast_tui.reports.sentences import joined_names
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.ui.text.layout import wrapped
@@ -125,7 +125,7 @@ def row_title(table: Table, row: Row) -> str:
         table: The table.
         row: The row.
     """
-    name_count = naming(table.columns)
+    name_count = name_column_count(table.columns)
     columns = table.columns[:name_count]
     names = (value_text(row.cells.get(column.key), column.kind) for column in columns)
     return " ".join(name for name in names if name)
@@ -153,7 +153,7 @@ def row_text(
     omitted = (
         {key for key in choices if key != chosen_column} if len(choices) > MOST_CHOICES else set()
     )
-    value_columns = table.columns[naming(table.columns) :]
+    value_columns = table.columns[name_column_count(table.columns) :]
     columns = [column for column in value_columns if column.key not in omitted]
     values = [*_titles_and_values(columns, row, intervals_pending=intervals_pending)]
     title_width = max((cell_len(title) for title, _ in values), default=0)
@@ -351,7 +351,10 @@ class ReportLines(VirtualLines):
         sources = self.sources
         if table is None or row is None or sources is None:
             return ""
-        cells = [row.cells.get(column.key) for column in table.columns[: naming(table.columns)]]
+        cells = [
+            row.cells.get(column.key)
+            for column in table.columns[: name_column_count(table.columns)]
+        ]
         row_name = " ".join(cell for cell in cells if isinstance(cell, str) and cell)
         if len(sources.subject) > 1:
             pair_text = joined_names(sources.subject)
@@ -854,7 +857,7 @@ def _rank_by_column(
 
     The first column has the highest rank, followed by the columns next to the chosen one.
     """
-    ranks: dict[str, float] = {column.key: column.column.keeps for column in columns}
+    ranks: dict[str, float] = {column.key: column.column.priority for column in columns}
     if columns:
         ranks[columns[0].key] = inf
     choices = choosable_columns(table)

@@ -29,11 +29,11 @@ from mast_tui.ui.wording import counted
 
 COLUMNS: Final = (
     Column("trace", "trace", Kind.TEXT),
-    Column("modes", "modes", Kind.COUNT, keeps=85),
-    Column("outcome", "outcome", Kind.TEXT, keeps=70),
-    Column("shape", "shape", Kind.TEXT, keeps=80),
-    Column("first", "first at", Kind.TEXT, keeps=75),
-    Column("chain", "by onset", Kind.TEXT, keeps=90),
+    Column("modes", "modes", Kind.COUNT, priority=85),
+    Column("outcome", "outcome", Kind.TEXT, priority=70),
+    Column("shape", "shape", Kind.TEXT, priority=80),
+    Column("first", "first at", Kind.TEXT, priority=75),
+    Column("chain", "by onset", Kind.TEXT, priority=90),
 )
 
 

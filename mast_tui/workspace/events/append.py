@@ -1,8 +1,8 @@
 """Recording of events, with the state tables that follow from them in the same transaction.
 
-The state of an annotator follows from that annotator's events alone, in the order of their counters
-and, for equal counters from two copies of a workspace, of their ids. So recording events one by
-one, rebuilding the state, and merging in any order all have the same result.
+The state of an annotator follows from that annotator's events alone, in the order of their sequence
+numbers and, for equal sequence numbers from two copies of a workspace, of their ids. So recording
+events one by one, rebuilding the state, and merging in any order all have the same result.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
 
 UNCHECKED: Final = -1
-"""A value instead of a counter: the waiting change is valid after any other event on its trace."""
+"""A value in place of a sequence number: the change is valid after any other event on its trace."""
 
 _ROWS_PER_QUERY: Final = 500
 _EVENTS_PER_BATCH: Final = 6000
@@ -110,10 +110,10 @@ def append(
 ) -> tuple[Event, ...]:
     """Record events and update the state tables, in one transaction; a method of ``Workspace``.
 
-    The events get the next counters of their annotators; an event whose id is stored already is
-    left out. If the server is out of reach, the events of an annotator with an outbox are put into
-    the outbox, in order. For other events, and for studies, the call waits until the server is
-    back: a study that is sent late would replace a later one.
+    The events get the next sequence numbers of their annotators; an event whose id is stored
+    already is left out. If the server is out of reach, the events are put into their annotator's
+    outbox. If there is no outbox for them, the call waits until the server is back. Studies never
+    go into an outbox: a study that is sent late would replace a later one.
 
     Args:
         workspace: The workspace.
@@ -122,8 +122,9 @@ def append(
             ``import:`` cannot be undone by a key.
         undoes: The action that they undo.
         redoes: The action that they redo.
-        known_seq: The counter of the last known event with the annotator, trace and taxonomy of the
-            first event, 0 for none; None to skip the check.
+        known_seq: The sequence number of the last event that the caller knows with the annotator,
+            trace and taxonomy of the first event, 0 for none; None to skip the check for later
+            ones.
         indices: The indices of the spans that the events refer to, by trace and key, to be stored
             too. The outbox does not keep them; reading the trace again stores them.
 
@@ -131,7 +132,7 @@ def append(
         The recorded events.
 
     Raises:
-        ChangedElsewhere: There are later events than the last known one.
+        ChangedElsewhere: There are later events than the one with ``known_seq``.
         WorkspaceError: The events cannot be written.
     """
     database = workspace._database
@@ -144,9 +145,9 @@ def append(
     last_known_seq = UNCHECKED if known_seq is None else known_seq
     if outbox is not None and (outbox.waiting or database.away):
         return outbox.put(events, workspace.new_id, action, undoes, redoes, last_known_seq)
+    # If the annotator's last event is known, a server need not be asked for it.
     latest = database.latest
-    # Set again after the commit, as after a failure it is unknown.
-    database.latest = None
+    database.latest = None  # set again after the commit; after a failure it is unknown
     if latest is not None and (
         is_inside_transaction or not _can_follow_latest(latest, events, action, known_seq)
     ):
@@ -156,8 +157,8 @@ def append(
             with database.writing(annotators=annotators) as connection:
                 if is_inside_transaction:
                     take_turns(connection, annotators)
-                # If the connection was lost, the events may have been committed before the retry.
-                recorded = _stored_again(connection, recorded) or _record_events(
+                # If the connection was lost, the last try may have committed the events.
+                recorded = _stored_events(connection, recorded) or _record_events(
                     connection, events, workspace.new_id, action, undoes, redoes, known_seq, latest
                 )
                 if indices:
@@ -167,7 +168,7 @@ def append(
             if calls_stored_functions(connection) and not is_inside_transaction:
                 database.latest = _latest_event_of(recorded)
             return recorded
-        except NotLatest:  # the next try looks up the event of the other program
+        except NotLatest:  # another program has added an event, which the next try looks up
             recorded = ()
             latest = None
             continue
@@ -188,16 +189,17 @@ def append(
 def _can_follow_latest(
     latest: LatestEvent, events: Sequence[NewEvent], action: str, known_seq: int | None
 ) -> bool:
-    """Return whether events can be added after ``latest`` without looking up the last event.
+    """Return whether events can be added after ``latest`` without looking it up on the server.
 
     Args:
         latest: The last event that this program has written.
         events: The events to add.
         action: The action that groups them.
-        known_seq: The counter of the last known event on the work of the first event.
+        known_seq: See ``append``.
     """
     if not events or chain.is_import(action):
         return False
+    # Only imported events have ids before they are recorded.
     if any(event.annotator != latest.annotator or event.id is not None for event in events):
         return False
     first = events[0]
@@ -207,10 +209,10 @@ def _can_follow_latest(
 
 
 def _latest_event_of(recorded: Sequence[Event]) -> LatestEvent | None:
-    """Return the event that the annotator's next event follows.
+    """Return the last event, after which the annotator's next event can be added.
 
-    Returns None if the events are by several annotators, or if the last one is not linked to its
-    predecessor.
+    Returns None if the events are by several annotators, or if the chain of the next event does not
+    depend on the last one.
     """
     if len({event.annotator for event in recorded}) != 1:
         return None
@@ -221,7 +223,7 @@ def _latest_event_of(recorded: Sequence[Event]) -> LatestEvent | None:
 
 
 def _outbox_for(workspace: Workspace, events: Sequence[NewEvent], action: str) -> Outbox | None:
-    """Return the outbox if it may take these events: its annotator's own, without imports."""
+    """Return the outbox if the events may wait in it: its annotator's own, no study or import."""
     outbox = workspace.outbox
     if outbox is None or chain.is_import(action):
         return None
@@ -233,10 +235,10 @@ def _outbox_for(workspace: Workspace, events: Sequence[NewEvent], action: str) -
 
 
 def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
-    """Send the changes in the outbox in order, until the server cannot be reached.
+    """Send the changes in the outbox in order, until all are sent or the server is out of reach.
 
     Returns:
-        The changes that were refused, since the annotator has finished their pass elsewhere.
+        The changes that were not recorded, since the annotator has finished the pass elsewhere.
 
     Raises:
         WorkspaceError: A change cannot be written; it stays in the outbox.
@@ -248,13 +250,14 @@ def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
     for change in outbox.waiting:
         try:
             with workspace._database.writing(annotators=[outbox.annotator]) as connection:
-                stored = _stored_again(connection, change.events) or _record_waiting_change(
+                # The change is stored already if its commit succeeded as the connection was lost.
+                recorded = _stored_events(connection, change.events) or _record_waiting_change(
                     connection, change, workspace.new_id
                 )
         except ServerAway:
             break
-        if stored:
-            outbox.note_seen(stored)
+        if recorded:
+            outbox.note_seen(recorded)
             outbox.remove_sent(change)
         else:
             refused.append(change)
@@ -263,14 +266,14 @@ def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
 
 
 def _register_waiting_traces(workspace: Workspace, outbox: Outbox) -> bool:
-    """Register the traces in the outbox on the server; return False if it is out of reach."""
+    """Register the outbox's traces on the server; return False if the server is out of reach."""
     for trace_id, record in outbox.traces.items():
         try:
             with workspace._database.writing() as connection:
-                known_id = register(connection, record)
+                server_id = register(connection, record)
         except ServerAway:
             return False
-        outbox.replace_trace_id(trace_id, known_id)
+        outbox.replace_trace_id(trace_id, server_id)
     return True
 
 
@@ -279,15 +282,18 @@ def _record_waiting_change(
 ) -> tuple[Event, ...]:
     """Record a change that has waited, and return its events.
 
-    Records and returns nothing if the same work has got events from elsewhere and its pass is
-    finished.
+    Records and returns nothing if the annotator has changed the work on the trace elsewhere and
+    finished the pass.
     """
     first = change.events[0]
     work = {"annotator": first.annotator, "trace_id": first.trace_id, "taxonomy": first.taxonomy}
-    # The change names its predecessor by id or by counter, so both are compared.
-    last_id_and_seq = connection.execute(_LAST_OF_WORK, work).one_or_none() or (None, 0)
-    predecessor = change.known_seq if change.follows is None else change.follows
-    if change.known_seq != UNCHECKED and predecessor not in last_id_and_seq:
+    # A change follows an earlier change in the outbox, or else the last known event on the server.
+    last_id, last_seq = connection.execute(_LAST_OF_WORK, work).one_or_none() or (None, 0)
+    if change.follows is None:
+        has_other_predecessor = last_seq != change.known_seq
+    else:
+        has_other_predecessor = last_id != change.follows
+    if has_other_predecessor and change.known_seq != UNCHECKED:
         table = schema.passes
         pass_filters = {**work, "number": first.pass_number}
         finished_at = select(table.c.finished_at).filter_by(**pass_filters, withdrawn=False)
@@ -311,8 +317,8 @@ def _record_waiting_change(
     )
 
 
-def _stored_again(connection: Connection, events: Sequence[Event]) -> tuple[Event, ...]:
-    """Return the stored events with the ids of these events; none if they were not stored."""
+def _stored_events(connection: Connection, events: Sequence[Event]) -> tuple[Event, ...]:
+    """Return those of the events that are stored, as they are stored."""
     rows = known_rows(connection, [event.id for event in events])
     return tuple(map(event_of, rows.values()))
 
@@ -327,22 +333,22 @@ def _record_events(
     known_seq: int | None,
     latest: LatestEvent | None = None,
 ) -> tuple[Event, ...]:
-    """Record new events after the last ones of their annotators, and update the state.
+    """Record new events after the last ones of their annotators, and update the state tables.
 
     Events whose id is stored already are left out. If all events are by one annotator, ``latest``
     can be the last event of that annotator, which saves a query. For the other arguments see
-    ``append``. An event of an import has a chain by itself, since its counter and time differ from
-    workspace to workspace.
+    ``append``. The chain of an imported event is a hash over that event alone, since its sequence
+    number and time differ from workspace to workspace.
     """
     recorded_at = now()
     is_linked = not chain.is_import(action)
-    by_calls = calls_stored_functions(connection)
+    is_member_of_team = calls_stored_functions(connection)
     recorded = list[Event]()
     rows = list[Values]()
-    counters: dict[str, int] = {}
+    last_seqs: dict[str, int] = {}
     last_chains: dict[str, str] = {}
     imported_ids = [event.id for event in events if event.id is not None]
-    if sees_own_only(connection):
+    if sees_own_only(connection):  # the tables are views, so a function of the server is asked
         known_ids: Collection[str] = known_rows(connection, imported_ids)
     else:
         known_ids = _KNOWN_IDS(connection, imported_ids)
@@ -351,26 +357,29 @@ def _record_events(
             continue
         if isinstance(event.fact, _LABEL_FACTS):
             _check_label(event)
+
+        # The sequence number and the chain that the event follows.
         name = event.annotator
-        if name not in counters and latest is not None:
-            counters[name] = latest.seq
+        if name not in last_seqs and latest is not None:
+            last_seqs[name] = latest.seq
             last_chains[name] = latest.chain
-        elif name not in counters:
+        elif name not in last_seqs:
             # ``known_seq`` is about the work of the first event only.
-            last_counter, last_chain = _last_counter_and_chain(
-                connection, event, is_linked, known_seq if not counters else None
+            annotators_last_seq, last_chain = _last_seq_and_chain(
+                connection, event, is_linked, known_seq if not last_seqs else None
             )
-            if last_counter is None:
+            if annotators_last_seq is None:
                 note_annotator(connection, name)
-            counters[name] = last_counter or 0
+            last_seqs[name] = annotators_last_seq or 0
             if chain.has_chain(name):
                 last_chains[name] = last_chain
-        counters[name] += 1
-        seq = counters[name]
+        last_seqs[name] += 1
+
+        seq = last_seqs[name]
         time = event.at or recorded_at
         event_id = event.id or new_id()
         payload = payload_text(event.fact)
-        if by_calls:
+        if is_member_of_team:
             _check_text(payload)
         event_chain: str | None = None
         if name in last_chains:
@@ -396,7 +405,7 @@ def _record_events(
         )
         recorded.append(recorded_event)
         rows.append(tuple(event_to_row(recorded_event, payload).values()))
-    if by_calls:
+    if is_member_of_team:  # the server's function updates the state tables too
         call_function(connection, "append_event", schema.events, rows)
     else:
         _INSERT.write(connection, rows)
@@ -411,9 +420,9 @@ def _check_text(payload: str) -> None:
 
 
 def insert(connection: Connection, events: Sequence[Event]) -> None:
-    """Add events of another workspace unchanged; the state tables are left to the caller.
+    """Add events of another workspace unchanged, and their annotators if they are unknown.
 
-    Annotators that the workspace does not know are added.
+    The caller updates the state tables.
 
     Args:
         connection: An open transaction.
@@ -432,16 +441,16 @@ def insert(connection: Connection, events: Sequence[Event]) -> None:
 
 
 def forget(connection: Connection, ids: Iterable[str]) -> None:
-    """Delete events and rebuild the state of their annotators; meant for a temporary copy.
+    """Delete events and rebuild the state tables without them; meant for a temporary copy.
 
     Args:
         connection: An open transaction.
         ids: The ids of the events; unknown ones are ignored.
     """
-    sorted_ids = sorted(ids)
-    annotators = {row["annotator"] for row in known_rows(connection, sorted_ids).values()}
-    for start in range(0, len(sorted_ids), _ROWS_PER_QUERY):
-        batch = sorted_ids[start : start + _ROWS_PER_QUERY]
+    event_ids = list(ids)
+    annotators = {row["annotator"] for row in known_rows(connection, event_ids).values()}
+    for start in range(0, len(event_ids), _ROWS_PER_QUERY):
+        batch = event_ids[start : start + _ROWS_PER_QUERY]
         connection.execute(delete(schema.events).where(schema.events.c.id.in_(batch)))
     rebuild(connection, annotators)
 
@@ -449,24 +458,24 @@ def forget(connection: Connection, ids: Iterable[str]) -> None:
 # Reading events
 
 
-def last_counter(connection: Connection, annotator: str) -> int:
-    """Return the counter of an annotator's last event, 0 if there is none.
+def last_seq_of_annotator(connection: Connection, annotator: str) -> int:
+    """Return the sequence number of an annotator's last event on any trace, 0 if there is none.
 
     Args:
         connection: An open connection.
         annotator: The annotator.
     """
     if sees_own_only(connection):
-        # The function also returns the last event on a trace, which is not needed here.
+        # The function also needs a trace, to return the last event on it, which is not used here.
         row = connection.execute(_OWN_LAST, {"trace_id": "", "taxonomy": ""}).one()
         return row.seq or 0
     return connection.execute(_LAST, {"annotator": annotator}).scalar_one() or 0
 
 
-def last_seq(
+def last_seq_on_trace(
     connection: Connection, annotator: str, trace_id: str | None, taxonomy: str | None
 ) -> int:
-    """Return the counter of an annotator's last event on a trace under a taxonomy, 0 if none.
+    """Return the sequence number of an annotator's last event on a trace, 0 if there is none.
 
     Args:
         connection: An open connection.
@@ -496,10 +505,11 @@ def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
         connection: An open connection.
         ids: The ids of the events; those that are not stored are left out.
     """
-    rows_by_id: dict[str, Any] = {}
     if ids and sees_own_only(connection):
+        # The server's function accepts all ids in one list.
         rows = connection.execute(_OWN_BY_ID, {"ids": list(ids)}).mappings()
         return {row["id"]: row for row in rows}
+    rows_by_id: dict[str, Any] = {}
     for start in range(0, len(ids), _ROWS_PER_QUERY):
         statement = select(schema.events).where(
             schema.events.c.id.in_(ids[start : start + _ROWS_PER_QUERY])
@@ -508,48 +518,49 @@ def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
     return rows_by_id
 
 
-def _last_counter_and_chain(
+def _last_seq_and_chain(
     connection: Connection, event: NewEvent, is_linked: bool, known_seq: int | None
 ) -> tuple[int | None, str]:
-    """Return the counter of an annotator's last event, and the chain for its successor.
+    """Return the sequence number of an annotator's last event, and the chain for a new event.
 
-    After a long import the search for the chain reads each event, so it is made only for an event
-    that is linked to its predecessor.
+    The search for the chain passes over imported events, of which there may be many, so it is made
+    only if the new event is linked to its predecessor.
 
     Args:
         connection: An open transaction.
-        event: The next event.
-        is_linked: Whether it is linked to the event before it.
-        known_seq: The counter of the last known event of its work; None to skip the check.
+        event: The new event.
+        is_linked: Whether its chain depends on that of its predecessor.
+        known_seq: The sequence number of the last event that the caller knows on its trace and
+            taxonomy; None to skip the check for later ones.
 
     Returns:
-        The counter, None if there is no event; and the chain.
+        The sequence number, None if there is no event; and the chain.
 
     Raises:
-        ChangedElsewhere: There are later events of that work than the last known one.
+        ChangedElsewhere: There are later events than the one with ``known_seq``.
     """
     values: dict[str, str | None] = {"annotator": event.annotator}
     work = {"trace_id": event.trace_id, "taxonomy": event.taxonomy}
     if sees_own_only(connection):
-        last_counter, previous_chain, last_of_work = connection.execute(_OWN_LAST, work).one()
+        last_seq, previous_chain, last_seq_of_work = connection.execute(_OWN_LAST, work).one()
     elif not is_linked:
         return connection.execute(_LAST, values).scalar_one(), chain.START
     elif known_seq is None:
-        last_counter, previous_chain = connection.execute(_LAST_AND_LINK, values).one()
-        return last_counter, previous_chain or chain.START
+        last_seq, previous_chain = connection.execute(_LAST_AND_LINK, values).one()
+        return last_seq, previous_chain or chain.START
     else:
-        last_counter, previous_chain, last_of_work = connection.execute(
+        last_seq, previous_chain, last_seq_of_work = connection.execute(
             _LAST_OF_BOTH, values | work
         ).one()
-    if known_seq is not None and (last_of_work or 0) != known_seq:
+    if known_seq is not None and (last_seq_of_work or 0) != known_seq:
         raise ChangedElsewhere(
             f"{event.annotator} has changed {event.trace_id} in another window meanwhile"
         )
-    return last_counter, previous_chain or chain.START
+    return last_seq, previous_chain or chain.START
 
 
 def _check_label(event: NewEvent) -> None:
-    """Raise ``ValueError`` if a label names another annotator or work than its event."""
+    """Raise ``ValueError`` if a label differs from its event in annotator, trace or pass."""
     fact = event.fact
     assert isinstance(fact, _LABEL_FACTS)
     label = fact.after if isinstance(fact, LabelChanged) else fact.label
@@ -562,14 +573,14 @@ def _check_label(event: NewEvent) -> None:
 
 
 def update_state(connection: Connection, events: Iterable[Event]) -> None:
-    """Update the state tables with events that follow all others of their annotators.
+    """Apply events to the state tables, which already contain all earlier events.
 
     Args:
         connection: An open transaction.
-        events: The events, in the order of their counters.
+        events: The events, in the order of their sequence numbers.
     """
     if calls_stored_functions(connection):
-        return  # the server has updated them when the events were added
+        return  # the server's function has updated them when it added the events
     remaining = iter(events)
     while batch := list(islice(remaining, _EVENTS_PER_BATCH)):
         state = _StateChanges(connection)
@@ -579,11 +590,11 @@ def update_state(connection: Connection, events: Iterable[Event]) -> None:
 
 
 def rebuild(connection: Connection, annotators: Iterable[str] | None = None) -> None:
-    """Rebuild the state tables from the events.
+    """Rebuild the state tables (labels, verdicts, passes and so on) from the events.
 
     Args:
         connection: An open transaction.
-        annotators: The annotators whose state is rebuilt; None for all.
+        annotators: The annotators whose rows are rebuilt; None for all.
     """
     if annotators is None:
         take_turns(connection, connection.execute(_ANNOTATORS).scalars())
@@ -640,17 +651,17 @@ _PASS_KEY: Final = _key_names(schema.passes)
 
 
 @lru_cache
-def _insertion_of_passes(changed: tuple[str, ...]) -> Insertion:
-    """Return an insertion of passes that updates these columns of a stored pass.
+def _insertion_of_passes(changed_columns: tuple[str, ...]) -> Insertion:
+    """Return an insertion of passes that only updates ``changed_columns`` of a stored pass.
 
-    A stored pass keeps the columns of its start, unless it was withdrawn.
+    If the stored pass was withdrawn, the columns of its start are updated too.
     """
     new_values = {
         name: f"CASE WHEN passes.withdrawn THEN excluded.{name} ELSE passes.{name} END"
         for name in ("kind", "started_at", "withheld")
     }
     new_values["withdrawn"] = "FALSE"
-    new_values |= {name: f"excluded.{name}" for name in changed}
+    new_values |= {name: f"excluded.{name}" for name in changed_columns}
     assignments = ", ".join(f"{name} = {value}" for name, value in new_values.items())
     on_conflict = f"ON CONFLICT ({', '.join(_PASS_KEY)}) DO UPDATE SET {assignments}"
     return Insertion(
@@ -675,7 +686,7 @@ class _StateChanges:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._rows = defaultdict[Table, dict[Values, Values | None]](dict)
-        """The changed rows of the other tables, by key; None removes a row."""
+        """The changed rows of all tables but verdicts and passes, by key; None removes a row."""
         self._verdicts = defaultdict[Values, dict[str, VerdictValue | None]](dict)
         """The changed verdicts of each pass; None removes a verdict."""
         self._cleared_passes = set[Values]()
@@ -686,12 +697,12 @@ class _StateChanges:
         """The changed columns of passes."""
 
     def add(self, event: Event) -> None:
-        """Add the changes that follow from the next event."""
+        """Collect the changes that the next event makes to the rows of the state tables."""
         fact = event.fact
         annotator = event.annotator
         work = (annotator, event.trace_id, event.taxonomy)
         pass_key = (*work, event.pass_number)
-        for part, name, value in changes_in_pass(fact, event.at):
+        for part, name, value in changes_in_pass(fact, event.at):  # the value is None if removed
             match part:
                 case "verdicts":
                     self._verdicts[pass_key][name] = value
@@ -710,7 +721,7 @@ class _StateChanges:
             case Judged():
                 self._add_judgement(event, fact, pass_key)
             case PassWithdrawn() if annotator_kind(annotator) is AnnotatorKind.JUDGE:
-                # Without the pass the judge counts as not having looked at the trace.
+                # Once its pass is withdrawn, the judge counts as not having looked at the trace.
                 self._clear_verdicts(pass_key)
                 self._rows[schema.judgements][work] = None
             case Decided(item, _, decision):
@@ -733,12 +744,13 @@ class _StateChanges:
                 self._rows[schema.guidelines][annotator, name] = guideline_row
 
     def _begin_pass(self, key: Values, kind: PassKind, started_at: str, *, withheld: bool) -> None:
-        """Add a pass that begins."""
-        # ``write`` applies changes after starts. Collected changes from before this start, such as
-        # a withdrawal, would be applied to the new pass, so they are written first.
-        if key in self._changed_passes and (
+        """Add a pass that begins; a pass that has begun already keeps its values."""
+        # ``write`` applies collected changes of a pass after its start. Changes that came before
+        # this start, such as a withdrawal, must not apply to the new pass, so they are written now.
+        has_earlier_changes = key in self._changed_passes and (
             key not in self._new_passes or "withdrawn" in self._changed_passes[key]
-        ):
+        )
+        if has_earlier_changes:
             self.write()
         values = {
             "kind": kind.value,
@@ -791,13 +803,14 @@ class _StateChanges:
         self._cleared_passes.clear()
 
     def _write_passes(self) -> None:
-        """Write new and changed passes, grouped by the columns that they set."""
+        """Write new and changed passes, with one statement for those that set the same columns."""
         new_rows = defaultdict[tuple[str, ...], list[Values]](list)
         changed_rows = defaultdict[tuple[str, ...], list[Values]](list)
         for key, values in self._new_passes.items():
             later_changes = self._changed_passes.pop(key, {})
             last_values = values | later_changes
-            row = (last_values.get(name) for name in _PASS_COLUMNS[len(_PASS_KEY) :])
+            columns_after_key = _PASS_COLUMNS[len(_PASS_KEY) :]
+            row = (last_values.get(name) for name in columns_after_key)
             new_rows[tuple(later_changes)].append((*key, *row))
         for key, values in self._changed_passes.items():
             changed_rows[tuple(values)].append((*values.values(), *key))

@@ -1,10 +1,10 @@
 """A chain of hashes over each person's events, which shows whether a history was edited.
 
 An event's ``chain`` is a hash over its content and the chain of the event before it, which is the
-last one with a lower counter. If two copies of a workspace continued from the same event, each
-branch has its own chain, which stays after a merge. Events of an import are hashed by their content
-alone, since the same file makes them on any machine at other times and between other events.
-Judges look at traces in any order, so their events have no chain.
+last one with a lower sequence number. If two copies of a workspace continued from the same event,
+each branch has its own chain, which stays after a merge. Events of an import are hashed by their
+content alone, since the same file makes them on any machine at other times and between other
+events. Judges look at traces in any order, so their events have no chain.
 
 The hash has no key. It detects changes by accident or by hand, but not forgery with this program.
 The module ``changes`` decides which changes a merge may make.
@@ -74,7 +74,7 @@ _REPLACE: Final = (
 )
 
 Placement = tuple[int, str, str, str | None, str | None]
-"""An event's counter, time and action, and the actions that it undoes and redoes."""
+"""An event's sequence number, time and action, and the actions that it undoes and redoes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,8 @@ class Foreign:
     """Events of another workspace, each once, with the result of the check of their chains.
 
     Attributes:
-        events: The events, sorted by annotator, counter and id; those of people have chains.
+        events: The events, sorted by annotator, sequence number and id; those of people have
+            chains.
         broken: For each person whose history was edited, the first event that does not fit its
             chain, or the first one that came twice with different contents.
         repeats: The number of repeated events, of which the first counts.
@@ -111,8 +112,7 @@ def is_import(action: str) -> bool:
 def digest(event: Event) -> bytes:
     """Compute the hash of an event's content, which is the same in every workspace."""
     placement: Placement | None = None
-    # An event of an import has another counter and time in each workspace.
-    if is_linked(event):
+    if is_linked(event):  # an imported event has another sequence number and time in each workspace
         placement = (event.seq, event.at, event.action, event.undoes, event.redoes)
     return digest_of(event, event.id, placement, payload_text(event.fact))
 
@@ -120,13 +120,13 @@ def digest(event: Event) -> bytes:
 def digest_of(
     event: Event | NewEvent, event_id: str, placement: Placement | None, payload: str
 ) -> bytes:
-    """Compute the hash of an event's content from its parts, before the event is complete.
+    """Compute the hash of an event's content, also for an event that is not recorded yet.
 
     Args:
-        event: A recorded event, or one that is about to be recorded.
+        event: The event; its id and placement may still be missing.
         event_id: The id of the event.
-        placement: The counter, time and actions of the event; None for an event of an import.
-        payload: The ``payload_text`` of its fact.
+        placement: The sequence number, time and actions of the event; None for an imported event.
+        payload: The ``payload_text`` of the event's fact.
     """
     fact = event.fact
     content_text = _context_json(
@@ -153,18 +153,19 @@ def link(previous: str, event_digest: bytes) -> str:
     Returns:
         The first ``LENGTH`` hexadecimal digits of the hash.
     """
-    return hashlib.sha256(previous.encode("utf-8", "replace") + event_digest).hexdigest()[:LENGTH]
+    chained_bytes = previous.encode("utf-8", "replace") + event_digest
+    return hashlib.sha256(chained_bytes).hexdigest()[:LENGTH]
 
 
 def chain_after(event: Event, previous: str) -> str:
-    """Return the chain from which that of the next event is computed.
+    """Return the chain that the event after ``event`` continues.
+
+    This is the chain of ``event``. An imported event, or one without a chain, is passed over: the
+    next event continues the chain before it.
 
     Args:
-        event: The event before the next one.
-        previous: The chain from which that of ``event`` was computed.
-
-    Returns:
-        The chain of ``event``; ``previous`` if it has none or is not linked to its predecessor.
+        event: The event.
+        previous: The chain before the event.
     """
     return event.chain if event.chain is not None and is_linked(event) else previous
 
@@ -173,46 +174,47 @@ def chained(events: Iterable[Event], previous: str = START) -> Iterator[Event]:
     """Yield the events of one person; compute the chains of those without one.
 
     Args:
-        events: The person's events, sorted by counter and id.
-        previous: The chain of the event before the first of them.
+        events: The person's events, sorted by sequence number and id.
+        previous: The chain before the first of them.
     """
-    # Events with the same counter, of branches that were merged, follow the same event.
-    counter = 0
-    last_link = previous
+    # Merged branches may have events with the same sequence number. All of these continue the chain
+    # of the last event with a lower sequence number.
+    seq = 0
+    last_chain = previous
     for event in events:
-        if event.seq != counter:
-            counter = event.seq
-            previous = last_link
+        if event.seq != seq:
+            seq = event.seq
+            previous = last_chain
         if event.chain is None:
-            event = structs.replace(
-                event, chain=link(previous if is_linked(event) else START, digest(event))
-            )
-        last_link = chain_after(event, last_link)
+            chain_before = previous if is_linked(event) else START
+            event = structs.replace(event, chain=link(chain_before, digest(event)))
+        last_chain = chain_after(event, last_chain)
         yield event
 
 
 def first_break(events: Iterable[Event]) -> Event | None:
     """Return the first event of one person whose chain does not fit, or None.
 
-    Its own content was changed, or an event before it was changed or deleted. Events without a
-    chain are ignored.
+    If a chain does not fit, the event was changed, or an event before it was changed or deleted.
+    Events without a chain are ignored.
 
     Args:
-        events: The person's events, sorted by counter and id.
+        events: The person's events, sorted by sequence number and id.
     """
-    counter = 0
-    # After a merge of branches several events have one counter, and the next may follow any event
-    # with a lower counter. Most follow the last one, so only other tries are counted.
+    seq = 0
+    # After a merge of branches several events may have one sequence number, and an event may follow
+    # any event with a lower sequence number, so all of those are tried, the last one first. Most
+    # events follow the last one, so only the other tries are counted.
     earlier_chains = [START]
-    chains_of_counter = list[str]()
+    chains_of_seq = list[str]()
     remaining_tries = _MOST_TRIES
     for event in events:
         if event.chain is None:
             continue
-        if event.seq != counter:
-            counter = event.seq
-            earlier_chains += chains_of_counter
-            chains_of_counter = []
+        if event.seq != seq:
+            seq = event.seq
+            earlier_chains += chains_of_seq
+            chains_of_seq = []
         event_digest = digest(event)
         if not is_linked(event):
             if link(START, event_digest) != event.chain:
@@ -227,12 +229,12 @@ def first_break(events: Iterable[Event]) -> Event | None:
                 break
         else:
             return event
-        chains_of_counter.append(event.chain)
+        chains_of_seq.append(event.chain)
     return None
 
 
 def examined(events: Iterable[Event]) -> Foreign:
-    """Remove repeated events from foreign ones, and check the chains."""
+    """Sort events of another workspace, remove repeated ones, and check and complete the chains."""
     unique: dict[str, Event] = {}
     repeats = 0
     broken = dict[str, Event]()
@@ -266,7 +268,7 @@ def edited_histories(connection: Connection, annotators: Iterable[str]) -> tuple
 
     Args:
         connection: An open connection.
-        annotators: The annotators to check; judges have no chain and are passed over.
+        annotators: The annotators to check; judges, whose events have no chains, are left out.
     """
     breaks = (
         first_break(_events_of_person(connection, name)) for name in annotators if has_chain(name)
@@ -275,11 +277,11 @@ def edited_histories(connection: Connection, annotators: Iterable[str]) -> tuple
 
 
 def rebuild_chain(connection: Connection, annotator: str) -> None:
-    """Compute the chains of all events of a person anew and store them.
+    """Compute and store new chains for all events of a person.
 
     Args:
         connection: An open transaction.
-        annotator: The person; nothing happens for a judge.
+        annotator: The person; nothing happens for a judge, whose events have no chains.
     """
     if not has_chain(annotator):
         return
@@ -290,11 +292,11 @@ def rebuild_chain(connection: Connection, annotator: str) -> None:
 
 
 def replace(connection: Connection, events: Sequence[Event]) -> None:
-    """Replace stored events by those with the same ids; the state tables are left to the caller.
+    """Replace stored events by other versions of them; the caller updates the state tables.
 
     Args:
         connection: An open transaction.
-        events: The new events.
+        events: The new versions, with the ids of the stored events.
     """
     rows = [event_to_row(event, payload_text(event.fact)) for event in events]
     if calls_stored_functions(connection):
@@ -307,7 +309,7 @@ def replace(connection: Connection, events: Sequence[Event]) -> None:
 
 
 def _events_of_person(connection: Connection, annotator: str) -> Iterator[Event]:
-    """Yield one person's readable events by counter and id."""
+    """Yield one person's readable events by sequence number and id."""
     return readable_events(connection.execute(_READ_PERSON, {"name": annotator}).mappings())
 
 
@@ -329,7 +331,7 @@ def _shared_trace_name(trace_id: str | None) -> str | None:
 
 
 def _shared_payload(fact: StudySet | GuidelineSet) -> str:
-    """Return the values of a fact as JSON, with the trace names that all workspaces share."""
+    """Return a fact as JSON, with its trace ids as they are before a workspace adds a suffix."""
     values = fact_to_values(fact)
     for document in (values["before"], values["after"]):
         if isinstance(document, dict):

@@ -1,7 +1,7 @@
 """The changes that foreign events make to each annotator's work, and which of them need consent.
 
 The state before is compared with the state afterwards, so it does not matter by which events, with
-which counters, a change is brought about. Decisions, guidelines and studies count for all
+which sequence numbers, a change is brought about. Decisions, guidelines and studies count for all
 annotators: the latest entry on a subject is in force, so a merge can replace one person's decision
 by that of another.
 """
@@ -66,13 +66,12 @@ InForce = Mapping[tuple[str, Key], DatedEntry]
 
 
 def entries_in_force(connection: Connection) -> InForce:
-    """Read the decisions, guidelines and studies in force: the latest of any annotator."""
+    """Return the latest decision, guideline and study on each subject, whoever made it."""
     entries: dict[tuple[str, Key], DatedEntry] = {}
     for table in _TIME_COLUMN_BY_TABLE:
-        rows = connection.execute(select(table)).all()
-        # The annotator comes first in every table, and the other columns of the key follow.
+        # In each row the annotator comes first, then the rest of the key, then the other columns.
         key_length = len(table.primary_key)
-        for row in rows:
+        for row in connection.execute(select(table)):
             entry = _dated_entry(table.name, row[0], tuple(row[key_length:]))
             key = (table.name, tuple(row[1:key_length]))
             if key not in entries or entries[key].rank < entry.rank:
@@ -83,17 +82,18 @@ def entries_in_force(connection: Connection) -> InForce:
 def replaced_entries(
     annotator: str, in_force: InForce, old: State, new: State
 ) -> set[tuple[str, Key]]:
-    """Return the entries in force that new rows of an annotator replace.
+    """Return the decisions, guidelines and studies in force that a merge replaces.
 
     Args:
-        annotator: The author of the rows.
-        in_force: The entries in force before.
-        old: The author's rows before, by table.
-        new: The author's rows now, by table.
+        annotator: The annotator whose events are merged.
+        in_force: The entries in force before the merge.
+        old: The annotator's rows before the merge, by table.
+        new: The annotator's rows after it, by table.
 
     Returns:
-        The table and key of each replaced entry. The annotator's own entries are replaced only by
-        a decision on the same mode elsewhere in the trace.
+        The table and key of each replaced entry. These are entries of other annotators. Entries of
+        the annotator are among them only if a decision on another item of the same mode overrules
+        them.
     """
     replaced: set[tuple[str, Key]] = set()
     decisions: dict[Key, DatedEntry] = {}
@@ -104,7 +104,7 @@ def replaced_entries(
             entry = _dated_entry(table, annotator, row)
             current = in_force.get((table, key))
             if current is not None and current.annotator != annotator:
-                if current.rank > entry.rank:
+                if current.rank > entry.rank:  # the new entry is older, so it has no effect
                     continue
                 replaced.add((table, key))
             if table == schema.decisions.name:
@@ -118,11 +118,11 @@ def replaced_entries(
 def count_by_author(
     entries: Iterable[tuple[str, Key]], in_force: InForce
 ) -> dict[str, dict[str, int]]:
-    """Count entries by author and table.
+    """Count entries in force by author, and then by table.
 
     Args:
-        entries: The table and key of each entry.
-        in_force: The entries in force.
+        entries: The table and key of each entry to count.
+        in_force: All entries in force.
     """
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for table, key in entries:
@@ -131,7 +131,7 @@ def count_by_author(
 
 
 def _dated_entry(table: str, annotator: str, row: Key) -> DatedEntry:
-    """Return the entry of a row, which lacks the columns of its key."""
+    """Return the entry in a row, of which the columns of the key were cut off."""
     row_table = schema.metadata.tables[table]
     columns = [column.name for column in row_table.columns][len(row_table.primary_key) :]
     values = dict(zip(columns, row, strict=True))
@@ -141,47 +141,48 @@ def _dated_entry(table: str, annotator: str, row: Key) -> DatedEntry:
 def _decisions_on_same_mode(new: Mapping[Key, DatedEntry], in_force: InForce) -> Iterator[Key]:
     """Yield the keys of decisions that new decisions on other items of the same mode overrule.
 
-    The verdict and the places of a mode are separate items, but gold has places only if the verdict
-    is present, and a later decision on places can replace one that came with a verdict.
+    An item is the verdict of a mode, or one place of it. They depend on each other: a mode has
+    places only if its verdict is present, and a verdict may be decided together with places.
     """
-    works = {(trace_id, taxonomy) for trace_id, taxonomy, _ in new}
-    decisions: dict[Key, list[tuple[Key, DatedEntry, Decision]]] = defaultdict(list)
+    changed_traces = {(trace_id, taxonomy) for trace_id, taxonomy, _ in new}
+    stored_by_mode: dict[Key, list[tuple[Key, DatedEntry, Decision]]] = defaultdict(list)
     for (table, key), entry in in_force.items():
         if table == schema.decisions.name:
             trace_id, taxonomy, _ = key
-            if (trace_id, taxonomy) in works:
+            if (trace_id, taxonomy) in changed_traces:
                 decision = _decision_of_entry(entry)
-                decisions[trace_id, taxonomy, decision.mode].append((key, entry, decision))
+                stored_by_mode[trace_id, taxonomy, decision.mode].append((key, entry, decision))
     for key, entry in new.items():
         trace_id, taxonomy, _ = key
         decision = _decision_of_entry(entry)
-        for other_key, other_entry, other in decisions[trace_id, taxonomy, decision.mode]:
-            if other_key != key and _overrules(entry, decision, other_entry, other):
-                yield other_key
+        for stored_key, stored_entry, stored in stored_by_mode[trace_id, taxonomy, decision.mode]:
+            if stored_key != key and _overrules(entry, decision, stored_entry, stored):
+                yield stored_key
 
 
 def _overrules(
-    entry: DatedEntry, decision: Decision, known_entry: DatedEntry, known_decision: Decision
+    entry: DatedEntry, decision: Decision, stored_entry: DatedEntry, stored_decision: Decision
 ) -> bool:
-    """Return whether a new decision on another item of a mode may overrule a known decision.
+    """Return whether a new decision may overrule a stored one on another item of the same mode.
 
-    A verdict can overrule any decision; a decision on a place only an earlier verdict with places.
-    If both have the same author, the places must overlap. The order of spans is not known here, so
-    a verdict of another author counts as overruled at any place.
+    A verdict can overrule any decision. A decision on a place can overrule only an earlier verdict
+    that came with places.
     """
     if decision.is_verdict:
         return True
-    if (
-        not known_decision.is_verdict
-        or known_decision.value is not VerdictValue.PRESENT
-        or not known_decision.targets
-    ):
+    is_verdict_with_places = (
+        stored_decision.is_verdict
+        and stored_decision.value is VerdictValue.PRESENT
+        and bool(stored_decision.targets)
+    )
+    is_older = entry.rank < stored_entry.rank
+    if not is_verdict_with_places or is_older:
         return False
-    if entry.rank < known_entry.rank:
-        return False
-    if entry.annotator != known_entry.annotator:
+    if entry.annotator != stored_entry.annotator:
+        # Two adjudicators may name one place by different spans. Whether these overlap depends on
+        # the order of the spans, which is unknown here.
         return True
-    return any(overlap(a, b) for a in _decided_places(decision) for b in known_decision.targets)
+    return any(overlap(a, b) for a in _decided_places(decision) for b in stored_decision.targets)
 
 
 def _decided_places(decision: Decision) -> Iterable[Any]:
@@ -222,23 +223,26 @@ def read_state(connection: Connection, annotator: str) -> State:
     """
     state = {}
     for table in _TABLES:
-        # The annotator comes first in every table, and the rest of the key follows.
+        # In each row the annotator comes first, then the rest of the key, then the other columns.
         key_length = len(table.primary_key)
         rows = connection.execute(_READ[table.name], {"name": annotator}).all()
         state[table.name] = {tuple(row[1:key_length]): tuple(row[key_length:]) for row in rows}
-    withdrawn = _column_index(schema.passes, "withdrawn")
+    withdrawn_index = _column_index(schema.passes, "withdrawn")
     passes = state[schema.passes.name]
-    state[schema.passes.name] = {key: row for key, row in passes.items() if not row[withdrawn]}
+    state[schema.passes.name] = {
+        key: row for key, row in passes.items() if not row[withdrawn_index]
+    }
     return state
 
 
 def replaced_taxonomies(old: State, new: State, entries: Iterable[tuple[str, Key]]) -> set[str]:
-    """Return the taxonomies under which earlier work is changed, removed or loses its effect.
+    """Return the taxonomies under which a merge changes, removes or overrules earlier work.
 
     Args:
-        old: The state of an annotator before the merge.
-        new: The state after the merge.
-        entries: The table and key of each entry in force that the annotator's rows replace.
+        old: The rows of an annotator before the merge.
+        new: The annotator's rows after it.
+        entries: The table and key of each decision, guideline or study that the annotator's rows
+            replace.
     """
     passes = set(_changed_finished_passes(old, new))
     rows = set(entries)
@@ -256,6 +260,7 @@ def replaced_taxonomies(old: State, new: State, entries: Iterable[tuple[str, Key
 
 def _taxonomy_of_row(table: str, key: Key, old: State, new: State) -> str:
     """Return the taxonomy of a decision, guideline or study."""
+    # In some tables the taxonomy is in the key, in others it is in the other columns.
     _annotator, *names = [column.name for column in schema.metadata.tables[table].columns]
     row = new[table].get(key) or old[table].get(key) or ()
     taxonomy: str = (*key, *row)[names.index("taxonomy")]
@@ -263,20 +268,21 @@ def _taxonomy_of_row(table: str, key: Key, old: State, new: State) -> str:
 
 
 def only_adds(events: Sequence[Event], *, has_no_gaps: bool) -> bool:
-    """Return whether events remove nothing in any state.
+    """Return whether events remove nothing, whatever other events are stored.
 
-    This is for events that are not linked to the stored ones. Their effect may appear only later,
-    when the events that they refer to are stored too.
+    Events that share no history with the stored ones may refer to events that will be stored later,
+    so their effect on the stored rows does not show what they remove.
 
     Args:
         events: The events of one person.
-        has_no_gaps: Whether the counters of all foreign events of the person have no gap.
+        has_no_gaps: Whether the sequence numbers of all foreign events of the person have no gap.
     """
     started_passes = {_pass_key(event) for event in events if isinstance(event.fact, PassStarted)}
     return all(_only_adds(event, started_passes, has_no_gaps=has_no_gaps) for event in events)
 
 
 def _only_adds(event: Event, started_passes: Collection[Key], *, has_no_gaps: bool) -> bool:
+    """Return whether an event removes nothing; see ``only_adds``."""
     match event.fact:
         case VerdictSet(after=None) | ReviewSet(after=None) | SpanNoteSet(after=""):
             return False
@@ -289,7 +295,7 @@ def _only_adds(event: Event, started_passes: Collection[Key], *, has_no_gaps: bo
         case SightSet():
             return has_no_gaps  # with a gap it may replace a setting among the stored events
         case _:
-            return _pass_key(event) in started_passes  # so it changes only work that is new too
+            return _pass_key(event) in started_passes  # such a pass has only new work
 
 
 def _pass_key(event: Event) -> Key:
@@ -308,8 +314,8 @@ def compare(
     Args:
         annotator: The author of the work.
         history: The relation of the foreign events to the stored ones.
-        old: The state before the merge.
-        new: The state after the merge.
+        old: The annotator's rows before the merge.
+        new: The annotator's rows after it.
         events: The number of events that were not stored before.
 
     Returns:
@@ -357,23 +363,23 @@ def compare(
 def _replaces_judgement(old: State, new: State) -> bool:
     """Return whether labels or verdicts of a judge are removed or changed.
 
-    A judge may change its suggestions on traces that it finishes now. The times and origins of
+    Labels of an open pass may change if the merge finishes the pass. The times and origins of
     labels do not count, since a judge gives the same labels at any time, and earlier versions wrote
     other origins.
     """
     finished_before = {key for key, row in old["passes"].items() if _finished_at(row) is not None}
-    finished_now = {key for key, row in new["passes"].items() if _finished_at(row) is not None}
+    finished_after = {key for key, row in new["passes"].items() if _finished_at(row) is not None}
     for key, row in old["labels"].items():
         new_row = new["labels"].get(key)
         pass_key = row[:_PASS_KEY_LENGTH]
-        finishes_now = pass_key not in finished_before and pass_key in finished_now
-        if not finishes_now and (
+        is_newly_finished = pass_key in finished_after - finished_before
+        if not is_newly_finished and (
             new_row is None or _essential_columns(new_row) != _essential_columns(row)
         ):
             return True
-    values = _values_by_mode(new)
+    new_values = _values_by_mode(new)
     return any(
-        (key[:_PASS_KEY_LENGTH] not in finished_now or values.get(key) != value)
+        (key[:_PASS_KEY_LENGTH] not in finished_after or new_values.get(key) != value)
         for key, value in _values_by_mode(old).items()
         if key[:_PASS_KEY_LENGTH] in finished_before
     )
@@ -392,7 +398,13 @@ def _essential_columns(label: Key) -> Key:
 
 
 def _needs_consent(changes: PersonChanges, old: State, new: State) -> bool:
-    """Return whether the changes do more than continue the person's work."""
+    """Return whether a merge changes or removes a person's earlier work, or adds to finished work.
+
+    Args:
+        changes: The counted changes.
+        old: The person's rows before the merge.
+        new: The person's rows after it.
+    """
     if changes.passes_reopened or changes.passes_changed or changes.sight is not None:
         return True
     if changes.decisions_changed or changes.decisions_taken_back:
@@ -405,8 +417,8 @@ def _needs_consent(changes: PersonChanges, old: State, new: State) -> bool:
         if difference.changed or difference.removed:
             return True
     passes = _Difference(old, new, "passes")
-    # A branch may finish open passes. A history that shares no events with the stored one may only
-    # begin new work and add to open passes.
+    # Events that share a history with the stored ones may finish open passes. Other events may only
+    # add to open passes, and begin passes on traces on which the person has finished none.
     is_fork = changes.history is HistoryRelation.FORKED
     fixed_columns = _START_COLUMNS if is_fork else _OPEN_COLUMNS
     if passes.removed or any(
@@ -437,7 +449,7 @@ class _Difference:
 
 
 def _changed_finished_passes(old: State, new: State) -> Collection[Key]:
-    """Return the keys of the finished passes that have changed."""
+    """Return the keys of finished passes whose columns, or whose labels and so on, have changed."""
     finished = {key: row for key, row in old["passes"].items() if _finished_at(row) is not None}
     changed_passes = {
         key
@@ -456,7 +468,7 @@ def _changed_finished_passes(old: State, new: State) -> Collection[Key]:
 
 
 def _extended_passes(old: State, new: State) -> Collection[Key]:
-    """Return the keys of the open passes to which something was added."""
+    """Return the keys of the open passes to which a label, verdict, answer or note was added."""
     open_passes = {key for key, row in old["passes"].items() if _finished_at(row) is None}
     extended_passes = set[Key]()
     for table in _PASS_TABLES:
@@ -470,14 +482,14 @@ def _passes_of_row(table: str, key: Key, old_row: Key | None, new_row: Key | Non
     if table != schema.labels.name:
         yield key[:_PASS_KEY_LENGTH]
         return
-    # The key of a label is its id alone, so its pass is in the other columns and may change.
+    # The key of a label is its id alone. Its pass is in the other columns, and may change.
     for row in (old_row, new_row):
         if row is not None:
             yield row[:_PASS_KEY_LENGTH]
 
 
 def _finished_now(old: State, new: State) -> list[Key]:
-    """Return the keys of the passes that were open and are finished now."""
+    """Return the keys of the passes that were open before and are finished now."""
     return [
         key
         for key, row in old["passes"].items()

@@ -60,7 +60,7 @@ def read(values: object, record_type: type[Record], name: str) -> Record:
 
     Args:
         values: The values, as a JSON parser returns them.
-        record_type: The class of the record, or any other type of values.
+        record_type: The class of the record, or another type that ``msgspec`` can convert to.
         name: The name of the record in error messages.
 
     Raises:
@@ -69,7 +69,8 @@ def read(values: object, record_type: type[Record], name: str) -> Record:
     try:
         return convert(values, record_type)
     except ValidationError as error:
-        # msgspec's message ends with the path of the value, such as "- at `$.fact.label`".
+        # msgspec's message ends with the path of the value, such as "- at `$.fact.label`". It
+        # quotes the names of fields and types in backticks.
         text, _, path = str(error).partition(" - at `$")
         text = _MISSING.sub(r"'\1' is missing", text)
         text = _QUOTED.sub(lambda match: _TYPE_NAMES.get(match[1], f"'{match[1]}'"), text)
@@ -77,11 +78,8 @@ def read(values: object, record_type: type[Record], name: str) -> Record:
 
 
 def to_values(record: Struct) -> Values:
-    """Return a record as plain values, the same for equal records.
-
-    A float field may hold a whole number. The conversion there and back turns it into a float,
-    which it will be when it is read.
-    """
+    """Return a record as plain values, the same for equal records."""
+    # A float field may hold an int such as 1. ``convert`` turns it into 1.0, as reading does.
     values: Values = to_builtins(convert(to_builtins(record), type(record)))
     return values
 
@@ -98,7 +96,8 @@ def label_from_values(values: object, context: Mapping[str, object]) -> Label:
 
     Args:
         values: The values that ``label_to_values`` returned.
-        context: The annotator, trace, taxonomy and pass, by the names of the label's fields.
+        context: The annotator, trace, taxonomy and pass of the label, which are stored only once
+            for an event, by the names of the label's fields.
 
     Raises:
         InvalidRecord: The values are no label.
@@ -124,7 +123,7 @@ def decision_from_values(values: object) -> Decision:
 
 
 def settings_to_values(settings: RunSettings) -> Values:
-    """Return the settings of a run as plain values, without the form of the answers."""
+    """Return the settings of a run as plain values without ``form``, which is stored separately."""
     values = to_values(settings)
     values.pop("form", None)
     if settings.parameters:
@@ -143,7 +142,7 @@ def settings_from_values(values: object, form: str | None) -> RunSettings:
         InvalidRecord: The values are no settings.
     """
     if not isinstance(values, dict):
-        return read(values, RunSettings, "settings")
+        return read(values, RunSettings, "settings")  # raises
     parameters = read(values.get("parameters", {}), dict[str, str], "settings.parameters")
     complete = {**values, "parameters": list(parameters.items()), "form": form}
     return read(complete, RunSettings, "settings")
@@ -153,9 +152,9 @@ def quote_counts_from(values: object, *, quotes: int, matched: int) -> QuoteCoun
     """Convert stored values to the counts of quotes by kind of match.
 
     Args:
-        values: The counts by kind; None in a run of a version that did not distinguish kinds.
+        values: The counts by kind; None for a run that was made before kinds were distinguished.
         quotes: The number of quotes.
-        matched: The number of quotes that were found.
+        matched: The number of quotes that were found in the trace.
 
     Raises:
         InvalidRecord: The values are no counts.
@@ -166,7 +165,7 @@ def quote_counts_from(values: object, *, quotes: int, matched: int) -> QuoteCoun
 
 
 def fact_to_values(fact: Fact) -> Values:
-    """Return a fact as plain values, without its kind."""
+    """Return a fact as plain values, without its kind and without the fields of its event."""
     values = to_values(fact)
     del values[TAG]
     match fact:
@@ -178,21 +177,23 @@ def fact_to_values(fact: Fact) -> Values:
                 if study is not None:
                     _shorten_study_values(study)
         case PassUnfinished():
-            # The field holds facts of one kind only.
+            # ``was`` is always a PassFinished, so its kind need not be stored.
             del values["was"][TAG]
     return values
 
 
 def tagged_fact_values(kind: object, payload: object, context: Mapping[str, object]) -> object:
-    """Return the values of a fact with its kind and context, from which ``read`` makes the fact.
+    """Complete the stored values of a fact, so that ``read`` can make the fact from them.
 
     Args:
-        kind: The kind of the event.
+        kind: The kind of the event, which is added as the tag of the fact.
         payload: The values that ``fact_to_values`` returned.
-        context: The annotator, trace, taxonomy and pass, by the names of a label's fields.
+        context: The annotator, trace, taxonomy and pass of the event, which are added to the labels
+            in the fact.
 
     Raises:
-        InvalidRecord: There is no such kind of event, or the event lacks a part of its context.
+        InvalidRecord: There is no such kind of event, or such an event needs a value that
+            ``context`` lacks.
     """
     fact_type = FACT_TYPES.get(kind) if isinstance(kind, str) else None
     if fact_type is None:
@@ -223,18 +224,18 @@ def _with_context(label: object, context: Mapping[str, object]) -> object:
 
 
 def _shorten_study_values(study: Values) -> None:
-    """Remove default values from those of a study, and write each batch as an object."""
+    """Remove default values from the values of a study, and make each batch an object."""
     study["batches"] = [{"traces": traces} for traces in study["batches"]]
     for membership in study["memberships"]:
         if membership["weight"] == 1:
             del membership["weight"]
-    for name in _LATER_FIELDS:
+    for name in _LATER_FIELDS:  # the first version did not have these fields
         if not study[name]:
             del study[name]
 
 
 def _with_batches_as_lists(study: object) -> object:
-    """Return the values of a study with its batches as lists; other values unchanged."""
+    """Undo the objects that ``_shorten_study_values`` made of batches; return others unchanged."""
     if not isinstance(study, dict) or not isinstance(study.get("batches"), list):
         return study
     batches = [

@@ -39,7 +39,7 @@ def merge(
     replacing: Collection[str] = (),
     in_force: InForce | None = None,
 ) -> MergeReport:
-    """Add the events that the workspace lacks, and rebuild their annotators' state.
+    """Add the foreign events that the workspace lacks, and update the state tables.
 
     Args:
         connection: A connection in a transaction, which the caller rolls back if this raises.
@@ -47,33 +47,33 @@ def merge(
         replacing: See ``Workspace.merge_events``, which has the same result and errors.
         in_force: See ``Workspace.merge_events``.
     """
-    stored = _stored_events(connection, foreign.events)
+    stored_by_id = _stored_by_id(connection, foreign.events)
     if in_force is None:
         in_force = entries_in_force(connection)
     added_count = 0
     known_count = 0
     altered: list[str] = []
-    added_counters: set[tuple[str, int]] = set()
+    added_seqs: set[tuple[str, int]] = set()
     people: list[PersonChanges] = []
     for name, annotator_events in groupby(foreign.events, key=lambda event: event.annotator):
         annotator_merge = _AnnotatorMerge(
-            connection, name, tuple(annotator_events), stored, foreign.broken.get(name)
+            connection, name, tuple(annotator_events), stored_by_id, foreign.broken.get(name)
         )
         added_count += len(annotator_merge.new_events)
         known_count += len(annotator_merge.events) - len(annotator_merge.new_events)
         altered += [event.id for event in annotator_merge.edited_events]
-        added_counters.update((name, event.seq) for event in annotator_merge.new_events)
+        added_seqs.update((name, event.seq) for event in annotator_merge.new_events)
         person_changes = annotator_merge.write(in_force, replacing)
         if person_changes is not None:
             people.append(person_changes)
     refused = [change for change in people if change.refused]
     if refused:
         raise MergeRefused(refused)
-    changed_annotators = {name for name, _ in added_counters}
+    changed_annotators = {name for name, _ in added_seqs}
     new_conflicts = tuple(
         conflict
         for conflict in conflicts(connection, changed_annotators)
-        if (conflict.annotator, conflict.seq) in added_counters
+        if (conflict.annotator, conflict.seq) in added_seqs
     )
     return MergeReport(
         added_count, known_count + foreign.repeats, tuple(altered), new_conflicts, tuple(people)
@@ -86,7 +86,7 @@ class ForeignGrowth:
 
     Attributes:
         count: The number of stored events.
-        last: The counter of the last stored event, 0 if there is none.
+        last: The sequence number of the last stored event, 0 if there is none.
         new_events: The new events.
         is_plain: Whether the new events only continue the stored history and overrule no other
             annotator. Such events can be written in several transactions; all others are checked
@@ -105,12 +105,12 @@ def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: boo
 
     Args:
         connection: An open connection.
-        events: The annotator's events, as ``chain.examined`` returns them.
-        is_broken: Whether their chain is broken.
+        events: The annotator's foreign events, as ``chain.examined`` returns them.
+        is_broken: Whether one of these events does not fit its chain.
     """
     name = events[0].annotator
     annotator_merge = _AnnotatorMerge(
-        connection, name, events, _stored_events(connection, events), None
+        connection, name, events, _stored_by_id(connection, events), None
     )
     count, last = connection.execute(_COUNT, {"annotator": name}).one()
     history = annotator_merge.history(count, last)
@@ -123,7 +123,7 @@ def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: boo
 
 
 def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
-    """Return whether events may replace decisions, guidelines or studies of other annotators."""
+    """Return whether an annotator's events may replace decisions and the like of others."""
     if not any(isinstance(event.fact, (Decided, GuidelineSet, StudySet)) for event in events):
         return False
     entries = entries_in_force(connection).values()
@@ -131,15 +131,15 @@ def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
 
 
 def grow(connection: Connection, growth: ForeignGrowth, events: Sequence[Event]) -> ForeignGrowth:
-    """Add the first of an annotator's new events, and return the growth without them.
+    """Add some of an annotator's new events, and return the growth that remains.
 
     Args:
         connection: An open transaction.
         growth: The new events, which only continue the stored history (``is_plain``).
-        events: The first events of ``growth.new_events``.
+        events: The events to add, the first of ``growth.new_events``.
 
     Raises:
-        ChangedElsewhere: The annotator has recorded events here since the growth was computed.
+        ChangedElsewhere: The annotator has recorded other events since the growth was computed.
     """
     name = growth.annotator
     count, last = connection.execute(_COUNT, {"annotator": name}).one()
@@ -166,7 +166,7 @@ class _AnnotatorMerge:
         connection: Connection,
         name: str,
         events: Sequence[Event],
-        stored: Mapping[str, StoredEvent],
+        stored_by_id: Mapping[str, StoredEvent],
         broken_event: Event | None,
     ) -> None:
         self._connection = connection
@@ -174,43 +174,49 @@ class _AnnotatorMerge:
         self._broken_event = broken_event
         self._is_person = chain.has_chain(name)
         self.events = events
-        self.new_events = [event for event in events if event.id not in stored]
-        # Events with equal chains have equal content if no chain is broken; others are compared.
+        self.new_events = [event for event in events if event.id not in stored_by_id]
+        known_events = [event for event in events if event.id in stored_by_id]
+        # Unless a chain is broken, events with the same chain have the same content. Only others
+        # are compared.
         to_compare = [
             event
-            for event in events
-            if event.id in stored
-            and (broken_event or event.chain is None or stored[event.id].chain != event.chain)
+            for event in known_events
+            if broken_event or event.chain is None or stored_by_id[event.id].chain != event.chain
         ]
         stored_rows = known_rows(connection, [event.id for event in to_compare])
         same_by_id = {
             event.id: _has_same_content(stored_rows[event.id], event) for event in to_compare
         }
         self.edited_events = [event for event in to_compare if not same_by_id[event.id]]
+        """The events whose content differs from that of the stored event with the same id."""
         self.chains_differ = any(
-            same_by_id[event.id] and event.chain != stored[event.id].chain for event in to_compare
+            same_by_id[event.id] and event.chain != stored_by_id[event.id].chain
+            for event in to_compare
         )
-        ids_of_others = {event.id for event in to_compare if stored[event.id].annotator != name}
-        self._own_ids = {event.id for event in events if event.id in stored} - ids_of_others
-        """The ids of the events that are stored as this annotator's."""
+        """Whether an event has the same content as the stored one, but another chain."""
+        ids_of_others = {
+            event.id for event in to_compare if stored_by_id[event.id].annotator != name
+        }
+        self._own_ids = {event.id for event in known_events} - ids_of_others
+        """The ids of the events that are stored as events of this annotator."""
 
-        counters = [0, *(event.seq for event in events)]
-        self._has_no_gaps = all(later - earlier <= 1 for earlier, later in pairwise(counters))
+        seqs = [0, *(event.seq for event in events)]
+        self._has_no_gaps = all(later - earlier <= 1 for earlier, later in pairwise(seqs))
 
     def write(self, in_force: InForce, replacing: Collection[str]) -> PersonChanges | None:
-        """Write the new events and rebuild the annotator's state.
+        """Write the new events, update the annotator's rows in the state tables, and compare them.
 
         Args:
             in_force: The decisions, guidelines and studies in force before the merge.
             replacing: The names given with ``--replace``.
 
         Returns:
-            The changes; None if there are none.
+            The changes to the annotator's work; None if there are none.
         """
         counts = self._connection.execute(_COUNT, {"annotator": self._name}).one()
         history = self.history(*counts)
-        edited = self._is_person and bool(self.edited_events or self._broken_event)
-        if not self.new_events and not edited:
+        is_edited = self._is_person and bool(self.edited_events or self._broken_event)
+        if not self.new_events and not is_edited:
             if self.chains_differ:
                 chain.rebuild_chain(self._connection, self._name)
             return None
@@ -218,12 +224,12 @@ class _AnnotatorMerge:
         old = changes.NOTHING if is_new else changes.read_state(self._connection, self._name)
         if self.new_events:
             insert(self._connection, self.new_events)
-        if edited and self._name in replacing:
+        if is_edited and self._name in replacing:
             self._replace_edited_events()
         elif self.chains_differ:
             chain.rebuild_chain(self._connection, self._name)
-        # Events that are later than all stored ones need no rebuilding of the whole state.
-        if history in (HistoryRelation.NEW, HistoryRelation.LONGER) and not edited:
+        # If all new events are later than the stored ones, the state tables need not be rebuilt.
+        if history in (HistoryRelation.NEW, HistoryRelation.LONGER) and not is_edited:
             update_state(self._connection, self.new_events)
         else:
             rebuild(self._connection, [self._name])
@@ -231,20 +237,20 @@ class _AnnotatorMerge:
         person_changes, needs_consent = changes.compare(
             self._name, history, old, new, events=len(self.new_events)
         )
-        replaces_own = needs_consent or edited
+        replaces_own_work = needs_consent or is_edited
         if history is HistoryRelation.APART and self._is_person:
-            replaces_own = replaces_own or not changes.only_adds(
+            replaces_own_work = replaces_own_work or not changes.only_adds(
                 self.new_events, has_no_gaps=self._has_no_gaps
             )
         entries = changes.replaced_entries(self._name, in_force, old, new)
         overruled = changes.count_by_author(entries, in_force)
         taxonomies = changes.replaced_taxonomies(old, new, entries)
-        if replaces_own and not taxonomies:
-            # No row differs, but edited or unrelated events may replace work after a later merge.
-            written = (*self.new_events, *self.edited_events)
-            taxonomies = {event.taxonomy for event in written if event.taxonomy is not None}
+        if replaces_own_work and not taxonomies:
+            # No row differs, but after a later merge edited or unrelated events may replace work.
+            foreign_events = (*self.new_events, *self.edited_events)
+            taxonomies = {event.taxonomy for event in foreign_events if event.taxonomy is not None}
         # ``--replace`` has to name each author whose earlier work is replaced.
-        replaced_authors = sorted({*overruled, self._name} if replaces_own else overruled)
+        replaced_authors = sorted({*overruled, self._name} if replaces_own_work else overruled)
         refused = any(name not in replacing for name in replaced_authors)
         decision_counts = [count.get(schema.decisions.name, 0) for count in overruled.values()]
         return replace(
@@ -264,7 +270,7 @@ class _AnnotatorMerge:
 
         Args:
             count: The number of stored events.
-            last: The counter of the last of them, None if there are none.
+            last: The sequence number of the last of them, None if there are none.
         """
         if not count:
             return HistoryRelation.NEW
@@ -272,13 +278,15 @@ class _AnnotatorMerge:
             return HistoryRelation.SAME
         if not self._own_ids or not self._has_no_gaps:
             return HistoryRelation.APART
-        all_later = all(event.seq > (last or 0) for event in self.new_events)
-        has_all_stored = len(self._own_ids) == count
-        return HistoryRelation.LONGER if all_later and has_all_stored else HistoryRelation.FORKED
+        has_all_stored_events = len(self._own_ids) == count
+        new_ones_are_later = all(event.seq > (last or 0) for event in self.new_events)
+        if has_all_stored_events and new_ones_are_later:
+            return HistoryRelation.LONGER
+        return HistoryRelation.FORKED
 
     def _replace_edited_events(self) -> None:
         """Replace the stored events that differ by the foreign ones, and rebuild the chain."""
-        # Stored events by other annotators stay unchanged.
+        # An event that is stored as another annotator's stays unchanged.
         chain.replace(
             self._connection, [event for event in self.edited_events if event.id in self._own_ids]
         )
@@ -288,22 +296,23 @@ class _AnnotatorMerge:
 def conflicts(
     connection: Connection, annotators: Iterable[str] | None = None
 ) -> tuple[EventConflict, ...]:
-    """Return the groups of events of one person that share a counter but differ in content.
+    """Return groups of a person's events with the same sequence number but different content.
 
-    Judges are left out: they visit traces in any order, so their counters mean nothing.
+    Judges are left out, since the order of their events means nothing.
 
     Args:
         connection: An open connection.
         annotators: The annotators to check; None for all.
     """
     table = schema.events
-    counters = select(table.c.annotator, table.c.seq).group_by(table.c.annotator, table.c.seq)
+    seqs = select(table.c.annotator, table.c.seq).group_by(table.c.annotator, table.c.seq)
     if annotators is not None:
-        counters = counters.where(table.c.annotator.in_(sorted(annotators)))
-    shared = counters.having(func.count() > 1).subquery()
+        seqs = seqs.where(table.c.annotator.in_(sorted(annotators)))
+    shared = seqs.having(func.count() > 1).subquery()
+    has_shared_seq = (shared.c.annotator == table.c.annotator) & (shared.c.seq == table.c.seq)
     statement = (
         select(table)
-        .join(shared, (shared.c.annotator == table.c.annotator) & (shared.c.seq == table.c.seq))
+        .join(shared, has_shared_seq)
         .order_by(table.c.annotator, table.c.seq, table.c.id)
     )
     groups: dict[tuple[str, int], list[Any]] = {}
@@ -324,10 +333,10 @@ class StoredEvent(NamedTuple):
     chain: str | None
 
 
-def _stored_events(connection: Connection, events: Sequence[Event]) -> dict[str, StoredEvent]:
-    """Return the author and chain of those events that are stored, by id.
+def _stored_by_id(connection: Connection, events: Sequence[Event]) -> dict[str, StoredEvent]:
+    """Return the author and chain of those of the events that are stored, by id.
 
-    Raises ``WorkspaceError`` for an event without an id or a valid counter.
+    Raises ``WorkspaceError`` if an event has no id or no valid sequence number.
     """
     table = schema.events
     stored: dict[str, StoredEvent] = {}
@@ -346,9 +355,10 @@ def _stored_events(connection: Connection, events: Sequence[Event]) -> dict[str,
 
 
 def _has_same_content(stored_row: Any, event: Event) -> bool:
-    """Return whether a row and an event of one id have the same content, apart from the chain.
+    """Return whether a stored event and a foreign one have the same content, apart from the chain.
 
-    Events of an import may differ in time, so their digests are compared too.
+    The same imported event may have another time here, so the digests, which leave out the time of
+    imported events, are compared too.
     """
     foreign_row = event_to_row(event, payload_text(event.fact))
     if all(stored_row[name] == value for name, value in foreign_row.items() if name != "chain"):

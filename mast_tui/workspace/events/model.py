@@ -29,9 +29,10 @@ def uuid7(milliseconds: int, low: int) -> str:
 
     Args:
         milliseconds: A Unix time in milliseconds.
-        low: The 74 bits after the time.
+        low: The other 74 bits.
     """
-    # From the top: 48 bits of time, the version 7, 12 bits, the variant 0b10, 62 bits.
+    # From the top: 48 bits of time, the version 7, 12 bits of ``low``, the variant 0b10, and the
+    # other 62 bits of ``low``.
     value = (milliseconds & ((1 << 48) - 1)) << 80
     value |= 0x7 << 76 | (low >> 62) << 64 | 0b10 << 62 | low & ((1 << 62) - 1)
     digits = f"{value:032x}"
@@ -39,7 +40,7 @@ def uuid7(milliseconds: int, low: int) -> str:
 
 
 def uuid5(namespace: bytes, name: str) -> str:
-    """Return the UUID of version 5 of a name, faster than ``uuid.uuid5``.
+    """Return the UUID of version 5 (RFC 9562) of a name, faster than ``uuid.uuid5``.
 
     Args:
         namespace: The bytes of the namespace's UUID.
@@ -60,16 +61,17 @@ class IdSource:
         self._last = (0, 0)
 
     def new(self) -> str:
-        """Return the next id."""
+        """Return a new id, greater than all earlier ones."""
         with self._lock:
             now = time.time_ns() // 1_000_000
             milliseconds, low = self._last
             if now > milliseconds:
-                # The top bit stays free, so that a burst within this millisecond has room.
+                # The top bit is 0, so that there is room for more ids in this millisecond.
                 self._last = (now, secrets.randbits(_RANDOM_BITS - 1))
             else:
+                # A second id in one millisecond is greater than the first, but not foreseeable.
                 low += 1 + secrets.randbits(_STEP_BITS)
-                if low >> _RANDOM_BITS:  # the bits are used up, so the next millisecond is used
+                if low >> _RANDOM_BITS:  # there is no room left, so the next millisecond is used
                     milliseconds += 1
                     low = secrets.randbits(_RANDOM_BITS - 1)
                 self._last = (milliseconds, low)
@@ -113,7 +115,7 @@ class Event(Struct, frozen=True, kw_only=True):
 
     Attributes:
         id: A UUID, of version 7 unless an import gave another id.
-        seq: The counter of the annotator's events, from 1.
+        seq: The sequence number among the annotator's events, from 1.
         at: The time, ISO 8601 in UTC.
         action: The action that groups the events of one key press.
         undoes: The action that this one undoes, None for none.

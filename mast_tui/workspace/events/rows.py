@@ -54,7 +54,7 @@ def _reports_damage_in(table: str) -> Callable[[Callable[[_R], _T]], Callable[[_
 
 
 def label_values(label: Label) -> tuple[Any, ...]:
-    """Return the columns of a label in ``labels`` after the annotator and the id."""
+    """Return the values of a label for the columns of ``labels`` after annotator and id."""
     target = label.target
     evidence = label.evidence
     return (

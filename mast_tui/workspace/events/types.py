@@ -246,7 +246,7 @@ FACT_TYPES: Final[Mapping[str, type[_Fact]]] = {kind: fact for fact, kind in KIN
 def inverse(fact: Fact) -> Fact | None:
     """Return the fact that undoes a fact, or None if it cannot be undone.
 
-    A pass that copies an earlier one can be withdrawn; a first pass stays open.
+    The start of a pass can be undone only if the pass copies an earlier one.
     """
     match fact:
         case PassStarted(kind, copy_of) if copy_of is not None:
@@ -280,7 +280,7 @@ def inverse(fact: Fact) -> Fact | None:
 
 
 def span_keys(fact: Fact) -> dict[str, bool]:
-    """Return the keys of the spans that a fact refers to; True for a span with a quote."""
+    """Return the keys of the spans that a fact refers to; True if it quotes from the span."""
     targets: Sequence[Target] = ()
     has_quote: dict[str, bool] = {}
     match fact:
@@ -298,7 +298,7 @@ def span_keys(fact: Fact) -> dict[str, bool]:
     for target in targets:
         if target.first is not None and target.last is not None:
             has_quote.setdefault(target.last, False)
-            # The target of a quote is a single span.
+            # A target with a quote is a single span.
             has_quote[target.first] = has_quote.get(target.first, False) or target.quote is not None
     return has_quote
 
@@ -308,15 +308,15 @@ PassPart = Literal["labels", "verdicts", "reviews", "notes", "pass"]
 
 
 def changes_in_pass(fact: Fact, time: str) -> Sequence[tuple[PassPart, str, Any]]:
-    """Return the changes that a fact makes in a pass that has begun.
+    """Return the changes that a fact makes to the labels, verdicts and so on of its pass.
 
     Args:
         fact: The fact.
         time: The time of the event, ISO 8601 in UTC.
 
     Returns:
-        For each change the part of the pass, the name of the item in it, and the item's new value,
-        None if it is removed.
+        For each change the part of the pass, such as ``labels``; the id of the changed item in that
+        part; and its new value, None if it is removed.
     """
     match fact:
         case VerdictSet(mode, _, value):

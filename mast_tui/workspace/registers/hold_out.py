@@ -36,7 +36,7 @@ class TracePart(StrEnum):
 
 
 def set_split(workspace: Workspace, calibration: float, test: float) -> None:
-    """Set traces aside for calibration and for tests, once and for all.
+    """Set shares of the traces aside, to calibrate and to test judges, once and for all.
 
     Args:
         workspace: The workspace.
@@ -51,49 +51,51 @@ def set_split(workspace: Workspace, calibration: float, test: float) -> None:
             "development, calibration and test are shares of the traces, such as 0.5,0.2,0.3; "
             "only calibration may be 0"
         )
-    shares = {0: test}  # by the seed of the draw
+    share_by_seed = {0: test}  # any seed other than that for calibration draws traces for tests
     if calibration:
         # Calibration traces are drawn from the traces that are not drawn for tests.
-        shares[CALIBRATION_SEED] = round(calibration / (1 - test), 9)
+        share_by_seed[CALIBRATION_SEED] = round(calibration / (1 - test), 9)
     with workspace.transaction():
-        existing = shares_set_aside(workspace)
-        if existing and existing != shares:
+        earlier_shares = shares_set_aside(workspace)
+        if earlier_shares and earlier_shares != share_by_seed:
             raise WorkspaceError(
-                f"{_shares_text(existing)} of the traces are already set aside in this "
+                f"{_shares_text(earlier_shares)} of the traces are already set aside in this "
                 "workspace, and prompts may have used the others; keep that split, or use a "
                 "new workspace"
             )
-        add_shares(workspace, shares)
+        add_shares(workspace, share_by_seed)
 
 
 def trace_part(workspace: Workspace, trace_id: str) -> TracePart:
-    """Return the part of the split that a trace is in.
+    """Return whether a trace is in the part for development, for calibration or for tests.
 
     Args:
         workspace: The workspace.
         trace_id: The trace.
     """
-    seeds_that_draw_trace = {
+    drawn_by = {
         seed
         for seed, share in shares_set_aside(workspace).items()
         if _random_number_of(trace_id, seed) < share
     }
-    if seeds_that_draw_trace - {CALIBRATION_SEED}:
+    if drawn_by - {CALIBRATION_SEED}:  # all other seeds draw traces for tests
         return TracePart.TEST
-    return TracePart.CALIBRATION if seeds_that_draw_trace else TracePart.DEVELOPMENT
+    return TracePart.CALIBRATION if drawn_by else TracePart.DEVELOPMENT
 
 
 def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
-    """Set a share of the traces aside, once and for all; the same share again changes nothing.
+    """Set a share of the traces aside for tests, once and for all.
+
+    To set the same share aside again changes nothing.
 
     Args:
         workspace: The workspace.
         share: The share, between 0 and 1.
-        seed: The seed of the choice.
+        seed: The seed of the draw.
 
     Raises:
         WorkspaceError: The share is not possible, or another share or seed was set before, so that
-            prompts may have used traces of this choice.
+            prompts may have shown traces of this draw.
     """
     if not 0 < share < 1:
         raise WorkspaceError(f"a share of traces to set aside must be between 0 and 1, not {share}")
@@ -125,11 +127,11 @@ def shares_set_aside(workspace: Workspace) -> Mapping[int, float]:
 
 
 def add_shares(workspace: Workspace, shares: Mapping[int, float]) -> None:
-    """Set aside the shares of another workspace too; the greater share of each seed counts.
+    """Set shares aside in addition to the stored ones; the greater share of each seed counts.
 
     Args:
         workspace: The workspace.
-        shares: The shares of the other workspace by seed.
+        shares: The shares to add, by seed.
     """
     with workspace.transaction():
         own_shares = shares_set_aside(workspace)
@@ -142,9 +144,9 @@ def add_shares(workspace: Workspace, shares: Mapping[int, float]) -> None:
 
 
 def _random_number_of(trace_id: str, seed: int) -> float:
-    """Return a trace's random number in [0, 1).
+    """Return the number in [0, 1) that a seed draws for a trace, the same on every machine.
 
-    Ids such as ``id~2`` share the number of ``id``, since a merge may rename one to the other.
+    An id such as ``id~2`` has the number of ``id``, since a merge may rename one to the other.
     """
     text = f"{seed}:{_COPY_SUFFIX.sub('', trace_id)}".encode("utf-8", "surrogatepass")
     first_bytes = hashlib.sha256(text).digest()[:6]

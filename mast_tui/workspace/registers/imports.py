@@ -100,7 +100,7 @@ def _to_row(record: ImportRecord) -> dict[str, Any]:
 def record_imported_events(
     connection: Connection, record: ImportRecord, events: Iterable[str]
 ) -> None:
-    """Record the ids of the events of an import whose events keep their own actions.
+    """Record which events an import has added, if their ``action`` does not name the import.
 
     Args:
         connection: An open transaction.
@@ -112,10 +112,9 @@ def record_imported_events(
 
 
 def imported_event_ids(connection: Connection, record: ImportRecord) -> frozenset[str]:
-    """Return the ids of the events that were recorded for an import.
+    """Return the ids that ``record_imported_events`` has recorded for an import.
 
-    Only imports whose events keep their own actions record them; the events of other imports have
-    the import as their action.
+    Most imports record none, since the ``action`` of their events names the import.
 
     Args:
         connection: An open connection.
@@ -126,7 +125,7 @@ def imported_event_ids(connection: Connection, record: ImportRecord) -> frozense
 
 
 def finish(connection: Connection, record: ImportRecord) -> None:
-    """Mark an import as finished, or delete it if it has brought no event.
+    """Mark an import as finished, or delete its record if it has added no event.
 
     Args:
         connection: An open transaction.
@@ -139,7 +138,7 @@ def finish(connection: Connection, record: ImportRecord) -> None:
 
 
 def begin_undo(connection: Connection, record: ImportRecord) -> None:
-    """Note that the undo of an import has begun.
+    """Record the time at which the undo of an import has begun.
 
     Args:
         connection: An open transaction.
@@ -149,12 +148,12 @@ def begin_undo(connection: Connection, record: ImportRecord) -> None:
 
 
 def finish_undo(connection: Connection, record: ImportRecord, annotator: str | None) -> None:
-    """Note that an import was undone.
+    """Record the time at which an import was undone, and by whom.
 
     Args:
         connection: An open transaction.
         record: The import.
-        annotator: The annotator who did so, None if unknown.
+        annotator: The annotator who has undone it, None if unknown.
     """
     _change_record(connection, record, undone_at=now(), undone_by=annotator)
 
@@ -165,7 +164,7 @@ def _change_record(connection: Connection, record: ImportRecord, **changes: str 
 
 
 def _delete_record(connection: Connection, record: ImportRecord) -> None:
-    """Delete an import from the register."""
+    """Delete the record of an import from the register."""
     if calls_stored_functions(connection):
         values = tuple(_to_row(record)[column.name] for column in _TABLE.columns)
         call_function(connection, "drop_import", _TABLE, [values])
@@ -188,8 +187,8 @@ def counts(connection: Connection, record: ImportRecord) -> ImportCounts:
     """
     events_by_annotator: dict[str, int] = defaultdict(int)
     traces = set[str]()
-    for (annotator, trace_id, _taxonomy), events in works(connection, record):
-        events_by_annotator[annotator] += events
+    for (annotator, trace_id, _taxonomy), event_count in works(connection, record):
+        events_by_annotator[annotator] += event_count
         if trace_id is not None:
             traces.add(trace_id)
     return ImportCounts(
@@ -198,7 +197,7 @@ def counts(connection: Connection, record: ImportRecord) -> ImportCounts:
 
 
 def works(connection: Connection, record: ImportRecord) -> tuple[tuple[Work, int], ...]:
-    """Return each work to which an import added events, sorted, with the number of events.
+    """Count the events that an import added, by annotator, trace and taxonomy, sorted by these.
 
     Args:
         connection: An open connection.

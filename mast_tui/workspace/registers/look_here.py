@@ -41,18 +41,18 @@ def keep_look_here(
     origin: LookHere,
     spans: Mapping[str, Sequence[str]],
 ) -> None:
-    """Store the spans to look at, and replace those stored before.
+    """Store the spans that annotators should look at, and replace those stored before.
 
     Args:
         workspace: The workspace.
-        taxonomy_ref: The taxonomy of the labels from which they were chosen.
-        origin: Their origin and number.
+        taxonomy_ref: The taxonomy of the labels from which the spans were chosen.
+        origin: The origin of the spans, and their number in each trace.
         spans: The keys of the spans by trace id.
     """
     with workspace.transaction():
-        replaced = look_here(workspace, taxonomy_ref)
-        replaced_traces = set() if replaced is None else set(replaced.sizes)
-        for trace_id in replaced_traces - set(spans):
+        stored = look_here(workspace, taxonomy_ref)
+        stored_traces = set() if stored is None else set(stored.sizes)
+        for trace_id in stored_traces - set(spans):  # a setting cannot be deleted
             workspace.set_setting(_trace_setting(taxonomy_ref, trace_id), "[]")
         for trace_id, keys in spans.items():
             text = msgspec.json.encode(keys).decode()
@@ -61,7 +61,7 @@ def keep_look_here(
 
 
 def look_here(workspace: Workspace, taxonomy_ref: str) -> LookHere | None:
-    """Return the origin and number of the spans to look at, or None if none are kept.
+    """Return the origin and number of the spans to look at, None if no spans are stored.
 
     Args:
         workspace: The workspace.
@@ -72,7 +72,7 @@ def look_here(workspace: Workspace, taxonomy_ref: str) -> LookHere | None:
 
 
 def spans_to_look_at(workspace: Workspace, taxonomy_ref: str, trace_id: str) -> tuple[str, ...]:
-    """Return the keys of the spans to look at in a trace, in their order.
+    """Return the keys of the spans that annotators should look at in a trace, in their order.
 
     Args:
         workspace: The workspace.

@@ -33,10 +33,10 @@ class RecordedOutcome:
 
 
 def update_outcomes(workspace: Workspace) -> list[str]:
-    """Update the known traces from the ``outcomes.csv`` in their folders.
+    """Update the stored outcomes of traces from the ``outcomes.csv`` in their folders.
 
-    If an ``outcomes.csv`` differs from the stored facts of a trace, the trace is read again, since
-    its own file takes precedence. Traces without a file, and empty cells, keep the stored values.
+    If a row of it differs from the stored facts of a trace, the file of the trace is read again,
+    since facts in that file take precedence. Empty cells change nothing.
 
     Args:
         workspace: The workspace.
@@ -57,7 +57,7 @@ def update_outcomes(workspace: Workspace) -> list[str]:
         for recorded in folders[folder]:
             rows = list(outcomes.rows_of(recorded.trace_id, recorded.path.name, recorded.record))
             matched_rows.update(rows)
-            # The first row names the trace most exactly.
+            # If several rows match, the first one names the trace most exactly.
             if rows and _states_other_facts(outcomes.facts[rows[0]], recorded.facts):
                 changed_paths.add(recorded.path)
         for path in sorted(changed_paths):
@@ -67,7 +67,7 @@ def update_outcomes(workspace: Workspace) -> list[str]:
 
 
 def _recorded_outcomes(workspace: Workspace) -> list[RecordedOutcome]:
-    """Return the outcomes of the traces that have a file."""
+    """Return the stored facts of all traces whose file is known."""
     fact_columns = (*_TEXT_FACTS, *_NUMBER_FACTS, "outcome")
 
     def outcomes_of_rows(rows: Iterator[tuple[Any, ...]]) -> list[RecordedOutcome]:
@@ -90,14 +90,14 @@ def _meta_of_facts(facts: dict[str, Any]) -> TraceMeta:
     return TraceMeta(**{**facts, "outcome": Outcome(facts["outcome"])})
 
 
-def _states_other_facts(read_meta: TraceMeta, recorded_meta: TraceMeta) -> bool:
-    """Return whether a row of ``outcomes.csv`` states a fact that differs from the record."""
+def _states_other_facts(row: TraceMeta, stored: TraceMeta) -> bool:
+    """Return whether a row of ``outcomes.csv`` states a fact that differs from the stored one."""
     # An empty cell states nothing, but 0 is a value.
-    names = [name for name in _TEXT_FACTS if getattr(read_meta, name)]
-    names += [name for name in _NUMBER_FACTS if getattr(read_meta, name) is not None]
-    if read_meta.outcome is not Outcome.UNKNOWN:
-        names.append("outcome")
-    return any(getattr(read_meta, name) != getattr(recorded_meta, name) for name in names)
+    stated_names = [name for name in _TEXT_FACTS if getattr(row, name)]
+    stated_names += [name for name in _NUMBER_FACTS if getattr(row, name) is not None]
+    if row.outcome is not Outcome.UNKNOWN:
+        stated_names.append("outcome")
+    return any(getattr(row, name) != getattr(stored, name) for name in stated_names)
 
 
 def _read_again(workspace: Workspace, path: Path) -> None:
@@ -108,13 +108,13 @@ def _read_again(workspace: Workspace, path: Path) -> None:
 
 
 def _problem_sentences(folder: Path, outcomes: Outcomes, matched_rows: set[str]) -> Iterator[str]:
-    """Yield a sentence for each problem of a file, and one for rows without a match."""
+    """Yield a sentence for each problem of an ``outcomes.csv``, and one for unmatched rows."""
     file = folder / FILE_NAME
     if outcomes.unread is not None:
         yield f"{file}: not read: {outcomes.unread}"
     for problem in outcomes.problems:
         yield f"{file}: {problem.place}: {problem.message}"
-    # A row of a file that no one has opened is right, though the workspace has no such trace.
+    # A row may name a file that exists, but that the workspace does not know yet.
     named_files = {name for name in outcomes.facts if _is_file(folder, name)}
     unmatched = outcomes.unmatched(matched_rows | named_files)
     if unmatched:

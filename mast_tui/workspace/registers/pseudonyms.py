@@ -67,11 +67,11 @@ _OTHER_KEYS: Final = frozenset({"gold", "all"})
 class Pseudonyms:
     """The letters of a workspace by name.
 
-    ``unlettered`` are the names of judges, which stay. ``key`` is the secret key of the hashes.
+    ``judges`` are the names of judges, which stay. ``key`` is the secret key of the hashes.
     """
 
     letters: Mapping[str, str]
-    unlettered: frozenset[str]
+    judges: frozenset[str]
     key: bytes
 
     def name(self, name: str) -> str:
@@ -79,7 +79,7 @@ class Pseudonyms:
         return self.letters.get(name, name)
 
     def id(self, text: str) -> str:
-        """Replace a UUID, which may be derived from a name; return any other id unchanged."""
+        """Return another UUID for a UUID, which may be a hash of a name; other ids unchanged."""
         try:
             uuid_value = uuid.UUID(text)
         except ValueError:
@@ -87,10 +87,10 @@ class Pseudonyms:
         return str(uuid.UUID(bytes=_keyed_hash(self.key, uuid_value.bytes)[:16], version=4))
 
     def in_document(self, document: Any) -> Any:
-        """Return a JSON document with letters for names; lists and tables of names are sorted anew.
+        """Return a JSON document with letters in place of people's names.
 
-        A name is a whole string, or a key of a table of names or pairs of names. Texts that people
-        wrote stay as they are, even if they mention a name.
+        A name is replaced if it is a whole string, or the key of an object whose keys are all names
+        or pairs of names, but not inside a text. Lists and objects of names are sorted anew.
         """
         match document:
             case Mapping():
@@ -103,15 +103,14 @@ class Pseudonyms:
 
     def _renamed_table(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """Replace the names in a JSON object by letters; sort keys that were names by letter."""
-        replaced = {key: self._renamed_field(key, value) for key, value in table.items()}
+        new_values = {key: self._renamed_field(key, value) for key, value in table.items()}
         if not self._has_names_as_keys(table):
-            return replaced
-        return {
-            self._renamed_key(key): replaced[key] for key in sorted(replaced, key=self._renamed_key)
-        }
+            return new_values
+        names_by_letter = {self._renamed_key(name): name for name in table}
+        return {letter: new_values[name] for letter, name in sorted(names_by_letter.items())}
 
     def _renamed_field(self, key: str, value: Any) -> Any:
-        """Replace the names in a field's value by letters, and the ids of labels by new ids."""
+        """Return the value of a field with letters for names, and with new ids of labels."""
         if isinstance(value, str) and key in _FIELDS_WITHOUT_NAMES:
             return value
         if isinstance(value, str) and key == "id":
@@ -121,7 +120,7 @@ class Pseudonyms:
         return self.in_document(value)
 
     def _renamed_list(self, values: Iterable[Any]) -> list[Any]:
-        """Replace the names in a list; sort a list of names, or of items with a name each.
+        """Replace the names in a list; sort a list of names, or of annotators' records, by letter.
 
         In the old order the letters would give away the alphabetical order of the names.
         """
@@ -129,20 +128,23 @@ class Pseudonyms:
         new_values = [self.in_document(value) for value in old_values]
         if any(isinstance(value, str) and value in self.letters for value in old_values):
             return sorted(new_values, key=str)
-        if all(_annotator_of_record(value) is not None for value in new_values):
-            return sorted(new_values, key=lambda value: str(_annotator_of_record(value)))
+        if all(_annotator_of_record(record) is not None for record in new_values):
+            return sorted(new_values, key=lambda record: str(_annotator_of_record(record)))
         return new_values
 
     def _has_names_as_keys(self, table: Mapping[str, Any]) -> bool:
-        """Return whether all keys of a table are names or pairs, and at least one is a person's."""
-        known_names = self.letters.keys() | self.unlettered | _OTHER_KEYS
+        """Return whether all keys are names or pairs of names, and one name at least is a person's.
+
+        Keys such as ``gold``, which stand beside names, count as names.
+        """
+        known_names = self.letters.keys() | self.judges | _OTHER_KEYS
         names = [name for key in table for name in _names_in(key, known_names)]
         return all(name in known_names for name in names) and any(
             name in self.letters for name in names
         )
 
     def _renamed_key(self, key: str) -> str:
-        names = self.letters.keys() | self.unlettered | _OTHER_KEYS
+        names = self.letters.keys() | self.judges | _OTHER_KEYS
         # The letters of a pair are sorted too.
         return _PAIR_SEPARATOR.join(sorted(map(self.name, _names_in(key, names))))
 
@@ -152,7 +154,7 @@ def _names_in(key: str, names: Iterable[str]) -> list[str]:
 
 
 def _annotator_of_record(value: object) -> str | None:
-    """Return the annotator whom the first field of a record names; None for another value."""
+    """Return the annotator whom the first field of a record names; None for any other value."""
     if not isinstance(value, Mapping):
         return None
     first_field = next(iter(value), None)
@@ -167,7 +169,7 @@ def _is_text(value: object) -> bool:
 
 
 def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
-    """Return the letters that stand for people in a workspace; give letters to new people.
+    """Give letters to people without one, and return the letters of all people in a workspace.
 
     Raises:
         WorkspaceError: The workspace cannot be written.
@@ -182,12 +184,12 @@ def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
     with workspace.transaction():
         stored = json.loads(workspace.get_setting(_SETTING) or "{}")
         key = bytes.fromhex(stored.get("key") or secrets.token_hex(32))
-        letters: dict[str, str] = dict(stored.get("letters", {}))
+        letters: dict[str, str] = dict(stored.get("letters", {}))  # by the hash of the name
         names_by_hash = {
             _keyed_hash(key, name.encode("utf-8", "surrogatepass")).hex(): name
             for name in people_names
         }
-        # Sorted by hash, so that the letters do not follow the order of the names.
+        # New people get the next letters, in the order of the hashes, which reveals no names.
         for name_hash in sorted(names_by_hash.keys() - letters.keys()):
             letters[name_hash] = _letters_of_number(len(letters))
         if letters != stored.get("letters"):
@@ -199,7 +201,7 @@ def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
 
 
 def mask_key(workspace: Workspace) -> bytes:
-    """Return the secret key of a workspace's masks, which is made when it is first needed.
+    """Return the secret key for masks in place of personal data; make it if there is none.
 
     Raises:
         WorkspaceError: The workspace cannot be written.
@@ -219,8 +221,9 @@ def _keyed_hash(key: bytes, data: bytes) -> bytes:
 def _letters_of_number(number: int) -> str:
     """Return the letters of a number from 0: ``A`` to ``Z``, then ``AA``, ``AB`` and so on."""
     letters = ""
-    remainder = number + 1
-    while remainder:
-        remainder, index = divmod(remainder - 1, len(ascii_uppercase))
+    remaining = number + 1
+    while remaining:
+        # There is no digit for 0, so each digit counts from 1.
+        remaining, index = divmod(remaining - 1, len(ascii_uppercase))
         letters = ascii_uppercase[index] + letters
     return letters

@@ -82,10 +82,11 @@ def begin_run(connection: Connection, run: Run) -> None:
 
 
 def add_run(connection: Connection, run: Run) -> None:
-    """Store a run from another workspace with its usage, or update the stored one.
+    """Store a judge's run from another workspace with its usage, or update the stored run.
 
-    A run that began in this workspace keeps its values; only missing ones are added. Of any other
-    run the greatest usage that a workspace has reported counts.
+    Of a stored run only missing values are added, such as its end. The usage of a run that began in
+    this workspace is counted here; for any other run the greatest usage that a workspace has
+    reported is stored.
 
     Args:
         connection: An open transaction.
@@ -100,7 +101,7 @@ def add_run(connection: Connection, run: Run) -> None:
     }
     row = _run_to_row(run) | reported_usage
     stored = _stored_run(connection, run.id)
-    # Only runs of other workspaces have reported usage.
+    # For a run that began here no usage is reported.
     began_here = stored is not None and stored["told_requests"] is None
     if stored is not None:
         completed_values = {
@@ -133,13 +134,13 @@ def finish_run(connection: Connection, run_id: str, *, ending: str | None = None
     Args:
         connection: An open transaction.
         run_id: The run.
-        ending: The reason why it stopped before its last trace; None if it did not.
+        ending: The reason why the run stopped before its last trace; None if it did not.
     """
     _change_run(connection, run_id, finished_at=now(), ending=ending)
 
 
 def set_answer_form(connection: Connection, run_id: str, form: str) -> None:
-    """Store the form of answers that the server of a run turned out to accept.
+    """Store the form of answers that a run requests, once its model's server has accepted one.
 
     Args:
         connection: An open transaction.
@@ -160,8 +161,10 @@ def add_run_trace(
         trace: The result.
         keep_known: Whether a stored result for the same trace stays unchanged.
     """
-    conditions = (_TRACES.c.run == run_id, _TRACES.c.trace_id == trace.trace_id)
-    if keep_known and connection.execute(select(_TRACES.c.run).where(*conditions)).first():
+    stored_result = select(_TRACES.c.run).where(
+        _TRACES.c.run == run_id, _TRACES.c.trace_id == trace.trace_id
+    )
+    if keep_known and connection.execute(stored_result).first():
         return
     values = {
         "run": run_id,
@@ -178,37 +181,38 @@ def add_run_trace(
 
 
 def add_asked(connection: Connection, asked: Asked) -> None:
-    """Store an answer of a model with the current time.
+    """Store a model's answer to a request, with the current time.
 
     Args:
         connection: An open transaction.
-        asked: The question and answer; a lone surrogate in it is replaced by ``U+FFFD``.
+        asked: The request and the answer. Half a character (a surrogate) in the answer is replaced
+            by ``U+FFFD``.
     """
     values = asdict(asked) | {"answer": replace_surrogates(asked.answer), "at": now()}
-    values |= {"run": values.pop("run_id")}
+    values["run"] = values.pop("run_id")
     if calls_stored_functions(connection):
         put_rows(connection, _ASKED, [values])
-    else:  # the table gives each answer a number
+    else:  # an insertion without an id, so that the table numbers the answer
         connection.execute(_ADD_ASKED, values)
 
 
 def find_answer(connection: Connection, key: str) -> Asked | None:
-    """Return the newest usable answer to a question, of any run, or None.
+    """Return the newest usable answer to a request of any run, or None.
 
     Args:
         connection: An open connection.
-        key: The key of the question.
+        key: The key of the request, the same for equal requests.
     """
     row = connection.execute(_USABLE, {"asked_key": key}).mappings().first()
     return None if row is None else _answer_of_row(row)
 
 
 def answers_about(connection: Connection, run_id: str, trace_id: str) -> tuple[Asked, ...]:
-    """Return all answers about a trace, usable or not, in the order in which they arrived.
+    """Return all answers of a run about a trace, usable or not, in the order of their arrival.
 
     Args:
         connection: An open connection.
-        run_id: The run that asked.
+        run_id: The run.
         trace_id: The trace.
     """
     rows = connection.execute(
@@ -226,16 +230,16 @@ def unusable_answers(connection: Connection) -> tuple[Asked, ...]:
 
 
 def reject_answer(connection: Connection, run_id: str, key: str) -> None:
-    """Mark the newest answer of a run to a question as unusable.
+    """Mark the newest answer of a run to a request as unusable, if there is one.
 
     Args:
         connection: An open transaction.
         run_id: The run.
-        key: The key of the question.
+        key: The key of the request.
     """
-    last = select(func.max(_ASKED.c.id)).where(_ASKED.c.run == run_id, _ASKED.c.key == key)
-    answers = select(_ASKED).where(_ASKED.c.id == last.scalar_subquery())
-    rows = connection.execute(answers).mappings()
+    newest_id = select(func.max(_ASKED.c.id)).where(_ASKED.c.run == run_id, _ASKED.c.key == key)
+    newest_answer = select(_ASKED).where(_ASKED.c.id == newest_id.scalar_subquery())
+    rows = connection.execute(newest_answer).mappings()
     put_rows(connection, _ASKED, [{**row, "usable": False} for row in rows])
 
 
@@ -249,14 +253,14 @@ class _AnswersOfKind(NamedTuple):
 
 
 def answer_statistics(connection: Connection, run_ids: Collection[str]) -> AnswerStatistics:
-    """Count the answers of runs and their tokens, by kind of answer.
+    """Count the answers of runs and their tokens: usable, unusable, and cut at the limit.
 
     Args:
         connection: An open connection.
         run_ids: The runs.
     """
     is_usable = _ASKED.c.usable & (_ASKED.c.finish == "stop")
-    is_cut = _ASKED.c.finish == "length"
+    is_cut = _ASKED.c.finish == "length"  # at the limit of tokens
     # An answer with fewer characters than tokens consists of hidden thoughts for the most part.
     is_unfinished_thought = (
         ~_ASKED.c.usable & is_cut & (func.length(_ASKED.c.answer) < _ASKED.c.tokens_out)
@@ -305,7 +309,7 @@ def answer_keys(connection: Connection) -> frozenset[str]:
 
 
 def usage(connection: Connection, run_id: str) -> Usage:
-    """Return the tokens and requests that a run has used.
+    """Return the requests and tokens of a run: those counted here, or reported by a workspace.
 
     Args:
         connection: An open connection.
@@ -320,8 +324,8 @@ def usage(connection: Connection, run_id: str) -> Usage:
 
 def runs(connection: Connection) -> tuple[Run, ...]:
     """Return the runs of judges with their usage, the earliest first."""
-    usage_by_run = {run: tuple(sums) for run, *sums in connection.execute(_USED_BY_EACH)}
-    return _stored_runs(connection, usage_by_run)
+    counted_usage = {run: tuple(sums) for run, *sums in connection.execute(_USED_BY_EACH)}
+    return _stored_runs(connection, counted_usage)
 
 
 def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | None:
@@ -346,13 +350,13 @@ def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | N
     run_id = connection.execute(last).scalar_one_or_none()
     if run_id is None:
         return None
-    usage_by_run = {run_id: tuple(connection.execute(_USED_BY_ONE, {"run": run_id}).one())}
-    (run,) = _stored_runs(connection, usage_by_run, run_id)
+    counted_usage = {run_id: tuple(connection.execute(_USED_BY_ONE, {"run": run_id}).one())}
+    (run,) = _stored_runs(connection, counted_usage, run_id)
     return run
 
 
 def examples(connection: Connection, judge: str) -> frozenset[str]:
-    """Return the ids of the traces that are examples in any run of a judge.
+    """Return the ids of the traces that a judge's prompts have shown as examples, in any run.
 
     Args:
         connection: An open connection.
@@ -369,7 +373,7 @@ def examples(connection: Connection, judge: str) -> frozenset[str]:
 
 
 def _run_to_row(run: Run) -> Row:
-    """Return the row of a run, without its usage."""
+    """Return the row of a run for the table, without its usage."""
     settings = run.settings
     return {
         **{name: getattr(run, name) for name in _SAME_NAME_COLUMNS},
@@ -379,9 +383,12 @@ def _run_to_row(run: Run) -> Row:
 
 
 def _stored_runs(
-    connection: Connection, usage_by_run: dict[str, tuple[int, ...]], run_id: str | None = None
+    connection: Connection, counted_usage: dict[str, tuple[int, ...]], run_id: str | None = None
 ) -> tuple[Run, ...]:
-    """Return all runs or one, the earliest first, with the usage counted in this workspace."""
+    """Return all runs, the earliest first, or only one run.
+
+    ``counted_usage`` is the usage that was counted in this workspace, by run.
+    """
     traces_by_run: dict[str, list[RunTrace]] = {}
     traces = select(_TRACES).where(*_equal_to(_TRACES.c.run, run_id))
     for row in connection.execute(traces.order_by(_TRACES.c.run, _TRACES.c.trace_id)).mappings():
@@ -394,7 +401,7 @@ def _stored_runs(
             tuple(json.loads(row["remarks"])),
         )
         traces_by_run.setdefault(row["run"], []).append(trace)
-    stored = (
+    runs = (
         select(_RUNS).where(*_equal_to(_RUNS.c.id, run_id)).order_by(_RUNS.c.started_at, _RUNS.c.id)
     )
     return tuple(
@@ -405,10 +412,10 @@ def _stored_runs(
             if row["settings"] is None
             else _settings_of(row["settings"], row["form"]),
             usage=_summed_usage(
-                usage_by_run.get(row["id"]), tuple(row[name] for name in _REPORTED_COLUMNS)
+                counted_usage.get(row["id"]), tuple(row[name] for name in _REPORTED_COLUMNS)
             ),
         )
-        for row in connection.execute(stored).mappings()
+        for row in connection.execute(runs).mappings()
     )
 
 
@@ -427,7 +434,7 @@ def _settings_of(document: str, form: str | None) -> RunSettings:
 
 
 def _summed_usage(*usages: tuple[int | None, ...] | None) -> Usage:
-    """Return the sum of the usage counted in this workspace and that reported by another."""
+    """Return the sum of usages; each is four counts (see ``_SUMS``) or None."""
     return sum(
         (Usage(*(count or 0 for count in counts)) for counts in usages if counts is not None),
         start=Usage(),

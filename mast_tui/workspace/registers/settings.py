@@ -21,7 +21,7 @@ from mast_tui.workspace.records import AnnotatorInfo
 
 
 def add_annotators(connection: Connection, annotators: Iterable[tuple[str, AnnotatorKind]]) -> None:
-    """Add annotators; an imported annotator becomes human when they label here.
+    """Add annotators; a known annotator of the kind ``imported`` can become ``human``.
 
     The new names are not compared with each other, so that the annotators of one workspace can
     always be added to an empty one.
@@ -33,18 +33,18 @@ def add_annotators(connection: Connection, annotators: Iterable[tuple[str, Annot
     Raises:
         WorkspaceError: A name is invalid, or looks like that of a known annotator.
     """
-    kinds = _kinds_by_name(connection)
+    known_kinds = _kinds_by_name(connection)
     for name, kind in annotators:
         _check_kind(name, kind)
-        if name not in kinds:
-            _check_name(name, kinds)
-        elif kind is not AnnotatorKind.HUMAN or kinds[name] == kind.value:
+        if name not in known_kinds:
+            _check_name(name, known_kinds)
+        elif kind is not AnnotatorKind.HUMAN or known_kinds[name] == kind.value:
             continue  # a known annotator can only become human
         put_rows(connection, schema.annotators, [{"name": name, "kind": kind.value}])
 
 
 def note_annotator(connection: Connection, name: str) -> None:
-    """Add an annotator of whom only the name is known; a known one stays unchanged.
+    """Add an annotator of whom only the name is known, unless the workspace has that annotator.
 
     Args:
         connection: An open transaction.
@@ -76,9 +76,9 @@ def _check_kind(name: str, kind: AnnotatorKind) -> None:
 
 
 def _check_name(name: str, names: Iterable[str]) -> None:
-    """Raise ``WorkspaceError`` for a name that is invalid or looks like another one.
+    """Raise ``WorkspaceError`` for a new name that is invalid or looks like another one.
 
-    Judges are not checked, since programs name them.
+    Names of judges are not checked, since programs make them.
     """
     kind = annotator_kind(name)
     if kind is AnnotatorKind.JUDGE:
@@ -108,7 +108,7 @@ def annotators(connection: Connection) -> tuple[AnnotatorInfo, ...]:
 
 
 def get_setting(connection: Connection, key: str) -> str | None:
-    """Return the value of a setting, or None.
+    """Return the value of a setting, None if it was never set.
 
     Args:
         connection: An open connection.

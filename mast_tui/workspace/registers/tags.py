@@ -25,11 +25,11 @@ Tags = Mapping[TaggedPlace, tuple[str, ...]]
 
 
 def tags_by(workspace: Workspace, taxonomy: str, author: str) -> Tags:
-    """Return the tags of an author under any version of a taxonomy, by location.
+    """Return the tags that an author has added to open codes under a taxonomy, by location.
 
     Args:
         workspace: The workspace.
-        taxonomy: The id of the taxonomy.
+        taxonomy: The id of the taxonomy, without a version.
         author: The author.
     """
     stored = workspace.get_setting(f"{SETTING}:{taxonomy}:{author}")
@@ -39,7 +39,7 @@ def tags_by(workspace: Workspace, taxonomy: str, author: str) -> Tags:
 def all_tags(
     workspace: Workspace, taxonomies: Iterable[str] | None = None
 ) -> Iterator[tuple[str, str, Tags]]:
-    """Yield the id of a taxonomy, an author and the author's tags under it.
+    """Yield the id of a taxonomy, an author, and the tags that this author has added under it.
 
     Args:
         workspace: The workspace.
@@ -56,7 +56,7 @@ def all_tags(
 
 
 def keep_tags(workspace: Workspace, taxonomy: str, author: str, tags: Tags) -> None:
-    """Store the tags of an author, and replace those stored before.
+    """Store the tags of an author, and replace all earlier ones under the taxonomy.
 
     Args:
         workspace: The workspace.
@@ -71,7 +71,7 @@ def keep_tags(workspace: Workspace, taxonomy: str, author: str, tags: Tags) -> N
 def add_tags(
     workspace: Workspace, taxonomy: str, author: str, tags: Tags, local_ids: Mapping[str, str]
 ) -> None:
-    """Add the tags of another workspace to those of this one.
+    """Add an author's tags from another workspace to those in this one.
 
     Args:
         workspace: This workspace.
@@ -83,16 +83,14 @@ def add_tags(
     own_tags = tags_by(workspace, taxonomy, author)
     joined_tags = dict(own_tags)
     for (annotator, trace_id, target, is_label), new_tags in tags.items():
-        tagged_place = annotator, local_ids.get(trace_id, trace_id), target, is_label
-        joined_tags[tagged_place] = tuple(
-            dict.fromkeys((*joined_tags.get(tagged_place, ()), *new_tags))
-        )
+        place = annotator, local_ids.get(trace_id, trace_id), target, is_label
+        joined_tags[place] = tuple(dict.fromkeys((*joined_tags.get(place, ()), *new_tags)))
     if joined_tags != own_tags:
         keep_tags(workspace, taxonomy, author, joined_tags)
 
 
 def tag_values(tags: Tags) -> list[list[Any]]:
-    """Convert tags to JSON values."""
+    """Convert tags to JSON values, without places that have no tags."""
     return [
         [annotator, trace_id, to_values(target), is_label, list(tag_names)]
         for (annotator, trace_id, target, is_label), tag_names in tags.items()
@@ -103,7 +101,8 @@ def tag_values(tags: Tags) -> list[list[Any]]:
 def tags_from(values: object) -> Tags:
     """Read tags from JSON values; raise ``ValueError`` if they are malformed."""
     tags: dict[TaggedPlace, tuple[str, ...]] = {}
-    for entry in values if isinstance(values, list) else [values]:
+    entries = values if isinstance(values, list) else [values]  # another value is malformed too
+    for entry in entries:
         match entry:
             case [str(annotator), str(trace_id), target, bool(is_label), [*names]]:
                 span_target = read(target, Target, "target")

@@ -50,14 +50,14 @@ class RevisionJson(TypedDict):
 
 
 def stored_hash(connection: Connection, taxonomy: Taxonomy) -> str | None:
-    """Return the content hash of the stored taxonomy of this name; None if there is none.
+    """Return the content hash of the stored taxonomy of the same id and version, or None.
 
     Args:
         connection: An open connection.
         taxonomy: The taxonomy.
 
     Raises:
-        WorkspaceError: The stored taxonomy has other modes.
+        WorkspaceError: The stored taxonomy has other modes than this one.
     """
     table = schema.taxonomies
     row = connection.execute(
@@ -72,7 +72,7 @@ def stored_hash(connection: Connection, taxonomy: Taxonomy) -> str | None:
 
 
 def put_in_force(connection: Connection, taxonomy: Taxonomy) -> None:
-    """Put the texts of a taxonomy in force from now on.
+    """Store the texts of a taxonomy as the newest revision, unless they are in force already.
 
     Args:
         connection: An open transaction.
@@ -99,27 +99,28 @@ def add_revisions(connection: Connection, revisions: Iterable[Revision]) -> None
     for revision in revisions:
         taxonomy = revision.taxonomy
         stored_hash(connection, taxonomy)  # raises if the stored taxonomy has other modes
-        text = {
+        revision_row = {
+            "ref": taxonomy.ref,
+            "since": revision.since,
             "content_hash": taxonomy.content_hash,
             "document": json.dumps(to_dict(taxonomy)),
         }
-        put_rows(connection, table, [{"ref": taxonomy.ref, "since": revision.since, **text}])
-        last = connection.execute(
-            select(table.c.content_hash, table.c.document)
+        put_rows(connection, table, [revision_row])
+        newest_revision = (
+            select(table.c.ref, table.c.content_hash, table.c.document)
             .where(table.c.ref == taxonomy.ref)
             .order_by(table.c.since.desc(), table.c.content_hash.desc())
             .limit(1)
-        ).one()
-        content_hash, document = last
-        row = {"ref": taxonomy.ref, "content_hash": content_hash, "document": document}
-        put_rows(connection, schema.taxonomies, [row])
+        )
+        row_in_force = connection.execute(newest_revision).mappings().one()
+        put_rows(connection, schema.taxonomies, [dict(row_in_force)])
 
 
 def with_latest_texts(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
-    """Return the taxonomy with its newest stored texts, if its own texts were stored before.
+    """Return the newest stored texts of a taxonomy, if its own texts are a stored revision.
 
-    A taxonomy with texts that were never stored is returned unchanged, so that new texts of the
-    program replace edited ones, but only once.
+    Otherwise returns it unchanged. So new texts in a version of this program replace texts that
+    users have edited, but only once.
 
     Args:
         connection: An open connection.
@@ -138,11 +139,11 @@ def taxonomies(connection: Connection, ref: str | None = None) -> tuple[Taxonomy
     """Return the stored taxonomies, sorted by name, each with the newest revision of its texts.
 
     Args:
-        connection: A connection to the workspace.
+        connection: An open connection.
         ref: Only this taxonomy; None for all that can be read (``unreadable`` returns the others).
 
     Raises:
-        WorkspaceError: The taxonomy of this name cannot be read.
+        WorkspaceError: The taxonomy ``ref`` cannot be read.
     """
     table = schema.taxonomies
     statement = select(table.c.ref, table.c.document).order_by(table.c.ref)
@@ -176,7 +177,7 @@ def revisions(connection: Connection, ref: str | None = None) -> tuple[Revision,
 
 
 def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
-    """Return the names of damaged taxonomies, each with its problem."""
+    """Return the names of damaged taxonomies, sorted, each with its first problem."""
     table = schema.taxonomies
     revisions_table = schema.taxonomy_revisions
     taxonomy_rows = connection.execute(
@@ -204,16 +205,16 @@ def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
 
 
 def with_places(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
-    """Return the taxonomy with the positions that its earlier versions have given to its modes.
+    """Return the taxonomy with the positions that its modes have had since earlier versions.
 
-    People type two digits for the position of a mode. They stay the same for a mode if another mode
-    is removed from the taxonomy.
+    People type the position of a mode as two digits. It stays the same if another mode is removed
+    from the taxonomy.
 
     Args:
         connection: An open connection.
         taxonomy: The taxonomy.
     """
-    if taxonomy.coded_by_digits:
+    if taxonomy.coded_by_digits:  # people type its codes instead
         return taxonomy
     first_revisions: dict[str, Revision] = {}
     for revision in revisions(connection):
@@ -226,10 +227,10 @@ def with_places(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
 
 
 def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]:
-    """Return the revisions of a taxonomy in order, each with a number of finished passes.
+    """Return the revisions of a taxonomy in order, and count the passes that began under each.
 
-    These are passes of people that began while the revision was in force. Passes that began before
-    the first revision count under the first.
+    Only finished passes of people count. Passes that began before the first revision count under
+    the first.
 
     Args:
         connection: An open connection.
@@ -264,7 +265,7 @@ def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]
 
 
 def revision_words(revisions: Sequence[RevisionJson]) -> str:
-    """Return a sentence on the revisions, empty if there is only one."""
+    """Describe the revisions of a taxonomy; return an empty text if there is only one."""
     if len(revisions) < 2:
         return ""
     changes = "; ".join(
@@ -290,7 +291,7 @@ def _is_readable(name: str, document: str) -> bool:
 
 
 def _taxonomy_of_document(name: str, document: str) -> Taxonomy:
-    """Return a stored taxonomy; raises ``WorkspaceError`` if it cannot be read."""
+    """Return a taxonomy from its stored JSON; raise ``WorkspaceError`` if it cannot be read."""
     try:
         values = json.loads(document)
         if not isinstance(values, dict):
@@ -301,7 +302,7 @@ def _taxonomy_of_document(name: str, document: str) -> Taxonomy:
 
 
 def _check_same_modes(stored: Taxonomy, taxonomy: Taxonomy) -> None:
-    """Raise ``WorkspaceError`` if two taxonomies of one name have different modes."""
+    """Raise ``WorkspaceError`` if a taxonomy has other modes than the stored one of this name."""
     changes = differences(stored, taxonomy)
     if changes:
         more = f", and {len(changes) - 3} more" if len(changes) > 3 else ""

@@ -77,11 +77,12 @@ def register(connection: Connection, record: TraceRecord) -> str:
         _insert_traces(connection, [tuple(to_row(record, trace_id, folder).values())])
         return trace_id
     if reads_registers(connection):
-        # Only the lead of a team may change a stored trace.
+        # This member of a team may not change a stored trace.
         return known_record.trace_id
     updated_record = with_updates(known_record, record, folder)
     if updated_record != known_record:
         values = to_row(updated_record, known_record.trace_id, folder)
+        # The id before a suffix such as ``~2`` was added stays.
         base_id = select(_TABLE.c.base_id).where(_TABLE.c.id == known_record.trace_id)
         values["base_id"] = connection.execute(base_id).scalar_one()
         put_rows(connection, _TABLE, [values])
@@ -98,43 +99,41 @@ def _insert_traces(connection: Connection, rows: Sequence[Values]) -> None:
 def register_unknown(
     connection: Connection, records: Sequence[TraceRecord]
 ) -> tuple[TraceRecord, ...]:
-    """Store the traces whose ids are new to the workspace.
+    """Store traces of which only the id is known, if the id is new to the workspace.
 
     Args:
         connection: An open transaction.
-        records: The records of traces.
+        records: The records of any traces.
 
     Returns:
-        The records that were not stored, since they may be of known traces.
+        The records that were not stored: ``register`` must look whether their traces are known.
     """
-    # A record with content may be of a trace that is known by another id. The order is reversed, so
-    # that the first of several records with one id stays.
-    possibly_new = {
-        record.trace_id: record for record in reversed(records) if record.identity is None
-    }
-    names = list(possibly_new)
-    for start in range(0, len(names), _IDS_PER_QUERY):
-        batch = names[start : start + _IDS_PER_QUERY]
+    # A record with an identity may be of a trace that is known by another id, so it is not stored.
+    # The order is reversed, so that the first of several records with one id stays.
+    new_by_id = {record.trace_id: record for record in reversed(records) if record.identity is None}
+    trace_ids = list(new_by_id)
+    for start in range(0, len(trace_ids), _IDS_PER_QUERY):
+        batch = trace_ids[start : start + _IDS_PER_QUERY]
         for column in (_TABLE.c.id, _TABLE.c.base_id):
             for known_id in connection.execute(select(column).where(column.in_(batch))).scalars():
-                possibly_new.pop(known_id, None)
-    new_records = [record for record in records if possibly_new.get(record.trace_id) is record]
+                new_by_id.pop(known_id, None)
+    new_records = [record for record in records if new_by_id.get(record.trace_id) is record]
     if new_records:
         folder = traces_folder_of(connection)
         rows = [tuple(to_row(record, record.trace_id, folder).values()) for record in new_records]
         _insert_traces(connection, rows)
-    return tuple(record for record in records if possibly_new.get(record.trace_id) is not record)
+    return tuple(record for record in records if new_by_id.get(record.trace_id) is not record)
 
 
 def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
     """Return the stored record of a trace, or None.
 
-    The first of these is returned:
+    If only the id of the trace is known, this is the record with that id. Otherwise it is the first
+    of the following, where ``id~2`` counts as the same id as ``id``:
 
-    - for a record without content, the trace with its id
-    - the trace with its name and content
-    - a trace whose file has grown to this one
-    - a trace with its name of which only labels are known
+    - the record with the same id and content
+    - a record of the same file, which has grown since
+    - a record with the same id of which only labels are known
 
     Args:
         connection: An open connection.
@@ -142,16 +141,16 @@ def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
     """
     rows = connection.execute(_BY_NAME, {"name": record.trace_id}).mappings()
     folder = traces_folder_of(connection)
-    candidates = [of_row(row, folder) for row in rows]
+    same_id = [of_row(row, folder) for row in rows]
     if record.identity is None:
-        return next((stored for stored in candidates if stored.trace_id == record.trace_id), None)
-    for stored in candidates:
+        return next((stored for stored in same_id if stored.trace_id == record.trace_id), None)
+    for stored in same_id:
         if stored.identity and stored.identity.content_hash == record.identity.content_hash:
             return stored
-    for stored in (*candidates, *_traces_of_stem(connection, record.identity)):
+    for stored in (*same_id, *_shorter_files_of_stem(connection, record.identity)):
         if _is_grown_file(stored, record):
             return stored
-    return next((stored for stored in candidates if stored.identity is None), None)
+    return next((stored for stored in same_id if stored.identity is None), None)
 
 
 def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
@@ -178,14 +177,18 @@ def traces(connection: Connection, trace_id: str | None = None) -> tuple[TraceRe
     return tuple(of_row(row, folder) for row in connection.execute(statement).mappings())
 
 
-def _traces_of_stem(connection: Connection, identity: TraceIdentity) -> list[TraceRecord]:
-    """Return the stored traces of shorter files whose generated ids have the same stem."""
+def _shorter_files_of_stem(connection: Connection, identity: TraceIdentity) -> list[TraceRecord]:
+    """Return the stored traces whose ids have the same stem, and whose files are shorter.
+
+    This program makes an id from the name of a file, the stem, and a hash of its content, which
+    changes when the file grows.
+    """
     id_match = _MADE_UP_ID.fullmatch(identity.trace_id)
-    if identity.native or id_match is None:
+    if identity.native or id_match is None:  # the id is not made by this program
         return []
     stem = id_match["stem"]
-    # All texts from 'stem-' up to 'stem.' begin with 'stem-', since '.' follows '-' in ASCII. Such
-    # a range uses the index of the ids.
+    # The query uses a range, since that can use an index. All texts from 'stem-' up to 'stem.'
+    # begin with 'stem-', as '.' follows '-' in ASCII.
     rows = connection.execute(
         _OF_STEM,
         {
@@ -207,15 +210,16 @@ def _stem_of(identity: TraceIdentity) -> str | None:
     return None if match is None else match["stem"]
 
 
-def _is_grown_file(earlier: TraceRecord, record: TraceRecord) -> bool:
-    """Return whether a file begins with the whole content that a known trace had."""
-    old = earlier.identity
-    new = record.identity
-    if old is None or new is None or record.path is None or record.record is not None:
+def _is_grown_file(stored: TraceRecord, current: TraceRecord) -> bool:
+    """Return whether a file begins with the whole content that a stored trace had."""
+    old = stored.identity
+    new = current.identity
+    # A trace with a number, one of several in a file, is not the whole file.
+    if old is None or new is None or current.path is None or current.record is not None:
         return False
     if not 0 < old.content_bytes <= min(new.content_bytes, _HEAD_BYTES):
         return False
-    return _head_hash(record.path, old.content_bytes) == old.content_hash
+    return _head_hash(current.path, old.content_bytes) == old.content_hash
 
 
 def _head_hash(path: Path, size: int) -> str | None:
@@ -229,7 +233,7 @@ def _head_hash(path: Path, size: int) -> str | None:
 
 
 def _free_id(connection: Connection, preferred: str) -> str:
-    """Return an id that no trace has: the preferred one, or one with a number after ``~``."""
+    """Return an id that no trace has: the preferred one, or it with a number, such as ``id~2``."""
     number = 1
     trace_id = preferred
     while connection.execute(_ID_EXISTS, {"trace_id": trace_id}).first():
@@ -248,7 +252,7 @@ def with_updates(earlier: TraceRecord, new: TraceRecord, folder: Path | None) ->
     """
     changes = {name: getattr(new, name) for name in _FACTS if getattr(new, name) is not None}
     if new.path is not None:
-        # Compared with the stored record, so it must be the path as it is read from there.
+        # The caller compares the result with the stored record, so the path has its stored form.
         changes["path"] = found_trace_path(stored_trace_path(new.path, folder), folder)
         changes["record"] = new.record
     if new.outcome is not Outcome.UNKNOWN:
@@ -259,7 +263,7 @@ def with_updates(earlier: TraceRecord, new: TraceRecord, folder: Path | None) ->
 
 
 def to_row(record: TraceRecord, trace_id: str, folder: Path | None) -> Row:
-    """Return the row of a trace.
+    """Return the row of a trace for the table.
 
     Args:
         record: The known facts of the trace.
@@ -269,7 +273,7 @@ def to_row(record: TraceRecord, trace_id: str, folder: Path | None) -> Row:
     identity = record.identity
     return {
         "id": trace_id,
-        "base_id": record.trace_id,
+        "base_id": record.trace_id,  # without the suffix of an id such as "id~2"
         "content_hash": identity and identity.content_hash,
         "content_bytes": identity and identity.content_bytes,
         "reader": identity and identity.reader,
@@ -387,14 +391,14 @@ def keep_span_indices(connection: Connection, indices: Mapping[str, Indices]) ->
 
 
 def referred_spans(connection: Connection, trace_id: str) -> dict[str, bool]:
-    """Return the keys that labels, notes, decisions and readings of a trace refer to.
+    """Return the keys of the spans of a trace that labels, notes, decisions and readings refer to.
 
     Args:
         connection: An open connection.
         trace_id: The trace.
 
     Returns:
-        For each key, True if a quote is in the span.
+        For each key, True if a label or decision quotes from the span.
     """
     has_quote: dict[str, bool] = {}
     for first, last, quote in rows_of(connection, _LABELS_OF_TRACE.params(trace_id=trace_id)):
