@@ -106,7 +106,7 @@ def _read_trace(name: str) -> Trace:
 
 
 def _steps_to_print(alignment: RunAlignment, everything: bool) -> range:
-    """Return the steps to print: all, or those around the divergence."""
+    """Return the steps to print: all, or those around the fork or the first difference."""
     if everything:
         return range(len(alignment.pairs))
     middle = alignment.fork if alignment.fork is not None else alignment.first or 0
@@ -121,7 +121,7 @@ def _step_sign(alignment: RunAlignment, step: int) -> str:
 
 
 def _step_cell(trace: Trace, index: int | None) -> str:
-    """Return the number, kind and beginning of a step's text; empty for no step."""
+    """Return a step as a cell: its number, kind and the beginning of its text."""
     if index is None:
         return ""
     span = trace.span(index)

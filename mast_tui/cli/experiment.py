@@ -152,7 +152,7 @@ class ExperimentRequest:
         """The paths of the runs by the name of the arm.
 
         Raises:
-            click.UsageError: One is not NAME=PATH.
+            click.UsageError: An ``--arm`` is not NAME=PATH.
         """
         paths_by_arm: dict[str, tuple[Path, ...]] = {}
         for text in self.arm:
@@ -256,6 +256,7 @@ def _experiment_of_request(
             f"{counted(hidden_outcomes, 'trace')}"
         )
     if request.paths:
+        # One arm of any name collects the runs in these paths.
         runs_in_paths = runs_under(workspace, inputs, {"PATH": request.paths})
         inputs = inputs.only(np.isin(inputs.traces, runs_in_paths.traces))
     if arm_paths:

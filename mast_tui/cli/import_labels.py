@@ -301,10 +301,7 @@ def _request_key(
     annotator: str | None = None,
     crosswalk: Path | None = None,
 ) -> str:
-    """Return a text of all arguments that decide the content of an import.
-
-    An interrupted import with the same text is resumed.
-    """
+    """Return a text that identifies an import: an interrupted import with this text is resumed."""
     paths = [str(file.absolute()) for file in files]
     return json.dumps([file_format, paths, annotator, crosswalk and str(crosswalk)])
 
@@ -389,7 +386,7 @@ def _problems_to_dicts(problems: Iterable[RowProblem]) -> list[dict[str, str]]:
 
 
 def _report_problems(problems: Iterable[RowProblem]) -> None:
-    """Print the problems on stderr, at most ``_MAX_PROBLEMS`` of them."""
+    """Report the problems, in at most ``_MAX_PROBLEMS`` lines."""
     lines = problem_lines(
         (str(problem.file), problem.place, problem.reason) for problem in problems
     )
@@ -412,8 +409,8 @@ def _remedies_text(problems: Iterable[RowProblem], *, has_good_rows: bool) -> st
     return ". ".join(sentences)
 
 
-def _print_import(document: dict[str, Any], people: Iterable[str], as_json: bool) -> None:
-    """Print an import as JSON, or its notes, its summary and the changes of each annotator."""
+def _print_import(document: dict[str, Any], people_texts: Iterable[str], as_json: bool) -> None:
+    """Print an import as JSON, or as text: notes, a summary and each annotator's changes."""
     if as_json:
         print_json(document)
         return
@@ -421,8 +418,8 @@ def _print_import(document: dict[str, Any], people: Iterable[str], as_json: bool
         say(note)
     if document["written"]:
         print_line(_import_summary(document))
-        for changes in people:
-            print_line(changes)
+        for text in people_texts:
+            print_line(text)
 
 
 def _import_summary(document: Mapping[str, Any]) -> str:
@@ -507,7 +504,7 @@ def undo_imported(
     Args:
         workspace: The workspace.
         import_id: The id of the import; empty for the newest one.
-        annotator: The person who undoes it, if the login has no name.
+        annotator: The person who undoes the import, unless the login names another one.
         as_json: Print one JSON document.
 
     Returns:

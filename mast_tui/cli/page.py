@@ -69,14 +69,14 @@ def page_command(request: PageRequest) -> int:
     else:
         taxonomy = workspace_taxonomy(workspace, request.common.taxonomy)
         viewer = command_viewer(workspace, taxonomy.ref, request.common)
-        letters = pseudonyms_of(workspace) if request.pseudonyms else None
+        pseudonyms = pseudonyms_of(workspace) if request.pseudonyms else None
         masks = masks_of_files(
             workspace,
             workspace.study(taxonomy.ref),
             redact=request.redact,
             patterns=request.redact_file,
         )
-        pages = RunPages(taxonomy, viewer, pseudonyms=letters, masks=masks)
+        pages = RunPages(taxonomy, viewer, pseudonyms=pseudonyms, masks=masks)
         outputs = outputs_beside(workspace, force=request.force)
     traces, failed = _readable_traces(request.paths)
     if len(traces) == 1 and request.paths[0].is_file():

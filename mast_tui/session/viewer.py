@@ -114,7 +114,7 @@ class Viewer:
         blind: True if the person works blind.
         sees_finished_only: True if the person labels here, and so sees others' labels only on
             traces that they have finished.
-        named: Another name that the command line gives, if any.
+        overridden_name: The name on the command line, if the server's login gives another one.
     """
 
     workspace: Workspace
@@ -122,7 +122,7 @@ class Viewer:
     name: str | None = None
     blind: bool = False
     sees_finished_only: bool = False
-    named: str | None = None
+    overridden_name: str | None = None
 
     @cached_property
     def traces(self) -> frozenset[str] | None:
@@ -286,7 +286,7 @@ def viewer_of(
     if name is None:
         return Viewer(workspace, taxonomy, blind=blind)
     viewer = viewer_for_name(workspace, taxonomy, name, blind=blind, ends_blind=ends_blind)
-    return replace(viewer, named=annotator if annotator != name else None)
+    return replace(viewer, overridden_name=annotator if annotator != name else None)
 
 
 def viewer_for_name(

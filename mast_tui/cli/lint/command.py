@@ -191,7 +191,7 @@ class StoredFindings:
     """The suggestions of a judge, as a workspace stores them."""
 
     def __init__(self, workspace: Workspace, name: str, gate: Gate) -> None:
-        """Find the judge.
+        """Find the judge and the modes that it looks for.
 
         Args:
             workspace: The workspace.
@@ -219,7 +219,7 @@ class StoredFindings:
         """Return the findings in a trace, in reading order.
 
         Raises:
-            NotJudged: The judge has not judged it, or it has grown since.
+            NotJudged: The judge has not judged the trace, or the trace has grown since.
             OSError: The trace cannot be read.
         """
         read_fully(trace)

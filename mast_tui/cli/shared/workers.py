@@ -80,11 +80,11 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         return paths
 
     def on_trace(self, count: int = 1, *, failed: bool = False) -> None:
-        """Count one or more traces as done.
+        """Add traces to the number that is done.
 
         Args:
-            count: The number of traces.
-            failed: They could not be read or judged.
+            count: The number of traces to add.
+            failed: These traces could not be read or judged.
         """
         self._traces += count
         self._failed += failed
