@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mast_tui.adjudication import Adjudication, SpanOrders, queue
-from mast_tui.adjudication.conflicts import NOBODY, Choice, take_all, take_side
+from mast_tui.adjudication.conflicts import ABSENT_CHOICE, Choice, take_all, take_side
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.exchange.csv_labels import COLUMNS
@@ -242,7 +242,7 @@ def choice_for(conflict: Conflict, shows: bool) -> Choice:
     for said in conflict.said:
         if said.value is VerdictValue.ABSENT:
             return take_side(conflict, said.annotator)
-    return NOBODY
+    return ABSENT_CHOICE
 
 
 def reason_for(shows: bool) -> str:

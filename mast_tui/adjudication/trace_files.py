@@ -33,7 +33,7 @@ def traces_from_files(workspace: Workspace, loaded_traces: Sequence[Trace] = ())
 
     Args:
         workspace: The workspace.
-        loaded_traces: Traces that were read before.
+        loaded_traces: Traces that are already in memory, and are not read from files.
     """
     paths = {record.trace_id: record.path for record in workspace.traces()}
     loaded_by_id = {trace.identity.trace_id: trace for trace in loaded_traces}
@@ -62,9 +62,9 @@ def traces_from_files(workspace: Workspace, loaded_traces: Sequence[Trace] = ())
 
 
 def scores_from_files(workspace: Workspace) -> Callable[[str], Named]:
-    """Return a function that returns the scores in the answer key of a trace by its id.
+    """Return a function that reads the scores in the answer key of a trace with a given id.
 
-    The scores of a trial in several files are those in the trial's folder.
+    If the trace is one of several files of a trial, the scores are those in the trial's folder.
     """
     paths = {record.trace_id: record.path for record in workspace.traces()}
     trace_of = traces_from_files(workspace)
@@ -98,7 +98,7 @@ class SpanOrders:
 
         Args:
             workspace: The workspace.
-            loaded_traces: Traces that were read before.
+            loaded_traces: Traces that are already in memory, and are not read from files.
             trace_of: Reads a trace from its file; by default as ``traces_from_files`` does.
         """
         self._workspace = workspace
@@ -140,7 +140,7 @@ class SpanOrders:
             if trace is None:
                 return None
             span_count = len(trace)
-        # A trace that has grown may have been counted before its last labels were made.
+        # The stored number can be too small: a trace may have grown, and have labels on new spans.
         indices = self._all_stored().get(trace_id, {}).values()
         ends = (span_index.index + 1 for span_index in indices if span_index.index is not None)
         return partial(self._index_or_raise, trace_id), max(span_count, *ends, 0)
