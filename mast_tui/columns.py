@@ -157,8 +157,8 @@ def table_lines(
     """Yield the line of headings and the lines of a table.
 
     Rows are read and measured in batches. A column is as wide as its widest text so far. If a line
-    is too short, columns are cut, or left out from then on, as their widths say, and then the
-    widest columns of texts are cut; a last line names the columns that are left out.
+    is too short, columns are cut or left out as their ``width`` says, and then the widest columns
+    of texts are cut. A column that was left out stays left out; a last line names these columns.
 
     Args:
         columns: The columns.
@@ -200,9 +200,9 @@ def _fitted_widths(
         return dict(enumerate(widths))
     index_by_id = {id(column): index for index, column in enumerate(columns)}
     sizes = {index_by_id[id(column)]: size for column, size in fit(columns, [widths], line_cells)}
-    texts = [index for index in sizes if not columns[index].right]
-    while texts and sum(sizes.values()) + GAP * (len(sizes) - 1) > line_cells:
-        widest = max(texts, key=sizes.__getitem__)
+    text_columns = [index for index in sizes if not columns[index].right]
+    while text_columns and sum(sizes.values()) + GAP * (len(sizes) - 1) > line_cells:
+        widest = max(text_columns, key=sizes.__getitem__)
         if sizes[widest] <= _LEAST_TEXT:
             break
         sizes[widest] -= 1

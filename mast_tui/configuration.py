@@ -545,6 +545,7 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
             problems.append(((name,), f"{name} is not a table; write [{name}] and lines below it"))
             table = {}
         tables[name] = table
+
     for field in setting_fields():
         (*table_key, name) = field.dotted_key
         table = tables["".join(table_key)]
@@ -555,6 +556,7 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
                 table_name = f"[{table_key[0]}] " if table_key else ""
                 dotted_key = (*field.dotted_key, *error.inner_key)
                 problems.append((dotted_key, f"{table_name}{error}"))
+
     setting_names = {field.dotted_key[0] for field in setting_fields()}
     for name in data.keys() - setting_names:
         problems.append(((name,), f"there is no setting {name}{name_hint(name, setting_names)}"))
@@ -563,6 +565,7 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
         hint = "; put a key into an environment variable, never here" if "key" in name else ""
         text = f"[judge] has no setting {name}{hint or name_hint(name, judge_names)}"
         problems.append((("judge", name), text))
+
     keys: dict[str, tuple[str, ...]] = {}
     for action_key, value in _action_keys(tables["keys"]):
         action = ".".join(action_key)
@@ -572,6 +575,7 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
         else:
             text = f'{action} needs a key such as "m" or "ctrl+n", or a list of keys'
             problems.append((("keys", *action_key), text))
+
     judge_values = {key[-1]: value for key, value in values.items() if key[0] == "judge"}
     other_values = {key[-1]: value for key, value in values.items() if key[0] != "judge"}
     if "redact" in judge_values:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from operator import add, sub
+from operator import add, attrgetter, sub
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 from msgspec import Meta, Struct
@@ -682,7 +682,7 @@ def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str]
     """
     passes_by_key: dict[tuple[str, str], Pass] = {}
     # Sorted so that the pass that counts comes last and replaces the others.
-    ordered_passes = sorted(passes, key=lambda p: p.number, reverse=which == "first")
+    ordered_passes = sorted(passes, key=attrgetter("number"), reverse=which == "first")
     for trace_pass in ordered_passes:
         if not trace_pass.kind.is_reading or trace_pass.finished_at is None:
             continue

@@ -310,12 +310,12 @@ def _incoming_counts(incoming: Incoming) -> dict[str, Any]:
     """Return the taxonomies and annotators of the files, and counts of their content."""
     work = incoming.work
     return {
-        "taxonomies": sorted({reading.taxonomy for reading in work}),
-        "annotators": sorted({reading.annotator for reading in work}),
-        "traces": len({reading.trace_id for reading in work}),
-        "labels": sum(len(reading.labels) for reading in work),
-        "verdicts": sum(len(reading.verdicts) for reading in work),
-        "finished": sum(reading.finished_at is not None for reading in work),
+        "taxonomies": sorted({trace_work.taxonomy for trace_work in work}),
+        "annotators": sorted({trace_work.annotator for trace_work in work}),
+        "traces": len({trace_work.trace_id for trace_work in work}),
+        "labels": sum(len(trace_work.labels) for trace_work in work),
+        "verdicts": sum(len(trace_work.verdicts) for trace_work in work),
+        "finished": sum(trace_work.finished_at is not None for trace_work in work),
     }
 
 

@@ -51,7 +51,7 @@ _FILES_PER_BATCH: Final = 128
 _NULL: Final = -128
 """The number in place of a missing verdict or onset; it is no value of either."""
 
-_SIDES: Final = 3
+_CELLS_PER_GROUP: Final = 3
 """The number of cells of a group: failed, succeeded and unknown outcomes."""
 
 _OUTCOMES: Final = {Outcome.FAILED.value: FAILED, Outcome.SUCCEEDED.value: SUCCEEDED}
@@ -150,7 +150,7 @@ def shard_report(
     workers: Workers | None = None,
     tell: Callable[[int, int], object] = lambda _done, _total: None,
 ) -> ShardReport:
-    """Add up all shards of a folder.
+    """Add up the verdicts in all shards of a folder.
 
     Args:
         folder: The folder of the shards.
@@ -326,6 +326,8 @@ class _Counts:
         self._repeated_count += int((~is_counted).sum())
         judged_rows = is_counted & table["problem"].is_null().to_numpy()
         self._unread_count += int((is_counted & ~judged_rows).sum())
+
+        # Each array has one entry per cell, that is, per group and outcome.
         cells = self._cells_of_rows(table)
         self._traces += np.bincount(cells[judged_rows], minlength=len(self._traces))
         mode_counts = np.zeros(len(cells), dtype=np.int64)
@@ -354,7 +356,11 @@ class _Counts:
         self._unread_count += other._unread_count
         groups = [self._group_number(name) for name in other._groups]
         self._add_cells_for_new_groups()
-        cells = [group * _SIDES + side for group in groups for side in range(_SIDES)]
+        cells = [
+            group * _CELLS_PER_GROUP + outcome
+            for group in groups
+            for outcome in range(_CELLS_PER_GROUP)
+        ]
         self._traces[cells] += other._traces
         self._onsets[cells] += other._onsets
         self._traces_by_mode_count[cells] += other._traces_by_mode_count
@@ -366,7 +372,7 @@ class _Counts:
 
     def _add_cells_for_new_groups(self) -> None:
         """Lengthen the arrays by the cells of groups that were added since the last call."""
-        missing_count = len(self._groups) * _SIDES - len(self._traces)
+        missing_count = len(self._groups) * _CELLS_PER_GROUP - len(self._traces)
         if missing_count:
             self._traces = _with_zeros(self._traces, missing_count)
             self._onsets = _with_zeros(self._onsets, missing_count)
@@ -376,7 +382,7 @@ class _Counts:
             }
 
     def _cells_of_rows(self, table: Any) -> Integers:
-        """Return the index of the cell of each row, and add cells for new groups."""
+        """Return the cell (group and outcome) of each row, and add cells for new groups."""
         group_of_row = np.zeros(table.num_rows, dtype=np.int64)
         if self._group_by == ALL:
             self._group_number(ALL)
@@ -398,7 +404,7 @@ class _Counts:
             outcome_of_row = np.where(score < self._failed_below, FAILED, SUCCEEDED)
             outcome_of_row = np.where(np.isnan(score), UNKNOWN, outcome_of_row).astype(np.int64)
         self._add_cells_for_new_groups()
-        cells: Integers = group_of_row * _SIDES + outcome_of_row
+        cells: Integers = group_of_row * _CELLS_PER_GROUP + outcome_of_row
         return cells
 
     def report(self, rules: Rules, done_count: int) -> ShardReport:
@@ -413,7 +419,9 @@ class _Counts:
             self._groups.items(), key=lambda item: (item[0] is None, item[0] or "")
         )
         outcome_counts = (
-            self._traces.reshape(-1, _SIDES).sum(axis=0) if self._groups else np.zeros(_SIDES)
+            self._traces.reshape(-1, _CELLS_PER_GROUP).sum(axis=0)
+            if self._groups
+            else np.zeros(_CELLS_PER_GROUP)
         )
         all_traces = int(self._traces.sum())
         shard_count = len(manifest.shards)
@@ -448,7 +456,7 @@ class _Counts:
 
     def _group_json(self, group_number: int, rules: Rules) -> ShardGroupJson:
         """Return the figures of one group."""
-        cells = slice(group_number * _SIDES, (group_number + 1) * _SIDES)
+        cells = slice(group_number * _CELLS_PER_GROUP, (group_number + 1) * _CELLS_PER_GROUP)
         traces = self._traces[cells]
         failed = self._counts_of_cells(cells.start + FAILED)
         succeeded = self._counts_of_cells(cells.start + SUCCEEDED)
@@ -506,7 +514,7 @@ class _Counts:
         }
 
     def _counts_of_cells(self, cells: int | slice) -> Counts:
-        """Return the counts of verdicts of each mode in one cell or several."""
+        """Return for each mode the numbers of present and of judged traces in one or more cells."""
         present, absent = (
             np.atleast_2d(self._verdicts[value][cells]).sum(axis=0) for value in (PRESENT, ABSENT)
         )

@@ -386,7 +386,7 @@ def write_shard(
 
 
 def _parquet_bytes(arrow: Any, rows: list[dict[str, Any]], schema: Any) -> bytes:
-    """Return the rows as a Parquet file."""
+    """Return rows as the content of a Parquet file."""
     table = arrow.Table.from_pylist(rows, schema=schema)
     out = BytesIO()
     pyarrow("pyarrow.parquet").write_table(table, out, compression="zstd")
@@ -437,13 +437,14 @@ def _trace_row(trace: JudgedTrace, taxonomy: Taxonomy, looks_at: frozenset[str])
             continue
         absent_or_unsure = UNSURE if mode.slug in judgement.unsure else ABSENT
         row[verdict_column(mode.slug)] = PRESENT if mode.slug in present_modes else absent_or_unsure
+        # The trace has ``BINS`` equal parts; the onset is the part in which the mode first shows.
         if mode.slug in onsets and record.spans:
             row[onset_column(mode.slug)] = min(BINS - 1, onsets[mode.slug] * BINS // record.spans)
     return row
 
 
 def _onsets(findings: Iterable[Finding], indices: Mapping[str, SpanIndex]) -> dict[str, int]:
-    """Return the index of the first span of each mode with a known place."""
+    """Return by mode the index of the first span of its earliest finding, if it is known."""
     onsets: dict[str, int] = {}
     for finding in findings:
         span = indices.get(finding.first or "")

@@ -105,8 +105,9 @@ class SharedAllowance:
         """Answer the requests of one process until it disconnects."""
         with connection, suppress(EOFError, OSError):
             while True:
-                surplus, unanswered_share, request = connection.recv()
-                connection.send(self._check_out(connection, surplus, unanswered_share, request))
+                surplus, unanswered_share, requested_share = connection.recv()
+                granted = self._check_out(connection, surplus, unanswered_share, requested_share)
+                connection.send(granted)
         with self._lock:
             self._reservations.pop(connection, None)
 
@@ -240,7 +241,7 @@ class SharedBudget(Budget):
 def shared_account(
     setup: Setup, folder: ShardFolder, host: str
 ) -> Iterator[SharedAllowance | None]:
-    """Open the account of a setup's allowance; it is None without a limit.
+    """Open the account from which processes take parts of the allowance; None without a limit.
 
     The used part is recorded in the folder of the shards, so that an interrupted run continues with
     the rest.

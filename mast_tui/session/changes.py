@@ -122,7 +122,7 @@ class PendingChange:
         """Return the kind of a pass that copies no other pass."""
         if self._passes.in_retest:
             return PassKind.RETEST
-        if self._passes.adjudicated:
+        if self._passes.adjudicated:  # others' labels were shown
             return PassKind.SECOND_LOOK
         return PassKind.BLIND if blind else PassKind.ASSISTED
 
@@ -213,7 +213,7 @@ class PendingChange:
 
         Args:
             suggestion: The id of the suggestion.
-            review: The answer; None if the suggestion waits again.
+            review: The answer; None removes it, so that the suggestion waits again.
         """
         previous = self.state.reviews.get(suggestion)
         if previous != review:
@@ -393,7 +393,8 @@ class ChangeMessages:
         Args:
             labels: The previous labels, by id.
             labels_now: The current labels, by id.
-            verdicts: The previous verdicts, by mode. Modes that are present are skipped.
+            verdicts: The previous verdicts, by mode. Changes to or from present are skipped, as the
+                labels show them.
             verdicts_now: The current verdicts, by mode.
             limit: The number of changes to describe; the others are counted.
 

@@ -104,7 +104,10 @@ class ReadSpans(Set[str]):
         return tuple(unread_ranges)
 
     def _loaded_ranges(self) -> list[range]:
-        """Return the indices of the ranges whose ends are loaded; store those that are new."""
+        """Return the read ranges whose first and last span are loaded, as ranges of indices.
+
+        The indices of newly loaded ranges are stored in ``_ranges``.
+        """
         for (first, last), indices in self._ranges.items():
             if indices is None:
                 first_index = self._trace.index_of(first)
@@ -338,7 +341,7 @@ class Passes:
 
     @property
     def current(self) -> PassState | None:
-        """The annotator's last pass, or the retest.
+        """The annotator's last pass; in a retest only that of the retest counts.
 
         Passes of adjudication do not count, as they have no labels of the annotator's own.
         """

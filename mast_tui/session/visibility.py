@@ -41,7 +41,7 @@ class StudyConditions:
 def conditions_for(
     workspace: Workspace, annotator: str, trace_id: str, taxonomy: str
 ) -> StudyConditions:
-    """Return the conditions under the study of a taxonomy.
+    """Return the conditions under which an annotator labels a trace, as the study sets them.
 
     ``retest`` is True only if a retest is due and not begun. For a person without this trace in the
     study, only ``withheld`` can be True.
@@ -71,7 +71,7 @@ def conditions_for(
 
 
 def trace_masks(study: Study | None) -> Masks | None:
-    """Return the masks that a study puts over the texts of its traces; None if it has none.
+    """Return the masks that hide personal data in a study's traces; None if the study has none.
 
     They hold for everyone who works in the workspace.
 
@@ -180,9 +180,9 @@ def library_view(
     look_here_counts = {} if look_here_sets is None else look_here_sets.sizes
     all_passes = workspace.passes(taxonomy=taxonomy)
     passes_by_trace: dict[str, list[Pass]] = {}
-    for reading in all_passes:
-        passes_by_trace.setdefault(reading.trace_id, []).append(reading)
-    all_own_passes = [reading for reading in all_passes if reading.annotator == annotator]
+    for trace_pass in all_passes:
+        passes_by_trace.setdefault(trace_pass.trace_id, []).append(trace_pass)
+    all_own_passes = [trace_pass for trace_pass in all_passes if trace_pass.annotator == annotator]
     study = workspace.study(taxonomy)
     retests = retests_of(study, annotator, by_trace(all_own_passes)).current
     withheld_traces = withheld_traces_of(workspace, study, annotator)
@@ -194,7 +194,9 @@ def library_view(
     view = {}
     for trace_id in ids | dict.fromkeys(passes_by_trace):
         trace_passes = passes_by_trace.get(trace_id, [])
-        own_passes = [reading for reading in trace_passes if reading.annotator == annotator]
+        own_passes = [
+            trace_pass for trace_pass in trace_passes if trace_pass.annotator == annotator
+        ]
         is_retest = trace_id in retests
         counts = retest_waiting_counts if is_retest else waiting_counts
         is_revealed = not is_retest and has_revealed(own_passes)
@@ -230,8 +232,8 @@ def suggestions_withheld(own_passes: Sequence[Pass], planned: bool) -> bool:
 
     Args:
         own_passes: The annotator's passes over the trace.
-        planned: True if the study withholds suggestions from the first reading, which counts until
-            it begins.
+        planned: True if the study withholds suggestions from the first reading. This counts until
+            that reading begins.
     """
     readings = [own_pass for own_pass in own_passes if own_pass.kind is not PassKind.ADJUDICATION]
     return readings[-1].withheld if readings else planned
@@ -240,12 +242,12 @@ def suggestions_withheld(own_passes: Sequence[Pass], planned: bool) -> bool:
 def _finished_by(passes: list[Pass], *, without: str | None) -> tuple[str, ...]:
     """Return the names of the people, except ``without``, who have finished a reading."""
     names = {
-        reading.annotator
-        for reading in passes
-        if reading.finished
-        and reading.kind.is_reading
-        and reading.annotator != without
-        and annotator_kind(reading.annotator) is not AnnotatorKind.JUDGE
+        trace_pass.annotator
+        for trace_pass in passes
+        if trace_pass.finished
+        and trace_pass.kind.is_reading
+        and trace_pass.annotator != without
+        and annotator_kind(trace_pass.annotator) is not AnnotatorKind.JUDGE
     }
     return tuple(sorted(names))
 
@@ -284,7 +286,7 @@ def visible_traces_for_agreement(
 
 
 def labelled_traces(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[str]]:
-    """Return the traces that each annotator has finished or each judge has judged, by name.
+    """Return by name the traces that each person has finished and each judge has judged.
 
     Args:
         workspace: The workspace.
@@ -445,7 +447,7 @@ def resolve_blind(
                 "the server hides judges' suggestions from you; the lead can change it"
             )
         blind = True
-    recorded = next((a.blind for a in workspace.annotators() if a.name == annotator), None)
+    recorded = next((info.blind for info in workspace.annotators() if info.name == annotator), None)
     study = None if taxonomy is None else workspace.study(taxonomy)
     planned = blind_by_study(workspace, study, annotator)
     if blind or assisted:

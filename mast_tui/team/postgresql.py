@@ -246,7 +246,9 @@ class PostgresServer(Database):
                 self._write_lock.release()
 
     def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox:
-        """Create the outbox; from now on screens wait only a few seconds for the server.
+        """Create the outbox, which holds changes while the server is away.
+
+        From now on screens wait only a few seconds for the server.
 
         Args:
             folder: The folder for the outbox.
@@ -555,7 +557,7 @@ class PostgresServer(Database):
         # A statement without values may be several, which cannot be prepared.
         prepare = None if values else False
         self._run_with_timeout(cursor, lambda: cursor.execute(statement, values, prepare=prepare))
-        return True
+        return True  # SQLAlchemy does not execute it again
 
     def _execute_many(self, cursor: Any, statement: str, values: Any, _: Any) -> bool:
         self._run_with_timeout(cursor, lambda: cursor.executemany(statement, values))

@@ -230,7 +230,7 @@ def _revoke_rights(driver: Any, name: str) -> None:
 
 
 def _rights_of_role(role: TeamRole) -> Iterator[str]:
-    """Yield the rights of a role in SQL; a user of a schema may call its functions."""
+    """Yield the rights of a role in SQL; ``USAGE`` of a schema lets members call its functions."""
     yield "USAGE ON SCHEMA public, team, seen"
     yield f"SELECT ON public.workspace_version, team.members, {_table_names(_SHARED_TABLES)}"
     yield "EXECUTE ON FUNCTION public.take_turns(text[])"

@@ -319,7 +319,7 @@ def _is_paste(text: str) -> bool:
 
 
 async def _forward_url(content: bytes, socket: web.WebSocketResponse) -> None:
-    """Forward the app's request to open a link to its page."""
+    """If a message of the app asks to open a link, forward it to the app's page."""
     message = orjson.loads(content)
     if message["type"] == "open_url":
         link = {"url": message["url"], "new_tab": message["new_tab"]}

@@ -154,7 +154,7 @@ class SignedIn:
     """A visitor with a right password or token, and a warning that they must confirm."""
 
     visitor: Visitor
-    outside: str | None
+    outside_text: str | None
     """The warning that the visitor has no part in the study, None if they have."""
 
 
@@ -210,9 +210,9 @@ class TeamSignIn:
         if "\0" in password or len(password) > _LONGEST_PASSWORD:
             raise WrongSecret(f"A password has at most {_LONGEST_PASSWORD} characters, and no NUL.")
         # Without a password libpq would use the password of the user who runs the server.
-        typed = password or secrets.token_urlsafe()
+        tried_password = password or secrets.token_urlsafe()
         try:
-            signed_in = self._opened_sign_in(name, typed)
+            signed_in = self._opened_sign_in(name, tried_password)
         except ServerAway:
             raise
         except WorkspaceError as error:
@@ -228,9 +228,9 @@ class TeamSignIn:
         return signed_in
 
     def check_annotator(self, name: str) -> Visitor:
-        """Return the visitor of a server that was started for one member.
+        """Sign in the member for whom the server was started, and return the visitor.
 
-        libpq finds the password of the user who runs the server.
+        libpq finds the password, as it belongs to the user who runs the server.
 
         Raises:
             MastError: The workspace cannot be opened as this member.
@@ -250,8 +250,8 @@ class TeamSignIn:
                     f"{name} is not in the team of this workspace; the creator of the "
                     "workspace adds members with mast-tui team add"
                 )
-            outside = outside_study_text(name, workspace.study(self._taxonomy))
-        return SignedIn(Visitor(name, url, password), outside)
+            outside_text = outside_study_text(name, workspace.study(self._taxonomy))
+        return SignedIn(Visitor(name, url, password), outside_text)
 
     def _asks_for_password(self, name: str) -> bool:
         """Try a wrong password to check whether the database asks a member for one.
@@ -593,8 +593,10 @@ class WebServer:
                 study = await asyncio.to_thread(self._current_study)
                 people = () if study is None else study.participants
                 name = await asyncio.to_thread(self._checked_name, self._annotator or name)
-                outside = None if self._annotator is not None else outside_study_text(name, study)
-                signed_in = SignedIn(Visitor(name, self._workspace), outside)
+                outside_text = (
+                    None if self._annotator is not None else outside_study_text(name, study)
+                )
+                signed_in = SignedIn(Visitor(name, self._workspace), outside_text)
         except WrongSecret as error:
             self._report(f"A sign-in from {client} was refused: wrong token, name or password")
             known_token = token if self._is_token(token) else ""
@@ -606,10 +608,10 @@ class WebServer:
         except MastError as error:
             return self._sign_in_page(str(error), name, people=people, token=token)
         visitor = signed_in.visitor
-        outside = signed_in.outside
-        if outside is not None and form.get("outside") != visitor.name:
+        outside_text = signed_in.outside_text
+        if outside_text is not None and form.get("outside") != visitor.name:
             return self._sign_in_page(
-                f"{outside}. Continue?", people=people, outside=visitor.name, token=token
+                f"{outside_text}. Continue?", people=people, outside=visitor.name, token=token
             )
         self._visitors.pop(request.cookies.get(self.cookie, ""), None)
         key = secrets.token_urlsafe(24)
