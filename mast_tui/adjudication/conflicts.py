@@ -144,7 +144,7 @@ ABSENT_CHOICE = Choice(VerdictValue.ABSENT)
 UNSURE = Choice(VerdictValue.UNSURE)
 
 
-def take_side(conflict: Conflict, annotator: str) -> Choice:
+def choice_of_side(conflict: Conflict, annotator: str) -> Choice:
     """Return the adjudicator's choice that follows one side: its verdict with its places.
 
     In a conflict over a place, a side that did not label this place stands for absent.
@@ -163,7 +163,7 @@ def take_side(conflict: Conflict, annotator: str) -> Choice:
     return Choice(side_answer.value, side_answer.targets, (annotator,))
 
 
-def take_all(conflict: Conflict, order: Order = no_order) -> Choice | None:
+def choice_of_all_places(conflict: Conflict, order: Order = no_order) -> Choice | None:
     """Return the choice that accepts all labelled places; overlapping places become one.
 
     Returns None if no side says present.
@@ -182,7 +182,7 @@ def take_all(conflict: Conflict, order: Order = no_order) -> Choice | None:
     return Choice(VerdictValue.PRESENT, targets, marking_sides or present_sides)
 
 
-def own_place(conflict: Conflict, target: Target, order: Order = no_order) -> Choice:
+def choice_of_own_place(conflict: Conflict, target: Target, order: Order = no_order) -> Choice:
     """Return the choice of a place of the adjudicator's own, in place of the sides' places.
 
     Its ``sides`` are those with a label that overlaps the place.
@@ -265,7 +265,7 @@ class ConflictGroup:
         if all(answer.annotator != annotator for answer in self.said):
             raise KeyError(annotator)
         return self._each_place_once(
-            (conflict, take_side(_with_side(conflict, annotator), annotator))
+            (conflict, choice_of_side(_with_side(conflict, annotator), annotator))
             for conflict in self.conflicts
         )
 
@@ -276,7 +276,7 @@ class ConflictGroup:
         """
         choices: list[tuple[Conflict, Choice]] = []
         for conflict in self.conflicts:
-            choice = take_all(conflict, order)
+            choice = choice_of_all_places(conflict, order)
             if choice is None:
                 return None
             choices.append((conflict, choice))
@@ -307,7 +307,7 @@ class ConflictGroup:
         ]
         place_conflict = overlapping[0] if overlapping else self.conflicts[0]
         conflict_of_all_sides = replace(place_conflict, said=self.said)
-        choice = own_place(conflict_of_all_sides, target, order)
+        choice = choice_of_own_place(conflict_of_all_sides, target, order)
         no_place = Choice(VerdictValue.ABSENT, (), choice.sides)
         return tuple(
             (conflict, choice if conflict is place_conflict else no_place)

@@ -119,7 +119,7 @@ class ComparisonOptions:
 def compute_agreement(
     workspace: Workspace, taxonomy: Taxonomy, comparison: ComparisonOptions
 ) -> Agreement:
-    """Compute the figures of ``agree``, with its parts on spans and on a judge.
+    """Compute the figures of ``agree``: on people, and if requested on spans and judges.
 
     Args:
         workspace: The workspace.
@@ -138,6 +138,7 @@ def compute_agreement(
         traces=comparison.traces,
         passes=passes,
     )
+
     # Before the figures, so that a wrong name fails at once.
     judge_and_reference = judge_input(workspace, taxonomy, comparison)
     other_judge_and_reference = judge_input(
@@ -146,6 +147,7 @@ def compute_agreement(
     thresholds = None
     if comparison.thresholds and judge_and_reference is not None:
         judge_and_reference, thresholds = _with_thresholds(workspace, judge_and_reference)
+
     report = agreement_figures(people, rounds=comparison.rounds, seed=comparison.seed)
     if comparison.places:
         report = replace(
@@ -418,6 +420,7 @@ class AgreeRequest:
     @property
     def files(self) -> ReportFiles:
         """The files to write."""
+        # ``-`` prints Markdown on stdout.
         markdown = None if self.markdown in (None, "-") else Path(self.markdown)
         files = ReportFiles.named(
             csv=self.csv_file, markdown=markdown, latex=self.latex_file, html=self.html_file
@@ -537,6 +540,7 @@ def agree_command(request: AgreeRequest) -> None:
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     comparison = _requested_comparison(request, workspace, viewer)
     visibility = visibility_json(viewer, viewer.hidden)
+
     if request.time:
         _show_time(time_document(workspace, taxonomy, comparison), viewer, request)
         return
@@ -544,6 +548,7 @@ def agree_command(request: AgreeRequest) -> None:
         traces = traces_document(workspace, taxonomy, comparison, request.mode)
     else:
         figures = compute_agreement(workspace, taxonomy, comparison)
+
     names = (*(comparison.annotators or ()), comparison.against, comparison.judge or "")
     shows_judge = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in names)
     viewer.reveal(viewer.traces or (), judges=shows_judge)
@@ -552,6 +557,7 @@ def agree_command(request: AgreeRequest) -> None:
     if request.mode is not None:
         print_traces(traces | visibility, as_json=request.as_json)
         return
+
     _say_thresholds(figures)
     if visibility:
         figures = replace(figures, only_seen_by=visibility["sight"]["annotator"])
@@ -567,7 +573,7 @@ def agree_command(request: AgreeRequest) -> None:
                 say(note.text)
     document = agreement_json(figures) | visibility
     if not figures.compares_annotators:
-        # Every table of annotators would have a reason in place of each figure.
+        # Without two annotators, their tables would have no figures.
         judge_sections = tuple(section for section in report.sections if section.id == "judge")
         report = replace(report, sections=judge_sections, facts=())
     output = ReportOutput(request.files, request.stdout)

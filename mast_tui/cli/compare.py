@@ -81,6 +81,7 @@ def _read_trace(name: str) -> Trace:
         click.ClickException: There is no such file, it has no trace, or it has several.
     """
     address, separator, number = name.rpartition("#")
+    # The number is split off only here if it follows a URL; ``file_or_record`` does it for files.
     record = int(number) if is_url(name) and separator and number.isdecimal() else None
     if record is not None:
         path = trace_path(address)

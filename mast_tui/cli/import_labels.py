@@ -240,6 +240,7 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
     )
     if applied.written:
         keep_missing_indices(workspace)
+
     notes = list(incoming.notes)
     if applied.differing:
         notes.append(
@@ -256,6 +257,7 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
         "problems": _problems_to_dicts(applied.problems),
         "notes": notes,
     }
+
     _report_problems(applied.problems)
     if not applied.written:
         refused_on_writing = len(applied.problems) - len(incoming.problems)
@@ -344,6 +346,7 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
             imported_by=annotator,
         )
         keep_missing_indices(workspace)
+
     events = [event for content in contents.values() for event in content.foreign.events]
     declared_names = {name for content in contents.values() for name, _ in content.annotators}
     document = {
@@ -372,6 +375,7 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
         + _problems_to_dicts(unknown_problems),
         "notes": merge_result.notes,
     }
+
     _report_problems(unknown_problems)
     if unknown_problems:
         say(f"mast-tui import: {_remedies_text(unknown_problems, has_good_rows=False)}")

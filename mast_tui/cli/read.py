@@ -35,7 +35,7 @@ from mast_tui.session import (
     trace_masks,
     working_person,
 )
-from mast_tui.session.changes import ChangeMessages
+from mast_tui.session.changes import Change, ChangeMessages
 from mast_tui.study import Study
 from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.traces.library import read_file, read_fully
@@ -466,14 +466,14 @@ class LineReader:
         )
         self._say(f"  {one_line(suggestion.rationale)}")
 
-    def _answer_suggestion(self, apply: Callable[[str], object]) -> None:
-        """Answer the selected suggestion with ``apply``: the session's ``accept`` or ``reject``."""
+    def _answer_suggestion(self, answer: Callable[[str], Change]) -> None:
+        """Answer the selected suggestion by the session's ``accept`` or ``reject``."""
         if self._suggestion is None or self._suggestion not in self._session.pending:
             self._say("No suggestion is selected; ] goes to the next")
             return
-        change = apply(self._suggestion.id)
+        change = answer(self._suggestion.id)
         self._suggestion = None
-        self._say(getattr(change, "message", ""))
+        self._say(change.message)
 
     # The pass
 

@@ -311,13 +311,15 @@ def report_command(request: ReportRequest) -> None:
     for line in update_outcomes(workspace):
         say(line)
     visibility = visibility_of_labels(viewer, request.label_source)
-    visible_traces = None if visibility is None else visibility.seen
+    visible_traces = None if visibility is None else visibility.visible
     # Workers only read traces to locate labels, so without locations they have nothing to do.
     with WorkerPool(None if request.without_places else request.workers) as pool:
         inputs = signature_input(workspace, taxonomy, request, traces=visible_traces, pool=pool)
+
     # Traces that are recorded as shown are no longer hidden, nor are their outcomes.
     viewer.reveal(() if visibility is None else visibility.revealing)
     inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
+
     pseudonyms = pseudonyms_of(workspace) if request.pseudonyms else None
     scores = None
     if request.scores:
@@ -338,6 +340,7 @@ def report_command(request: ReportRequest) -> None:
         )
         report = replace(report, inputs=renamed_inputs)
     experiment = experiment_of_pair(report.inputs, request)
+
     # The extras, such as quotes of labels, are not in JSON.
     extras = None
     if files.by_language or request.stdout in (None, "text"):
@@ -353,6 +356,7 @@ def report_command(request: ReportRequest) -> None:
         "what_helps": what_helps(taxonomy),
         **(sight_fields if pseudonyms is None else pseudonyms.in_document(sight_fields)),
     }
+
     if not request.as_json:
         report_hidden_traces(viewer, hidden)
         if hidden_outcomes:

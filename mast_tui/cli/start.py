@@ -176,7 +176,7 @@ def _app_options(paths: tuple[Path, ...], common: CommonOptions) -> AppOptions:
     """Return the options of the app; ask for the password of a workspace on a server first."""
     password = None
     if common.workspace is not None and "://" in common.workspace:
-        # Start-up: a workspace in a file needs no password.
+        # Imported here for a fast start: only a workspace on a server may need a password.
         asking = import_module("mast_tui.cli.shared.asking")
         password = asking.typed_password(common.workspace)
     return AppOptions(

@@ -311,6 +311,7 @@ def set_command(request: StudySetRequest) -> None:
     }
     if request.redact_file is not None:
         values["redact_patterns"] = _pattern_lines(request.redact_file)
+
     workspace.add_taxonomy(taxonomy)
     replaces_traces = (
         request.paths
@@ -325,6 +326,7 @@ def set_command(request: StudySetRequest) -> None:
     )
     if replaces_traces:
         study = _with_batch(workspace, study, request.paths, request.sample, request.stratify)
+
     if request.split is not None:
         set_split(workspace, *_split_shares(request.split))
         parts = Counter(trace_part(workspace, trace_id) for trace_id in study.traces)
@@ -514,7 +516,7 @@ def export_command(request: StudyExportRequest) -> None:
     workspace, taxonomy, study = open_study(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     annotator = viewer.name if viewer.sees_finished_only else request.common.annotator
-    # Without an annotator, the rows of all are written.
+    # For all others than its annotators, the rows of all annotators are written.
     text = assignments_csv(study, annotator if annotator in study.annotators else None)
     outputs = outputs_beside(workspace, force=request.force)
     outputs.add(request.output, text)
@@ -581,7 +583,7 @@ def _change_plan(plan: PlanOptions, change: Callable[[Workspace, Study], Study])
 
 # Written out, so that --help imports no lower layer; ``retests`` is not for annotators.
 _QUEUE_KINDS = ("mine", "disagreements", "judge", "unsure", "changed", "worth", "sample")
-_OPEN_KINDS = ("mine", "worth", "sample")
+_UNREVEALING_KINDS = ("mine", "worth", "sample")
 """The queues that reveal no labels of others."""
 
 
@@ -679,7 +681,7 @@ def queue_command(request: StudyQueueRequest) -> None:
             f"no annotator {annotator!r} in this workspace; there are: {names_text}"
         )
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
-    if viewer.overridden_name is not None and request.kind not in _OPEN_KINDS:
+    if viewer.overridden_name is not None and request.kind not in _UNREVEALING_KINDS:
         raise click.ClickException(
             f"--kind {request.kind} shows others' labels and records that {annotator} has seen "
             f"them, but you are signed in as {viewer.name}"
@@ -722,15 +724,12 @@ def open_study(common: CommonOptions) -> tuple[Workspace, Taxonomy, Study]:
     study = workspace.study(taxonomy.ref)
     if study is None and common.taxonomy is None:
         studies = [
-            (candidate, workspace.study(candidate.ref)) for candidate in workspace.taxonomies()
-        ]
-        existing_studies = [
             (candidate, candidate_study)
-            for candidate, candidate_study in studies
-            if candidate_study is not None
+            for candidate in workspace.taxonomies()
+            if (candidate_study := workspace.study(candidate.ref)) is not None
         ]
-        if len(existing_studies) == 1:
-            only_taxonomy, only_study = existing_studies[0]
+        if len(studies) == 1:
+            only_taxonomy, only_study = studies[0]
             return workspace, only_taxonomy, only_study
     if study is None:
         raise click.ClickException(

@@ -751,9 +751,10 @@ def _compared_taxonomies(workspace: Workspace, requested: Sequence[str]) -> list
     """
     stored_by_ref = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
     if not requested:
-        migrated_refs = [migration.files for migration in standing_migrations(workspace)]
-        old_refs = list(dict.fromkeys(old_ref for old_ref, _ in migrated_refs))
-        new_refs = list(dict.fromkeys(new_ref for _, new_ref in migrated_refs))
+        # The ``files`` of a migration are the names of its old and its new taxonomy.
+        ref_pairs = [migration.files for migration in standing_migrations(workspace)]
+        old_refs = list(dict.fromkeys(old_ref for old_ref, _ in ref_pairs))
+        new_refs = list(dict.fromkeys(new_ref for _, new_ref in ref_pairs))
         requested = [*old_refs, *(ref for ref in new_refs if ref not in old_refs)]
         if not requested:
             raise click.ClickException(
@@ -781,9 +782,9 @@ def _agreement_json(
 ) -> dict[str, Any]:
     """Return the number of traces, and the agreement on them over all modes together."""
     finished = {name: finished_traces & traces for name, finished_traces in study.finished.items()}
-    agreement = agreement_figures(
-        replace(study, finished=finished, rounds={}), rounds=rounds, seed=seed
-    )
+    # Without the rounds of the study, as only the figures of all rounds together are needed.
+    study_on_traces = replace(study, finished=finished, rounds={})
+    agreement = agreement_figures(study_on_traces, rounds=rounds, seed=seed)
     pooled = agreement.index.table("pooled")
     return {"traces": len(traces), **{name: estimate_json(pooled[name]) for name in _FIGURES}}
 

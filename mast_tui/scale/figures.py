@@ -219,7 +219,7 @@ def judged_outside_workspace(
     files = [*map(traces_file, folder.done(manifest))]
     if not files:
         return JudgedOutsideWorkspace()
-    # A stored trace counts as seen, so that no row of the shards is the first of it.
+    # Stored traces count as seen, so that ``_first_rows`` leaves them out.
     seen_keys = set(map(trace_key, stored_traces))
     repeated = _repeated_keys(
         [key_table["key"].to_numpy().copy() for key_table in _read_tables(folder, files, ["key"])]
@@ -236,8 +236,8 @@ def judged_outside_workspace(
         traces += int(rows.sum())
         for slug, mode_counts in counts_by_slug.items():
             verdicts = table[verdict_column(slug)].fill_null(_NULL).to_numpy()[rows]
-            in_table = (int((verdicts == value).sum()) for value in (PRESENT, ABSENT, UNSURE))
-            present, absent, unsure = map(add, mode_counts, in_table)
+            table_counts = (int((verdicts == value).sum()) for value in (PRESENT, ABSENT, UNSURE))
+            present, absent, unsure = map(add, mode_counts, table_counts)
             counts_by_slug[slug] = (present, absent, unsure)
     return JudgedOutsideWorkspace(traces, counts_by_slug)
 

@@ -77,11 +77,11 @@ class ShardFolder:
             ShardsError: fsspec, or the package that it needs for the URL, is not installed.
         """
         self.address = ADDRESSES.remember(address)
-        self._files: Any = None
+        self._fsspec: Any = None
         self._root = address
         if "://" in address:
             try:
-                self._files, self._root = import_module("fsspec").core.url_to_fs(address)
+                self._fsspec, self._root = import_module("fsspec").core.url_to_fs(address)
             except ImportError as error:
                 raise ShardsError(
                     f"{self.address}: URLs need more packages ({error}); install them with: "
@@ -93,16 +93,16 @@ class ShardFolder:
 
     def __reduce__(self) -> tuple[type[ShardFolder], tuple[str]]:
         # The process that receives it may have another working folder.
-        if self._files is None:
+        if self._fsspec is None:
             return ShardFolder, (str(Path(self._root).absolute()),)
         return ShardFolder, (ADDRESSES.full_url(self.address),)
 
     def names(self) -> frozenset[str]:
         """Return the names of the files in the folder."""
         try:
-            if self._files is not None:
-                self._files.invalidate_cache()
-                paths = self._files.ls(self._root, detail=False)
+            if self._fsspec is not None:
+                self._fsspec.invalidate_cache()
+                paths = self._fsspec.ls(self._root, detail=False)
                 return frozenset(path.rsplit("/", 1)[-1] for path in paths)
             return frozenset(path.name for path in Path(self._root).iterdir())
         except FileNotFoundError:
@@ -118,8 +118,8 @@ class ShardFolder:
     def read(self, name: str) -> bytes | None:
         """Read a file; return None if it does not exist."""
         try:
-            if self._files is not None:
-                content: bytes = self._files.cat_file(self.path(name))
+            if self._fsspec is not None:
+                content: bytes = self._fsspec.cat_file(self.path(name))
                 return content
             return Path(self.path(name)).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -138,8 +138,8 @@ class ShardFolder:
             ShardsError: The file cannot be written.
         """
         try:
-            if self._files is not None:
-                self._files.pipe_file(self.path(name), data)
+            if self._fsspec is not None:
+                self._fsspec.pipe_file(self.path(name), data)
                 return
             path = Path(self.path(name))
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -156,8 +156,8 @@ class ShardFolder:
         """Remove the traces of a shard, so that it counts as not written."""
         path = self.path(traces_file(shard))
         try:
-            if self._files is not None:
-                self._files.rm_file(path)
+            if self._fsspec is not None:
+                self._fsspec.rm_file(path)
                 return
             Path(path).unlink(missing_ok=True)
         except OSError as error:
@@ -169,10 +169,10 @@ class ShardFolder:
 
     def filesystem(self) -> Any:
         """Return the file system for pyarrow; None for that of this machine."""
-        if self._files is None:
+        if self._fsspec is None:
             return None
         module = import_module("pyarrow.fs")
-        return module.PyFileSystem(module.FSSpecHandler(self._files))
+        return module.PyFileSystem(module.FSSpecHandler(self._fsspec))
 
     def manifest(self) -> Manifest:
         """Read the manifest.

@@ -424,7 +424,10 @@ class Passes:
 
     @property
     def last_undone(self) -> Action | None:
-        """The action that redo repeats, in the current pass or to open the next one, if any."""
+        """The action that redo repeats; None if there is none.
+
+        It belongs to the current pass, or it opens the next one if the current pass is frozen.
+        """
         current = self.current
         if current is None or not self._undone:
             return None

@@ -312,12 +312,12 @@ class VisibleWork:
     """The traces whose labels or figures a person may see.
 
     Attributes:
-        seen: The visible traces.
+        visible: The visible traces.
         hidden: The hidden traces.
         revealing: The visible traces that reveal others' labels.
     """
 
-    seen: frozenset[str]
+    visible: frozenset[str]
     hidden: frozenset[str] = frozenset()
     revealing: frozenset[str] = frozenset()
 
@@ -331,7 +331,7 @@ def visible_work(
     blind: bool,
     traces_by_source: Mapping[str, frozenset[str]],
 ) -> VisibleWork:
-    """Return the traces whose labels or figures a person may see, and the hidden ones.
+    """Return the traces on which a person may see the labels of a source, and the hidden traces.
 
     Args:
         workspace: The workspace.
@@ -341,10 +341,10 @@ def visible_work(
         blind: The person works blind.
         traces_by_source: The result of ``labelled_traces``.
     """
-    seen_traces = visible_traces_for_agreement(workspace, annotator, taxonomy)
+    finished_traces = visible_traces_for_agreement(workspace, annotator, taxonomy)
     if label_source == annotator:
-        # A person's own labels would spoil a later retest; ``seen_traces`` has no such trace.
-        return VisibleWork(traces_by_source.get(annotator, frozenset()) & seen_traces)
+        # A person's own labels would spoil a later retest; ``finished_traces`` has no such trace.
+        return VisibleWork(traces_by_source.get(annotator, frozenset()) & finished_traces)
     is_judge = label_source is not None and annotator_kind(label_source) is AnnotatorKind.JUDGE
     labelled_by_others = frozenset[str]()
     for name, traces in traces_by_source.items():
@@ -354,9 +354,9 @@ def visible_work(
             labelled_by_others |= traces
     if label_source is None or not is_judge:
         return VisibleWork(
-            seen_traces,
-            hidden=labelled_by_others - seen_traces,
-            revealing=labelled_by_others & seen_traces,
+            finished_traces,
+            hidden=labelled_by_others - finished_traces,
+            revealing=labelled_by_others & finished_traces,
         )
     view = library_view(workspace, annotator, taxonomy, blind=blind)
     judged_traces = traces_by_source.get(label_source, frozenset())
@@ -367,7 +367,7 @@ def visible_work(
     return VisibleWork(
         visible_traces,
         hidden=judged_traces - visible_traces,
-        revealing=seen_traces & judged_traces & labelled_by_others,
+        revealing=finished_traces & judged_traces & labelled_by_others,
     )
 
 

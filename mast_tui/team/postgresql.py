@@ -505,7 +505,7 @@ class PostgresServer(Database):
 
     def _send_before_reading(self, *_: Any) -> None:
         """Begin the transaction and send the held calls, before a statement reads."""
-        if self._held_calls.calls is None:
+        if self._held_calls.calls is None:  # this transaction holds no calls back
             return
         calls = self._held_calls.calls
         self._held_calls.calls = None

@@ -13,7 +13,7 @@ from mast_tui.adjudication import (
     disputes,
     queue,
 )
-from mast_tui.adjudication.conflicts import ABSENT_CHOICE, Choice, take_side
+from mast_tui.adjudication.conflicts import ABSENT_CHOICE, Choice, choice_of_side
 from mast_tui.gold import ConflictKind, no_order
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Finding, PassKind, Target
 from mast_tui.study.model import Study
@@ -176,7 +176,7 @@ def test_group_is_undone_and_redone_in_one_step(office: Office) -> None:
 def test_single_decisions_are_kept_or_replaced_by_one_on_the_group(office: Office) -> None:
     work = adjudication(office)
     first = group_of(work).conflicts[0]
-    kept = work.decide(first, take_side(first, "bob"))
+    kept = work.decide(first, choice_of_side(first, "bob"))
     assert said(group_of(work)) == {"ann": (at(12), at(40, 42)), "bob": ()}
     work.decide_together(group_of(work).take_side("ann"))
     assert places(work) == [at(3), at(9), at(12), at(40, 42)]

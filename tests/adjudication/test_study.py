@@ -21,7 +21,7 @@ from mast_tui.adjudication import (
     take_on_as_study_says,
     trace_disagreement,
 )
-from mast_tui.adjudication.conflicts import ABSENT_CHOICE, take_all, take_side
+from mast_tui.adjudication.conflicts import ABSENT_CHOICE, choice_of_all_places, choice_of_side
 from mast_tui.gold import Conflict, Resolution, gold_of_trace
 from mast_tui.labels import Finding, PassKind, TraceWork
 from mast_tui.study.model import Study
@@ -125,12 +125,12 @@ def test_boundaries_are_conflicts_if_the_study_says_so(office: Office) -> None:
     assert places() == [1, 1, 1, 1]
     work = adjudication(office)
     conflict = only(work)
-    work.decide(conflict, take_side(conflict, "bob"))
+    work.decide(conflict, choice_of_side(conflict, "bob"))
     (mark,) = read_work_by_trace(office.workspace, TAXONOMY)["t1"].gold(TAXONOMY, order).labels
     assert (mark.target, mark.annotators) == (at(4, 8), ("bob",))
     assert mark.source is Resolution.ADJUDICATED
     work.undo()
-    work.decide(conflict, take_all(conflict, order) or ABSENT_CHOICE)
+    work.decide(conflict, choice_of_all_places(conflict, order) or ABSENT_CHOICE)
     assert [label.target for label in work.gold.labels] == [at(3, 8)]
 
 

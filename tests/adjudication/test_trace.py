@@ -9,9 +9,9 @@ from mast_tui.adjudication.conflicts import (
     ABSENT_CHOICE,
     UNSURE,
     Choice,
-    own_place,
-    take_all,
-    take_side,
+    choice_of_all_places,
+    choice_of_own_place,
+    choice_of_side,
 )
 from mast_tui.gold import Resolution
 from mast_tui.labels import AnnotatorKind, Finding, PassKind
@@ -39,7 +39,7 @@ def office() -> Office:
 
 def test_decision_is_recorded_for_everyone(office: Office) -> None:
     work = adjudication(office)
-    decision = work.decide(only(work), take_side(only(work), "ann"), reason="seen it too")
+    decision = work.decide(only(work), choice_of_side(only(work), "ann"), reason="seen it too")
     again = adjudication(office, "bob")
     assert again.decisions == (decision,)
     assert again.gold.conflicts == ()
@@ -83,7 +83,7 @@ def test_undo_goes_back_step_by_step_and_a_new_decision_ends_redo(office: Office
     work.undo()
     assert not work.decisions
     work.redo()
-    work.decide(conflict, take_side(conflict, "ann"))
+    work.decide(conflict, choice_of_side(conflict, "ann"))
     assert work.redo() == ()
     work.undo()
     assert work.decisions == (first,)
@@ -97,7 +97,7 @@ def test_later_of_two_adjudicators_stands_until_it_is_undone(office: Office) -> 
     other = adjudication(office, "bob")
     conflict = only(work)
     mine = work.decide(conflict, ABSENT_CHOICE)
-    theirs = other.decide(conflict, take_all(conflict, order) or ABSENT_CHOICE)
+    theirs = other.decide(conflict, choice_of_all_places(conflict, order) or ABSENT_CHOICE)
     work.refresh()
     assert work.decisions == (theirs,)
     other.undo()
@@ -111,9 +111,9 @@ def test_places_are_decided_one_by_one() -> None:
     office.finish("bob", at(3), at(40))
     work = adjudication(office)
     first, second = work.gold.conflicts
-    work.decide(first, own_place(first, at(19, 21), order))
+    work.decide(first, choice_of_own_place(first, at(19, 21), order))
     assert work.gold.conflicts == (second,)
-    work.decide(second, take_side(second, "ann"))
+    work.decide(second, choice_of_side(second, "ann"))
     assert [mark.target for mark in work.gold.labels] == [at(3), at(19, 21)]
 
 

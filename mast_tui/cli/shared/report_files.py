@@ -76,7 +76,9 @@ def check_format(image_format: str) -> None:
 def draw_image(
     chart: Chart, image_format: str, *, without_text: bool = False
 ) -> str | tuple[bytes]:
-    """Draw a chart as the content of a file: text for SVG, else one piece of bytes.
+    """Draw a chart as the content of a file: text for SVG, else bytes in a tuple of one piece.
+
+    ``MARK`` in the content says that this program wrote it.
 
     Args:
         chart: The chart.

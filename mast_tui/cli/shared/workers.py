@@ -100,7 +100,7 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             facts = self._pace_text(self._clock() - self._start_time)
             self._bar.update(self._bar.task_ids[0], completed=done, total=total, facts=facts)
 
-    def count(self, traces: int, failed: int) -> None:
+    def set_counts(self, traces: int, failed: int) -> None:
         """Set the number of traces that are done, and of those that failed.
 
         Args:
