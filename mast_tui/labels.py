@@ -199,7 +199,7 @@ def checked_person(name: str) -> str:
 
 
 def checked_agent(name: str) -> str:
-    """Return an agent's name, ``agent:`` and a valid name, without surrounding spaces.
+    """Return an agent's name (``agent:`` before a valid name) without surrounding spaces.
 
     Raises:
         InvalidName: The name is not valid.
@@ -693,7 +693,7 @@ def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str]
 
 
 def finished_by(names: Container[str], finished: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """Return the number of traces that each person has finished, without people with none.
+    """Count the traces that each person has finished; leave out people without any.
 
     Args:
         names: The names of the people.

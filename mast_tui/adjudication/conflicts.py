@@ -178,12 +178,12 @@ def choice_of_all_places(conflict: Conflict, order: Order = no_order) -> Choice 
     if not present_sides:
         return None
     targets = tuple(item.target for item in items_of_mode(conflict.labels, order))
-    marking_sides = tuple(answer.annotator for answer in conflict.said if answer.targets)
-    return Choice(VerdictValue.PRESENT, targets, marking_sides or present_sides)
+    labelling_sides = tuple(answer.annotator for answer in conflict.said if answer.targets)
+    return Choice(VerdictValue.PRESENT, targets, labelling_sides or present_sides)
 
 
 def choice_of_own_place(conflict: Conflict, target: Target, order: Order = no_order) -> Choice:
-    """Return the choice of a place of the adjudicator's own, in place of the sides' places.
+    """Return the choice of a place that the adjudicator names, instead of the sides' places.
 
     Its ``sides`` are those with a label that overlaps the place.
 
@@ -245,7 +245,7 @@ class ConflictGroup:
         return self.conflicts[0].where
 
     def at_place(self, target: Target) -> ConflictGroup | None:
-        """Return a group of the conflicts in which a side labelled this place; None if none."""
+        """Return the conflicts in which a side labelled this place, as a group; None without any."""
         # A conflict over a verdict is about all places.
         if self.kind is ConflictKind.VERDICT:
             return self
@@ -287,7 +287,7 @@ class ConflictGroup:
         return tuple((conflict, choice) for conflict in self.conflicts)
 
     def take_own_place(self, target: Target, order: Order = no_order) -> Choices:
-        """Return the choices of a place of the adjudicator's own, in place of all sides' places.
+        """Return the choices of a place that the adjudicator names, instead of the sides' places.
 
         Args:
             target: The adjudicator's place.

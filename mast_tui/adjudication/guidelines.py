@@ -74,7 +74,7 @@ def mode_page(
 
 
 def page_within(page: ModePage, visible: Container[str]) -> ModePage:
-    """Return a page that names only the visible traces: without their cases, all guidelines stay.
+    """Return a page that names no hidden trace: only guidelines and the cases on visible traces.
 
     Args:
         page: The complete page.

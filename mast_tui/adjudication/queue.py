@@ -121,7 +121,7 @@ def accesses_of(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str) -> d
 
 
 def access_to(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_id: str) -> Access:
-    """Return an adjudicator's access to one trace, without reading other passes if possible.
+    """Return an adjudicator's access to one trace; passes on others are read only if needed.
 
     Args:
         workspace: The workspace.

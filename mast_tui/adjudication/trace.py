@@ -233,7 +233,7 @@ class Adjudication:
         )
 
     def explain(self, items: Iterable[str], reason: str) -> None:
-        """Set the reason of one's own decisions on these items; an empty text removes it.
+        """Set the reason of this adjudicator's decisions on items; an empty text removes it.
 
         A first reason that follows directly after the decisions belongs to their step, so one undo
         reverts both.
@@ -373,7 +373,11 @@ class Adjudication:
             raise AdjudicationError(f"{self.taxonomy.ref} has no mode {mode!r}")
 
     def _append_decisions(self, decisions: Sequence[Decision]) -> None:
-        self._append_facts([Decided(d.item, self._own_decision(d.item), d) for d in decisions])
+        facts = [
+            Decided(decision.item, self._own_decision(decision.item), decision)
+            for decision in decisions
+        ]
+        self._append_facts(facts)
 
     def _own_decision(self, item: str) -> Decision | None:
         decisions = self.workspace.decisions(

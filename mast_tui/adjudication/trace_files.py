@@ -28,8 +28,8 @@ def traces_from_files(workspace: Workspace, loaded_traces: Sequence[Trace] = ())
     """Return a function that reads a trace of the workspace from its file.
 
     The function returns None if the file is gone, cannot be read or holds another trace. It keeps
-    the last file, so callers request the traces of one file one after the other. It raises
-    ``WorkspaceError`` if the workspace cannot be read.
+    the last file, so callers should request all traces of a file before those of the next. It
+    raises ``WorkspaceError`` if the workspace cannot be read.
 
     Args:
         workspace: The workspace.
@@ -187,7 +187,7 @@ class SpanOrders:
         return self._stored
 
     def _indices_in_file(self, trace_id: str, keys: Mapping[str, bool]) -> dict[str, SpanIndex]:
-        """Return the indices of the spans in ``keys``, and of all that events refer to.
+        """Return the indices of the spans in ``keys``, and of all spans that events refer to.
 
         ``keys`` says for each span if the length of its text is needed too.
         """

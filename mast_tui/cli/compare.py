@@ -110,7 +110,9 @@ def _steps_to_print(alignment: RunAlignment, everything: bool) -> range:
     """Return the steps to print: all, or those around the fork or the first difference."""
     if everything:
         return range(len(alignment.pairs))
-    middle = alignment.fork if alignment.fork is not None else alignment.first or 0
+    middle = alignment.fork
+    if middle is None:
+        middle = alignment.first or 0  # alike runs are printed from their start
     return range(
         max(0, middle - CONTEXT_STEPS), min(len(alignment.pairs), middle + CONTEXT_STEPS + 1)
     )

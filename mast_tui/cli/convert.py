@@ -195,7 +195,7 @@ def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], st
     """Return a function that returns why a file must not be replaced; None if it may be.
 
     The workspace, traces to convert and other known traces must not be replaced. An earlier output
-    of this command may be, even if the workspace knows it as a trace.
+    of this command may be replaced, even if the workspace knows it as a trace.
     """
 
     def reason(target: Path) -> str | None:

@@ -515,7 +515,7 @@ def _stop_event(text: str) -> Mapping[str, Any]:
     """Return the event of a hook.
 
     Raises:
-        MastError: It is no JSON object with a transcript.
+        MastError: The text is no JSON object with the path of a transcript.
     """
     try:
         event = json.loads(text)

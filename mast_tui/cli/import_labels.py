@@ -386,7 +386,10 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
 
 
 def _problems_to_dicts(problems: Iterable[RowProblem]) -> list[dict[str, str]]:
-    return [{"file": str(p.file), "place": p.place, "reason": p.reason} for p in problems]
+    return [
+        {"file": str(problem.file), "place": problem.place, "reason": problem.reason}
+        for problem in problems
+    ]
 
 
 def _report_problems(problems: Iterable[RowProblem]) -> None:

@@ -360,7 +360,7 @@ def _print_migration(
     *,
     as_json: bool,
 ) -> int:
-    """Print the document of ``_carry_over``, as text with ``lines``.
+    """Print the document of ``_carry_over`` as JSON, or as text that ends with ``lines``.
 
     Returns:
         The exit code: 1 if labels were lost, else 0.

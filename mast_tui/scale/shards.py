@@ -168,7 +168,7 @@ class ShardFolder:
         return f"{self._root.rstrip('/')}/{name}"
 
     def filesystem(self) -> Any:
-        """Return the file system for pyarrow; None for that of this machine."""
+        """Return the file system of a URL for pyarrow; None for local files."""
         if self._fsspec is None:
             return None
         module = import_module("pyarrow.fs")
@@ -465,7 +465,7 @@ def _event_row(
 
 
 def read_requests(folder: ShardFolder, shard: str) -> tuple[RequestSize, ...]:
-    """Read the requests to a model on whose answers a shard rests.
+    """Read the sizes of the requests to a model on whose answers a shard rests.
 
     Args:
         folder: The folder of the shard.

@@ -81,7 +81,9 @@ class PendingChange:
     @property
     def opens_second_look(self) -> bool:
         """True if a pass is opened as a copy of a frozen one."""
-        return any(isinstance(f, PassStarted) and f.copy_of is not None for f in self.facts)
+        return any(
+            isinstance(fact, PassStarted) and fact.copy_of is not None for fact in self.facts
+        )
 
     @property
     def changes_something(self) -> bool:
@@ -291,7 +293,7 @@ class ChangeMessages:
         return key if index is None else f"#{index + 1}"
 
     def location(self, target: Target) -> str:
-        """Return ``#13``, ``#13 to #18``, ``a quote in #13`` or ``the whole trace``."""
+        """Describe a place: ``#13``, ``#13 to #18``, ``a quote in #13`` or ``the whole trace``."""
         if target.first is None or target.last is None:
             return "the whole trace"
         if target.quote is not None:
@@ -349,7 +351,7 @@ class ChangeMessages:
         return replace(change, message=f"undone: {change.message}{suffix}")
 
     def _label_changes(self, previous: Label, current: Label) -> Iterator[str]:
-        """Yield the differences of a changed label."""
+        """Describe each value of a label that has changed."""
         code = self._codes.get(current.mode, current.mode)
         location = self.location(current.target)
         if previous.mode != current.mode:
@@ -367,7 +369,7 @@ class ChangeMessages:
             yield f"severity of {code} on {location}: {current.severity or 'none'}"
 
     def _differing_values(self, label: Label, other: Label) -> Iterator[str]:
-        """Yield those values of a label that differ from another label."""
+        """Yield as texts those values of a label that differ from another label."""
         if label.mode != other.mode:
             yield self.mode(label.mode)
         if label.target != other.target:

@@ -149,7 +149,7 @@ class OpenCoding:
 
     @property
     def texts_to_group(self) -> tuple[str, ...]:
-        """The texts that no tag puts into a group, each once, as a model gets them."""
+        """The different texts in groups without a tag, as they are sent to a model."""
         texts = (
             code.untagged_text for group in self.groups if group.tag is None for code in group.codes
         )

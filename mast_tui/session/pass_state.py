@@ -313,7 +313,7 @@ class Passes:
     def replaced_by(self, fact: Fact) -> tuple[str, ...]:
         """Return the ids of the events that a new fact replaces.
 
-        Only the change of a label replaces one: the event that gave the label its present values.
+        Only a change of a label replaces an event: the one that gave the label its present values.
         """
         if not isinstance(fact, LabelChanged):
             return ()

@@ -252,7 +252,7 @@ class StatusReport:
 
 
 def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
-    """Return the status of all annotators under a taxonomy.
+    """Return how many traces each annotator has finished and begun under a taxonomy.
 
     Args:
         workspace: The workspace.

@@ -249,7 +249,7 @@ class _AnnotatorWork:
         visible_traces: frozenset[str],
         kind: AnnotatorKind,
     ) -> dict[str, set[str]]:
-        """Return the modes on which the annotator's verdict differs from another, by trace id.
+        """Return by trace id the modes on which the annotator's verdict differs from others'.
 
         Args:
             passes_by_key: The counted passes, by annotator and trace id.

@@ -172,7 +172,7 @@ class OwnLabels:
         return self._in_order
 
     def at(self, key: str, index: int | None) -> tuple[Label, ...]:
-        """Return the labels on a span or on a range with it, by position; none on the whole trace.
+        """Return by position the labels on a span, and those on a range of spans around it.
 
         Args:
             key: The key of the span.

@@ -261,7 +261,7 @@ class Session:
 
     @property
     def _suggestions_withheld(self) -> bool:
-        """True if a study withholds suggestions from the current pass, or from the first one."""
+        """True if a study withholds suggestions from the current pass, or from the coming one."""
         if self._passes.revealed:
             return False
         current = self._passes.current
@@ -346,7 +346,7 @@ class Session:
     # Labels and verdicts
 
     def toggle_label(self, mode: str, target: Target, *, suggestions_on_screen: bool) -> Change:
-        """Add a label, or remove the label with exactly this target.
+        """Add a label, or remove the label with exactly this mode and target.
 
         A new label removes an absent or unsure verdict on the mode.
 
@@ -504,7 +504,7 @@ class Session:
         return self._accept_as(suggestion, suggestion.mode, suggestion.target, ReviewAnswer.ACCEPT)
 
     def edit(self, suggestion_id: str, mode: str, target: Target) -> Change:
-        """Accept a suggestion with another mode or target; if both are its own, just accept it.
+        """Accept a suggestion with another mode or target; if both are its own, accept it as it is.
 
         Args:
             suggestion_id: The id of the suggestion.

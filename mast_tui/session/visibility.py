@@ -117,7 +117,7 @@ def withheld_traces_of(workspace: Workspace, study: Study | None, name: str) -> 
 
 
 def _may_see_all(workspace: Workspace, study: Study, name: str) -> bool:
-    """Return whether a study hides no suggestions from a person who is not its annotator.
+    """Return whether a person may always see suggestions, as they are no annotator of the study.
 
     That is an adjudicator, or a member of the server whom the lead allows to see suggestions.
     """
@@ -398,7 +398,7 @@ def record_reveal(
     events = []
     for trace_id in dict.fromkeys(trace_ids):
         passes = passes_by_trace.get(trace_id, [])
-        # Also true for every adjudicated trace, so below only finished passes matter.
+        # An adjudication counts as a reveal, so that below only finished passes matter.
         if has_revealed(passes):
             continue
         finished_passes = [own_pass for own_pass in passes if own_pass.finished]

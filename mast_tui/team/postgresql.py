@@ -835,7 +835,7 @@ def parameters_of(url: str) -> dict[str, Any]:
     """Return the connection parameters in a URL.
 
     Raises:
-        WorkspaceError: It is not the URL of a database, or contains a password.
+        WorkspaceError: The text is not the URL of a database, or contains a password.
     """
     try:
         parameters = conninfo_to_dict(url)

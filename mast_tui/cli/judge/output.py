@@ -487,8 +487,8 @@ def report_failures(document: Document) -> int:
     Returns:
         The exit code: 1 if anything failed, no trace was found, or answers of a batch are missing.
     """
-    stopped = document.get("stopped") or document.get("ending")
-    if not (_has_any_trace(document) or document["failed"] or stopped):
+    ended_early = document.get("stopped") or document.get("ending")
+    if not (_has_any_trace(document) or document["failed"] or ended_early):
         say("mast-tui judge: the paths contain no traces; see `mast-tui inspect PATH`")
         return 1
     for failure in document["failed"]:
@@ -498,7 +498,7 @@ def report_failures(document: Document) -> int:
     batch = document.get("batch")
     # A run that has written new requests has done its work; the answers come later.
     misses_answers = batch is not None and batch["waiting"] and not batch["written"]
-    return 1 if document["failed"] or stopped or misses_answers else 0
+    return 1 if document["failed"] or ended_early or misses_answers else 0
 
 
 def _has_any_trace(document: Document) -> bool:

@@ -216,7 +216,7 @@ class StoredFindings:
                 )
 
     def find(self, trace: Trace, /) -> Sequence[PlacedFinding]:
-        """Return the findings in a trace, in reading order.
+        """Return the judge's stored findings in a trace, in reading order.
 
         Raises:
             NotJudged: The judge has not judged the trace, or the trace has grown since.

@@ -139,7 +139,7 @@ def _unknown_mode_text(name: str, taxonomy: Taxonomy) -> str:
 
 
 def guards_for(path: Path, gate: Gate, *, while_running: bool = False) -> tuple[Rule, ...]:
-    """Return the rules of the guards that are on.
+    """Return the guards of a file that are on, as rules.
 
     Args:
         path: The file of guards.

@@ -29,7 +29,7 @@ def existing_workspace(common: CommonOptions) -> Workspace | None:
 
 
 def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
-    """Return whether the command must hide what judges say, because the person works blind.
+    """Return whether the command must hide what judges say from the person who uses it.
 
     Without a workspace only ``--blind`` decides, and no workspace is made.
 

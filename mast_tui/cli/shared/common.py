@@ -118,7 +118,7 @@ def open_on_server(url: str, open_url: Callable[..., Workspace]) -> tuple[Worksp
         The workspace, and the password that the user typed; None if none was needed.
 
     Raises:
-        WorkspaceError: It cannot be opened, or needs a password and there is no terminal.
+        WorkspaceError: The workspace cannot be opened, or needs a password without a terminal.
     """
     try:
         return open_url(url), None
