@@ -33,7 +33,7 @@ def shortened(text: str, cells: int) -> str:
 
 
 def padded(text: str, cells: int) -> str:
-    """Return a text, cut as by ``shortened`` or followed by spaces, in a number of cells.
+    """Cut a text as ``shortened`` does, or add spaces, so that it fills a number of cells.
 
     Args:
         text: The text, fit for display.

@@ -614,6 +614,7 @@ def _lines_by_key(text: str) -> dict[DottedKey, int]:
         if brackets:
             table = names
         dotted_key = names if brackets else (*table, *names)
+        # The first line of a key is also that of the tables around it.
         for length in range(1, len(dotted_key) + 1):
             lines.setdefault(dotted_key[:length], number)
     return lines

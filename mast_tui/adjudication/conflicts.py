@@ -195,7 +195,7 @@ def choice_of_own_place(conflict: Conflict, target: Target, order: Order = no_or
     agreeing = tuple(
         answer.annotator
         for answer in conflict.said
-        if any(overlap(marked, target, order) for marked in answer.targets)
+        if any(overlap(labelled, target, order) for labelled in answer.targets)
     )
     return Choice(VerdictValue.PRESENT, (target,), agreeing)
 
@@ -245,7 +245,7 @@ class ConflictGroup:
         return self.conflicts[0].where
 
     def at_place(self, target: Target) -> ConflictGroup | None:
-        """Return the conflicts in which a side labelled this place, as a group; None without any."""
+        """Return a group of the conflicts in which a side labelled this place; None without one."""
         # A conflict over a verdict is about all places.
         if self.kind is ConflictKind.VERDICT:
             return self

@@ -178,7 +178,7 @@ class _AnnotatorWork:
         return (*unfinished[:first_untouched], *retests, *unfinished[first_untouched:])
 
     def traces_worth_labelling(self) -> tuple[QueueItem, ...]:
-        """Return the unfinished traces of batches that prefer traces worth labelling.
+        """Return the unfinished traces of batches that were drawn by the worth of labels.
 
         They are not sorted by worth: an annotator may stop early, and the chances of the draw are
         valid only for a random part of a batch.
@@ -187,7 +187,7 @@ class _AnnotatorWork:
             return ()
         drawn_traces: set[str] = set()
         for draw in self.study.draws:
-            if draw.chances:
+            if draw.chances:  # stored only if the traces had different chances
                 drawn_traces.update(self.study.batches[draw.lot])
         return tuple(item for item in self.unfinished() if item.trace_id in drawn_traces)
 

@@ -408,8 +408,10 @@ class RunningTraces:
                 reason = error.strerror or str(error)
         if reason is None:
             self._unreadable.pop(report.path, None)
-        elif self._unreadable.get(report.path, "") is not None:
-            # None stands for a reason that was already reported.
+            return
+        # None stands for a reason that was already reported.
+        is_reported = report.path in self._unreadable and self._unreadable[report.path] is None
+        if not is_reported:
             self._unreadable[report.path] = reason
 
     def _new_findings_in_trace(self, trace: Trace) -> Iterator[PlacedFinding]:
