@@ -230,7 +230,7 @@ def write_output(path: Path, text: str) -> None:
 
     Raises:
         OutputError: The path cannot be written.
-        OSError: The file could not be written; the error has its name.
+        OSError: The file could not be written; the error has the name of the path.
     """
     outputs = Outputs()
     outputs.add(path, text)

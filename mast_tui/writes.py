@@ -241,6 +241,7 @@ class Writes:
             piece = self._running = self._queue.popleft()
             self._status = WriteStatus()
             task = create_task(piece.work(), context=piece.context)
+            # Drawing is held for at most one frame, so that a quick piece is drawn with its key.
             with self._held_drawing:
                 await asyncio.wait({task}, timeout=FRAME)
             while not (await asyncio.wait({task}, timeout=REPORTED_AFTER))[0]:

@@ -453,12 +453,12 @@ def _as_conflict(decision: Decision, sides: Sequence[TraceWork], order: Order) -
     if decision.is_verdict:
         return verdict_conflict(decision.mode, sides)
     answers = current_answers(decision, sides, order)
-    marks = {(answer.annotator, target) for answer in answers for target in answer.targets}
+    places = {(answer.annotator, target) for answer in answers for target in answer.targets}
     labels = tuple(
         label
         for side in sides
         for label in side.labels_of(decision.mode)
-        if (label.annotator, label.target) in marks
+        if (label.annotator, label.target) in places
     )
     kind = ConflictKind.PLACE
     return Conflict(decision.item, kind, decision.mode, answers, labels, first_place(decision))

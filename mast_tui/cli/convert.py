@@ -204,7 +204,7 @@ def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], st
             with target.open("rb") as file:
                 if _is_converted(file.read(len(ATIF_OPENING))):
                     return None
-        # Only a workspace knows other traces, and without ``force`` no trace is replaced anyway.
+        # Other known traces are in a workspace. It need not be asked if nothing is replaced anyway.
         own_reason = reason_to_keep(paths, "convert", target)
         if own_reason or not force or not find_workspace(None).is_file():
             return own_reason

@@ -207,11 +207,11 @@ def experiment_command(request: ExperimentRequest) -> None:
     for line in update_outcomes(workspace):
         say(line)
     visibility = visibility_of_labels(viewer, request.label_source)
-    visible_traces = None if visibility is None else frozenset(visibility.visible)
+    visible_traces = None if visibility is None else visibility.visible
     if visible_traces is not None and request.judge is not None:
         judge_visibility = visibility_of_labels(viewer, request.judge)
-        # None only for a viewer who sees all, and then ``visible_traces`` is None too.
-        visible_traces &= frozenset(() if judge_visibility is None else judge_visibility.visible)
+        assert judge_visibility is not None, "this viewer does not see all traces"
+        visible_traces &= judge_visibility.visible
     viewer.reveal(() if visibility is None else visibility.revealing)
     experiment = _experiment_of_request(
         workspace, taxonomy, viewer, request, arm_paths, visible_traces

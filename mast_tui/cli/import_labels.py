@@ -220,7 +220,7 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
     annotator = request.common.annotator
     if annotator is not None:
         try:
-            annotator = annotator_of("", annotator)
+            annotator = annotator_of("", annotator)  # no name in a row, only that of the option
         except ValueError as error:
             raise click.ClickException(str(error)) from None
     crosswalk = None if request.crosswalk is None else find_crosswalk(request.crosswalk)

@@ -101,6 +101,7 @@ def notes_command(request: StudyNotesRequest) -> None:
         identities = {code.identity for code in selected.codes}
         coding = visible_coding(viewer, workspace, taxonomy)
         selected = coding.keeping(lambda code: code.identity in identities)
+
     viewer.reveal(coding.revealed_traces)
     hidden = viewer.hidden
     document: dict[str, Any] = {
@@ -113,6 +114,7 @@ def notes_command(request: StudyNotesRequest) -> None:
     if request.as_json:
         print_json(document)
         return
+
     report_hidden_traces(viewer, hidden)
     if not coding.codes:
         click.echo(

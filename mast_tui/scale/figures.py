@@ -282,8 +282,9 @@ def _first_rows(table: Any, repeated: NDArray[np.uint64], seen_keys: set[int]) -
     """
     keys = table["key"].to_numpy()
     is_first = np.ones(len(keys), dtype=bool)
-    # Without repeated keys, the search is skipped.
-    for row in np.flatnonzero(np.isin(keys, repeated)) if len(repeated) else ():
+    if not len(repeated):
+        return is_first
+    for row in np.flatnonzero(np.isin(keys, repeated)):
         key = int(keys[row])
         is_first[row] = key not in seen_keys
         seen_keys.add(key)
@@ -556,7 +557,7 @@ def _count_files(
     failed_below: float | None,
     items: Sequence[Sequence[str]],
 ) -> Iterator[tuple[NDArray[np.uint64], _Counts]]:
-    """Yield the keys of the traces and the sums of their rows, for each item: a list of files."""
+    """Yield for each item, a list of files, the keys of its traces and the sums of their rows."""
     for files in items:
         counts = _Counts(manifest, group_by, failed_below)
         keys = []

@@ -93,7 +93,8 @@ class SharedAllowance:
         while True:
             try:
                 connection = self._listener.accept()
-            except (AuthenticationError, EOFError, OSError):  # the other side has no secret
+            # The other side has no secret, or this side was closed.
+            except (AuthenticationError, EOFError, OSError):
                 if self._closed:
                     return
                 continue

@@ -466,8 +466,9 @@ def saturation(
 ) -> Saturation:
     """Find the kinds of failure in each trace that no earlier trace had.
 
-    Guest, Namey and Chen, "A simple method to assess and report thematic saturation in qualitative
-    research", PLoS ONE 15(5), 2020: new kinds per unit, in the order of coding.
+    The new kinds of each trace are counted in the order of coding, as in Guest, Namey and Chen, "A
+    simple method to assess and report thematic saturation in qualitative research", PLoS ONE 15(5),
+    2020.
 
     Args:
         finished: The ids of the finished traces, in the order of coding.

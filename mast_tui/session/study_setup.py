@@ -32,7 +32,7 @@ from mast_tui.workspace.registers.pseudonyms import mask_key
 
 
 def set_study(workspace: Workspace, actor: str, study: Study) -> bool:
-    """Save a study under its taxonomy, or change it; return whether anything changed.
+    """Save a new or changed study under its taxonomy; return whether anything changed.
 
     Args:
         workspace: The workspace.

@@ -87,7 +87,7 @@ def remember_person(workspace: Workspace, name: str) -> None:
 
 
 def checked_new_name(workspace: Workspace, name: str) -> str:
-    """Return the name of a person who starts to label.
+    """Check and return the name of a person who starts to label.
 
     Args:
         workspace: The workspace.

@@ -176,6 +176,7 @@ def library_view(
         taxonomy: The taxonomy, as ``id@version``.
         blind: The annotator works blind.
     """
+    # By trace the number of spans that probably contain the decisive step.
     look_here_sets = look_here(workspace, taxonomy)
     look_here_counts = {} if look_here_sets is None else look_here_sets.sizes
     all_passes = workspace.passes(taxonomy=taxonomy)
@@ -352,7 +353,7 @@ def visible_work(
         is_other_person = name != annotator and annotator_kind(name) is not AnnotatorKind.JUDGE
         if is_other_person and (is_judge or label_source in (None, name)):
             labelled_by_others |= traces
-    if label_source is None or not is_judge:
+    if label_source is None or not is_judge:  # the gold, or another person
         return VisibleWork(
             finished_traces,
             hidden=labelled_by_others - finished_traces,

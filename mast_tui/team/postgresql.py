@@ -564,7 +564,7 @@ class PostgresServer(Database):
         return True
 
     def _new_connection(self, *, reads_only: bool) -> _WatchedConnection:
-        """Connect to the server, check its version, and listen to notifications if it writes."""
+        """Connect to the server and check its version; for writing also listen to notifications."""
         seconds = self._answer_seconds
         timeout = {} if seconds is None else {"connect_timeout": ceil(seconds)}
         try:

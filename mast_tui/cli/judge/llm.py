@@ -145,6 +145,7 @@ def build_setup(request: ModelRequest, taxonomy: Taxonomy) -> Setup:
     )
     if request.way:
         setup = setup.deciding(request.way)
+    # Batches have prices of their own.
     if (request.by_files or request.batch) and setup.prices is not None:
         setup = replace(setup, prices=setup.prices.times(configuration.batch_price))
     parameters = replace(
