@@ -239,6 +239,7 @@ def fit(
         gaps = sum(columns[index].width.gap for index in list(cells)[:-1])
         return line - gaps - sum(cells.values())
 
+    # If the line is too short, columns shrink by rank.
     for index, remaining_cells in _shrink_steps(columns):
         missing_cells = -free_cells()
         if missing_cells <= 0:
@@ -247,6 +248,7 @@ def fit(
             cells.pop(index, None)
         elif index in cells:
             cells[index] = max(min(cells[index], remaining_cells), cells[index] - missing_cells)
+    # A column of low rank may have freed more cells than needed: cut texts get these back.
     for index in sorted(cells, key=lambda index: -columns[index].width.keeps):
         cells[index] += max(0, min(free_cells(), needed[index] - cells[index]))
     for index in cells:

@@ -380,6 +380,7 @@ def _converted_value(field: SettingField, value: object) -> Any:
     setting = field.setting
     if isinstance(value, str):
         value = value.strip()
+    # Only a setting that is a table of items describes its ``item``.
     if setting.item and isinstance(value, dict):
         return {key: _converted_item(field, key, item) for key, item in value.items()}
     if field.dotted_key == ("keys", "preset") and isinstance(value, str) and value not in PRESETS:

@@ -238,16 +238,17 @@ def keep_missing_indices(
         WorkspaceError: The workspace cannot be read.
     """
     keys_by_path: dict[Path, dict[str, bool]] = {}
-    incomplete = _with_missing_indices(workspace)
-    if not incomplete:
+    incomplete_traces = _with_missing_indices(workspace)
+    if not incomplete_traces:
         return 0
     for record in workspace.traces():
-        if record.path is None or record.trace_id not in incomplete:
+        if record.path is None or record.trace_id not in incomplete_traces:
             continue
         keys = keys_by_path.setdefault(record.path, {})
         for key, has_quote in workspace.referred_spans(record.trace_id).items():
             # The length of a span is needed only for a quote in it.
             keys[key] = keys.get(key, False) or has_quote
+
     trace_count = 0
     results = each(_indices_in_files, keys_by_path.items(), workers)
     for number, (path, file_traces) in enumerate(zip(keys_by_path, results, strict=True), start=1):

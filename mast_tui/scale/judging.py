@@ -302,6 +302,7 @@ def _write_all(
     """
     lost_shards: list[Shard] = []
     started_shards = takewhile(lambda _: run.stopped is None, shards)
+    # There are fewer results than shards if the run stops.
     for shard, totals in zip(shards, each(write, started_shards, workers), strict=False):
         if isinstance(totals, LostItem):
             lost_shards.append(shard)

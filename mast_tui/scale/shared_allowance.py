@@ -195,6 +195,7 @@ class SharedBudget(Budget):
                 if planned_share <= self._checked_out_share + _ROUNDING:
                     self._reservations.add(reserved)
                     return reserved
+                # The shares without this request, and of the answered requests alone.
                 held_share = self._share_of_allowance([*self._reservations])
                 surplus = self._checked_out_share - held_share
                 unanswered_share = held_share - self._share_of_allowance([])

@@ -934,7 +934,7 @@ class Session:
         """Return an empty change; it opens the next pass if the current one is frozen.
 
         Raises:
-            SessionError: The retest is finished, which cannot be changed.
+            SessionError: The pass is a finished retest, which cannot be changed.
         """
         if self._passes.in_retest and self._passes.frozen:
             raise SessionError(

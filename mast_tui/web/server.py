@@ -536,7 +536,7 @@ class WebServer:
 
     def _sign_in_page(
         self,
-        wrong: str | None = None,
+        problem: str | None = None,
         name: str = "",
         *,
         people: Sequence[str] = (),
@@ -547,7 +547,7 @@ class WebServer:
         """Return the sign-in page.
 
         Args:
-            wrong: The reason why the sign-in failed; None before a sign-in.
+            problem: The reason why the sign-in failed; None before a sign-in.
             name: The name that is filled in.
             people: The names to choose from.
             outside: A name outside the study that the visitor can confirm.
@@ -558,7 +558,7 @@ class WebServer:
         expected_member = "" if self._team is None or asks_token else self._team.url_user
         answer = self._html_response(
             "door.html.j2",
-            wrong=wrong,
+            wrong=problem,
             name=name,
             people=people,
             outside=outside,
@@ -603,8 +603,8 @@ class WebServer:
             return self._sign_in_page(str(error), name, token=known_token, status=403)
         except TooManySignIns:
             # Nothing in this answer may depend on the token, which was not checked in its turn.
-            wrong = "Too many pending sign-ins from your address; try again in half a minute."
-            return self._sign_in_page(wrong, name, status=429)
+            problem = "Too many pending sign-ins from your address; try again in half a minute."
+            return self._sign_in_page(problem, name, status=429)
         except MastError as error:
             return self._sign_in_page(str(error), name, people=people, token=token)
         visitor = signed_in.visitor
