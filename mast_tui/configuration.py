@@ -537,7 +537,7 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
     """
     problems: list[tuple[DottedKey, str]] = []
     values: dict[DottedKey, Any] = {}
-    tables: dict[str, Mapping[str, object]] = {"": data}
+    tables: dict[str, Mapping[str, object]] = {"": data}  # "" for settings outside of tables
     for name in ("keys", "judge"):
         table = data.get(name, {})
         if name == "keys" and not isinstance(table, dict):

@@ -233,9 +233,9 @@ def check_unlike(name: str, existing: Iterable[str]) -> None:
 
 
 def _skeletons(name: str) -> frozenset[str]:
-    """Return the skeletons of a name and of its small letters; equal skeletons mean a likeness.
+    """Return the skeletons of a name, in which look-alike letters are the same letter.
 
-    Two are needed because ``I`` looks like ``l``, but ``i`` does not.
+    One is of the name, one of its small letters: ``I`` looks like ``l``, but ``i`` does not.
     """
     normalized_name = " ".join(unicodedata.normalize("NFKC", one_line(name)).split())
     return frozenset(

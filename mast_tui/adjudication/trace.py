@@ -361,8 +361,8 @@ class Adjudication:
         decisions = []
         for target in places:
             answers = answers_at(mode, target, sides, self._order)
-            marked_by = tuple(answer.annotator for answer in answers)
-            choice = Choice(VerdictValue.PRESENT, (target,), marked_by)
+            labelling_sides = tuple(answer.annotator for answer in answers)
+            choice = Choice(VerdictValue.PRESENT, (target,), labelling_sides)
             decisions.append(
                 self._new_decision(mode, item_id(mode, target), choice, answers, time=time)
             )

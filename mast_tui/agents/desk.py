@@ -402,6 +402,7 @@ class AgentDesk:
         report = compute_agreement(
             self._workspace,
             self._taxonomy,
+            # Without resamples there are no intervals.
             ComparisonOptions(
                 annotators=(self._name, *people), traces=own_traces, places=False, rounds=0
             ),

@@ -713,7 +713,7 @@ def print_time(document: Mapping[str, Any]) -> None:
         ),
     )
     print_table(columns, conditions)
-    # These annotators have passes in both conditions, so that the conditions can be compared.
+    # Only annotators with passes in both conditions are listed, since only they can be compared.
     if not document["annotators"]:
         print_line(
             "No annotator has finished traces both with and without suggestions, so the effect of "

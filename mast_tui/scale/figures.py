@@ -384,6 +384,7 @@ class _Counts:
 
     def _cells_of_rows(self, table: Any) -> Integers:
         """Return the cell (group and outcome) of each row, and add cells for new groups."""
+        # A name is looked up once in a column's dictionary, and not once in each row.
         group_of_row = np.zeros(table.num_rows, dtype=np.int64)
         if self._group_by == ALL:
             self._group_number(ALL)

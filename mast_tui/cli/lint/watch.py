@@ -396,7 +396,7 @@ class RunningTraces:
         new_sub_agents = {path for path in files_of_no_known_run if _is_sub_agent(path)}
         if not new_sub_agents:
             return unchanged
-        return {run for run in unchanged if new_sub_agents.isdisjoint(sub_agents_of(run))}
+        return {path for path in unchanged if new_sub_agents.isdisjoint(sub_agents_of(path))}
 
     def _findings_in_file(self, report: FileReport) -> Iterator[PlacedFinding]:
         """Yield the new findings in a file; note the reason if it cannot be read."""
