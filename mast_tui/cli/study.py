@@ -1068,11 +1068,11 @@ def _with_judged_sample(
     """
     assert request.judge is not None  # the caller checks it
     assert request.sample is not None  # an option rule requires it
-    mode = None if request.mode is None else taxonomy.find(request.mode)
-    if request.mode is not None and mode is None:
+    chosen_mode = None if request.mode is None else taxonomy.find(request.mode)
+    if request.mode is not None and chosen_mode is None:
         codes = ", ".join(mode.code for mode in taxonomy.modes)
         raise click.UsageError(f"{taxonomy.ref} has no mode {request.mode!r}; there are: {codes}")
-    modes = taxonomy.modes if mode is None else (mode,)
+    modes = taxonomy.modes if chosen_mode is None else (chosen_mode,)
     name = find_judge(workspace, request.judge)
     verdicts = judge_input(workspace, taxonomy, ComparisonOptions(judge=name, places=False))
     assert verdicts is not None  # a judge is requested

@@ -622,6 +622,7 @@ class PostgresServer(Database):
                 existing = connection.execute(
                     "SELECT 1 FROM pg_database WHERE datname = %s", [name]
                 ).fetchone()
+                # A database that exists was refused for another reason.
                 if existing is not None:
                     raise self._not_connected(error) from error
                 connection.execute(

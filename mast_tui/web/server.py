@@ -125,8 +125,10 @@ def _network_of(address: str) -> str:
         parsed = ip_address(address)
     except ValueError:
         return address
-    if not isinstance(parsed, IPv6Address) or parsed.ipv4_mapped is not None:
-        return str(getattr(parsed, "ipv4_mapped", None) or parsed)
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
     return f"{int(parsed) >> _IPV6_HOST_BITS:x}::"
 
 

@@ -230,9 +230,9 @@ class StoredFindings:
         if stored is None or not self._workspace.judgements(
             trace_id=stored.trace_id, annotator=judge, taxonomy=ref
         ):
-            raise NotJudged(f"{self.judge} has not judged it; run 'mast-tui judge' first")
+            raise NotJudged(f"{judge} has not judged it; run 'mast-tui judge' first")
         if stored.has_grown(current):
-            raise NotJudged(f"it has grown since {self.judge} judged it; run the judge again")
+            raise NotJudged(f"it has grown since {judge} judged it; run the judge again")
         labels = self._workspace.labels(trace_id=stored.trace_id, annotator=judge, taxonomy=ref)
         findings = [
             placed_finding(trace, rule=None, finding=_finding_of_label(label), gate=self._gate)

@@ -439,6 +439,7 @@ def _sub_agent_paths(path: Path, members: Sequence[str]) -> tuple[Path, ...]:
     A folder's state changes when a file is created in it.
     """
     files = tuple(map(Path, members))
+    # Some agents keep the sub-agents of a session in a folder of the session's name.
     sub_folder = path.parent / path.name.split(".jsonl")[0]
     folders = dict.fromkeys((path.parent, sub_folder, *(file.parent for file in files)))
     return (*files, *(folder for folder in folders if is_folder(folder)))
