@@ -250,8 +250,8 @@ def _confusable_skeleton(text: str) -> str:
     from confusable_homoglyphs.confusables import confusables_data as alike
 
     def prototype(char: str) -> str:
-        # The table has one entry for a letter, its prototype, and many for a prototype. Of two
-        # letters that are each other's only entry, the smaller one is the prototype.
+        # In the table a letter has one entry, its prototype, and a prototype has many. If two
+        # letters are each other's only entry, the smaller one is the prototype.
         entries: list[str] = [entry["c"].strip("\u200e") for entry in alike.get(char, ())]
         if len(entries) != 1:
             return char

@@ -232,7 +232,7 @@ def _tasks_to_repeat(task: WorkerTask, tasks: deque[WorkerTask]) -> list[WorkerT
         del tasks[position]
         single_tasks = [WorkerTask([item]) for item in reversed(task.batch)]
         for single_task in single_tasks:
-            tasks.insert(position, single_task)
+            tasks.insert(position, single_task)  # before the items after it
         return single_tasks
     task.losses += 1
     task.sent_count = 0

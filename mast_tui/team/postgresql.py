@@ -386,7 +386,7 @@ class PostgresServer(Database):
         self._must_notify = True
         calls = self._held_calls.calls
         self._held_calls.calls = None
-        if calls is None:
+        if calls is None:  # the transaction holds no calls back
             self._run_statement("; ".join(["COMMIT", *([_NOTIFY] if notifies_now else [])]))
         elif calls:
             self._send_held_calls([*calls, *([_NOTIFY_CALL] if notifies_now else [])])
