@@ -142,7 +142,7 @@ class Viewer:
         return labelled_traces(self.workspace, self.taxonomy)
 
     def _labelled_by_others(self, *, judges: bool) -> frozenset[str]:
-        """Return the traces that judges have labelled, if ``judges``; else those of other people."""
+        """Return the traces that judges, or without ``judges`` other people, have labelled."""
         trace_sets = [
             traces
             for name, traces in self._traces_by_labeller.items()
