@@ -33,7 +33,7 @@ def shortened(text: str, cells: int) -> str:
 
 
 def padded(text: str, cells: int) -> str:
-    """Return a text, cut as by ``shortened`` or followed by spaces, in a number of cells.
+    """Cut a text as ``shortened`` does, or add spaces, so that it fills a number of cells.
 
     Args:
         text: The text, fit for display.
@@ -157,8 +157,8 @@ def table_lines(
     """Yield the line of headings and the lines of a table.
 
     Rows are read and measured in batches. A column is as wide as its widest text so far. If a line
-    is too short, columns are cut, or left out from then on, as their widths say, and then the
-    widest columns of texts are cut; a last line names the columns that are left out.
+    is too short, columns are cut or left out as their ``width`` says, and then the widest columns
+    of texts are cut. A column that was left out stays left out; a last line names these columns.
 
     Args:
         columns: The columns.
@@ -200,9 +200,9 @@ def _fitted_widths(
         return dict(enumerate(widths))
     index_by_id = {id(column): index for index, column in enumerate(columns)}
     sizes = {index_by_id[id(column)]: size for column, size in fit(columns, [widths], line_cells)}
-    texts = [index for index in sizes if not columns[index].right]
-    while texts and sum(sizes.values()) + GAP * (len(sizes) - 1) > line_cells:
-        widest = max(texts, key=sizes.__getitem__)
+    text_columns = [index for index in sizes if not columns[index].right]
+    while text_columns and sum(sizes.values()) + GAP * (len(sizes) - 1) > line_cells:
+        widest = max(text_columns, key=sizes.__getitem__)
         if sizes[widest] <= _LEAST_TEXT:
             break
         sizes[widest] -= 1
@@ -239,6 +239,7 @@ def fit(
         gaps = sum(columns[index].width.gap for index in list(cells)[:-1])
         return line - gaps - sum(cells.values())
 
+    # If the line is too short, columns shrink by rank.
     for index, remaining_cells in _shrink_steps(columns):
         missing_cells = -free_cells()
         if missing_cells <= 0:
@@ -247,6 +248,7 @@ def fit(
             cells.pop(index, None)
         elif index in cells:
             cells[index] = max(min(cells[index], remaining_cells), cells[index] - missing_cells)
+    # A column of low rank may have freed more cells than needed: cut texts get these back.
     for index in sorted(cells, key=lambda index: -columns[index].width.keeps):
         cells[index] += max(0, min(free_cells(), needed[index] - cells[index]))
     for index in cells:

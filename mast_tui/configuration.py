@@ -380,6 +380,7 @@ def _converted_value(field: SettingField, value: object) -> Any:
     setting = field.setting
     if isinstance(value, str):
         value = value.strip()
+    # Only a setting that is a table of items describes its ``item``.
     if setting.item and isinstance(value, dict):
         return {key: _converted_item(field, key, item) for key, item in value.items()}
     if field.dotted_key == ("keys", "preset") and isinstance(value, str) and value not in PRESETS:
@@ -536,7 +537,7 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
     """
     problems: list[tuple[DottedKey, str]] = []
     values: dict[DottedKey, Any] = {}
-    tables: dict[str, Mapping[str, object]] = {"": data}
+    tables: dict[str, Mapping[str, object]] = {"": data}  # "" for settings outside of tables
     for name in ("keys", "judge"):
         table = data.get(name, {})
         if name == "keys" and not isinstance(table, dict):
@@ -545,6 +546,7 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
             problems.append(((name,), f"{name} is not a table; write [{name}] and lines below it"))
             table = {}
         tables[name] = table
+
     for field in setting_fields():
         (*table_key, name) = field.dotted_key
         table = tables["".join(table_key)]
@@ -555,6 +557,7 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
                 table_name = f"[{table_key[0]}] " if table_key else ""
                 dotted_key = (*field.dotted_key, *error.inner_key)
                 problems.append((dotted_key, f"{table_name}{error}"))
+
     setting_names = {field.dotted_key[0] for field in setting_fields()}
     for name in data.keys() - setting_names:
         problems.append(((name,), f"there is no setting {name}{name_hint(name, setting_names)}"))
@@ -563,6 +566,7 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
         hint = "; put a key into an environment variable, never here" if "key" in name else ""
         text = f"[judge] has no setting {name}{hint or name_hint(name, judge_names)}"
         problems.append((("judge", name), text))
+
     keys: dict[str, tuple[str, ...]] = {}
     for action_key, value in _action_keys(tables["keys"]):
         action = ".".join(action_key)
@@ -572,6 +576,7 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
         else:
             text = f'{action} needs a key such as "m" or "ctrl+n", or a list of keys'
             problems.append((("keys", *action_key), text))
+
     judge_values = {key[-1]: value for key, value in values.items() if key[0] == "judge"}
     other_values = {key[-1]: value for key, value in values.items() if key[0] != "judge"}
     if "redact" in judge_values:
@@ -610,6 +615,7 @@ def _lines_by_key(text: str) -> dict[DottedKey, int]:
         if brackets:
             table = names
         dotted_key = names if brackets else (*table, *names)
+        # The first line of a key is also that of the tables around it.
         for length in range(1, len(dotted_key) + 1):
             lines.setdefault(dotted_key[:length], number)
     return lines

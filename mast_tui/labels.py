@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from operator import add, sub
+from operator import add, attrgetter, sub
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 from msgspec import Meta, Struct
@@ -199,7 +199,7 @@ def checked_person(name: str) -> str:
 
 
 def checked_agent(name: str) -> str:
-    """Return an agent's name, ``agent:`` and a valid name, without surrounding spaces.
+    """Return an agent's name (``agent:`` before a valid name) without surrounding spaces.
 
     Raises:
         InvalidName: The name is not valid.
@@ -233,9 +233,9 @@ def check_unlike(name: str, existing: Iterable[str]) -> None:
 
 
 def _skeletons(name: str) -> frozenset[str]:
-    """Return the skeletons of a name and of its small letters; equal skeletons mean a likeness.
+    """Return the skeletons of a name, in which look-alike letters are the same letter.
 
-    Two are needed because ``I`` looks like ``l``, but ``i`` does not.
+    One is of the name, one of its small letters: ``I`` looks like ``l``, but ``i`` does not.
     """
     normalized_name = " ".join(unicodedata.normalize("NFKC", one_line(name)).split())
     return frozenset(
@@ -250,8 +250,8 @@ def _confusable_skeleton(text: str) -> str:
     from confusable_homoglyphs.confusables import confusables_data as alike
 
     def prototype(char: str) -> str:
-        # The table has one entry for a letter, its prototype, and many for a prototype. Of two
-        # letters that are each other's only entry, the smaller one is the prototype.
+        # In the table a letter has one entry, its prototype, and a prototype has many. If two
+        # letters are each other's only entry, the smaller one is the prototype.
         entries: list[str] = [entry["c"].strip("\u200e") for entry in alike.get(char, ())]
         if len(entries) != 1:
             return char
@@ -682,7 +682,7 @@ def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str]
     """
     passes_by_key: dict[tuple[str, str], Pass] = {}
     # Sorted so that the pass that counts comes last and replaces the others.
-    ordered_passes = sorted(passes, key=lambda p: p.number, reverse=which == "first")
+    ordered_passes = sorted(passes, key=attrgetter("number"), reverse=which == "first")
     for trace_pass in ordered_passes:
         if not trace_pass.kind.is_reading or trace_pass.finished_at is None:
             continue
@@ -693,7 +693,7 @@ def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str]
 
 
 def finished_by(names: Container[str], finished: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """Return the number of traces that each person has finished, without people with none.
+    """Count the traces that each person has finished; leave out people without any.
 
     Args:
         names: The names of the people.

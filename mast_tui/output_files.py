@@ -176,7 +176,7 @@ class Outputs:
                 with _errors_named(target):
                     target.replace(backup)
                 backups.append(backup)
-            undo.pop_all()
+            undo.pop_all()  # all steps have succeeded, so that nothing is undone
         for backup in backups:
             backup.unlink(missing_ok=True)
         targets = [*(output.target for output, _ in files), *self._removed]
@@ -230,7 +230,7 @@ def write_output(path: Path, text: str) -> None:
 
     Raises:
         OutputError: The path cannot be written.
-        OSError: The file could not be written; the error has its name.
+        OSError: The file could not be written; the error has the name of the path.
     """
     outputs = Outputs()
     outputs.add(path, text)

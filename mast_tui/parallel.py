@@ -169,7 +169,7 @@ class Workers(AbstractContextManager["Workers"], ABC):
             Exception: ``work`` raised it.
         """
         source = iter(batches)
-        tasks: deque[WorkerTask] = deque()  # whose results are not all yielded
+        tasks: deque[WorkerTask] = deque()  # those with results that are not yielded yet
         unsent_tasks: deque[WorkerTask] = deque()
         while True:
             while self._free_slots() > 0:
@@ -232,7 +232,7 @@ def _tasks_to_repeat(task: WorkerTask, tasks: deque[WorkerTask]) -> list[WorkerT
         del tasks[position]
         single_tasks = [WorkerTask([item]) for item in reversed(task.batch)]
         for single_task in single_tasks:
-            tasks.insert(position, single_task)
+            tasks.insert(position, single_task)  # before the items after it
         return single_tasks
     task.losses += 1
     task.sent_count = 0
@@ -435,6 +435,7 @@ class LocalProcesses(Workers):
             except (EOFError, OSError):
                 self._processes.remove(process)
                 process.kill()
+                # The process has worked on its first task, and has not begun the others.
                 for position, task in enumerate(process.tasks):
                     messages.append((task, LOST if position == 0 else None))
                 continue

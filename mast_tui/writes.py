@@ -208,8 +208,8 @@ class Writes:
         assert self._running is not None, "only a piece of work uses the writer thread"
         while True:
             future = self._thread.submit(copy_context().run, _run_with_status, self._status, step)
-            # Most steps end at once. The loop waits for them, so that what is queued as the app
-            # quits is on disk, although no key waits for it.
+            # Most steps end within a frame. The event loop waits for these, so that a change that
+            # is queued while the app quits is on disk.
             done_futures, _ = wait([future], FRAME)
             try:
                 return future.result() if done_futures else await asyncio.wrap_future(future)
@@ -241,6 +241,7 @@ class Writes:
             piece = self._running = self._queue.popleft()
             self._status = WriteStatus()
             task = create_task(piece.work(), context=piece.context)
+            # Drawing is held for at most one frame, so that a quick piece is drawn with its key.
             with self._held_drawing:
                 await asyncio.wait({task}, timeout=FRAME)
             while not (await asyncio.wait({task}, timeout=REPORTED_AFTER))[0]:

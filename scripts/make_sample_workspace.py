@@ -23,7 +23,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from mast_tui.adjudication import Adjudication, SpanOrders, queue
-from mast_tui.adjudication.conflicts import NOBODY, Choice, take_all, take_side
+from mast_tui.adjudication.conflicts import (
+    ABSENT_CHOICE,
+    Choice,
+    choice_of_all_places,
+    choice_of_side,
+)
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.exchange.csv_labels import COLUMNS
@@ -236,13 +241,13 @@ def choice_for(conflict: Conflict, shows: bool) -> Choice:
     """What somebody who knows the plants would decide."""
     finders = [said for said in conflict.said if said.targets]
     if conflict.kind is ConflictKind.PLACE and finders:
-        return take_side(conflict, finders[0].annotator)
+        return choice_of_side(conflict, finders[0].annotator)
     if shows and finders:
-        return take_all(conflict) or take_side(conflict, finders[0].annotator)
+        return choice_of_all_places(conflict) or choice_of_side(conflict, finders[0].annotator)
     for said in conflict.said:
         if said.value is VerdictValue.ABSENT:
-            return take_side(conflict, said.annotator)
-    return NOBODY
+            return choice_of_side(conflict, said.annotator)
+    return ABSENT_CHOICE
 
 
 def reason_for(shows: bool) -> str:

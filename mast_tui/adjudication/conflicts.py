@@ -39,7 +39,7 @@ def history_of(
     done: dict[str, list[FactType]] = {}
     undone: dict[str, list[FactType]] = {}
     for action, action_events in events_by_action.items():
-        first_event = action_events[0]
+        first_event = action_events[0]  # all events of an action undo or redo the same action
         if first_event.undoes is not None:
             if first_event.undoes in done:
                 undone[first_event.undoes] = done.pop(first_event.undoes)
@@ -60,7 +60,7 @@ def _outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
 
 
 def decided_words(decisions: Sequence[Decision]) -> str:
-    """Return the outcome of decisions of one step in words, such as ``2 of 3 places taken``."""
+    """Describe the outcome of decisions made in one step, such as ``2 of 3 places taken``."""
     if len(decisions) == 1:
         return _outcome_words(decisions[0].value, is_verdict=decisions[0].is_verdict)
     accepted = sum(decision.value is VerdictValue.PRESENT for decision in decisions)
@@ -74,9 +74,9 @@ def targets_taken(decisions: Iterable[Decision]) -> list[Target]:
 
 
 def resolves_conflict(decision: Decision) -> bool:
-    """Check whether the sides differed when the decision was made.
+    """Check whether the sides differed when the decision was made (``said``).
 
-    Otherwise the decision changes an agreed answer.
+    If they agreed, the decision changes their common answer.
     """
     if decision.is_verdict:
         return len({answer.value for answer in decision.said}) > 1
@@ -88,8 +88,8 @@ def current_answers(
 ) -> tuple[SideAnswer, ...]:
     """Return the current answers of the sides on the mode or place of a decision.
 
-    For a mode these are all sides with a verdict. For a place these are the sides in the decision,
-    which may have removed their marks, and the sides that have marked it since.
+    For a mode these are all sides with a verdict. For a place these are the sides of the decision,
+    even if they have removed their labels there, and the sides that have labelled it since.
 
     Args:
         decision: The decision.
@@ -99,7 +99,7 @@ def current_answers(
     if decision.is_verdict:
         return answers_on(decision.mode, sides)
     labels = [label for side in sides for label in side.labels_of(decision.mode)]
-    items = items_of_mode(labels, order)
+    items = items_of_mode(labels, order)  # an item is a place with all labels that overlap there
     answer_targets = [target for answer in decision.said for target in answer.targets]
     targets = [*decision.targets, *answer_targets]
     current_items = [item for item in items if item.id == decision.item]
@@ -107,9 +107,9 @@ def current_answers(
         current_items = [
             item for item in items if any(overlap(item.target, target, order) for target in targets)
         ]
-    marking_labels = [label for item in current_items for label in item.labels]
+    labels_there = [label for item in current_items for label in item.labels]
     targets_by_name: dict[str, list[Target]] = {answer.annotator: [] for answer in decision.said}
-    for label in marking_labels:
+    for label in labels_there:
         targets_by_name.setdefault(label.annotator, []).append(label.target)
     return tuple(
         SideAnswer(name, VerdictValue.PRESENT, tuple(dict.fromkeys(side_targets)))
@@ -125,10 +125,10 @@ def has_changed(decision: Decision, sides: Sequence[TraceWork], order: Order = n
         sides: The work of the annotators who finished the trace.
         order: Returns the index of a span by its key, None if it is not known.
     """
-    now = current_answers(decision, sides, order)
+    answers = current_answers(decision, sides, order)
     if decision.is_verdict:
-        return comparable_verdicts(decision.said) != comparable_verdicts(now)
-    return comparable_places(decision.said) != comparable_places(now)
+        return comparable_verdicts(decision.said) != comparable_verdicts(answers)
+    return comparable_places(decision.said) != comparable_places(answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +140,14 @@ class Choice:
     sides: tuple[str, ...] = ()
 
 
-NOBODY = Choice(VerdictValue.ABSENT)
+ABSENT_CHOICE = Choice(VerdictValue.ABSENT)
 UNSURE = Choice(VerdictValue.UNSURE)
 
 
-def take_side(conflict: Conflict, annotator: str) -> Choice:
-    """Return the choice of one side's answer: its verdict with its places, or its marked place.
+def choice_of_side(conflict: Conflict, annotator: str) -> Choice:
+    """Return the adjudicator's choice that follows one side: its verdict with its places.
 
-    In a conflict over a place, the choice of a side without a mark is absent.
+    In a conflict over a place, a side that did not label this place stands for absent.
 
     Args:
         conflict: The conflict.
@@ -163,8 +163,8 @@ def take_side(conflict: Conflict, annotator: str) -> Choice:
     return Choice(side_answer.value, side_answer.targets, (annotator,))
 
 
-def take_all(conflict: Conflict, order: Order = no_order) -> Choice | None:
-    """Return the choice of all marked places, with one covering place for overlapping ones.
+def choice_of_all_places(conflict: Conflict, order: Order = no_order) -> Choice | None:
+    """Return the choice that accepts all labelled places; overlapping places become one.
 
     Returns None if no side says present.
 
@@ -178,24 +178,24 @@ def take_all(conflict: Conflict, order: Order = no_order) -> Choice | None:
     if not present_sides:
         return None
     targets = tuple(item.target for item in items_of_mode(conflict.labels, order))
-    marking_sides = tuple(answer.annotator for answer in conflict.said if answer.targets)
-    return Choice(VerdictValue.PRESENT, targets, marking_sides or present_sides)
+    labelling_sides = tuple(answer.annotator for answer in conflict.said if answer.targets)
+    return Choice(VerdictValue.PRESENT, targets, labelling_sides or present_sides)
 
 
-def own_place(conflict: Conflict, target: Target, order: Order = no_order) -> Choice:
-    """Return the choice of the adjudicator's own place instead of a marked place.
+def choice_of_own_place(conflict: Conflict, target: Target, order: Order = no_order) -> Choice:
+    """Return the choice of a place that the adjudicator names, instead of the sides' places.
 
-    Its ``sides`` are those with a mark that overlaps the place.
+    Its ``sides`` are those with a label that overlaps the place.
 
     Args:
         conflict: The conflict.
-        target: The place of the adjudicator's own.
+        target: The adjudicator's place.
         order: Returns the index of a span by its key, None if it is not known.
     """
     agreeing = tuple(
         answer.annotator
         for answer in conflict.said
-        if any(overlap(marked, target, order) for marked in answer.targets)
+        if any(overlap(labelled, target, order) for labelled in answer.targets)
     )
     return Choice(VerdictValue.PRESENT, (target,), agreeing)
 
@@ -245,7 +245,7 @@ class ConflictGroup:
         return self.conflicts[0].where
 
     def at_place(self, target: Target) -> ConflictGroup | None:
-        """Return a group of the conflicts in which a side marked this place; None without any."""
+        """Return a group of the conflicts in which a side labelled this place; None without one."""
         # A conflict over a verdict is about all places.
         if self.kind is ConflictKind.VERDICT:
             return self
@@ -257,7 +257,7 @@ class ConflictGroup:
         return ConflictGroup(tuple(conflicts)) if conflicts else None
 
     def take_side(self, annotator: str) -> Choices:
-        """Return the choices of a side's verdict, or of all places that it marked and no others.
+        """Return the choices that follow one side: its verdict, or just the places it labelled.
 
         Raises:
             KeyError: The annotator is no side of the group.
@@ -265,18 +265,18 @@ class ConflictGroup:
         if all(answer.annotator != annotator for answer in self.said):
             raise KeyError(annotator)
         return self._each_place_once(
-            (conflict, take_side(_with_side(conflict, annotator), annotator))
+            (conflict, choice_of_side(_with_side(conflict, annotator), annotator))
             for conflict in self.conflicts
         )
 
     def take_all(self, order: Order = no_order) -> Choices | None:
-        """Return the choices of all marked places.
+        """Return the choices that accept all labelled places.
 
         Return None if there is a conflict in which no side says present.
         """
         choices: list[tuple[Conflict, Choice]] = []
         for conflict in self.conflicts:
-            choice = take_all(conflict, order)
+            choice = choice_of_all_places(conflict, order)
             if choice is None:
                 return None
             choices.append((conflict, choice))
@@ -287,11 +287,11 @@ class ConflictGroup:
         return tuple((conflict, choice) for conflict in self.conflicts)
 
     def take_own_place(self, target: Target, order: Order = no_order) -> Choices:
-        """Return the choices of the adjudicator's own place instead of all marked places.
+        """Return the choices of a place that the adjudicator names, instead of the sides' places.
 
         Args:
-            target: The place.
-            order: The index of a span by its key.
+            target: The adjudicator's place.
+            order: Returns the index of a span by its key, None if it is not known.
 
         Returns:
             The place for one conflict, the first that it overlaps, and no place for the others.
@@ -299,11 +299,15 @@ class ConflictGroup:
         overlapping = [
             conflict
             for conflict in self.conflicts
-            if any(overlap(t, target, order) for answer in conflict.said for t in answer.targets)
+            if any(
+                overlap(labelled, target, order)
+                for answer in conflict.said
+                for labelled in answer.targets
+            )
         ]
         place_conflict = overlapping[0] if overlapping else self.conflicts[0]
         conflict_of_all_sides = replace(place_conflict, said=self.said)
-        choice = own_place(conflict_of_all_sides, target, order)
+        choice = choice_of_own_place(conflict_of_all_sides, target, order)
         no_place = Choice(VerdictValue.ABSENT, (), choice.sides)
         return tuple(
             (conflict, choice if conflict is place_conflict else no_place)
@@ -335,7 +339,7 @@ def places_id(mode: str) -> str:
 
 
 def conflict_groups(conflicts: Iterable[Conflict]) -> tuple[ConflictGroup, ...]:
-    """Return the conflicts of one trace as they are decided and counted: per mode and kind."""
+    """Group the conflicts of one trace by mode and kind, as they are decided and counted."""
     groups: dict[tuple[str, ConflictKind], list[Conflict]] = {}
     for conflict in conflicts:
         groups.setdefault((conflict.mode, conflict.kind), []).append(conflict)
@@ -372,7 +376,7 @@ class Dispute:
 
         Args:
             sides: The current work of the sides.
-            order: The index of a span by its key.
+            order: Returns the index of a span by its key, None if it is not known.
         """
         return not self.is_open and bool(self.outdated_decisions(sides, order))
 
@@ -395,7 +399,7 @@ class Dispute:
 
         Args:
             sides: The current work of the sides.
-            order: The index of a span by its key.
+            order: Returns the index of a span by its key, None if it is not known.
         """
         reopened = self.outdated_decisions(sides, order) if self.is_open else self.decisions
         reopened_conflicts = [_as_conflict(decision, sides, order) for decision in reopened]
@@ -427,7 +431,8 @@ def disputes(conflicts: Iterable[Conflict], decisions: Iterable[Decision]) -> tu
 def dispute_id(decision: Decision) -> str:
     """Return the id of the dispute to which a decision belongs.
 
-    A decision on a place about which the sides did not differ is a dispute of its own.
+    All decisions on disputed places of a mode belong to one dispute. A decision on a place about
+    which the sides did not differ is a dispute of its own.
     """
     if decision.is_verdict or not resolves_conflict(decision):
         return decision.item
@@ -435,7 +440,7 @@ def dispute_id(decision: Decision) -> str:
 
 
 def _with_side(conflict: Conflict, annotator: str) -> Conflict:
-    """Return a conflict over a place, with the annotator as a side that did not mark the place."""
+    """Return a conflict over a place with the annotator as a side, even without a label there."""
     if any(answer.annotator == annotator for answer in conflict.said):
         return conflict
     # All sides of a conflict over a place agree that the mode is present.
@@ -448,12 +453,12 @@ def _as_conflict(decision: Decision, sides: Sequence[TraceWork], order: Order) -
     if decision.is_verdict:
         return verdict_conflict(decision.mode, sides)
     answers = current_answers(decision, sides, order)
-    marks = {(answer.annotator, target) for answer in answers for target in answer.targets}
+    places = {(answer.annotator, target) for answer in answers for target in answer.targets}
     labels = tuple(
         label
         for side in sides
         for label in side.labels_of(decision.mode)
-        if (label.annotator, label.target) in marks
+        if (label.annotator, label.target) in places
     )
     kind = ConflictKind.PLACE
     return Conflict(decision.item, kind, decision.mode, answers, labels, first_place(decision))
@@ -479,7 +484,7 @@ def first_place(decision: Decision) -> Target | None:
 
 
 def merged_sides(parts: Iterable[Conflict | Decision]) -> tuple[SideAnswer, ...]:
-    """Return one answer for each annotator in several conflicts or decisions, with all places."""
+    """Join several conflicts or decisions: return one answer with all places per annotator."""
     sides: dict[str, SideAnswer] = {}
     for part in parts:
         for answer in part.said:

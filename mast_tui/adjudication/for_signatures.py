@@ -30,7 +30,7 @@ _ONE_BY_ONE: Final = 500
 
 
 def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> GoldOf:
-    """Return a function that returns the gold of some traces by their ids.
+    """Return a function that reads the gold of the traces with given ids.
 
     Args:
         workspace: The workspace.
@@ -39,7 +39,7 @@ def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> Gold
     """
 
     def gold_by_trace(trace_ids: Collection[str]) -> Mapping[str, GoldTrace]:
-        """Return the gold of the traces that have answers, by trace id."""
+        """Return by trace id the gold of those traces that have work or decisions."""
         if len(trace_ids) <= _ONE_BY_ONE:
             work_by_trace: dict[str, TraceSides] = {}
             for trace_id in trace_ids:
@@ -61,16 +61,16 @@ def corrected_prevalence(
     signature_input: SignatureInput,
     traces: Container[str] | None,
 ) -> tuple[Figure, ...]:
-    """Return, by group and mode, the prevalence on the traces that only the judge has judged.
+    """Return the prevalence of each mode in each group, corrected for the errors of a judge.
 
-    All traces together are the group ``OVERALL``. There are no figures if the labels are not those
-    of a judge, or if there is no gold. Slow: screens call it in a worker.
+    The errors are measured on traces with gold. There are no figures if the report's labels are not
+    those of a judge, or if there is no gold. Slow: screens call it in a worker.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
         signature_input: The traces, groups and labels of the report on signatures of failures.
-        traces: The ids of the traces whose gold may be shown, None for all.
+        traces: The ids of the traces whose gold may be shown; None for all.
     """
     if signature_input.label_source_kind != "judge":
         return ()
@@ -100,14 +100,14 @@ def extras_for(
     places: bool,
     letters: Pseudonyms | None = None,
 ) -> Extras:
-    """Return the additional parts of a report, with spans from files if ``places`` is true.
+    """Return the parts of a report beside its figures; some need the files of traces.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
         signature_input: The traces, groups and labels of the report on signatures of failures.
-        places: True if spans are read from the files of traces.
-        letters: The letters in place of names, None for names.
+        places: True to read spans from these files.
+        letters: The letters in place of people's names; None to show the names.
     """
 
     orders: OrderOf = SpanOrders(workspace) if places else no_orders

@@ -43,17 +43,16 @@ class ModePage:
 def mode_page(
     workspace: Workspace, taxonomy: Taxonomy, mode: str, *, reader: str | None = None
 ) -> ModePage:
-    """Return the page of a mode.
+    """Return the page of a mode: its guidelines, and the cases that adjudicators have decided.
 
-    For a ``reader``, the page lacks cases and occasions on traces that they have not finished or
-    must label once more. A caller that shows the page must call ``record_reveal`` for the traces
-    of the cases.
+    For a ``reader``, the page does not mention traces that they have not finished or must label
+    once more. A caller that shows the page must call ``record_reveal`` for the traces of the cases.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
         mode: The mode's slug.
-        reader: The name of the annotator who reads it, None for a complete page.
+        reader: The name of the annotator who reads the page; None for a complete page.
 
     Raises:
         KeyError: The taxonomy has no such mode.
@@ -74,16 +73,16 @@ def mode_page(
     return page_within(page, visible_traces_for_agreement(workspace, reader, taxonomy.ref))
 
 
-def page_within(page: ModePage, seen: Container[str]) -> ModePage:
-    """Return a page with the cases of some traces only, and guidelines that name no other trace.
+def page_within(page: ModePage, visible: Container[str]) -> ModePage:
+    """Return a page that names no hidden trace: only guidelines and the cases on visible traces.
 
     Args:
         page: The complete page.
-        seen: The ids of the traces that the reader may see.
+        visible: The ids of the traces that the reader may see.
     """
-    visible_cases = tuple(case for case in page.cases if case.trace_id in seen)
+    visible_cases = tuple(case for case in page.cases if case.trace_id in visible)
     guidelines = tuple(
-        guideline if guideline.trace_id in seen else replace(guideline, trace_id=None, item=None)
+        guideline if guideline.trace_id in visible else replace(guideline, trace_id=None, item=None)
         for guideline in page.guidelines
     )
     return ModePage(page.mode, guidelines, visible_cases, len(page.cases) - len(visible_cases))
@@ -98,15 +97,15 @@ def guidelines_document(
 
     - ``mode``: the slug
     - ``name``
-    - ``guidelines``: each with ``text``, ``by``, ``at``, and with ``trace`` and ``item`` of its
-      occasion if there was one
+    - ``guidelines``: each with ``text``, ``by``, ``at``, and with ``trace`` and ``item`` of the
+      decision that led to it, if there was one
     - ``cases``: each with ``trace``, ``item``, ``value``, ``targets``, ``reason``, ``by``, ``at``
       and ``judge_seen``
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
-        traces: The ids of the traces that may be shown, None for all.
+        traces: The ids of the traces that may be shown; None for all.
     """
     return {
         page.mode.code: {
@@ -135,7 +134,7 @@ def _nonempty_pages(
 
 
 def _guideline_values(guideline: Guideline) -> dict[str, Any]:
-    """Return the JSON values of a guideline, without those that it does not have."""
+    """Return a guideline as JSON values, without empty ones."""
     values = {
         "text": guideline.text,
         "by": guideline.written_by,
@@ -147,7 +146,7 @@ def _guideline_values(guideline: Guideline) -> dict[str, Any]:
 
 
 def _case_values(case: GuidelineCase) -> dict[str, Any]:
-    """Return the JSON values of an adjudicated case."""
+    """Return an adjudicated case as JSON values."""
     decision = case.decision
     return {
         "trace": case.trace_id,
@@ -162,7 +161,7 @@ def _case_values(case: GuidelineCase) -> dict[str, Any]:
 
 
 def _target_values(target: Target) -> dict[str, Any]:
-    """Return the JSON values of a target, without those that it does not have."""
+    """Return a target as JSON values, without empty ones."""
     values = {
         "span_first": target.first,
         "span_last": target.last,
@@ -193,8 +192,8 @@ class GuidelineBook:
         Args:
             mode: The mode's slug.
             text: The text.
-            trace_id: The trace of the decision that is its occasion.
-            item: The item of that decision.
+            trace_id: The trace of the decision that led to the guideline, if any.
+            item: The mode or place of that decision.
         """
         if all(known_mode.slug != mode for known_mode in self._taxonomy.modes):
             raise AdjudicationError(f"{self._taxonomy.ref} has no mode {mode!r}")
@@ -205,11 +204,11 @@ class GuidelineBook:
         return guideline
 
     def edit(self, id: str, text: str) -> Guideline:
-        """Replace the text of a guideline, also of one by another person.
+        """Replace the text of a guideline, which another person may have written.
 
         Args:
-            id: The id.
-            text: The text.
+            id: The id of the guideline.
+            text: The new text.
         """
         return self._replace_text(id, _checked_text(text))
 
@@ -263,7 +262,7 @@ class GuidelineBook:
     def _own_guideline(self, guideline: Guideline | None) -> Guideline | None:
         """Return the guideline if this person wrote it, else None.
 
-        A guideline by someone else appears again when this person's is removed.
+        The text by another person appears again when this person's text is removed.
         """
         return guideline if guideline is not None and guideline.written_by == self._writer else None
 

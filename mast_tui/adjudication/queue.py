@@ -60,11 +60,11 @@ def queue(
 ) -> tuple[QueueEntry, ...]:
     """Return the traces that two or more annotators have finished, also those without conflicts.
 
-    Traces with most disagreement come first, then those with most decisions after which a side has
-    changed. Traces that the adjudicator may not see come last.
+    Traces with most disagreement come first, then those with most decided disputes on which a side
+    has changed its answer since. Traces that the adjudicator may not see come last.
 
-    Records that the answers on all visible traces were shown: from then on the adjudicator's own
-    finish of these traces cannot be undone.
+    The answers on all visible traces are recorded as shown: from then on the adjudicator cannot
+    undo having finished these traces.
 
     Args:
         workspace: The workspace.
@@ -121,7 +121,7 @@ def accesses_of(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str) -> d
 
 
 def access_to(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_id: str) -> Access:
-    """Return an adjudicator's access to one trace, without reading other passes if possible.
+    """Return an adjudicator's access to one trace; passes on others are read only if needed.
 
     Args:
         workspace: The workspace.
@@ -143,7 +143,7 @@ def _access_from_passes(
 ) -> Access:
     """Return the access that follows from an adjudicator's passes on a trace.
 
-    ``retest_begun`` is True if their retest of the trace is in progress.
+    ``retest_begun`` is True while the adjudicator labels the trace a second time, as a retest.
     """
     if retest_begun:
         return Access.UNFINISHED
@@ -175,7 +175,7 @@ def take_on(
     accesses = accesses_of(workspace, taxonomy, adjudicator)
 
     def is_available(trace_id: str) -> bool:
-        """Check whether the adjudicator has no work on a trace, and does not see others' yet."""
+        """Check whether the adjudicator has no work on a trace, and may not see others' answers."""
         access = accesses.get(trace_id, Access.HIDDEN)
         if access is Access.UNFINISHED:
             passes = passes_by_trace.get(trace_id, ())
@@ -198,10 +198,10 @@ def take_on(
 def take_on_as_study_says(
     workspace: Workspace, taxonomy: Taxonomy, adjudicator: str
 ) -> tuple[str, ...]:
-    """Take on the traces of the study that two or more have finished, and return their ids.
+    """Take on the study's traces that two or more annotators have finished; return their ids.
 
-    Takes on nothing unless the study names the person as adjudicator and not as annotator, since
-    seeing the answers of others would spoil their own reading.
+    Only a person whom the study names as adjudicator and not as annotator takes on traces: seeing
+    the answers of others would spoil an annotator's own reading.
 
     Args:
         workspace: The workspace.
@@ -249,7 +249,7 @@ def conflicts_by_trace(
 def next_pass_number(
     workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_id: str
 ) -> int:
-    """Return the number for a new pass, which no earlier pass of the adjudicator has had.
+    """Return the number for a new pass of the adjudicator: one more than any earlier one.
 
     Args:
         workspace: The workspace.

@@ -132,15 +132,15 @@ def work_of_passes(
     """
     kinds = {info.name: info.kind for info in workspace.annotators()}
     works = {
-        (own_pass.annotator, own_pass.trace_id, own_pass.number): TraceWork(
-            own_pass.annotator,
-            own_pass.trace_id,
+        (trace_pass.annotator, trace_pass.trace_id, trace_pass.number): TraceWork(
+            trace_pass.annotator,
+            trace_pass.trace_id,
             taxonomy,
-            kinds.get(own_pass.annotator, annotator_kind(own_pass.annotator)),
-            finished_at=own_pass.finished_at,
-            judge_seen=own_pass.judge_seen,
+            kinds.get(trace_pass.annotator, annotator_kind(trace_pass.annotator)),
+            finished_at=trace_pass.finished_at,
+            judge_seen=trace_pass.judge_seen,
         )
-        for own_pass in passes
+        for trace_pass in passes
     }
     for label in workspace.labels(trace_id=trace_id, taxonomy=taxonomy, pass_number=pass_number):
         work = works.get((label.annotator, label.trace_id, label.pass_number))
@@ -160,10 +160,9 @@ def work_of_passes(
 
 
 def letters(trace_id: str, names: Iterable[str], seed: int = 0) -> dict[str, str]:
-    """Return a letter for each name, from ``A``, sorted by letter; each trace has another order.
+    """Return a letter in place of each name, from ``A`` on, in an order of this trace alone.
 
-    The order follows from the trace, the names and ``seed`` alone, so it is the same on every
-    machine.
+    The order follows from the trace, the names and ``seed``, so it is the same on every machine.
 
     Args:
         trace_id: The trace's id.

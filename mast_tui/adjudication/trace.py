@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from mast_tui.adjudication.conflicts import NOBODY, Choice, current_answers, history_of
+from mast_tui.adjudication.conflicts import ABSENT_CHOICE, Choice, current_answers, history_of
 from mast_tui.adjudication.queue import Access, access_to, next_pass_number
 from mast_tui.adjudication.sides import TraceSides, read_work_by_trace
 from mast_tui.errors import AdjudicationError
@@ -103,8 +103,8 @@ class Adjudication:
             # Recording is slow, as it reads all finished traces, so it is done only if needed.
             record_reveal(workspace, adjudicator, taxonomy.ref, [trace_id])
         self._saw_judge = any(own_pass.judge_seen for own_pass in passes)
-        # These include judges that were shown when the trace was open before.
-        self._judge_shown = frozenset(
+        # The modes for which judges' answers were shown, now or when the trace was opened before.
+        self._judge_shown_on = frozenset(
             event.fact.what.removeprefix(_JUDGE_PREFIX)
             for event in self._own_events()
             if isinstance(event.fact, Revealed) and event.fact.what.startswith(_JUDGE_PREFIX)
@@ -149,8 +149,10 @@ class Adjudication:
         """
         time = now()
         decisions = tuple(
-            self._new_decision(c.mode, c.id, choice, c.said, time=time, reason=reason)
-            for c, choice in choices
+            self._new_decision(
+                conflict.mode, conflict.id, choice, conflict.said, time=time, reason=reason
+            )
+            for conflict, choice in choices
         )
         self._append_decisions(decisions)
         return decisions
@@ -175,10 +177,11 @@ class Adjudication:
             raise AdjudicationError("this is the mode in conflict; take a side, or both")
         time = now()
         places = tuple(dict.fromkeys(conflict.where or WHOLE_TRACE for conflict in conflicts))
-        decisions = (
-            *(self._new_decision(c.mode, c.id, NOBODY, c.said, time=time) for c in conflicts),
-            *self._added_places(mode, places, time),
-        )
+        absent = [
+            self._new_decision(conflict.mode, conflict.id, ABSENT_CHOICE, conflict.said, time=time)
+            for conflict in conflicts
+        ]
+        decisions = (*absent, *self._added_places(mode, places, time))
         self._append_decisions(decisions)
         return decisions
 
@@ -191,7 +194,10 @@ class Adjudication:
         return self._undo_or_redo(back=False)
 
     def _undo_or_redo(self, *, back: bool) -> tuple[str, ...]:
-        """Undo the last step if ``back``, otherwise redo the last undone one; return its items."""
+        """Undo the last step if ``back``, otherwise redo the last undone one.
+
+        Return the items of its decisions: the modes or places that they are about.
+        """
         done, undone = history_of(self._own_events(), Decided)
         steps = done if back else undone
         if not steps:
@@ -205,9 +211,9 @@ class Adjudication:
         return tuple(dict.fromkeys(fact.item for fact in facts))
 
     def confirm(self, *items: str) -> tuple[Decision, ...]:
-        """Repeat the decisions on items, now on the current answers of the sides.
+        """Make the decisions on items (modes or places) again, now on the sides' current answers.
 
-        They are repeated in one step, which one undo reverts.
+        They are made in one step, which one undo reverts.
         """
         time = now()
         decisions = tuple(
@@ -227,13 +233,13 @@ class Adjudication:
         )
 
     def explain(self, items: Iterable[str], reason: str) -> None:
-        """Set the reason of one's own decisions on these items; an empty text removes it.
+        """Set the reason of this adjudicator's decisions on items; an empty text removes it.
 
         A first reason that follows directly after the decisions belongs to their step, so one undo
         reverts both.
 
         Args:
-            items: The ids of the decided items.
+            items: The ids of the decided modes or places.
             reason: The reason; may be empty.
 
         Raises:
@@ -254,7 +260,7 @@ class Adjudication:
 
     def judge_shown(self, mode: str) -> bool:
         """Check whether the judge's answer on a mode was shown to this adjudicator."""
-        return mode in self._judge_shown
+        return mode in self._judge_shown_on
 
     def judge_answers(self, mode: str) -> tuple[JudgeAnswer, ...]:
         """Return the answers of judges and agents on a mode, and record that they were shown.
@@ -262,7 +268,8 @@ class Adjudication:
         While the mode has an open conflict, no answers are returned, unless the study shows judges
         first. Later decisions on the mode count as made after seeing a judge.
         """
-        if not self._judge_first and any(c.mode == mode for c in self.gold.conflicts):
+        in_conflict = any(conflict.mode == mode for conflict in self.gold.conflicts)
+        if in_conflict and not self._judge_first:
             return ()
         workspace = self.workspace
         trace_id = self.trace_id
@@ -286,9 +293,9 @@ class Adjudication:
             for name in sorted(judges | {label.annotator for label in labels})
         )
         answers += self._agent_answers(mode)
-        if answers and mode not in self._judge_shown:
+        if answers and mode not in self._judge_shown_on:
             self._append_facts([Revealed(_JUDGE_PREFIX + mode)])
-            self._judge_shown |= {mode}
+            self._judge_shown_on |= {mode}
         return answers
 
     def _agent_answers(self, mode: str) -> tuple[JudgeAnswer, ...]:
@@ -354,8 +361,8 @@ class Adjudication:
         decisions = []
         for target in places:
             answers = answers_at(mode, target, sides, self._order)
-            marked_by = tuple(answer.annotator for answer in answers)
-            choice = Choice(VerdictValue.PRESENT, (target,), marked_by)
+            labelling_sides = tuple(answer.annotator for answer in answers)
+            choice = Choice(VerdictValue.PRESENT, (target,), labelling_sides)
             decisions.append(
                 self._new_decision(mode, item_id(mode, target), choice, answers, time=time)
             )
@@ -366,7 +373,11 @@ class Adjudication:
             raise AdjudicationError(f"{self.taxonomy.ref} has no mode {mode!r}")
 
     def _append_decisions(self, decisions: Sequence[Decision]) -> None:
-        self._append_facts([Decided(d.item, self._own_decision(d.item), d) for d in decisions])
+        facts = [
+            Decided(decision.item, self._own_decision(decision.item), decision)
+            for decision in decisions
+        ]
+        self._append_facts(facts)
 
     def _own_decision(self, item: str) -> Decision | None:
         decisions = self.workspace.decisions(
@@ -386,7 +397,7 @@ class Adjudication:
         raise AdjudicationError(f"nothing is decided about {item} yet")
 
     def _action_of(self, decisions: Sequence[Decision | None]) -> str | None:
-        """Return the id of the last action if it made just these decisions, without a reason.
+        """Return the id of the last action if it made exactly these decisions, without a reason.
 
         Return None otherwise.
         """
@@ -397,7 +408,7 @@ class Adjudication:
         return action if is_same and not has_reason else None
 
     def _sees_judge(self, mode: str) -> bool:
-        return self._saw_judge or mode in self._judge_shown
+        return self._saw_judge or mode in self._judge_shown_on
 
     def _append_facts(
         self,
@@ -407,7 +418,7 @@ class Adjudication:
         undoes: str | None = None,
         redoes: str | None = None,
     ) -> None:
-        """Append facts to the adjudication pass in one transaction, and read everything again."""
+        """Append facts to the adjudication pass in one transaction, then refresh this object."""
         number = self._pass_number()
         events = [self._new_event(number, fact) for fact in facts]
         indices = self._new_indices(facts)

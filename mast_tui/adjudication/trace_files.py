@@ -28,12 +28,12 @@ def traces_from_files(workspace: Workspace, loaded_traces: Sequence[Trace] = ())
     """Return a function that reads a trace of the workspace from its file.
 
     The function returns None if the file is gone, cannot be read or holds another trace. It keeps
-    the last file, so callers request the traces of one file one after the other. It raises
-    ``WorkspaceError`` if the workspace cannot be read.
+    the last file, so callers should request all traces of a file before those of the next. It
+    raises ``WorkspaceError`` if the workspace cannot be read.
 
     Args:
         workspace: The workspace.
-        loaded_traces: Traces that were read before.
+        loaded_traces: Traces that are already in memory, and are not read from files.
     """
     paths = {record.trace_id: record.path for record in workspace.traces()}
     loaded_by_id = {trace.identity.trace_id: trace for trace in loaded_traces}
@@ -62,9 +62,9 @@ def traces_from_files(workspace: Workspace, loaded_traces: Sequence[Trace] = ())
 
 
 def scores_from_files(workspace: Workspace) -> Callable[[str], Named]:
-    """Return a function that returns the scores in the answer key of a trace by its id.
+    """Return a function that reads the scores in the answer key of a trace with a given id.
 
-    The scores of a trial in several files are those in the trial's folder.
+    If the trace is one of several files of a trial, the scores are those in the trial's folder.
     """
     paths = {record.trace_id: record.path for record in workspace.traces()}
     trace_of = traces_from_files(workspace)
@@ -98,7 +98,7 @@ class SpanOrders:
 
         Args:
             workspace: The workspace.
-            loaded_traces: Traces that were read before.
+            loaded_traces: Traces that are already in memory, and are not read from files.
             trace_of: Reads a trace from its file; by default as ``traces_from_files`` does.
         """
         self._workspace = workspace
@@ -140,7 +140,7 @@ class SpanOrders:
             if trace is None:
                 return None
             span_count = len(trace)
-        # A trace that has grown may have been counted before its last labels were made.
+        # The stored number can be too small: a trace may have grown, and have labels on new spans.
         indices = self._all_stored().get(trace_id, {}).values()
         ends = (span_index.index + 1 for span_index in indices if span_index.index is not None)
         return partial(self._index_or_raise, trace_id), max(span_count, *ends, 0)
@@ -187,7 +187,7 @@ class SpanOrders:
         return self._stored
 
     def _indices_in_file(self, trace_id: str, keys: Mapping[str, bool]) -> dict[str, SpanIndex]:
-        """Return the indices of the spans in ``keys``, and of all that events refer to.
+        """Return the indices of the spans in ``keys``, and of all spans that events refer to.
 
         ``keys`` says for each span if the length of its text is needed too.
         """
@@ -238,16 +238,17 @@ def keep_missing_indices(
         WorkspaceError: The workspace cannot be read.
     """
     keys_by_path: dict[Path, dict[str, bool]] = {}
-    incomplete = _with_missing_indices(workspace)
-    if not incomplete:
+    incomplete_traces = _with_missing_indices(workspace)
+    if not incomplete_traces:
         return 0
     for record in workspace.traces():
-        if record.path is None or record.trace_id not in incomplete:
+        if record.path is None or record.trace_id not in incomplete_traces:
             continue
         keys = keys_by_path.setdefault(record.path, {})
         for key, has_quote in workspace.referred_spans(record.trace_id).items():
             # The length of a span is needed only for a quote in it.
             keys[key] = keys.get(key, False) or has_quote
+
     trace_count = 0
     results = each(_indices_in_files, keys_by_path.items(), workers)
     for number, (path, file_traces) in enumerate(zip(keys_by_path, results, strict=True), start=1):

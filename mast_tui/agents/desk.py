@@ -249,10 +249,10 @@ class AgentDesk:
         return _page_answer("spans", range(len(trace)), request.first, request.count, span_row)
 
     def read_spans(self, request: ReadSpansCall) -> Mapping[str, Any]:
-        """Return the text of spans, up to the most characters of an answer.
+        """Return the text of spans, at most ``MOST_CHARS`` characters in one answer.
 
-        ``next`` names the piece after them, None at the end of the trace. A span is recorded as
-        read once its whole text was returned.
+        ``next`` names the piece of text that follows; None at the end of the trace. A span is
+        recorded as read once its whole text was returned.
         """
         work = self._open_work(request.trace)
         spans: list[dict[str, Any]] = []
@@ -402,6 +402,7 @@ class AgentDesk:
         report = compute_agreement(
             self._workspace,
             self._taxonomy,
+            # Without resamples there are no intervals.
             ComparisonOptions(
                 annotators=(self._name, *people), traces=own_traces, places=False, rounds=0
             ),
@@ -707,6 +708,7 @@ def _quote_range(text: str, quote: str) -> tuple[int, int]:
             "the quote is not in this span, character for character; copy it from the span"
         )
     offsets = _display_offsets(text)
+    # The last code point that is shown at the quote's start, and the first one after its end.
     quote_start = bisect_left(offsets, start + 1) - 1
     quote_end = bisect_left(offsets, start + len(quote))
     return quote_start, quote_end

@@ -25,10 +25,10 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     sys.excepthook = excepthook
     replace_closed_streams()
     replace_unencodable_characters()
-    completion = os.environ.get("_MAST_TUI_COMPLETE")
     arguments = tuple(sys.argv[1:] if args is None else args)
     command_line = split_command(arguments)
     app_arguments = quick_app_arguments(arguments) if command_line.command is None else None
+    completion = os.environ.get("_MAST_TUI_COMPLETE")  # set by a shell that completes a line
     if app_arguments is None or completion is not None:
         from mast_tui.cli.dispatch import complete, run  # start-up: the app needs no click
 

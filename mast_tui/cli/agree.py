@@ -119,7 +119,7 @@ class ComparisonOptions:
 def compute_agreement(
     workspace: Workspace, taxonomy: Taxonomy, comparison: ComparisonOptions
 ) -> Agreement:
-    """Compute the figures of ``agree``, with its parts on spans and on a judge.
+    """Compute the figures of ``agree``: on people, and if requested on spans and judges.
 
     Args:
         workspace: The workspace.
@@ -138,6 +138,7 @@ def compute_agreement(
         traces=comparison.traces,
         passes=passes,
     )
+
     # Before the figures, so that a wrong name fails at once.
     judge_and_reference = judge_input(workspace, taxonomy, comparison)
     other_judge_and_reference = judge_input(
@@ -146,6 +147,7 @@ def compute_agreement(
     thresholds = None
     if comparison.thresholds and judge_and_reference is not None:
         judge_and_reference, thresholds = _with_thresholds(workspace, judge_and_reference)
+
     report = agreement_figures(people, rounds=comparison.rounds, seed=comparison.seed)
     if comparison.places:
         report = replace(
@@ -175,18 +177,19 @@ def compute_agreement(
 def judge_input(
     workspace: Workspace, taxonomy: Taxonomy, comparison: ComparisonOptions
 ) -> JudgeInput | None:
-    """Read a judge's verdicts beside its reference; return None if no judge is requested.
+    """Read the verdicts of a judge and of its reference; return None if no judge is requested.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy of the verdicts.
-        comparison: The judge and its reference.
+        comparison: The judge, and its reference: the gold or an annotator.
 
     Raises:
         WorkspaceError: The workspace has no judge or annotator of a requested name.
     """
     if comparison.judge is None:
         return None
+    # Only a comparison of places needs the order of a trace's spans.
     order_of = SpanOrders(workspace) if comparison.places else no_orders
     gold = None
     if comparison.against == "gold":
@@ -211,9 +214,8 @@ def judge_input(
         judged = replace(
             judged, outside_workspace=comparison.count_outside_workspace(judged.judge, records)
         )
-    return replace(
-        judged, unlabelled=frozenset(filter(comparison.may_see_judges, judged.unlabelled))
-    )
+    visible_unlabelled = filter(comparison.may_see_judges, judged.unlabelled)
+    return replace(judged, unlabelled=frozenset(visible_unlabelled))
 
 
 def _with_thresholds(
@@ -253,7 +255,10 @@ def _span_agreement(
     study: StudyInput,
     passes: Sequence[Pass],
 ) -> SpanAgreement:
-    """Compute the agreement on places; no trace file is read if no shared trace was ever opened."""
+    """Compute how well annotators agree on the places of labels in a trace.
+
+    Trace files are read only if a trace of several annotators was ever opened.
+    """
     span_input = _input_without_traces(workspace, study)
     if span_input is None:
         orders = SpanOrders(workspace)
@@ -271,17 +276,17 @@ def _span_agreement(
 
 
 def _input_without_traces(workspace: Workspace, study: StudyInput) -> SpanInput | None:
-    """Return an input without places if no trace of several annotators was ever opened; else None.
+    """Return an input without traces, for labels that were imported without trace files.
 
-    Labels are often imported without their traces: then there are no places to compare.
+    Return None if a trace that several annotators finished was ever opened.
     """
     finished_traces = [study.finished.get(name, frozenset()) for name in study.annotators]
     finish_counts = Counter(trace for traces in finished_traces for trace in traces)
     shared_traces = {trace for trace, count in finish_counts.items() if count > 1}
     # A trace that was opened has a number of spans, and the path of its file.
     for column in ("spans", "path"):
-        opened_traces = workspace.read_columns("traces", ("id",), list, not_null=column)
-        if not shared_traces.isdisjoint(trace for (trace,) in opened_traces):
+        rows = workspace.read_columns("traces", ("id",), list, not_null=column)
+        if not shared_traces.isdisjoint(trace for (trace,) in rows):
             return None
     return SpanInput(
         study.taxonomy_ref,
@@ -415,6 +420,7 @@ class AgreeRequest:
     @property
     def files(self) -> ReportFiles:
         """The files to write."""
+        # ``-`` prints Markdown on stdout.
         markdown = None if self.markdown in (None, "-") else Path(self.markdown)
         files = ReportFiles.named(
             csv=self.csv_file, markdown=markdown, latex=self.latex_file, html=self.html_file
@@ -534,6 +540,7 @@ def agree_command(request: AgreeRequest) -> None:
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     comparison = _requested_comparison(request, workspace, viewer)
     visibility = visibility_json(viewer, viewer.hidden)
+
     if request.time:
         _show_time(time_document(workspace, taxonomy, comparison), viewer, request)
         return
@@ -541,22 +548,24 @@ def agree_command(request: AgreeRequest) -> None:
         traces = traces_document(workspace, taxonomy, comparison, request.mode)
     else:
         figures = compute_agreement(workspace, taxonomy, comparison)
-    people = (*(comparison.annotators or ()), comparison.against, comparison.judge or "")
-    shows_judge = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in people)
+
+    names = (*(comparison.annotators or ()), comparison.against, comparison.judge or "")
+    shows_judge = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in names)
     viewer.reveal(viewer.traces or (), judges=shows_judge)
     if not request.as_json:
         report_hidden_traces(viewer, viewer.hidden)
     if request.mode is not None:
         print_traces(traces | visibility, as_json=request.as_json)
         return
+
     _say_thresholds(figures)
     if visibility:
         figures = replace(figures, only_seen_by=visibility["sight"]["annotator"])
     figures = replace(figures, revisions=tuple(workspace.revisions_read(taxonomy.ref)))
     if request.pseudonyms:
-        letters = pseudonyms_of(workspace)
-        figures = figures.renamed(letters.letters, letters.in_document)
-        visibility = letters.in_document(visibility)
+        pseudonyms = pseudonyms_of(workspace)
+        figures = figures.renamed(pseudonyms.letters, pseudonyms.in_document)
+        visibility = pseudonyms.in_document(visibility)
     report = agreement_report(figures, visibility=visibility.get("sight"))
     if request.as_json:
         for note in report.notes:
@@ -564,7 +573,7 @@ def agree_command(request: AgreeRequest) -> None:
                 say(note.text)
     document = agreement_json(figures) | visibility
     if not figures.compares_annotators:
-        # Every table of annotators would have a reason in place of each figure.
+        # Without two annotators, their tables would have no figures.
         judge_sections = tuple(section for section in report.sections if section.id == "judge")
         report = replace(report, sections=judge_sections, facts=())
     output = ReportOutput(request.files, request.stdout)
@@ -596,10 +605,7 @@ def _requested_comparison(
     Raises:
         click.ClickException: A judge is not in the workspace, or hidden from the viewer.
     """
-    viewer_for_shards = partial(
-        command_viewer, workspace, viewer.taxonomy, request.common, allow_unknown=True
-    )
-    if request.shards is not None and viewer_for_shards().judges_hidden:
+    if request.shards is not None and viewer.judges_hidden:
         raise click.ClickException(
             f"{request.shards}: a judge's verdicts are hidden while you work blind or without "
             "suggestions"
@@ -650,8 +656,8 @@ def time_document(
         if (comparison.traces is None or trace_pass.trace_id in comparison.traces)
         and (comparison.annotators is None or trace_pass.annotator in comparison.annotators)
     ]
-    first_passes = assisted_passes(workspace, ref, passes)
-    if not first_passes:
+    study_passes = assisted_passes(workspace, ref, passes)
+    if not study_passes:
         raise click.ClickException(
             "no one has finished a trace with suggestions shown; 'mast-tui study set --assisted "
             "--withhold 0.5' begins a study in which they are hidden on half of the traces"
@@ -662,15 +668,15 @@ def time_document(
     for label in workspace.labels(taxonomy=ref, pass_number=None):
         if annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
             suggested_modes.setdefault(label.trace_id, set()).add(label.mode)
-    suggested = {trace_id: frozenset(modes) for trace_id, modes in suggested_modes.items()}
+    frozen_modes = {trace_id: frozenset(modes) for trace_id, modes in suggested_modes.items()}
     minutes = minutes_worked(workspace, taxonomy)
     timed_passes = [
         replace(
-            assisted,
-            minutes=minutes.get((assisted.annotator, assisted.trace_id, assisted.number)),
-            suggested=suggested.get(assisted.trace_id),
+            study_pass,
+            minutes=minutes.get((study_pass.annotator, study_pass.trace_id, study_pass.number)),
+            suggested=frozen_modes.get(study_pass.trace_id),
         )
-        for assisted in first_passes
+        for study_pass in study_passes
     ]
     mode_names = tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes)
     return {"taxonomy": ref, "longest_pause": LONGEST_PAUSE, **time_study(timed_passes, mode_names)}
@@ -707,7 +713,7 @@ def print_time(document: Mapping[str, Any]) -> None:
         ),
     )
     print_table(columns, conditions)
-    # These annotators have passes in both conditions, so that the conditions can be compared.
+    # Only annotators with passes in both conditions are listed, since only they can be compared.
     if not document["annotators"]:
         print_line(
             "No annotator has finished traces both with and without suggestions, so the effect of "
@@ -716,6 +722,7 @@ def print_time(document: Mapping[str, Any]) -> None:
         return
     minutes = figure_text(document["minutes_difference"])
     print_line(f"Minutes per trace, shown minus hidden, within annotators: {minutes}")
+    # Anchoring: annotators follow suggestions, so that suggested modes are present more often.
     print_line("Share of present verdicts, shown minus hidden, within annotators:")
     rows = [
         document["anchoring"] | {"code": "all modes"},
@@ -821,7 +828,10 @@ def traces_document(
         {
             "trace": trace.trace_id,
             "disagreement": trace.disagreement,
-            "said": {name: value and value.value for name, value in trace.verdicts.items()},
+            "said": {
+                name: None if verdict is None else verdict.value
+                for name, verdict in trace.verdicts.items()
+            },
         }
         for trace in mode_traces
     ]

@@ -81,6 +81,7 @@ def _read_trace(name: str) -> Trace:
         click.ClickException: There is no such file, it has no trace, or it has several.
     """
     address, separator, number = name.rpartition("#")
+    # The number is split off only here if it follows a URL; ``file_or_record`` does it for files.
     record = int(number) if is_url(name) and separator and number.isdecimal() else None
     if record is not None:
         path = trace_path(address)
@@ -106,10 +107,12 @@ def _read_trace(name: str) -> Trace:
 
 
 def _steps_to_print(alignment: RunAlignment, everything: bool) -> range:
-    """Return the steps to print: all, or those around the divergence."""
+    """Return the steps to print: all, or those around the fork or the first difference."""
     if everything:
         return range(len(alignment.pairs))
-    middle = alignment.fork if alignment.fork is not None else alignment.first or 0
+    middle = alignment.fork
+    if middle is None:
+        middle = alignment.first or 0  # alike runs are printed from their start
     return range(
         max(0, middle - CONTEXT_STEPS), min(len(alignment.pairs), middle + CONTEXT_STEPS + 1)
     )
@@ -121,7 +124,7 @@ def _step_sign(alignment: RunAlignment, step: int) -> str:
 
 
 def _step_cell(trace: Trace, index: int | None) -> str:
-    """Return the number, kind and beginning of a step's text; empty for no step."""
+    """Return a step as a cell: its number, kind and the beginning of its text."""
     if index is None:
         return ""
     span = trace.span(index)

@@ -81,10 +81,15 @@ def _configuration_json(
         for model, price in configuration.judge.prices.items()
     }
     dotted_keys = (field.dotted_key for field in setting_fields())
+    settings_outside_tables = {
+        dotted_key[0]: _setting_value(configuration, dotted_key)
+        for dotted_key in dotted_keys
+        if len(dotted_key) == 1
+    }
     return {
         "path": str(configuration.path),
         "found": configuration.path.exists(),
-        **{key[0]: _setting_value(configuration, key) for key in dotted_keys if len(key) == 1},
+        **settings_outside_tables,
         "keys": {
             "preset": configuration.preset,
             "actions": {setting.name: setting.keys for setting in keys},
@@ -103,6 +108,7 @@ def _configuration_lines(configuration: Configuration, keys: Sequence[KeySetting
     yield f"# {configuration.path}{missing_text}"
     current_table = ""
     for field in setting_fields():
+        # A setting is in one table or in none.
         (*tables, name) = field.dotted_key
         table = "".join(tables)
         if table != current_table:
@@ -129,14 +135,15 @@ def _price_lines(configuration: Configuration, explanation: str) -> Iterator[str
     """Yield a comment and a table for the price of each model; without prices, an example."""
     yield f"\n# {explanation}"
     for model, price in configuration.judge.prices.items():
-        yield prices_to_write(model).partition("\n")[0]
+        heading = prices_to_write(model).partition("\n")[0]
+        yield heading
         yield f"input = {price.input}\noutput = {price.output}"
     if not configuration.judge.prices:
         yield from (f"# {line}" for line in prices_to_write("gpt-oss-120b").splitlines())
 
 
 def _toml_text(value: object) -> str:
-    """Return a value in TOML, which is JSON but for tables."""
+    """Return a value as TOML text, which differs from JSON only in tables."""
     if isinstance(value, Mapping):
         entries = (f"{json.dumps(name)} = {_toml_text(item)}" for name, item in value.items())
         return f"{{ {', '.join(entries)} }}"

@@ -43,15 +43,15 @@ _MAX_ERROR_LENGTH: Final = 500
 
 
 def agentdebugx_line(trace: Trace) -> bytes:
-    """Return a trace with a complete index as one trajectory on one line, with its line feed."""
-    own_id = trace.identity.trace_id
+    """Return a trace with a complete index as one line of JSON, with its line feed."""
+    trace_id = trace.identity.trace_id
     events = [
-        _agentdebugx_event(own_id, trace.span(index), trace.text(index))
+        _agentdebugx_event(trace_id, trace.span(index), trace.text(index))
         for index in range(len(trace))
     ]
     record = {
         "framework": "mast-tui convert",
-        "trace_id": own_id,
+        "trace_id": trace_id,
         "task_id": trace.meta.task_id,
         "goal": trace.meta.task,
         "events": events,
@@ -194,8 +194,8 @@ def _is_converted(head: bytes) -> bool:
 def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], str | None]:
     """Return a function that returns why a file must not be replaced; None if it may be.
 
-    The workspace, traces to convert and other known traces stay. An earlier output of this command
-    is replaced even if the workspace knows it as a trace.
+    The workspace, traces to convert and other known traces must not be replaced. An earlier output
+    of this command may be replaced, even if the workspace knows it as a trace.
     """
 
     def reason(target: Path) -> str | None:
@@ -204,7 +204,7 @@ def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], st
             with target.open("rb") as file:
                 if _is_converted(file.read(len(ATIF_OPENING))):
                     return None
-        # Only a workspace knows other traces, and without ``force`` no trace is replaced anyway.
+        # Other known traces are in a workspace. It need not be asked if nothing is replaced anyway.
         own_reason = reason_to_keep(paths, "convert", target)
         if own_reason or not force or not find_workspace(None).is_file():
             return own_reason

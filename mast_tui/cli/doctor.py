@@ -296,7 +296,7 @@ def _check_model(offline: bool) -> Check:
 
 
 async def _ask_server(judge: JudgeConfiguration, model: str) -> Check:
-    """Ask a server for its models, and return the result."""
+    """Ask a server for its models, and check that it has this one."""
     address = judge.address()
     endpoint = Endpoint(
         address,

@@ -152,7 +152,7 @@ class ExperimentRequest:
         """The paths of the runs by the name of the arm.
 
         Raises:
-            click.UsageError: One is not NAME=PATH.
+            click.UsageError: An ``--arm`` is not NAME=PATH.
         """
         paths_by_arm: dict[str, tuple[Path, ...]] = {}
         for text in self.arm:
@@ -207,11 +207,11 @@ def experiment_command(request: ExperimentRequest) -> None:
     for line in update_outcomes(workspace):
         say(line)
     visibility = visibility_of_labels(viewer, request.label_source)
-    visible_traces = None if visibility is None else frozenset(visibility.seen)
+    visible_traces = None if visibility is None else visibility.visible
     if visible_traces is not None and request.judge is not None:
         judge_visibility = visibility_of_labels(viewer, request.judge)
-        # None only for a viewer who sees all, and then ``visible_traces`` is None too.
-        visible_traces &= frozenset(() if judge_visibility is None else judge_visibility.seen)
+        assert judge_visibility is not None, "this viewer does not see all traces"
+        visible_traces &= judge_visibility.visible
     viewer.reveal(() if visibility is None else visibility.revealing)
     experiment = _experiment_of_request(
         workspace, taxonomy, viewer, request, arm_paths, visible_traces
@@ -256,6 +256,7 @@ def _experiment_of_request(
             f"{counted(hidden_outcomes, 'trace')}"
         )
     if request.paths:
+        # One arm of any name collects the runs in these paths.
         runs_in_paths = runs_under(workspace, inputs, {"PATH": request.paths})
         inputs = inputs.only(np.isin(inputs.traces, runs_in_paths.traces))
     if arm_paths:

@@ -222,7 +222,7 @@ def _labelled_runs(
             }
             label_targets = [(label.mode, label.target) for label in gold.labels]
         elif sides:
-            # Of one annotator there is one side.
+            # A side is the work of one annotator, so that there is only one.
             modes = [mode.slug for mode in taxonomy.modes]
             values = {mode: sides[0].verdict(mode) for mode in modes}
             verdicts = {mode: value for mode, value in values.items() if value is not None}
@@ -236,6 +236,7 @@ def _labelled_runs(
         quotes: dict[str, list[str]] = {}
         for mode, target in label_targets:
             quotes.setdefault(mode, []).append(target.quote or "")
+        # A run without a task is a task of its own.
         task = "\n".join(trace.meta.task_key or (trace_id,))
         runs.append(LabelledRun(walk(trace), task, verdicts, quotes))
     return runs, missing_count
@@ -274,7 +275,8 @@ def _is_chosen(guard: Guard, runs: Iterable[LabelledRun]) -> bool:
     rates = rates_of(guard, runs)
     if not rates.hits:
         return False
-    # That is, hits / failures > false_alarms / runs, without dividing by 0.
+    # ``runs`` are those without the failure. The condition is hits / failures > false_alarms / runs
+    # without a division by 0.
     return rates.hits * rates.runs > rates.false_alarms * rates.failures or not rates.runs
 
 
@@ -285,16 +287,17 @@ def rates_of(guard: Guard, runs: Iterable[LabelledRun]) -> TestedRates:
         guard: The guard.
         runs: The labelled runs; those without a verdict on the guard's mode are left out.
     """
+    # The keys are the verdict on a run, and whether the guard fires in it.
     counts = Counter(
         (run.verdicts.get(guard.mode), any(True for _ in guard.rule.find(run.walk))) for run in runs
     )
     hits = counts[VerdictValue.PRESENT, True]
     failures = hits + counts[VerdictValue.PRESENT, False]
     false_alarms = counts[VerdictValue.ABSENT, True]
-    run_count = false_alarms + counts[VerdictValue.ABSENT, False]
-    alarm_interval = _rounded_wilson(false_alarms, run_count)
+    clean_runs = false_alarms + counts[VerdictValue.ABSENT, False]
+    alarm_interval = _rounded_wilson(false_alarms, clean_runs)
     return TestedRates(
-        runs=run_count,
+        runs=clean_runs,
         false_alarms=false_alarms,
         false_alarm_bound=None if alarm_interval is None else alarm_interval[1],
         failures=failures,
@@ -309,11 +312,11 @@ def _rounded_wilson(count: int, total: int) -> tuple[float, float] | None:
 
 
 def tested_guard(guard: Guard, runs: Iterable[LabelledRun]) -> Guard:
-    """Return a guard with its error rates, on if the bound of its false alarms is low enough.
+    """Return a guard with its error rates; it is on if the bound of its false alarms is low enough.
 
     Args:
         guard: The guard.
-        runs: Labelled runs on which it was not chosen.
+        runs: The labelled runs that had no part in choosing the guard.
     """
     rates = rates_of(guard, runs)
     is_on = rates.false_alarm_bound is not None and rates.false_alarm_bound <= MOST_FALSE_ALARMS
@@ -322,7 +325,7 @@ def tested_guard(guard: Guard, runs: Iterable[LabelledRun]) -> Guard:
 
 
 def _reason_for_off(rates: TestedRates) -> str:
-    """Return the reason why a guard is off: it needs more runs without the failure."""
+    """Return why a guard is off: with its false alarms it needs more runs without the failure."""
     needed_runs = next(
         n
         for n in range(rates.runs + 1, 10**6)
@@ -340,10 +343,10 @@ def _false_alarm_bound(false_alarms: int, runs: int) -> float:
 
 
 def chosen_phrases(runs: Sequence[LabelledRun], mode: str) -> tuple[str, ...]:
-    """Return phrases that agents say only in runs with the failure; the labels' quotes have them.
+    """Return phrases from labels' quotes that agents say only in runs with the failure.
 
-    The phrases are chosen one after the other. Each is the one that covers most runs with the
-    failure that the earlier phrases do not cover.
+    The phrases are chosen one after the other. Each next one occurs in the most failed runs without
+    an earlier phrase.
 
     Args:
         runs: The labelled runs.
@@ -373,13 +376,11 @@ def chosen_phrases(runs: Sequence[LabelledRun], mode: str) -> tuple[str, ...]:
             runs_by_phrase,
             key=lambda phrase: (len(runs_by_phrase[phrase] - covered_runs), len(phrase), phrase),
         )
-        if (
-            len(runs_by_phrase[best_phrase]) < _FEWEST_FAILURES
-            or runs_by_phrase[best_phrase] <= covered_runs
-        ):
+        best_runs = runs_by_phrase.pop(best_phrase)
+        if len(best_runs) < _FEWEST_FAILURES or best_runs <= covered_runs:
             break
         phrases.append(best_phrase)
-        covered_runs |= runs_by_phrase.pop(best_phrase)
+        covered_runs |= best_runs
     return tuple(phrases)
 
 
@@ -514,7 +515,7 @@ def _stop_event(text: str) -> Mapping[str, Any]:
     """Return the event of a hook.
 
     Raises:
-        MastError: It is no JSON object with a transcript.
+        MastError: The text is no JSON object with the path of a transcript.
     """
     try:
         event = json.loads(text)

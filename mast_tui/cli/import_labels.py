@@ -220,7 +220,7 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
     annotator = request.common.annotator
     if annotator is not None:
         try:
-            annotator = annotator_of("", annotator)
+            annotator = annotator_of("", annotator)  # no name in a row, only that of the option
         except ValueError as error:
             raise click.ClickException(str(error)) from None
     crosswalk = None if request.crosswalk is None else find_crosswalk(request.crosswalk)
@@ -240,6 +240,7 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
     )
     if applied.written:
         keep_missing_indices(workspace)
+
     notes = list(incoming.notes)
     if applied.differing:
         notes.append(
@@ -256,6 +257,7 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
         "problems": _problems_to_dicts(applied.problems),
         "notes": notes,
     }
+
     _report_problems(applied.problems)
     if not applied.written:
         refused_on_writing = len(applied.problems) - len(incoming.problems)
@@ -301,10 +303,7 @@ def _request_key(
     annotator: str | None = None,
     crosswalk: Path | None = None,
 ) -> str:
-    """Return a text of all arguments that decide the content of an import.
-
-    An interrupted import with the same text is resumed.
-    """
+    """Return a text that identifies an import: an interrupted import with this text is resumed."""
     paths = [str(file.absolute()) for file in files]
     return json.dumps([file_format, paths, annotator, crosswalk and str(crosswalk)])
 
@@ -313,12 +312,12 @@ def _incoming_counts(incoming: Incoming) -> dict[str, Any]:
     """Return the taxonomies and annotators of the files, and counts of their content."""
     work = incoming.work
     return {
-        "taxonomies": sorted({reading.taxonomy for reading in work}),
-        "annotators": sorted({reading.annotator for reading in work}),
-        "traces": len({reading.trace_id for reading in work}),
-        "labels": sum(len(reading.labels) for reading in work),
-        "verdicts": sum(len(reading.verdicts) for reading in work),
-        "finished": sum(reading.finished_at is not None for reading in work),
+        "taxonomies": sorted({trace_work.taxonomy for trace_work in work}),
+        "annotators": sorted({trace_work.annotator for trace_work in work}),
+        "traces": len({trace_work.trace_id for trace_work in work}),
+        "labels": sum(len(trace_work.labels) for trace_work in work),
+        "verdicts": sum(len(trace_work.verdicts) for trace_work in work),
+        "finished": sum(trace_work.finished_at is not None for trace_work in work),
     }
 
 
@@ -347,6 +346,7 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
             imported_by=annotator,
         )
         keep_missing_indices(workspace)
+
     events = [event for content in contents.values() for event in content.foreign.events]
     declared_names = {name for content in contents.values() for name, _ in content.annotators}
     document = {
@@ -375,6 +375,7 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
         + _problems_to_dicts(unknown_problems),
         "notes": merge_result.notes,
     }
+
     _report_problems(unknown_problems)
     if unknown_problems:
         say(f"mast-tui import: {_remedies_text(unknown_problems, has_good_rows=False)}")
@@ -385,11 +386,14 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
 
 
 def _problems_to_dicts(problems: Iterable[RowProblem]) -> list[dict[str, str]]:
-    return [{"file": str(p.file), "place": p.place, "reason": p.reason} for p in problems]
+    return [
+        {"file": str(problem.file), "place": problem.place, "reason": problem.reason}
+        for problem in problems
+    ]
 
 
 def _report_problems(problems: Iterable[RowProblem]) -> None:
-    """Print the problems on stderr, at most ``_MAX_PROBLEMS`` of them."""
+    """Report the problems, in at most ``_MAX_PROBLEMS`` lines."""
     lines = problem_lines(
         (str(problem.file), problem.place, problem.reason) for problem in problems
     )
@@ -412,8 +416,8 @@ def _remedies_text(problems: Iterable[RowProblem], *, has_good_rows: bool) -> st
     return ". ".join(sentences)
 
 
-def _print_import(document: dict[str, Any], people: Iterable[str], as_json: bool) -> None:
-    """Print an import as JSON, or its notes, its summary and the changes of each annotator."""
+def _print_import(document: dict[str, Any], people_texts: Iterable[str], as_json: bool) -> None:
+    """Print an import as JSON, or as text: notes, a summary and each annotator's changes."""
     if as_json:
         print_json(document)
         return
@@ -421,8 +425,8 @@ def _print_import(document: dict[str, Any], people: Iterable[str], as_json: bool
         say(note)
     if document["written"]:
         print_line(_import_summary(document))
-        for changes in people:
-            print_line(changes)
+        for text in people_texts:
+            print_line(text)
 
 
 def _import_summary(document: Mapping[str, Any]) -> str:
@@ -507,7 +511,7 @@ def undo_imported(
     Args:
         workspace: The workspace.
         import_id: The id of the import; empty for the newest one.
-        annotator: The person who undoes it, if the login has no name.
+        annotator: The person who undoes the import, unless the login names another one.
         as_json: Print one JSON document.
 
     Returns:

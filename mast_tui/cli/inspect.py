@@ -50,17 +50,14 @@ def inspect_command(request: InspectRequest) -> int:
     hide_outcomes = hides_outcomes(request.common)
     files = []
     with WorkerPool(request.workers) as pool:
-        inspect = partial(
-            _inspect_trace,
-            request.spans and (request.as_json or pool.workers is not None),
-            hide_outcomes,
-        )
+        # Text output without workers reads each span when it prints it, as there may be many.
+        documents_have_spans = request.spans and (request.as_json or pool.workers is not None)
+        inspect = partial(_inspect_trace, documents_have_spans, hide_outcomes)
         for report, inspected in each_trace(
             pool.reachable(request.paths), inspect, pool.workers, tell=pool.show_progress
         ):
             files.append(_File(report, tuple(inspected)))
-            for _ in files[-1].traces:
-                pool.on_trace()
+            pool.on_trace(len(files[-1].traces))
     if request.as_json:
         print_json(_document_of_files(files))
     else:
@@ -200,7 +197,7 @@ def _print_files(files: list[_File], spans: bool) -> None:
     if spans:
         for file in files:
             for number, inspected in enumerate(file.traces):
-                # Without a list in the document, spans are read one by one: there may be many.
+                # Without a list in the document, spans are read one by one, as there may be many.
                 span_list = inspected.document.get("span_list")
                 _print_spans(
                     inspected.document, span_list or _span_list(file.report.traces[number]), file
@@ -208,7 +205,8 @@ def _print_files(files: list[_File], spans: bool) -> None:
     reports = [file.report for file in files]
     problems = [(file.report, problem) for file in files for problem in file.problems]
     _print_list("problems", _problem_lines(problems))
-    _print_list("skipped", [f"{r.path}: {r.skipped}" for r in reports if r.skipped is not None])
+    skipped = [report for report in reports if report.skipped is not None]
+    _print_list("skipped", [f"{report.path}: {report.skipped}" for report in skipped])
     formats = {report.format for report, _ in traces}
     click.echo(
         f"\n{counted(len(traces), 'trace')}, {counted(len(formats), 'format')}, "
@@ -246,7 +244,7 @@ def _print_spans(
         click.echo("  no spans")
         return
     path = Path(file.report.path.name)
-    width = len(str(document["spans"]))  # spans are printed as they come
+    width = len(str(document["spans"]))  # fixed here, as early rows are printed before the last
     columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
         TableColumn("#".rjust(width), lambda span: str(span["index"] + 1), right=True),
         TableColumn("place", lambda span: str(place_in_file(path, span["place"]))),
@@ -264,7 +262,8 @@ def _print_spans(
 def _problem_lines(problems: Iterable[tuple[FileReport, Problem]]) -> list[str]:
     """Return a line for each problem, with its place in the file."""
     rows = (
-        (str(r.path), problem.place or "whole file", problem.message) for r, problem in problems
+        (str(report.path), problem.place or "whole file", problem.message)
+        for report, problem in problems
     )
     return problem_lines(rows, located=lambda file, place: str(place_in_file(Path(file), place)))
 

@@ -101,6 +101,7 @@ def notes_command(request: StudyNotesRequest) -> None:
         identities = {code.identity for code in selected.codes}
         coding = visible_coding(viewer, workspace, taxonomy)
         selected = coding.keeping(lambda code: code.identity in identities)
+
     viewer.reveal(coding.revealed_traces)
     hidden = viewer.hidden
     document: dict[str, Any] = {
@@ -113,6 +114,7 @@ def notes_command(request: StudyNotesRequest) -> None:
     if request.as_json:
         print_json(document)
         return
+
     report_hidden_traces(viewer, hidden)
     if not coding.codes:
         click.echo(
@@ -139,12 +141,12 @@ def notes_command(request: StudyNotesRequest) -> None:
 
 
 def visible_coding(viewer: Viewer, workspace: Workspace, taxonomy: Taxonomy) -> OpenCoding:
-    """Return the open codes that a viewer may see.
+    """Return the open codes (labels and notes that no mode describes) that a viewer may see.
 
     Args:
         viewer: The viewer.
         workspace: The workspace.
-        taxonomy: The taxonomy.
+        taxonomy: The taxonomy of the labels.
     """
     # Only a labelling annotator has retests, whose earlier codes are hidden.
     reader = viewer.name if viewer.sees_finished_only else None
@@ -235,7 +237,7 @@ def open_code_json(code: OpenCode) -> dict[str, Any]:
 
 
 def saturation_json(saturation: Saturation) -> dict[str, Any]:
-    """Return the saturation of open codes as JSON values."""
+    """Return the saturation of open codes (how few new kinds later traces add) as JSON values."""
     return {
         "traces": len(saturation.traces),
         "kinds": saturation.kinds,
@@ -249,7 +251,7 @@ def saturation_json(saturation: Saturation) -> dict[str, Any]:
 
 
 def saturation_text(saturation: Saturation) -> str:
-    """Return a line on the kinds of failure, and on how few of them the last traces added."""
+    """Return a line on the kinds of failure, and on how many of them the last traces added."""
     if not saturation.traces:
         return "saturation (new kinds of failure per trace): no trace is finished yet"
     recent_count = min(_LAST_TRACES, len(saturation.traces))

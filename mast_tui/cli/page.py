@@ -69,16 +69,16 @@ def page_command(request: PageRequest) -> int:
     else:
         taxonomy = workspace_taxonomy(workspace, request.common.taxonomy)
         viewer = command_viewer(workspace, taxonomy.ref, request.common)
-        letters = pseudonyms_of(workspace) if request.pseudonyms else None
+        pseudonyms = pseudonyms_of(workspace) if request.pseudonyms else None
         masks = masks_of_files(
             workspace,
             workspace.study(taxonomy.ref),
             redact=request.redact,
             patterns=request.redact_file,
         )
-        pages = RunPages(taxonomy, viewer, pseudonyms=letters, masks=masks)
+        pages = RunPages(taxonomy, viewer, pseudonyms=pseudonyms, masks=masks)
         outputs = outputs_beside(workspace, force=request.force)
-    traces, failed = _readable_traces(request.paths)
+    traces, failed_count = _readable_traces(request.paths)
     if len(traces) == 1 and request.paths[0].is_file():
         page = pages.page_of(traces[0])
         outputs.add(request.output, _page_bytes(page, request.markdown))
@@ -92,16 +92,16 @@ def page_command(request: PageRequest) -> int:
         f"{request.output}: {counted(len(traces), 'run')} with {counted(label_count, 'label')} "
         "written"
     )
-    return 1 if failed else 0
+    return 1 if failed_count else 0
 
 
 def _readable_traces(paths: tuple[Path, ...]) -> tuple[list[Trace], int]:
     """Return the traces under paths with complete indices, and the number of unreadable files."""
     traces: list[Trace] = []
-    failed = 0
+    failed_count = 0
     for report in scan(paths):
         if report.failed is not None:
-            failed += 1
+            failed_count += 1
             say(f"mast-tui page: {report.path}: {report.failed}")
         for trace in report.traces:
             read_fully(trace)
@@ -109,7 +109,7 @@ def _readable_traces(paths: tuple[Path, ...]) -> tuple[list[Trace], int]:
                 traces.append(trace)
     if not traces:
         raise click.ClickException("there are no traces to write; see 'mast-tui inspect'")
-    return traces, failed
+    return traces, failed_count
 
 
 def _add_folder(

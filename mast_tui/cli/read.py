@@ -35,7 +35,7 @@ from mast_tui.session import (
     trace_masks,
     working_person,
 )
-from mast_tui.session.changes import ChangeMessages
+from mast_tui.session.changes import Change, ChangeMessages
 from mast_tui.study import Study
 from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.traces.library import read_file, read_fully
@@ -170,7 +170,7 @@ class LineReader:
         self._session = session
         self._trace: Trace = session.trace
         self._taxonomy = session.taxonomy
-        self._locations = ChangeMessages(session.taxonomy, session.trace, lambda _suggestion: None)
+        self._messages = ChangeMessages(session.taxonomy, session.trace, lambda _suggestion: None)
         self._say = say
         self._index = 0
         self._remaining_lines: Iterator[str] = iter(())
@@ -328,11 +328,11 @@ class LineReader:
 
     def _show_answer_key(self) -> None:
         """Print the answer key of the trace, unless it is still hidden."""
-        page_text = ANSWER_KEY_HIDDEN
+        text = ANSWER_KEY_HIDDEN
         if self._session.hidden_visible:
-            page_text = answer_page(self._trace).text
-        for start, end in line_ranges(page_text):
-            self._say(safe_line(page_text[start:end]))
+            text = answer_page(self._trace).text
+        for start, end in line_ranges(text):
+            self._say(safe_line(text[start:end]))
 
     # Labels
 
@@ -341,7 +341,10 @@ class LineReader:
         return f"{mode.code} {mode.name}"
 
     def _label_or_set_verdict(self, prefix: str, digits: str) -> None:
-        """Toggle a label of the mode with these digits, or set its verdict."""
+        """Toggle a label of the mode with these digits, or set the mode's verdict.
+
+        The prefix ``-`` sets absent, ``_`` unsure; ``t`` labels the whole trace.
+        """
         mode = self._taxonomy.by_digits(*digits)
         if mode is None:
             self._say(f"{digits} is not a mode; l WORDS finds one")
@@ -396,7 +399,7 @@ class LineReader:
         self._say(f"Quoted: {one_line(quote, 80)}; two digits label it")
 
     def _add_note(self, text: str) -> None:
-        """Make the text the note of the open code that was just made, if any, or of the span."""
+        """Add a note to the open code that was just made, or else to the current span."""
         label_id = self._open_code
         self._open_code = None
         if label_id is not None and label_id in self._session.labels_by_id:
@@ -415,7 +418,7 @@ class LineReader:
     def _list_labels(self) -> None:
         """Print the annotator's labels, and the verdicts absent and unsure."""
         for label in self._session.labels:
-            location = self._locations.location(label.target)
+            location = self._messages.location(label.target)
             self._say(f"{self._mode_text(label.mode)}, {location}")
         for slug, value in self._session.verdicts.items():
             if value is not VerdictValue.PRESENT:
@@ -457,20 +460,20 @@ class LineReader:
         index = None if key is None else self._trace.index_of(key)
         if index is not None:
             self._move_to(index)
-        location = self._locations.location(suggestion.target)
+        location = self._messages.location(suggestion.target)
         self._say(
             f"{one_line(suggestion.judge)} suggests {self._mode_text(suggestion.mode)}, {location}:"
         )
         self._say(f"  {one_line(suggestion.rationale)}")
 
-    def _answer_suggestion(self, apply: Callable[[str], object]) -> None:
-        """Answer the selected suggestion with ``apply``: the session's ``accept`` or ``reject``."""
+    def _answer_suggestion(self, answer: Callable[[str], Change]) -> None:
+        """Answer the selected suggestion by the session's ``accept`` or ``reject``."""
         if self._suggestion is None or self._suggestion not in self._session.pending:
             self._say("No suggestion is selected; ] goes to the next")
             return
-        change = apply(self._suggestion.id)
+        change = answer(self._suggestion.id)
         self._suggestion = None
-        self._say(getattr(change, "message", ""))
+        self._say(change.message)
 
     # The pass
 

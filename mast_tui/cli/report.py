@@ -194,7 +194,11 @@ class ReportRequest:
             latex=self.latex_file,
         )
         return replace(
-            files, figures=self.figures, image=self.image, bare=self.bare, records=self.output
+            files,
+            chart_folder=self.figures,
+            image_format=self.image,
+            without_text=self.bare,
+            records=self.output,
         )
 
     @property
@@ -307,13 +311,15 @@ def report_command(request: ReportRequest) -> None:
     for line in update_outcomes(workspace):
         say(line)
     visibility = visibility_of_labels(viewer, request.label_source)
-    visible_traces = None if visibility is None else visibility.seen
+    visible_traces = None if visibility is None else visibility.visible
     # Workers only read traces to locate labels, so without locations they have nothing to do.
     with WorkerPool(None if request.without_places else request.workers) as pool:
         inputs = signature_input(workspace, taxonomy, request, traces=visible_traces, pool=pool)
+
     # Traces that are recorded as shown are no longer hidden, nor are their outcomes.
     viewer.reveal(() if visibility is None else visibility.revealing)
     inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
+
     pseudonyms = pseudonyms_of(workspace) if request.pseudonyms else None
     scores = None
     if request.scores:
@@ -327,16 +333,17 @@ def report_command(request: ReportRequest) -> None:
         workspace, taxonomy, inputs, request, traces=viewer.traces, scores=scores
     )
     if pseudonyms is not None:
-        renamed = replace(
+        renamed_inputs = replace(
             report.inputs,
             label_source=pseudonyms.name(report.inputs.label_source),
             gold=pseudonyms.in_document(report.inputs.gold),
         )
-        report = replace(report, inputs=renamed)
+        report = replace(report, inputs=renamed_inputs)
     experiment = experiment_of_pair(report.inputs, request)
-    # JSON output needs no quotes of labels.
+
+    # The extras, such as quotes of labels, are not in JSON.
     extras = None
-    if files.whole or request.stdout in (None, "text"):
+    if files.by_language or request.stdout in (None, "text"):
         with_places = not request.without_places
         extras = extras_for(workspace, taxonomy, inputs, places=with_places, letters=pseudonyms)
     revisions = list(workspace.revisions_read(taxonomy.ref))
@@ -349,6 +356,7 @@ def report_command(request: ReportRequest) -> None:
         "what_helps": what_helps(taxonomy),
         **(sight_fields if pseudonyms is None else pseudonyms.in_document(sight_fields)),
     }
+
     if not request.as_json:
         report_hidden_traces(viewer, hidden)
         if hidden_outcomes:
@@ -362,7 +370,7 @@ def report_command(request: ReportRequest) -> None:
     )
     figures = report.figures.figures
     if experiment is not None:
-        _experiment, experiment_index = experiment
+        _arms, experiment_index = experiment
         figures += experiment_index.figures
     output = ReportOutput(files, request.stdout)
     output.show(presentation, {**presentation.document, **extra_fields}, outputs, figures)
@@ -401,7 +409,7 @@ def compute_report(
         taxonomy: The taxonomy of the labels.
         inputs: The input.
         request: The options of the command.
-        traces: The traces that may be seen, None for all.
+        traces: The traces that may be seen; None for all.
         scores: Further scores of the benchmark by metric.
     """
     spent_of = spent_from(traces_from_files(workspace)) if request.bill else None

@@ -127,9 +127,9 @@ def _print_hit(hit: Hit, as_json: bool) -> None:
     highlighted = click.style(match_text, fg="red", bold=True)
     text_before = one_line(hit.preview[: hit.match_start])
     text = f"{text_before}{highlighted}{one_line(hit.preview[hit.match_end :])}"
-    failed = "  ✗" if hit.status == "error" else ""
+    error_mark = "  ✗" if hit.status == "error" else ""
     parts = (hit.place, hit.trace_id, f"#{hit.span + 1} {description}")
-    click.echo(f"{'  '.join(map(one_line, parts))}{failed}  {text}".rstrip())
+    click.echo(f"{'  '.join(map(one_line, parts))}{error_mark}  {text}".rstrip())
     sys.stdout.flush()
 
 

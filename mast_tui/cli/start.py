@@ -76,7 +76,7 @@ def has_terminal() -> bool:
 
 
 def is_utf8(stream: TextIO) -> bool:
-    """Return whether a stream can show every character."""
+    """Return whether the encoding of a stream is UTF-8, which has every character."""
     try:
         return codecs.lookup(stream.encoding or "").name == "utf-8"
     except LookupError:
@@ -108,7 +108,7 @@ def replace_unencodable_characters() -> None:
 
 
 def _ascii_replacement(error: UnicodeError) -> tuple[str, int]:
-    """Replace the characters that could not be encoded by ASCII of the same width."""
+    """Replace characters that could not be encoded by ASCII text of the same width."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     characters = error.object[error.start : error.end]
@@ -176,7 +176,7 @@ def _app_options(paths: tuple[Path, ...], common: CommonOptions) -> AppOptions:
     """Return the options of the app; ask for the password of a workspace on a server first."""
     password = None
     if common.workspace is not None and "://" in common.workspace:
-        # Start-up: a workspace in a file needs no password.
+        # Imported here for a fast start: only a workspace on a server may need a password.
         asking = import_module("mast_tui.cli.shared.asking")
         password = asking.typed_password(common.workspace)
     return AppOptions(
@@ -196,7 +196,7 @@ def _fill_samples(workspace: Workspace) -> None:
 
 
 def _missing_path_text(path: str) -> str:
-    """Return the error for a missing path, with the command that it resembles."""
+    """Return the error for a missing path, with the command of a similar name, if any."""
     from difflib import get_close_matches
 
     matches = get_close_matches(path, COMMANDS, n=1)

@@ -94,9 +94,9 @@ def status_command(request: StatusRequest) -> None:
 def _open_conflicts(
     viewer: Viewer, taxonomy: Taxonomy
 ) -> tuple[list[tuple[str, ConflictGroup]], int]:
-    """Return the open conflicts on the traces that the viewer may see; record these as shown.
+    """Return the open conflicts on the traces that the viewer may see; record the traces as shown.
 
-    All disputed labels of a mode are one conflict, as they are decided in one step.
+    All disputed labels of a mode in a trace are one conflict, as they are decided in one step.
 
     Returns:
         The conflicts, each with the id of its trace; and the number of labels that may overlap

@@ -311,6 +311,7 @@ def set_command(request: StudySetRequest) -> None:
     }
     if request.redact_file is not None:
         values["redact_patterns"] = _pattern_lines(request.redact_file)
+
     workspace.add_taxonomy(taxonomy)
     replaces_traces = (
         request.paths
@@ -325,6 +326,7 @@ def set_command(request: StudySetRequest) -> None:
     )
     if replaces_traces:
         study = _with_batch(workspace, study, request.paths, request.sample, request.stratify)
+
     if request.split is not None:
         set_split(workspace, *_split_shares(request.split))
         parts = Counter(trace_part(workspace, trace_id) for trace_id in study.traces)
@@ -339,13 +341,13 @@ def _pattern_lines(path: Path) -> tuple[str, ...]:
     Raises:
         RedactionError: The file cannot be read, or a line is no usable pattern.
     """
-    read_rules(path)
+    read_rules(path)  # raises if a line is no usable pattern
     lines = (line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines())
     return tuple(line for line in lines if line and not line.startswith("#"))
 
 
 def _split_shares(text: str) -> tuple[float, float]:
-    """Return the shares for calibration and test of ``--split``; refuse shares of another sum."""
+    """Return the shares for calibration and test in ``--split``; the three shares must add to 1."""
     try:
         development, calibration, test = (float(part) for part in text.split(","))
     except ValueError:
@@ -514,7 +516,7 @@ def export_command(request: StudyExportRequest) -> None:
     workspace, taxonomy, study = open_study(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     annotator = viewer.name if viewer.sees_finished_only else request.common.annotator
-    # Without an annotator, the rows of all are written.
+    # For all others than its annotators, the rows of all annotators are written.
     text = assignments_csv(study, annotator if annotator in study.annotators else None)
     outputs = outputs_beside(workspace, force=request.force)
     outputs.add(request.output, text)
@@ -581,7 +583,7 @@ def _change_plan(plan: PlanOptions, change: Callable[[Workspace, Study], Study])
 
 # Written out, so that --help imports no lower layer; ``retests`` is not for annotators.
 _QUEUE_KINDS = ("mine", "disagreements", "judge", "unsure", "changed", "worth", "sample")
-_OPEN_KINDS = ("mine", "worth", "sample")
+_UNREVEALING_KINDS = ("mine", "worth", "sample")
 """The queues that reveal no labels of others."""
 
 
@@ -608,7 +610,7 @@ def show_command(request: StudyShowRequest) -> None:
     annotator = viewer.name if viewer.sees_finished_only else request.common.annotator
     rows = progress_rows(workspace, taxonomy, study, annotator)
     document = plan_document(workspace, study)
-    # An annotator would learn how often others call a mode present.
+    # The number of needed traces would tell an annotator how often others call a mode present.
     is_annotator = viewer.sees_finished_only or annotator in study.annotators
     traces_needed = {} if is_annotator else traces_to_label(workspace, taxonomy, study)
     if request.as_json:
@@ -679,7 +681,7 @@ def queue_command(request: StudyQueueRequest) -> None:
             f"no annotator {annotator!r} in this workspace; there are: {names_text}"
         )
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
-    if viewer.named is not None and request.kind not in _OPEN_KINDS:
+    if viewer.overridden_name is not None and request.kind not in _UNREVEALING_KINDS:
         raise click.ClickException(
             f"--kind {request.kind} shows others' labels and records that {annotator} has seen "
             f"them, but you are signed in as {viewer.name}"
@@ -711,9 +713,9 @@ def queue_command(request: StudyQueueRequest) -> None:
 
 
 def open_study(common: CommonOptions) -> tuple[Workspace, Taxonomy, Study]:
-    """Return the workspace, its study and the study's taxonomy.
+    """Open the workspace, and return it with the taxonomy of its study, and the study.
 
-    If ``--taxonomy`` is not given and the default has no study, return the only study.
+    Without ``--taxonomy`` this is the study of the default taxonomy, or else the only study.
 
     Raises:
         click.ClickException: The workspace has no such study.
@@ -722,15 +724,12 @@ def open_study(common: CommonOptions) -> tuple[Workspace, Taxonomy, Study]:
     study = workspace.study(taxonomy.ref)
     if study is None and common.taxonomy is None:
         studies = [
-            (candidate, workspace.study(candidate.ref)) for candidate in workspace.taxonomies()
-        ]
-        existing_studies = [
             (candidate, candidate_study)
-            for candidate, candidate_study in studies
-            if candidate_study is not None
+            for candidate in workspace.taxonomies()
+            if (candidate_study := workspace.study(candidate.ref)) is not None
         ]
-        if len(existing_studies) == 1:
-            only_taxonomy, only_study = existing_studies[0]
+        if len(studies) == 1:
+            only_taxonomy, only_study = studies[0]
             return workspace, only_taxonomy, only_study
     if study is None:
         raise click.ClickException(
@@ -781,7 +780,7 @@ def plan_document(workspace: Workspace, study: Study) -> dict[str, Any]:
 
 
 def traces_to_label(workspace: Workspace, taxonomy: Taxonomy, study: Study) -> dict[str, int]:
-    """Count by mode the traces still needed for a prevalence interval of ± ``MARGIN``.
+    """Estimate for each mode how many more traces a prevalence interval of ± ``MARGIN`` needs.
 
     Args:
         workspace: The workspace with the labels.
@@ -801,7 +800,7 @@ def traces_to_label(workspace: Workspace, taxonomy: Taxonomy, study: Study) -> d
 
 
 def _draw_json(study: Study, draw: Draw) -> dict[str, Any]:
-    """Return how a batch was drawn: one probability, or the chance of each trace."""
+    """Return how a batch was drawn: with one probability for all traces, or one for each."""
     batch = study.batches[draw.lot]
     chances: dict[str, Any] = {"probability": len(batch) / draw.of}
     if draw.chances:
@@ -818,7 +817,7 @@ def _draw_json(study: Study, draw: Draw) -> dict[str, Any]:
 def progress_rows(
     workspace: Workspace, taxonomy: Taxonomy, study: Study, annotator: str | None
 ) -> list[dict[str, Any]]:
-    """Return the progress of all annotators; for an annotator of the study only their own.
+    """Return the progress of all annotators; if an annotator of the study asks, only their own.
 
     Args:
         workspace: The workspace of the study.
@@ -829,8 +828,8 @@ def progress_rows(
     everyone = progress(workspace, study)
     if annotator not in study.annotators:
         return [{**_progress_json(person), "retests": _retests_json(person)} for person in everyone]
-    (viewer,) = (person for person in everyone if person.name == annotator)
-    return [{**_progress_json(viewer), "left": len(queue(workspace, taxonomy, annotator))}]
+    (own,) = (person for person in everyone if person.name == annotator)
+    return [{**_progress_json(own), "left": len(queue(workspace, taxonomy, annotator))}]
 
 
 def _progress_json(person: StudyProgress) -> dict[str, Any]:
@@ -886,27 +885,32 @@ def print_plan(study: Study) -> None:
 
 
 def _annotator_text(study: Study, name: str) -> str:
-    """Return the name with notes: batches if not all, a departure, and a weight other than 1."""
+    """Return an annotator's name with notes on their batches, departure and weight, if special."""
     memberships = [membership for membership in study.memberships if membership.annotator == name]
     notes = []
     if any(membership.first or membership.end is not None for membership in memberships):
         notes.append(", ".join(map(_batches_text, memberships)))
     if name not in study.present:
         notes.append("has left")
-    weight = study.weight(name, len(study.batches))  # for the next batch
+    next_batch = len(study.batches)
+    weight = study.weight(name, next_batch)
     if weight != 1:
         notes.append(f"weight {weight:g}")
     return f"{name} ({'; '.join(notes)})" if notes else name
 
 
 def _batches_text(membership: Membership) -> str:
-    """Return the batches of which an annotator gets traces."""
-    first = membership.first + 1
-    if membership.end is None:
-        return f"from batch {first} on"
-    if membership.end < first:
+    """Return the batches of which an annotator gets traces, as text."""
+    first_number = membership.first + 1
+    # ``end`` is exclusive and counts from 0, so it is the number of the last batch.
+    last_number = membership.end
+    if last_number is None:
+        return f"from batch {first_number} on"
+    if last_number < first_number:
         return "no whole batch"
-    return f"batch {first}" if membership.end == first else f"batches {first} to {membership.end}"
+    if last_number == first_number:
+        return f"batch {first_number}"
+    return f"batches {first_number} to {last_number}"
 
 
 def print_progress(rows: list[dict[str, Any]]) -> None:
@@ -1055,18 +1059,20 @@ def _with_judged_sample(
     study: Study,
     request: StudyAddRequest,
 ) -> Study:
-    """Return the study with one more batch: a sample that prefers the most informative traces.
+    """Return the study with one more batch: a sample that prefers traces worth labelling.
+
+    Labels are worth most on traces where the judge's verdict is the least certain.
 
     Raises:
         click.UsageError: The taxonomy has no mode of this name.
     """
     assert request.judge is not None  # the caller checks it
     assert request.sample is not None  # an option rule requires it
-    mode = None if request.mode is None else taxonomy.find(request.mode)
-    if request.mode is not None and mode is None:
+    chosen_mode = None if request.mode is None else taxonomy.find(request.mode)
+    if request.mode is not None and chosen_mode is None:
         codes = ", ".join(mode.code for mode in taxonomy.modes)
         raise click.UsageError(f"{taxonomy.ref} has no mode {request.mode!r}; there are: {codes}")
-    modes = taxonomy.modes if mode is None else (mode,)
+    modes = taxonomy.modes if chosen_mode is None else (chosen_mode,)
     name = find_judge(workspace, request.judge)
     verdicts = judge_input(workspace, taxonomy, ComparisonOptions(judge=name, places=False))
     assert verdicts is not None  # a judge is requested

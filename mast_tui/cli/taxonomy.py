@@ -176,12 +176,12 @@ def diff_command(request: TaxonomyDiffRequest) -> None:
     workspace = existing_workspace(request.common)
     old_taxonomy = _find_taxonomy(request.old, workspace)
     new_taxonomy = _find_taxonomy(request.new, workspace)
-    differences = changes(old_taxonomy, new_taxonomy)
+    all_changes = changes(old_taxonomy, new_taxonomy)
     if request.as_json:
-        print_json({"from": old_taxonomy.ref, "to": new_taxonomy.ref, **_changes_json(differences)})
+        print_json({"from": old_taxonomy.ref, "to": new_taxonomy.ref, **_changes_json(all_changes)})
         return
     print_line(f"{old_taxonomy.ref} → {new_taxonomy.ref}")
-    for line in _changes_lines(differences, new_taxonomy):
+    for line in _changes_lines(all_changes, new_taxonomy):
         click.echo(line)
 
 
@@ -336,10 +336,10 @@ def add_mode_command(request: TaxonomyAddRequest) -> int:
 def _carry_over(
     mapping: CodebookMap, annotator: str | None, viewer: Viewer, *, dry_run: bool
 ) -> dict[str, Any]:
-    """Carry labels over, and return the JSON document of the changes.
+    """Carry labels over to a new taxonomy, and return the JSON document of the changes.
 
-    With ``dry_run`` the labels of a copy are changed. In both cases the traces that the viewer may
-    see are recorded as shown.
+    With ``dry_run`` only a copy of the workspace changes. In both cases the traces that the viewer
+    may see are recorded as shown.
     """
     workspace = viewer.workspace
     hidden_traces = viewer.hidden
@@ -360,7 +360,7 @@ def _print_migration(
     *,
     as_json: bool,
 ) -> int:
-    """Print the document of ``_carry_over``, as text with ``lines``.
+    """Print the document of ``_carry_over`` as JSON, or as text that ends with ``lines``.
 
     Returns:
         The exit code: 1 if labels were lost, else 0.
@@ -434,7 +434,7 @@ def _migration_json(
 ) -> dict[str, Any]:
     """Return the JSON document of a migration.
 
-    Other annotators' labels that are hidden from the person who migrates are only counted.
+    Labels of others that ``may_see`` hides are only counted, except lost ones.
     """
     visible_carried = [
         label for label in migrated.carried.values() if may_see(label.annotator, label.trace_id)
@@ -526,7 +526,7 @@ def _label_json(label: Label) -> dict[str, Any]:
 
 
 def _print_document(document: Mapping[str, Any], mapping: CodebookMap) -> None:
-    """Print a migration: the counts, a table of the modes, and lists of labels and readings."""
+    """Print a migration: counts, a table of modes, and lists of labels and of annotators' work."""
     action = "would carry" if document["dry_run"] else "carried"
     labels = document["labels"]
     hidden = document["hidden"]
@@ -639,10 +639,9 @@ def _changes_lines(changes: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
         for difference in differences:
             yield one_line(f"{title:<9} {difference.mode}: {difference.old} → {difference.new}")
     for category in changes.categories:
-        dropped = category.startswith("-")
-        yield one_line(
-            f"category  {category.removeprefix('-')} {'is gone' if dropped else 'is new'}"
-        )
+        # A minus marks a dropped category.
+        change = "is gone" if category.startswith("-") else "is new"
+        yield one_line(f"category  {category.removeprefix('-')} {change}")
     if changes.reordered:
         yield "order     the modes are in another order"
     for title, slugs in (("added", changes.added), ("dropped", changes.dropped)):
@@ -752,9 +751,10 @@ def _compared_taxonomies(workspace: Workspace, requested: Sequence[str]) -> list
     """
     stored_by_ref = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
     if not requested:
-        migrated_refs = [migration.files for migration in standing_migrations(workspace)]
-        old_refs = list(dict.fromkeys(old_ref for old_ref, _ in migrated_refs))
-        new_refs = list(dict.fromkeys(new_ref for _, new_ref in migrated_refs))
+        # The ``files`` of a migration are the names of its old and its new taxonomy.
+        ref_pairs = [migration.files for migration in standing_migrations(workspace)]
+        old_refs = list(dict.fromkeys(old_ref for old_ref, _ in ref_pairs))
+        new_refs = list(dict.fromkeys(new_ref for _, new_ref in ref_pairs))
         requested = [*old_refs, *(ref for ref in new_refs if ref not in old_refs)]
         if not requested:
             raise click.ClickException(
@@ -766,8 +766,7 @@ def _compared_taxonomies(workspace: Workspace, requested: Sequence[str]) -> list
                 f"{name}: no such taxonomy in the workspace; there are "
                 f"{', '.join(sorted(stored_by_ref))}"
             )
-    # There are fewer than two, or one is named twice.
-    if len(set(requested)) < max(2, len(requested)):
+    if len(requested) < 2 or len(set(requested)) < len(requested):
         raise click.UsageError("give at least two different taxonomies")
     return [stored_by_ref[name] for name in requested]
 
@@ -781,11 +780,11 @@ def _shared_traces(study: StudyInput) -> frozenset[str]:
 def _agreement_json(
     study: StudyInput, traces: frozenset[str], rounds: int, seed: int
 ) -> dict[str, Any]:
-    """Return the number of traces, and the agreement in them over all modes together."""
+    """Return the number of traces, and the agreement on them over all modes together."""
     finished = {name: finished_traces & traces for name, finished_traces in study.finished.items()}
-    agreement = agreement_figures(
-        replace(study, finished=finished, rounds={}), rounds=rounds, seed=seed
-    )
+    # Without the rounds of the study, as only the figures of all rounds together are needed.
+    study_on_traces = replace(study, finished=finished, rounds={})
+    agreement = agreement_figures(study_on_traces, rounds=rounds, seed=seed)
     pooled = agreement.index.table("pooled")
     return {"traces": len(traces), **{name: estimate_json(pooled[name]) for name in _FIGURES}}
 
@@ -793,7 +792,7 @@ def _agreement_json(
 def _figures_on_same_traces(
     study: StudyInput, newest_study: StudyInput, *, rounds: int, seed: int
 ) -> dict[str, Any]:
-    """Return the figures of a version and of the newest one, on the traces that both have."""
+    """Return the figures of a version and of the newest one on the traces that both share."""
     traces = _shared_traces(study) & _shared_traces(newest_study)
     figures, newest_figures = (
         _agreement_json(version, traces, rounds, seed) for version in (study, newest_study)
@@ -806,7 +805,7 @@ def _figures_on_same_traces(
 
 
 def _count_look_again(workspace: Workspace, taxonomy: Taxonomy, viewer: Viewer) -> int:
-    """Count the visible readings in which annotators must check modes again after a split."""
+    """Count the visible traces to check again after a split, once for each annotator."""
     may_see = _visibility_test(viewer)
     names = [annotator.name for annotator in workspace.annotators() if annotator.kind.is_person]
     return sum(

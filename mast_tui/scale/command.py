@@ -67,7 +67,7 @@ def show_progress(pool: WorkerPool, run: ShardRun) -> None:
         pool: The pool, which has the progress bar.
         run: The counts of the run so far.
     """
-    pool.count(run.traces, len(run.failed))
+    pool.set_counts(run.traces, len(run.failed))
     pool.show_progress(run.known + run.written, run.shards)
 
 

@@ -51,7 +51,7 @@ _FILES_PER_BATCH: Final = 128
 _NULL: Final = -128
 """The number in place of a missing verdict or onset; it is no value of either."""
 
-_SIDES: Final = 3
+_CELLS_PER_GROUP: Final = 3
 """The number of cells of a group: failed, succeeded and unknown outcomes."""
 
 _OUTCOMES: Final = {Outcome.FAILED.value: FAILED, Outcome.SUCCEEDED.value: SUCCEEDED}
@@ -150,7 +150,7 @@ def shard_report(
     workers: Workers | None = None,
     tell: Callable[[int, int], object] = lambda _done, _total: None,
 ) -> ShardReport:
-    """Add up all shards of a folder.
+    """Add up the verdicts in all shards of a folder.
 
     Args:
         folder: The folder of the shards.
@@ -219,7 +219,7 @@ def judged_outside_workspace(
     files = [*map(traces_file, folder.done(manifest))]
     if not files:
         return JudgedOutsideWorkspace()
-    # A stored trace counts as seen, so that no row of the shards is the first of it.
+    # Stored traces count as seen, so that ``_first_rows`` leaves them out.
     seen_keys = set(map(trace_key, stored_traces))
     repeated = _repeated_keys(
         [key_table["key"].to_numpy().copy() for key_table in _read_tables(folder, files, ["key"])]
@@ -236,8 +236,8 @@ def judged_outside_workspace(
         traces += int(rows.sum())
         for slug, mode_counts in counts_by_slug.items():
             verdicts = table[verdict_column(slug)].fill_null(_NULL).to_numpy()[rows]
-            in_table = (int((verdicts == value).sum()) for value in (PRESENT, ABSENT, UNSURE))
-            present, absent, unsure = map(add, mode_counts, in_table)
+            table_counts = (int((verdicts == value).sum()) for value in (PRESENT, ABSENT, UNSURE))
+            present, absent, unsure = map(add, mode_counts, table_counts)
             counts_by_slug[slug] = (present, absent, unsure)
     return JudgedOutsideWorkspace(traces, counts_by_slug)
 
@@ -282,8 +282,9 @@ def _first_rows(table: Any, repeated: NDArray[np.uint64], seen_keys: set[int]) -
     """
     keys = table["key"].to_numpy()
     is_first = np.ones(len(keys), dtype=bool)
-    # Without repeated keys, the search is skipped.
-    for row in np.flatnonzero(np.isin(keys, repeated)) if len(repeated) else ():
+    if not len(repeated):
+        return is_first
+    for row in np.flatnonzero(np.isin(keys, repeated)):
         key = int(keys[row])
         is_first[row] = key not in seen_keys
         seen_keys.add(key)
@@ -326,6 +327,8 @@ class _Counts:
         self._repeated_count += int((~is_counted).sum())
         judged_rows = is_counted & table["problem"].is_null().to_numpy()
         self._unread_count += int((is_counted & ~judged_rows).sum())
+
+        # Each array has one entry per cell, that is, per group and outcome.
         cells = self._cells_of_rows(table)
         self._traces += np.bincount(cells[judged_rows], minlength=len(self._traces))
         mode_counts = np.zeros(len(cells), dtype=np.int64)
@@ -354,7 +357,11 @@ class _Counts:
         self._unread_count += other._unread_count
         groups = [self._group_number(name) for name in other._groups]
         self._add_cells_for_new_groups()
-        cells = [group * _SIDES + side for group in groups for side in range(_SIDES)]
+        cells = [
+            group * _CELLS_PER_GROUP + outcome
+            for group in groups
+            for outcome in range(_CELLS_PER_GROUP)
+        ]
         self._traces[cells] += other._traces
         self._onsets[cells] += other._onsets
         self._traces_by_mode_count[cells] += other._traces_by_mode_count
@@ -366,7 +373,7 @@ class _Counts:
 
     def _add_cells_for_new_groups(self) -> None:
         """Lengthen the arrays by the cells of groups that were added since the last call."""
-        missing_count = len(self._groups) * _SIDES - len(self._traces)
+        missing_count = len(self._groups) * _CELLS_PER_GROUP - len(self._traces)
         if missing_count:
             self._traces = _with_zeros(self._traces, missing_count)
             self._onsets = _with_zeros(self._onsets, missing_count)
@@ -376,7 +383,8 @@ class _Counts:
             }
 
     def _cells_of_rows(self, table: Any) -> Integers:
-        """Return the index of the cell of each row, and add cells for new groups."""
+        """Return the cell (group and outcome) of each row, and add cells for new groups."""
+        # A name is looked up once in a column's dictionary, and not once in each row.
         group_of_row = np.zeros(table.num_rows, dtype=np.int64)
         if self._group_by == ALL:
             self._group_number(ALL)
@@ -398,7 +406,7 @@ class _Counts:
             outcome_of_row = np.where(score < self._failed_below, FAILED, SUCCEEDED)
             outcome_of_row = np.where(np.isnan(score), UNKNOWN, outcome_of_row).astype(np.int64)
         self._add_cells_for_new_groups()
-        cells: Integers = group_of_row * _SIDES + outcome_of_row
+        cells: Integers = group_of_row * _CELLS_PER_GROUP + outcome_of_row
         return cells
 
     def report(self, rules: Rules, done_count: int) -> ShardReport:
@@ -413,7 +421,9 @@ class _Counts:
             self._groups.items(), key=lambda item: (item[0] is None, item[0] or "")
         )
         outcome_counts = (
-            self._traces.reshape(-1, _SIDES).sum(axis=0) if self._groups else np.zeros(_SIDES)
+            self._traces.reshape(-1, _CELLS_PER_GROUP).sum(axis=0)
+            if self._groups
+            else np.zeros(_CELLS_PER_GROUP)
         )
         all_traces = int(self._traces.sum())
         shard_count = len(manifest.shards)
@@ -448,7 +458,7 @@ class _Counts:
 
     def _group_json(self, group_number: int, rules: Rules) -> ShardGroupJson:
         """Return the figures of one group."""
-        cells = slice(group_number * _SIDES, (group_number + 1) * _SIDES)
+        cells = slice(group_number * _CELLS_PER_GROUP, (group_number + 1) * _CELLS_PER_GROUP)
         traces = self._traces[cells]
         failed = self._counts_of_cells(cells.start + FAILED)
         succeeded = self._counts_of_cells(cells.start + SUCCEEDED)
@@ -506,7 +516,7 @@ class _Counts:
         }
 
     def _counts_of_cells(self, cells: int | slice) -> Counts:
-        """Return the counts of verdicts of each mode in one cell or several."""
+        """Return for each mode the numbers of present and of judged traces in one or more cells."""
         present, absent = (
             np.atleast_2d(self._verdicts[value][cells]).sum(axis=0) for value in (PRESENT, ABSENT)
         )
@@ -548,7 +558,7 @@ def _count_files(
     failed_below: float | None,
     items: Sequence[Sequence[str]],
 ) -> Iterator[tuple[NDArray[np.uint64], _Counts]]:
-    """Yield the keys of the traces and the sums of their rows, for each item: a list of files."""
+    """Yield for each item, a list of files, the keys of its traces and the sums of their rows."""
     for files in items:
         counts = _Counts(manifest, group_by, failed_below)
         keys = []

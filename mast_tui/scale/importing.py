@@ -161,7 +161,7 @@ def _traces_of_study(common: CommonOptions, manifest: Manifest) -> Iterator[str]
 def _results_of_shards(
     work: Work[Item, Result], shards: Iterable[Item], address: str, pool: WorkerPool
 ) -> Iterator[Result]:
-    """Yield the result of each shard.
+    """Yield the result of ``work`` for each shard.
 
     Raises:
         ShardsError: A shard cannot be read.

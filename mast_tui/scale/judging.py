@@ -273,7 +273,7 @@ def judge_into_shards(
     tell(run)
     write = WriteShards(folder, manifest, judging)
     results: dict[str, ShardTotals] = {}
-    judged_again: set[str] = set()  # names, so that no shard is judged more than twice
+    judged_again: set[str] = set()  # these shards are not judged a third time
     remaining = [shard for shard in shards if shard.name not in written_names]
     while True:
         for shard, totals in _write_all(write, remaining, workers, run):
@@ -302,6 +302,7 @@ def _write_all(
     """
     lost_shards: list[Shard] = []
     started_shards = takewhile(lambda _: run.stopped is None, shards)
+    # There are fewer results than shards if the run stops.
     for shard, totals in zip(shards, each(write, started_shards, workers), strict=False):
         if isinstance(totals, LostItem):
             lost_shards.append(shard)
@@ -363,10 +364,10 @@ def _divide_into_shards(
         yield _named_shard(units, judge, folder_states)
 
 
-def _files_per_shard(files: int) -> int:
+def _files_per_shard(file_count: int) -> int:
     """Return the average number of files of a shard; it changes only when the total doubles."""
     size = _FEWEST_FILES
-    while size < _MOST_FILES and size * 2 * _FEWEST_SHARDS <= files:
+    while size < _MOST_FILES and size * 2 * _FEWEST_SHARDS <= file_count:
         size *= 2
     return size
 

@@ -202,6 +202,7 @@ class ShardAnswers:
             reply = replace(msgspec.convert(fields, Reply), kept=True)
         except (ValueError, TypeError):
             return None
+        # Only the server's own count of tokens shows that it has truncated a request.
         if reply.counted and _was_request_truncated(
             RequestSize(reply.tokens_in, sent), self._read_truncations
         ):

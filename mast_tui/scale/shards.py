@@ -77,11 +77,11 @@ class ShardFolder:
             ShardsError: fsspec, or the package that it needs for the URL, is not installed.
         """
         self.address = ADDRESSES.remember(address)
-        self._files: Any = None
+        self._fsspec: Any = None
         self._root = address
         if "://" in address:
             try:
-                self._files, self._root = import_module("fsspec").core.url_to_fs(address)
+                self._fsspec, self._root = import_module("fsspec").core.url_to_fs(address)
             except ImportError as error:
                 raise ShardsError(
                     f"{self.address}: URLs need more packages ({error}); install them with: "
@@ -93,16 +93,16 @@ class ShardFolder:
 
     def __reduce__(self) -> tuple[type[ShardFolder], tuple[str]]:
         # The process that receives it may have another working folder.
-        if self._files is None:
+        if self._fsspec is None:
             return ShardFolder, (str(Path(self._root).absolute()),)
         return ShardFolder, (ADDRESSES.full_url(self.address),)
 
     def names(self) -> frozenset[str]:
         """Return the names of the files in the folder."""
         try:
-            if self._files is not None:
-                self._files.invalidate_cache()
-                paths = self._files.ls(self._root, detail=False)
+            if self._fsspec is not None:
+                self._fsspec.invalidate_cache()
+                paths = self._fsspec.ls(self._root, detail=False)
                 return frozenset(path.rsplit("/", 1)[-1] for path in paths)
             return frozenset(path.name for path in Path(self._root).iterdir())
         except FileNotFoundError:
@@ -118,8 +118,8 @@ class ShardFolder:
     def read(self, name: str) -> bytes | None:
         """Read a file; return None if it does not exist."""
         try:
-            if self._files is not None:
-                content: bytes = self._files.cat_file(self.path(name))
+            if self._fsspec is not None:
+                content: bytes = self._fsspec.cat_file(self.path(name))
                 return content
             return Path(self.path(name)).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -138,8 +138,8 @@ class ShardFolder:
             ShardsError: The file cannot be written.
         """
         try:
-            if self._files is not None:
-                self._files.pipe_file(self.path(name), data)
+            if self._fsspec is not None:
+                self._fsspec.pipe_file(self.path(name), data)
                 return
             path = Path(self.path(name))
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -156,8 +156,8 @@ class ShardFolder:
         """Remove the traces of a shard, so that it counts as not written."""
         path = self.path(traces_file(shard))
         try:
-            if self._files is not None:
-                self._files.rm_file(path)
+            if self._fsspec is not None:
+                self._fsspec.rm_file(path)
                 return
             Path(path).unlink(missing_ok=True)
         except OSError as error:
@@ -168,11 +168,11 @@ class ShardFolder:
         return f"{self._root.rstrip('/')}/{name}"
 
     def filesystem(self) -> Any:
-        """Return the file system for pyarrow; None for that of this machine."""
-        if self._files is None:
+        """Return the file system of a URL for pyarrow; None for local files."""
+        if self._fsspec is None:
             return None
         module = import_module("pyarrow.fs")
-        return module.PyFileSystem(module.FSSpecHandler(self._files))
+        return module.PyFileSystem(module.FSSpecHandler(self._fsspec))
 
     def manifest(self) -> Manifest:
         """Read the manifest.
@@ -386,7 +386,7 @@ def write_shard(
 
 
 def _parquet_bytes(arrow: Any, rows: list[dict[str, Any]], schema: Any) -> bytes:
-    """Return the rows as a Parquet file."""
+    """Return rows as the content of a Parquet file."""
     table = arrow.Table.from_pylist(rows, schema=schema)
     out = BytesIO()
     pyarrow("pyarrow.parquet").write_table(table, out, compression="zstd")
@@ -437,13 +437,14 @@ def _trace_row(trace: JudgedTrace, taxonomy: Taxonomy, looks_at: frozenset[str])
             continue
         absent_or_unsure = UNSURE if mode.slug in judgement.unsure else ABSENT
         row[verdict_column(mode.slug)] = PRESENT if mode.slug in present_modes else absent_or_unsure
+        # The trace has ``BINS`` equal parts; the onset is the part in which the mode first shows.
         if mode.slug in onsets and record.spans:
             row[onset_column(mode.slug)] = min(BINS - 1, onsets[mode.slug] * BINS // record.spans)
     return row
 
 
 def _onsets(findings: Iterable[Finding], indices: Mapping[str, SpanIndex]) -> dict[str, int]:
-    """Return the index of the first span of each mode with a known place."""
+    """Return by mode the index of the first span of its earliest finding, if it is known."""
     onsets: dict[str, int] = {}
     for finding in findings:
         span = indices.get(finding.first or "")
@@ -464,7 +465,7 @@ def _event_row(
 
 
 def read_requests(folder: ShardFolder, shard: str) -> tuple[RequestSize, ...]:
-    """Read the requests to a model on whose answers a shard rests.
+    """Read the sizes of the requests to a model on whose answers a shard rests.
 
     Args:
         folder: The folder of the shard.
@@ -562,8 +563,8 @@ def _finding_of_row(row: Mapping[str, Any]) -> Finding:
     if row["evidence"] is not None:
         values = dict(row["evidence"])
         match = None if values["match"] is None else Match(values["match"])
-        named = values.pop("named")
-        misnamed_spans = None if named is None else tuple(named)
+        named_spans = values.pop("named")  # those of the judge, if the quote is elsewhere
+        misnamed_spans = None if named_spans is None else tuple(named_spans)
         evidence = Evidence(**values | {"match": match}, misnamed_spans=misnamed_spans)
     fields = {name: row[name] for name in _EVENT if name not in ("id", "key", "trace_id")}
     return Finding(**fields, evidence=evidence)

@@ -93,7 +93,8 @@ class SharedAllowance:
         while True:
             try:
                 connection = self._listener.accept()
-            except (AuthenticationError, EOFError, OSError):  # the other side has no secret
+            # The other side has no secret, or this side was closed.
+            except (AuthenticationError, EOFError, OSError):
                 if self._closed:
                     return
                 continue
@@ -105,8 +106,9 @@ class SharedAllowance:
         """Answer the requests of one process until it disconnects."""
         with connection, suppress(EOFError, OSError):
             while True:
-                surplus, unanswered_share, request = connection.recv()
-                connection.send(self._check_out(connection, surplus, unanswered_share, request))
+                surplus, unanswered_share, requested_share = connection.recv()
+                granted = self._check_out(connection, surplus, unanswered_share, requested_share)
+                connection.send(granted)
         with self._lock:
             self._reservations.pop(connection, None)
 
@@ -193,6 +195,7 @@ class SharedBudget(Budget):
                 if planned_share <= self._checked_out_share + _ROUNDING:
                     self._reservations.add(reserved)
                     return reserved
+                # The shares without this request, and of the answered requests alone.
                 held_share = self._share_of_allowance([*self._reservations])
                 surplus = self._checked_out_share - held_share
                 unanswered_share = held_share - self._share_of_allowance([])
@@ -240,7 +243,7 @@ class SharedBudget(Budget):
 def shared_account(
     setup: Setup, folder: ShardFolder, host: str
 ) -> Iterator[SharedAllowance | None]:
-    """Open the account of a setup's allowance; it is None without a limit.
+    """Open the account from which processes take parts of the allowance; None without a limit.
 
     The used part is recorded in the folder of the shards, so that an interrupted run continues with
     the rest.

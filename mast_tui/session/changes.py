@@ -81,7 +81,9 @@ class PendingChange:
     @property
     def opens_second_look(self) -> bool:
         """True if a pass is opened as a copy of a frozen one."""
-        return any(isinstance(f, PassStarted) and f.copy_of is not None for f in self.facts)
+        return any(
+            isinstance(fact, PassStarted) and fact.copy_of is not None for fact in self.facts
+        )
 
     @property
     def changes_something(self) -> bool:
@@ -122,7 +124,7 @@ class PendingChange:
         """Return the kind of a pass that copies no other pass."""
         if self._passes.in_retest:
             return PassKind.RETEST
-        if self._passes.adjudicated:
+        if self._passes.adjudicated:  # others' labels were shown
             return PassKind.SECOND_LOOK
         return PassKind.BLIND if blind else PassKind.ASSISTED
 
@@ -213,7 +215,7 @@ class PendingChange:
 
         Args:
             suggestion: The id of the suggestion.
-            review: The answer; None if the suggestion waits again.
+            review: The answer; None removes it, so that the suggestion waits again.
         """
         previous = self.state.reviews.get(suggestion)
         if previous != review:
@@ -291,7 +293,7 @@ class ChangeMessages:
         return key if index is None else f"#{index + 1}"
 
     def location(self, target: Target) -> str:
-        """Return ``#13``, ``#13 to #18``, ``a quote in #13`` or ``the whole trace``."""
+        """Describe a place: ``#13``, ``#13 to #18``, ``a quote in #13`` or ``the whole trace``."""
         if target.first is None or target.last is None:
             return "the whole trace"
         if target.quote is not None:
@@ -319,6 +321,7 @@ class ChangeMessages:
                     if len(same_answer_ids) > 1:
                         return self._answers_summary(same_answer_ids, current.answer)
                 answer = "waits again" if current is None else _ANSWERED[current.answer]
+                # The label that this answer, or the removed one, refers to, if it changed.
                 review = current or previous
                 label_id = None if review is None else review.label
                 answer_label = next(
@@ -349,7 +352,7 @@ class ChangeMessages:
         return replace(change, message=f"undone: {change.message}{suffix}")
 
     def _label_changes(self, previous: Label, current: Label) -> Iterator[str]:
-        """Yield the differences of a changed label."""
+        """Describe each value of a label that has changed."""
         code = self._codes.get(current.mode, current.mode)
         location = self.location(current.target)
         if previous.mode != current.mode:
@@ -367,7 +370,7 @@ class ChangeMessages:
             yield f"severity of {code} on {location}: {current.severity or 'none'}"
 
     def _differing_values(self, label: Label, other: Label) -> Iterator[str]:
-        """Yield those values of a label that differ from another label."""
+        """Yield as texts those values of a label that differ from another label."""
         if label.mode != other.mode:
             yield self.mode(label.mode)
         if label.target != other.target:
@@ -393,7 +396,8 @@ class ChangeMessages:
         Args:
             labels: The previous labels, by id.
             labels_now: The current labels, by id.
-            verdicts: The previous verdicts, by mode. Modes that are present are skipped.
+            verdicts: The previous verdicts, by mode. Changes to or from present are skipped, as the
+                labels show them.
             verdicts_now: The current verdicts, by mode.
             limit: The number of changes to describe; the others are counted.
 

@@ -149,7 +149,7 @@ class OpenCoding:
 
     @property
     def texts_to_group(self) -> tuple[str, ...]:
-        """The texts that no tag puts into a group, each once, as a model gets them."""
+        """The different texts in groups without a tag, as they are sent to a model."""
         texts = (
             code.untagged_text for group in self.groups if group.tag is None for code in group.codes
         )
@@ -174,7 +174,7 @@ def open_coding(
     reader: str | None,
     visible_traces: Collection[str] | None,
 ) -> OpenCoding:
-    """Return the open codes that an annotator may see, with their saturation.
+    """Return the grouped open codes that an annotator may see, with their saturation.
 
     Args:
         workspace: The workspace.
@@ -196,6 +196,7 @@ def open_coding(
             return trace_id not in retests
         return visible_traces is None or trace_id in visible_traces
 
+    # A reading is any pass but an adjudication or a retest.
     readings = [
         reading
         for reading in workspace.passes(taxonomy=ref)
@@ -204,6 +205,7 @@ def open_coding(
     trace_order = {
         trace_id: number for number, trace_id in enumerate(_traces_in_coding_order(readings))
     }
+
     labels = [
         label
         for label in workspace.labels(taxonomy=ref)
@@ -238,6 +240,7 @@ def open_coding(
     added_tags = _added_tags(workspace, taxonomy.id, may_see)
     codes = [replace(code, added_tags=added_tags.get(code.identity, ())) for code in codes]
     codes.sort(key=lambda code: trace_order.get(code.trace_id, len(trace_order)))
+
     model, proposed = proposed_groups(workspace, ref, reader, visible_traces)
     groups = grouped(codes, proposed)
     modes_by_trace: dict[str, set[str]] = defaultdict(set)
@@ -349,7 +352,10 @@ def checked_tag(text: str) -> str:
 def _added_tags(
     workspace: Workspace, taxonomy: str, may_see: Callable[[str, str], bool]
 ) -> Mapping[TaggedPlace, tuple[str, ...]]:
-    """Return the tags of each open code whose annotator's work on its trace may be seen."""
+    """Return the tags that annotators have added to open codes, as far as they may be seen.
+
+    ``may_see`` accepts the annotator who added a tag, and the trace.
+    """
     added_tags: dict[TaggedPlace, tuple[str, ...]] = {}
     for _, annotator, tags_of_places in all_tags(workspace, [taxonomy]):
         for tagged_place, tags in tags_of_places.items():
@@ -401,10 +407,10 @@ def grouped(
 
 
 def _groups_by_words(codes: Sequence[OpenCode]) -> list[CodeGroup]:
-    """Group codes with similar words under their shortest text; codes without words come last.
+    """Group codes with similar words; a group is named by its shortest text.
 
-    A code joins the group with the highest mean similarity to its texts, if that is at least
-    ``ALIKE``; else it begins a group.
+    The codes without words are the last group. Each other code joins the group with the highest
+    mean similarity to its texts, if that is at least ``ALIKE``; else it begins a group.
     """
     texts: list[str] = []
     group_of_text: list[int] = []
@@ -460,8 +466,9 @@ def saturation(
 ) -> Saturation:
     """Find the kinds of failure in each trace that no earlier trace had.
 
-    Guest, Namey and Chen, "A simple method to assess and report thematic saturation in qualitative
-    research", PLoS ONE 15(5), 2020: new kinds per unit, in the order of coding.
+    The new kinds of each trace are counted in the order of coding, as in Guest, Namey and Chen, "A
+    simple method to assess and report thematic saturation in qualitative research", PLoS ONE 15(5),
+    2020.
 
     Args:
         finished: The ids of the finished traces, in the order of coding.

@@ -104,7 +104,10 @@ class ReadSpans(Set[str]):
         return tuple(unread_ranges)
 
     def _loaded_ranges(self) -> list[range]:
-        """Return the indices of the ranges whose ends are loaded; store those that are new."""
+        """Return the read ranges whose first and last span are loaded, as ranges of indices.
+
+        The indices of newly loaded ranges are stored in ``_ranges``.
+        """
         for (first, last), indices in self._ranges.items():
             if indices is None:
                 first_index = self._trace.index_of(first)
@@ -310,7 +313,7 @@ class Passes:
     def replaced_by(self, fact: Fact) -> tuple[str, ...]:
         """Return the ids of the events that a new fact replaces.
 
-        Only the change of a label replaces one: the event that gave the label its present values.
+        Only a change of a label replaces an event: the one that gave the label its present values.
         """
         if not isinstance(fact, LabelChanged):
             return ()
@@ -338,7 +341,7 @@ class Passes:
 
     @property
     def current(self) -> PassState | None:
-        """The annotator's last pass, or the retest.
+        """The annotator's last pass; in a retest only that of the retest counts.
 
         Passes of adjudication do not count, as they have no labels of the annotator's own.
         """
@@ -421,7 +424,10 @@ class Passes:
 
     @property
     def last_undone(self) -> Action | None:
-        """The action that redo repeats, in the current pass or to open the next one, if any."""
+        """The action that redo repeats; None if there is none.
+
+        It belongs to the current pass, or it opens the next one if the current pass is frozen.
+        """
         current = self.current
         if current is None or not self._undone:
             return None

@@ -55,19 +55,19 @@ class Retests:
 
 
 def by_trace(passes: Iterable[Pass]) -> dict[str, list[Pass]]:
-    """Return passes of one annotator under one taxonomy by trace id, sorted by number."""
+    """Group passes of one annotator under one taxonomy by trace id; each list is in order."""
     passes_by_trace: dict[str, list[Pass]] = defaultdict(list)
-    for reading in sorted(passes, key=lambda reading: (reading.trace_id, reading.number)):
-        passes_by_trace[reading.trace_id].append(reading)
+    for trace_pass in sorted(passes, key=attrgetter("trace_id", "number")):
+        passes_by_trace[trace_pass.trace_id].append(trace_pass)
     return passes_by_trace
 
 
 def first_finish(passes: Iterable[Pass]) -> str | None:
-    """Return the earliest end of a reading of a trace; None if none is finished."""
+    """Return when an annotator first finished a trace, from their passes on it; None if never."""
     times = [
-        reading.finished_at
-        for reading in passes
-        if reading.kind.is_reading and reading.finished_at is not None
+        trace_pass.finished_at
+        for trace_pass in passes
+        if trace_pass.kind.is_reading and trace_pass.finished_at is not None
     ]
     return min(times, default=None)
 
@@ -80,7 +80,7 @@ def retest_open(passes: Sequence[Pass]) -> bool:
 def retests_of(
     study: Study | None, annotator: str, passes_by_trace: Mapping[str, Sequence[Pass]]
 ) -> Retests:
-    """Return the state of an annotator's retests.
+    """Return the state of an annotator's retests: planned second readings of finished traces.
 
     A begun retest stays in ``begun`` even if the study no longer plans it.
 
@@ -119,7 +119,7 @@ def retests_of(
 
 
 def _spoils_retest(trace_pass: Pass) -> bool:
-    """Return whether a pass makes a retest invalid: labels were revised or others' were shown."""
+    """Return whether a pass makes a later retest invalid: it revised labels or revealed others'."""
     return (
         trace_pass.kind in (PassKind.SECOND_LOOK, PassKind.ADJUDICATION, PassKind.RETEST)
         or trace_pass.revealed_at is not None
@@ -176,9 +176,9 @@ def progress(workspace: Workspace, study: Study) -> tuple[StudyProgress, ...]:
         study: The study.
     """
     passes_by_name: dict[str, list[Pass]] = {name: [] for name in study.annotators}
-    for reading in workspace.passes(taxonomy=study.taxonomy):
-        if reading.annotator in passes_by_name:
-            passes_by_name[reading.annotator].append(reading)
+    for trace_pass in workspace.passes(taxonomy=study.taxonomy):
+        if trace_pass.annotator in passes_by_name:
+            passes_by_name[trace_pass.annotator].append(trace_pass)
     shared_traces = frozenset(overlap_traces(study))
     return tuple(
         _progress_of(study, name, shared_traces, passes) for name, passes in passes_by_name.items()
@@ -252,7 +252,7 @@ class StatusReport:
 
 
 def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
-    """Return the status of all annotators under a taxonomy.
+    """Return how many traces each annotator has finished and begun under a taxonomy.
 
     Args:
         workspace: The workspace.

@@ -9,8 +9,14 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
-from mast_tui.labels import AnnotatorKind as Kind
-from mast_tui.labels import Pass, PassKind, VerdictValue, annotator_kind, counted_passes
+from mast_tui.labels import (
+    AnnotatorKind,
+    Pass,
+    PassKind,
+    VerdictValue,
+    annotator_kind,
+    counted_passes,
+)
 from mast_tui.session.progress import Retests, by_trace, first_finish, retests_of
 from mast_tui.session.visibility import record_reveal, suggestions_withheld
 from mast_tui.study import assigned, random_sample
@@ -69,8 +75,8 @@ def queue(
 
     - Unfinished traces have the annotator's own order under a study, else that of their ids;
       retests precede traces that are not begun.
-    - Disagreements with people or judges reveal hidden labels, and the reveal is recorded in the
-      workspace. Traces with a current or later retest are left out.
+    - Queues of disagreements with people or judges reveal hidden labels, which is recorded in the
+      workspace. These queues leave out traces with a current or later retest.
 
     The number of queries does not depend on the number of traces.
 
@@ -99,9 +105,9 @@ def queue(
         case QueueKind.WORTH:
             return work.traces_worth_labelling()
         case QueueKind.DISAGREEMENTS:
-            return work.disagreements(Kind.HUMAN)
+            return work.disagreements(AnnotatorKind.HUMAN)
         case QueueKind.JUDGE:
-            return work.disagreements(Kind.JUDGE)
+            return work.disagreements(AnnotatorKind.JUDGE)
 
 
 class _AnnotatorWork:
@@ -172,21 +178,21 @@ class _AnnotatorWork:
         return (*unfinished[:first_untouched], *retests, *unfinished[first_untouched:])
 
     def traces_worth_labelling(self) -> tuple[QueueItem, ...]:
-        """Return the unfinished traces of batches drawn by the value of labels.
+        """Return the unfinished traces of batches that were drawn by the worth of labels.
 
-        They are not sorted by value: an annotator may stop early, and the chances of the draw are
+        They are not sorted by worth: an annotator may stop early, and the chances of the draw are
         valid only for a random part of a batch.
         """
         if self.study is None:
             return ()
         drawn_traces: set[str] = set()
         for draw in self.study.draws:
-            if draw.chances:
+            if draw.chances:  # stored only if the traces had different chances
                 drawn_traces.update(self.study.batches[draw.lot])
         return tuple(item for item in self.unfinished() if item.trace_id in drawn_traces)
 
     def unsure_traces(self) -> tuple[QueueItem, ...]:
-        """Return the traces with a verdict unsure in the annotator's last reading."""
+        """Return the traces on which the annotator's last reading has the verdict unsure."""
         modes: dict[str, list[str]] = defaultdict(list)
         retests = self.retests.current
         for verdict in self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy):
@@ -195,7 +201,7 @@ class _AnnotatorWork:
         return self.items(self._in_own_order(modes), modes)
 
     def changed_traces(self) -> tuple[QueueItem, ...]:
-        """Return the traces with modes that a change of the codebook left open."""
+        """Return the traces with modes that a split of a mode left without a verdict."""
         verdicts = self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy)
         judged_modes = {(verdict.trace_id, verdict.mode) for verdict in verdicts}
         split_modes = self.workspace.modes_to_look_at_again(self.annotator, self.taxonomy)
@@ -206,8 +212,10 @@ class _AnnotatorWork:
                     modes[trace_id].append(mode)
         return self.items(self._in_own_order(modes), modes)
 
-    def disagreements(self, kind: Kind) -> tuple[QueueItem, ...]:
-        """Return the finished traces on which a person or a judge differs, most modes first.
+    def disagreements(self, kind: AnnotatorKind) -> tuple[QueueItem, ...]:
+        """Return the finished traces on which a person or a judge differs from the annotator.
+
+        The traces with most differing modes come first.
 
         Record in the workspace that others' labels on these traces are revealed.
         """
@@ -223,7 +231,7 @@ class _AnnotatorWork:
         modes = self._differing_modes(passes_by_key, frozenset(visible_traces), kind)
         revealed_traces = visible_traces
         source = "others"
-        if kind is Kind.JUDGE:
+        if kind is AnnotatorKind.JUDGE:
             # If suggestions were visible, a judge's verdict reveals nothing.
             revealed_traces = [
                 trace_id for trace_id in visible_traces if self._is_judge_hidden(trace_id)
@@ -232,16 +240,16 @@ class _AnnotatorWork:
         record_reveal(
             self.workspace, self.annotator, self.taxonomy, sorted(revealed_traces), source=source
         )
-        order = sorted(self._in_own_order(modes), key=lambda trace_id: -len(modes[trace_id]))
-        return self.items(order, modes)
+        ids = sorted(self._in_own_order(modes), key=lambda trace_id: -len(modes[trace_id]))
+        return self.items(ids, modes)
 
     def _differing_modes(
         self,
         passes_by_key: Mapping[tuple[str, str], Pass],
         visible_traces: frozenset[str],
-        kind: Kind,
+        kind: AnnotatorKind,
     ) -> dict[str, set[str]]:
-        """Return the modes on which the annotator's verdict differs from another, by trace id.
+        """Return by trace id the modes on which the annotator's verdict differs from others'.
 
         Args:
             passes_by_key: The counted passes, by annotator and trace id.
@@ -269,7 +277,7 @@ class _AnnotatorWork:
     def _is_judge_hidden(self, trace_id: str) -> bool:
         """Check whether a reading of a trace was done without the judges' suggestions."""
         passes = self.passes[trace_id]
-        blind = any(reading.kind is PassKind.BLIND for reading in passes)
+        blind = any(trace_pass.kind is PassKind.BLIND for trace_pass in passes)
         return blind or suggestions_withheld(passes, planned=False)
 
     def _in_own_order(self, ids: Iterable[str]) -> list[str]:

@@ -156,7 +156,7 @@ class OwnLabels:
         self.update_positions(spans)
 
     def update_positions(self, spans: int) -> None:
-        """Recompute positions of labels without a loaded span, if the trace has more spans now."""
+        """Place labels whose span was not loaded before, if the trace has more spans now."""
         if spans != self._span_count:
             self._span_count = spans
             for label in [self._labels[label_id] for label_id in self._unplaced_ids]:
@@ -172,7 +172,7 @@ class OwnLabels:
         return self._in_order
 
     def at(self, key: str, index: int | None) -> tuple[Label, ...]:
-        """Return the labels that cover a span, by position; labels on the whole trace cover none.
+        """Return by position the labels on a span, and those on a range of spans around it.
 
         Args:
             key: The key of the span.

@@ -120,7 +120,7 @@ class Session:
         """Start to work on a trace; register trace, taxonomy and annotator if they are new.
 
         No pass begins before the first change. If a study requires a retest of a finished trace,
-        nothing of the first reading is shown until the trace is opened after the retest's finish.
+        nothing of the first reading is shown until the retest is finished and opened again.
 
         Args:
             workspace: The workspace.
@@ -261,7 +261,7 @@ class Session:
 
     @property
     def _suggestions_withheld(self) -> bool:
-        """True if a study withholds suggestions from the current pass, or from the first one."""
+        """True if a study withholds suggestions from the current pass, or from the coming one."""
         if self._passes.revealed:
             return False
         current = self._passes.current
@@ -269,9 +269,9 @@ class Session:
 
     @property
     def open_modes_answer(self) -> Literal["leave", "absent"] | None:
-        """The action of finishing for modes without a verdict; None to ask the annotator.
+        """The effect of finishing on modes without a verdict; None to ask the annotator.
 
-        If all spans are read, these modes become absent; else a study may fix the action.
+        If all spans are read, these modes become absent; else a study may fix the effect.
         """
         if not self.unread():
             return "absent"
@@ -346,7 +346,7 @@ class Session:
     # Labels and verdicts
 
     def toggle_label(self, mode: str, target: Target, *, suggestions_on_screen: bool) -> Change:
-        """Add a label, or remove the label with exactly this target.
+        """Add a label, or remove the label with exactly this mode and target.
 
         A new label removes an absent or unsure verdict on the mode.
 
@@ -504,7 +504,7 @@ class Session:
         return self._accept_as(suggestion, suggestion.mode, suggestion.target, ReviewAnswer.ACCEPT)
 
     def edit(self, suggestion_id: str, mode: str, target: Target) -> Change:
-        """Accept a suggestion with another mode or target; with its own it is accepted unchanged.
+        """Accept a suggestion with another mode or target; if both are its own, accept it as it is.
 
         Args:
             suggestion_id: The id of the suggestion.
@@ -523,9 +523,9 @@ class Session:
         return self._accept_as(suggestion, mode, target, ReviewAnswer.EDIT)
 
     def reject(self, suggestion_id: str, reason: str = "") -> Change:
-        """Reject a suggestion, which is no verdict on its mode.
+        """Reject a suggestion, and remove the label that came from an earlier acceptance.
 
-        A label from accepting it earlier is removed.
+        The mode gets no verdict.
 
         Args:
             suggestion_id: The id of the suggestion.
@@ -643,7 +643,7 @@ class Session:
     # Reading and seeing
 
     def mark_read(self, keys: Iterable[str], ranges: Iterable[range] = ()) -> None:
-        """Record that spans were read, unless that is recorded or the pass is finished.
+        """Record that spans were read, unless they are recorded already or the pass is finished.
 
         Args:
             keys: The keys of single spans.
@@ -739,9 +739,9 @@ class Session:
         if open_modes == "absent":
             judged_modes = {label.mode for label in change.state.labels.values()}
             judged_modes |= change.state.verdicts.keys()
-            stays_split = judged_modes.isdisjoint(split_modes)
+            split_is_unjudged = judged_modes.isdisjoint(split_modes)
             for mode in self.taxonomy.modes:
-                stays_open = stays_split and mode.slug in split_modes
+                stays_open = split_is_unjudged and mode.slug in split_modes
                 if mode.slug not in judged_modes and not stays_open:
                     change.set_verdict(mode.slug, VerdictValue.ABSENT)
         change.record(self._finish_fact(open_modes))
@@ -831,7 +831,7 @@ class Session:
     # Writing
 
     def plan(self, command: Callable[[Session], Result]) -> tuple[Result, SessionWrite | None]:
-        """Execute a command up to its write, which the caller then carries out.
+        """Execute a command except for its write, which the caller then carries out.
 
         The session must not be used until ``apply_write`` has shown the write, or it has failed.
 
@@ -934,7 +934,7 @@ class Session:
         """Return an empty change; it opens the next pass if the current one is frozen.
 
         Raises:
-            SessionError: The retest is finished, which cannot be changed.
+            SessionError: The pass is a finished retest, which cannot be changed.
         """
         if self._passes.in_retest and self._passes.frozen:
             raise SessionError(
@@ -1036,7 +1036,7 @@ class Session:
         self.version += 1
 
     def _leave_blind_pass(self) -> None:
-        """Turn an open blind pass into an assisted one, if everything is shown now."""
+        """Turn an unfinished blind pass into an assisted one, if the annotator left blind work."""
         current = self._passes.current
         if (
             current is not None
@@ -1104,7 +1104,7 @@ class Session:
 
 
 def register_opened_trace(workspace: Workspace, trace: Trace) -> str:
-    """Register a trace that was read from its file, with the indices of spans in events.
+    """Register a trace that was read from its file, and the indices of spans that events name.
 
     Args:
         workspace: The workspace.

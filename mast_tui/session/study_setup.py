@@ -32,7 +32,7 @@ from mast_tui.workspace.registers.pseudonyms import mask_key
 
 
 def set_study(workspace: Workspace, actor: str, study: Study) -> bool:
-    """Save a study under its taxonomy, or change it; return whether anything changed.
+    """Save a new or changed study under its taxonomy; return whether anything changed.
 
     Args:
         workspace: The workspace.
@@ -92,7 +92,7 @@ def check_changes(workspace: Workspace, study: Study) -> None:
 
 
 def count_reassigned_traces(workspace: Workspace, study: Study) -> dict[str, int]:
-    """Return the number of begun traces, by annotator, that a changed study assigns to others.
+    """Count for each annotator the begun traces that a changed study assigns to others.
 
     Args:
         workspace: The workspace of the study.
@@ -102,13 +102,15 @@ def count_reassigned_traces(workspace: Workspace, study: Study) -> dict[str, int
     reassigned: dict[str, set[str]] = {}
     if previous is None:
         return {}
-    for begun in workspace.passes(taxonomy=study.taxonomy):
+    for trace_pass in workspace.passes(taxonomy=study.taxonomy):
+        name = trace_pass.annotator
+        trace_id = trace_pass.trace_id
         if (
-            begun.kind.is_reading
-            and begun.annotator in annotators_of(previous, begun.trace_id)
-            and begun.annotator not in annotators_of(study, begun.trace_id)
+            trace_pass.kind.is_reading
+            and name in annotators_of(previous, trace_id)
+            and name not in annotators_of(study, trace_id)
         ):
-            reassigned.setdefault(begun.annotator, set()).add(begun.trace_id)
+            reassigned.setdefault(name, set()).add(trace_id)
     return {name: len(traces) for name, traces in reassigned.items()}
 
 
@@ -131,7 +133,7 @@ def with_sample(
         by: The ``STRATA`` over which the sample is spread evenly.
 
     Raises:
-        SessionError: There are fewer traces, or no such stratum.
+        SessionError: There are fewer traces than ``n``, or no such stratum.
     """
     for stratum in by:
         if stratum not in STRATA:
@@ -165,18 +167,16 @@ def with_sample(
 
 
 def with_worth(study: Study, worth: Mapping[str, float], n: int, *, judge: str) -> Study:
-    """Return the study with one more batch: a sample that prefers traces with a high worth.
-
-    The chance of a trace grows with the value of a label on it.
+    """Return the study with one more batch: a sample that prefers traces worth labelling.
 
     Args:
         study: The study.
-        worth: The value of a label, by the ids of the traces to draw from.
+        worth: The worth of labels on each trace to draw from, by its id.
         n: The size of the batch.
-        judge: The judge whose verdicts give the value.
+        judge: The judge whose verdicts determine the worth.
 
     Raises:
-        SessionError: There are fewer traces.
+        SessionError: There are fewer traces than ``n``.
     """
     study_traces = frozenset(study.traces)
     weights = {trace_id: value for trace_id, value in worth.items() if trace_id not in study_traces}
@@ -201,7 +201,7 @@ def _check_enough(n: int, available: int) -> None:
 
 
 def sample_texts(study: Study) -> list[str]:
-    """Return sentences on a study's random samples, with a warning if pooled shares are biased."""
+    """Describe a study's random samples, with a note if traces were drawn with unequal chances."""
     lines = []
     for draw in study.draws:
         subject = "a" if len(study.batches) == 1 else f"batch {draw.lot + 1} is a"
@@ -239,7 +239,7 @@ def with_traces(study: Study, trace_ids: Iterable[str]) -> Study:
 
 
 def with_annotator(study: Study, name: str, *, weight: float = 1.0) -> Study:
-    """Return the study with a new annotator, who gets traces of later batches and released traces.
+    """Return the study with a new annotator, who gets traces of later batches and releases.
 
     Args:
         study: The study.

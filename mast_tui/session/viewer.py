@@ -34,10 +34,10 @@ from mast_tui.workspace.records import TeamRole
 
 
 def login_person(workspace: Workspace) -> str | None:
-    """Return the name of this login's person; None if it is unknown.
+    """Return the name of the person of this login; None if it is unknown.
 
-    On a server it is the name of the member, unless that is a judge. For a file it is the name that
-    was last used with this workspace.
+    For a server this is the name of the member, unless the member is a judge. For a file it is the
+    name that was last used with the workspace.
     """
     if workspace.member is not None:
         return None if workspace.member.role is TeamRole.JUDGE else workspace.member.name
@@ -45,21 +45,21 @@ def login_person(workspace: Workspace) -> str | None:
 
 
 def working_person(
-    workspace: Workspace, named: str | None, *, study: Study | None = None
+    workspace: Workspace, requested: str | None, *, study: Study | None = None
 ) -> str | None:
     """Return the name of the person who uses the app; None if the app must ask for it.
 
     Args:
         workspace: The workspace.
-        named: The name on the command line; None without one. It overrides the name that is
+        requested: The name on the command line; None without one. It overrides the name that is
             remembered for the login, but not the member of a server.
         study: The study, if there is one. A remembered name without a part in the study is not
             used.
     """
     if workspace.member is not None:
         return login_person(workspace)
-    if named is not None:
-        return checked_person(named)
+    if requested is not None:
+        return checked_person(requested)
     name = login_person(workspace)
     return None if study is not None and name not in study.participants else name
 
@@ -87,7 +87,7 @@ def remember_person(workspace: Workspace, name: str) -> None:
 
 
 def checked_new_name(workspace: Workspace, name: str) -> str:
-    """Return the name of a person who starts to label.
+    """Check and return the name of a person who starts to label.
 
     Args:
         workspace: The workspace.
@@ -114,7 +114,7 @@ class Viewer:
         blind: True if the person works blind.
         sees_finished_only: True if the person labels here, and so sees others' labels only on
             traces that they have finished.
-        named: Another name that the command line gives, if any.
+        overridden_name: The name on the command line, if the server's login gives another one.
     """
 
     workspace: Workspace
@@ -122,7 +122,7 @@ class Viewer:
     name: str | None = None
     blind: bool = False
     sees_finished_only: bool = False
-    named: str | None = None
+    overridden_name: str | None = None
 
     @cached_property
     def traces(self) -> frozenset[str] | None:
@@ -142,7 +142,7 @@ class Viewer:
         return labelled_traces(self.workspace, self.taxonomy)
 
     def _labelled_by_others(self, *, judges: bool) -> frozenset[str]:
-        """Return the traces labelled by judges, or else by other people than the viewer."""
+        """Return the traces that judges, or without ``judges`` other people, have labelled."""
         trace_sets = [
             traces
             for name, traces in self._traces_by_labeller.items()
@@ -168,9 +168,9 @@ class Viewer:
         return self._visibility_test(judges=False)
 
     def _visibility_test(self, *, judges: bool) -> Callable[[str], bool]:
-        """Return a function that checks by trace id whether the outcome is visible.
+        """Return a function from a trace id to True if its outcome is visible now.
 
-        With ``judges`` it checks whether the work of judges is visible.
+        With ``judges`` the function says the same of the judges' work on the trace.
         """
         if self.name is None or not self.sees_finished_only:
             return lambda _trace_id: not self.blind
@@ -200,7 +200,7 @@ class Viewer:
         Args:
             trace_ids: The shown traces; only those with labels of others are recorded.
             judges: Judges' labels are shown too; then traces on which they were hidden are
-                recorded.
+                recorded as well.
         """
         if self.name is None or self.traces is None:
             return
@@ -286,7 +286,7 @@ def viewer_of(
     if name is None:
         return Viewer(workspace, taxonomy, blind=blind)
     viewer = viewer_for_name(workspace, taxonomy, name, blind=blind, ends_blind=ends_blind)
-    return replace(viewer, named=annotator if annotator != name else None)
+    return replace(viewer, overridden_name=annotator if annotator != name else None)
 
 
 def viewer_for_name(
@@ -332,8 +332,8 @@ def _is_labelling(workspace: Workspace, taxonomy: str, name: str) -> bool:
         or info.blind is not None
         or (study is not None and name in study.annotators)
         or any(
-            reading.kind is not PassKind.ADJUDICATION
-            for reading in workspace.passes(annotator=name, taxonomy=taxonomy)
+            trace_pass.kind is not PassKind.ADJUDICATION
+            for trace_pass in workspace.passes(annotator=name, taxonomy=taxonomy)
         )
     )
 

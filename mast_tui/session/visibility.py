@@ -41,7 +41,7 @@ class StudyConditions:
 def conditions_for(
     workspace: Workspace, annotator: str, trace_id: str, taxonomy: str
 ) -> StudyConditions:
-    """Return the conditions under the study of a taxonomy.
+    """Return the conditions under which an annotator labels a trace, as the study sets them.
 
     ``retest`` is True only if a retest is due and not begun. For a person without this trace in the
     study, only ``withheld`` can be True.
@@ -71,7 +71,7 @@ def conditions_for(
 
 
 def trace_masks(study: Study | None) -> Masks | None:
-    """Return the masks that a study puts over the texts of its traces; None if it has none.
+    """Return the masks that hide personal data in a study's traces; None if the study has none.
 
     They hold for everyone who works in the workspace.
 
@@ -117,7 +117,7 @@ def withheld_traces_of(workspace: Workspace, study: Study | None, name: str) -> 
 
 
 def _may_see_all(workspace: Workspace, study: Study, name: str) -> bool:
-    """Return whether a study hides no suggestions from a person who is not its annotator.
+    """Return whether a person may always see suggestions, as they are no annotator of the study.
 
     That is an adjudicator, or a member of the server whom the lead allows to see suggestions.
     """
@@ -176,13 +176,14 @@ def library_view(
         taxonomy: The taxonomy, as ``id@version``.
         blind: The annotator works blind.
     """
+    # By trace the number of spans that probably contain the decisive step.
     look_here_sets = look_here(workspace, taxonomy)
     look_here_counts = {} if look_here_sets is None else look_here_sets.sizes
     all_passes = workspace.passes(taxonomy=taxonomy)
     passes_by_trace: dict[str, list[Pass]] = {}
-    for reading in all_passes:
-        passes_by_trace.setdefault(reading.trace_id, []).append(reading)
-    all_own_passes = [reading for reading in all_passes if reading.annotator == annotator]
+    for trace_pass in all_passes:
+        passes_by_trace.setdefault(trace_pass.trace_id, []).append(trace_pass)
+    all_own_passes = [trace_pass for trace_pass in all_passes if trace_pass.annotator == annotator]
     study = workspace.study(taxonomy)
     retests = retests_of(study, annotator, by_trace(all_own_passes)).current
     withheld_traces = withheld_traces_of(workspace, study, annotator)
@@ -194,7 +195,9 @@ def library_view(
     view = {}
     for trace_id in ids | dict.fromkeys(passes_by_trace):
         trace_passes = passes_by_trace.get(trace_id, [])
-        own_passes = [reading for reading in trace_passes if reading.annotator == annotator]
+        own_passes = [
+            trace_pass for trace_pass in trace_passes if trace_pass.annotator == annotator
+        ]
         is_retest = trace_id in retests
         counts = retest_waiting_counts if is_retest else waiting_counts
         is_revealed = not is_retest and has_revealed(own_passes)
@@ -230,8 +233,8 @@ def suggestions_withheld(own_passes: Sequence[Pass], planned: bool) -> bool:
 
     Args:
         own_passes: The annotator's passes over the trace.
-        planned: True if the study withholds suggestions from the first reading, which counts until
-            it begins.
+        planned: True if the study withholds suggestions from the first reading. This counts until
+            that reading begins.
     """
     readings = [own_pass for own_pass in own_passes if own_pass.kind is not PassKind.ADJUDICATION]
     return readings[-1].withheld if readings else planned
@@ -240,12 +243,12 @@ def suggestions_withheld(own_passes: Sequence[Pass], planned: bool) -> bool:
 def _finished_by(passes: list[Pass], *, without: str | None) -> tuple[str, ...]:
     """Return the names of the people, except ``without``, who have finished a reading."""
     names = {
-        reading.annotator
-        for reading in passes
-        if reading.finished
-        and reading.kind.is_reading
-        and reading.annotator != without
-        and annotator_kind(reading.annotator) is not AnnotatorKind.JUDGE
+        trace_pass.annotator
+        for trace_pass in passes
+        if trace_pass.finished
+        and trace_pass.kind.is_reading
+        and trace_pass.annotator != without
+        and annotator_kind(trace_pass.annotator) is not AnnotatorKind.JUDGE
     }
     return tuple(sorted(names))
 
@@ -284,7 +287,7 @@ def visible_traces_for_agreement(
 
 
 def labelled_traces(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[str]]:
-    """Return the traces that each annotator has finished or each judge has judged, by name.
+    """Return by name the traces that each person has finished and each judge has judged.
 
     Args:
         workspace: The workspace.
@@ -310,12 +313,12 @@ class VisibleWork:
     """The traces whose labels or figures a person may see.
 
     Attributes:
-        seen: The visible traces.
+        visible: The visible traces.
         hidden: The hidden traces.
         revealing: The visible traces that reveal others' labels.
     """
 
-    seen: frozenset[str]
+    visible: frozenset[str]
     hidden: frozenset[str] = frozenset()
     revealing: frozenset[str] = frozenset()
 
@@ -329,7 +332,7 @@ def visible_work(
     blind: bool,
     traces_by_source: Mapping[str, frozenset[str]],
 ) -> VisibleWork:
-    """Return the traces whose labels or figures a person may see, and the hidden ones.
+    """Return the traces on which a person may see the labels of a source, and the hidden traces.
 
     Args:
         workspace: The workspace.
@@ -339,10 +342,10 @@ def visible_work(
         blind: The person works blind.
         traces_by_source: The result of ``labelled_traces``.
     """
-    seen_traces = visible_traces_for_agreement(workspace, annotator, taxonomy)
+    finished_traces = visible_traces_for_agreement(workspace, annotator, taxonomy)
     if label_source == annotator:
-        # A person's own labels would spoil a later retest; ``seen_traces`` has no such trace.
-        return VisibleWork(traces_by_source.get(annotator, frozenset()) & seen_traces)
+        # A person's own labels would spoil a later retest; ``finished_traces`` has no such trace.
+        return VisibleWork(traces_by_source.get(annotator, frozenset()) & finished_traces)
     is_judge = label_source is not None and annotator_kind(label_source) is AnnotatorKind.JUDGE
     labelled_by_others = frozenset[str]()
     for name, traces in traces_by_source.items():
@@ -350,11 +353,11 @@ def visible_work(
         is_other_person = name != annotator and annotator_kind(name) is not AnnotatorKind.JUDGE
         if is_other_person and (is_judge or label_source in (None, name)):
             labelled_by_others |= traces
-    if label_source is None or not is_judge:
+    if label_source is None or not is_judge:  # the gold, or another person
         return VisibleWork(
-            seen_traces,
-            hidden=labelled_by_others - seen_traces,
-            revealing=labelled_by_others & seen_traces,
+            finished_traces,
+            hidden=labelled_by_others - finished_traces,
+            revealing=labelled_by_others & finished_traces,
         )
     view = library_view(workspace, annotator, taxonomy, blind=blind)
     judged_traces = traces_by_source.get(label_source, frozenset())
@@ -365,7 +368,7 @@ def visible_work(
     return VisibleWork(
         visible_traces,
         hidden=judged_traces - visible_traces,
-        revealing=seen_traces & judged_traces & labelled_by_others,
+        revealing=finished_traces & judged_traces & labelled_by_others,
     )
 
 
@@ -396,7 +399,7 @@ def record_reveal(
     events = []
     for trace_id in dict.fromkeys(trace_ids):
         passes = passes_by_trace.get(trace_id, [])
-        # Also true for every adjudicated trace, so below only finished passes matter.
+        # An adjudication counts as a reveal, so that below only finished passes matter.
         if has_revealed(passes):
             continue
         finished_passes = [own_pass for own_pass in passes if own_pass.finished]
@@ -445,7 +448,7 @@ def resolve_blind(
                 "the server hides judges' suggestions from you; the lead can change it"
             )
         blind = True
-    recorded = next((a.blind for a in workspace.annotators() if a.name == annotator), None)
+    recorded = next((info.blind for info in workspace.annotators() if info.name == annotator), None)
     study = None if taxonomy is None else workspace.study(taxonomy)
     planned = blind_by_study(workspace, study, annotator)
     if blind or assisted:

@@ -69,7 +69,7 @@ def add_command(request: TeamAddRequest) -> None:
         request.name, TeamRole(request.role), assisted=request.common.assisted
     )
     address = _member_address(workspace.name, request.name)
-    line = None if password is None else _password_line(address, request.name, password)
+    password_line = None if password is None else _password_line(address, request.name, password)
     if is_first and workspace.shows_who_is_connected():
         say(
             "Members can see who is connected: only a superuser of the server can hide that, by "
@@ -82,12 +82,12 @@ def add_command(request: TeamAddRequest) -> None:
                 "role": request.role,
                 "assisted": request.common.assisted,
                 "address": address,
-                "password_line": line,
+                "password_line": password_line,
             }
         )
         return
-    if line is not None:
-        click.echo(line)
+    if password_line is not None:
+        click.echo(password_line)
         say("Add this line to their ~/.pgpass (chmod 600); it is not shown again.")
     else:
         say(f"{request.name} has a password on this server already; it stays valid.")

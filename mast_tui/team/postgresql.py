@@ -246,7 +246,9 @@ class PostgresServer(Database):
                 self._write_lock.release()
 
     def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox:
-        """Create the outbox; from now on screens wait only a few seconds for the server.
+        """Create the outbox, which holds changes while the server is away.
+
+        From now on screens wait only a few seconds for the server.
 
         Args:
             folder: The folder for the outbox.
@@ -384,7 +386,7 @@ class PostgresServer(Database):
         self._must_notify = True
         calls = self._held_calls.calls
         self._held_calls.calls = None
-        if calls is None:
+        if calls is None:  # the transaction holds no calls back
             self._run_statement("; ".join(["COMMIT", *([_NOTIFY] if notifies_now else [])]))
         elif calls:
             self._send_held_calls([*calls, *([_NOTIFY_CALL] if notifies_now else [])])
@@ -503,7 +505,7 @@ class PostgresServer(Database):
 
     def _send_before_reading(self, *_: Any) -> None:
         """Begin the transaction and send the held calls, before a statement reads."""
-        if self._held_calls.calls is None:
+        if self._held_calls.calls is None:  # this transaction holds no calls back
             return
         calls = self._held_calls.calls
         self._held_calls.calls = None
@@ -555,14 +557,14 @@ class PostgresServer(Database):
         # A statement without values may be several, which cannot be prepared.
         prepare = None if values else False
         self._run_with_timeout(cursor, lambda: cursor.execute(statement, values, prepare=prepare))
-        return True
+        return True  # SQLAlchemy does not execute it again
 
     def _execute_many(self, cursor: Any, statement: str, values: Any, _: Any) -> bool:
         self._run_with_timeout(cursor, lambda: cursor.executemany(statement, values))
         return True
 
     def _new_connection(self, *, reads_only: bool) -> _WatchedConnection:
-        """Connect to the server, check its version, and listen to notifications if it writes."""
+        """Connect to the server and check its version; for writing also listen to notifications."""
         seconds = self._answer_seconds
         timeout = {} if seconds is None else {"connect_timeout": ceil(seconds)}
         try:
@@ -620,6 +622,7 @@ class PostgresServer(Database):
                 existing = connection.execute(
                     "SELECT 1 FROM pg_database WHERE datname = %s", [name]
                 ).fetchone()
+                # A database that exists was refused for another reason.
                 if existing is not None:
                     raise self._not_connected(error) from error
                 connection.execute(
@@ -833,7 +836,7 @@ def parameters_of(url: str) -> dict[str, Any]:
     """Return the connection parameters in a URL.
 
     Raises:
-        WorkspaceError: It is not the URL of a database, or contains a password.
+        WorkspaceError: The text is not the URL of a database, or contains a password.
     """
     try:
         parameters = conninfo_to_dict(url)

@@ -116,7 +116,7 @@ def add(connection: Connection, new: Member) -> str | None:
     password = None
     if all(team_member.name != new.name for team_member in members(connection)):
         password = _make_role(driver, new.name)
-    # Every role has the rights of PUBLIC, so they would undo the limits of a member.
+    # Every role has the rights of PUBLIC too, which would undo the limits of a member.
     driver.execute("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC")
     _revoke_rights(driver, new.name)
     driver.execute(
@@ -149,9 +149,10 @@ def remove(connection: Connection, name: str) -> bool:
     comment = driver.execute(
         "SELECT shobj_description(oid, 'pg_authid') FROM pg_roles WHERE rolname = %s", [name]
     ).fetchone()
-    # Only a role that the app created is dropped.
-    if comment is None or comment[0] != _ROLE_COMMENT:
-        return comment is None
+    if comment is None:
+        return True
+    if comment[0] != _ROLE_COMMENT:
+        return False  # only a role that the app created is dropped
     try:
         with driver.transaction():
             driver.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
@@ -230,7 +231,7 @@ def _revoke_rights(driver: Any, name: str) -> None:
 
 
 def _rights_of_role(role: TeamRole) -> Iterator[str]:
-    """Yield the rights of a role in SQL; a user of a schema may call its functions."""
+    """Yield the rights of a role in SQL; ``USAGE`` of a schema lets members call its functions."""
     yield "USAGE ON SCHEMA public, team, seen"
     yield f"SELECT ON public.workspace_version, team.members, {_table_names(_SHARED_TABLES)}"
     yield "EXECUTE ON FUNCTION public.take_turns(text[])"

@@ -33,7 +33,7 @@ def checked_url(url: str) -> SplitResult:
     """Return the parts of the address that visitors type.
 
     Raises:
-        MastError: It is not a URL, or has more than scheme and host.
+        MastError: The text is no URL, or has more than scheme and host.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.path not in ("", "/"):
@@ -155,7 +155,7 @@ def _required_token() -> str:
 
 
 def _app_options(common: CommonOptions) -> Iterator[str]:
-    """Yield the options that all visitors' apps have."""
+    """Yield the options that all visitors' apps have; annotator and workspace can differ."""
     for name, value in common._asdict().items():
         if value and name not in ("annotator", "workspace"):
             yield f"--{name}"

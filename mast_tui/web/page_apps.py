@@ -319,7 +319,7 @@ def _is_paste(text: str) -> bool:
 
 
 async def _forward_url(content: bytes, socket: web.WebSocketResponse) -> None:
-    """Forward the app's request to open a link to its page."""
+    """If a message of the app asks to open a link, forward it to the app's page."""
     message = orjson.loads(content)
     if message["type"] == "open_url":
         link = {"url": message["url"], "new_tab": message["new_tab"]}
@@ -397,6 +397,7 @@ class PageApps:
             self._waiting_apps.pop(key).cancel()
         loop = asyncio.get_running_loop()
         self._waiting_apps[key] = loop.call_later(self._kept_seconds, self._schedule_end, key)
+        # The first app in each case has waited the longest.
         visitor_keys = [other for other in self._waiting_apps if other.visitor == key.visitor]
         if len(visitor_keys) > MAX_WAITING_APPS_PER_VISITOR:
             self._schedule_end(visitor_keys[0])

@@ -125,8 +125,10 @@ def _network_of(address: str) -> str:
         parsed = ip_address(address)
     except ValueError:
         return address
-    if not isinstance(parsed, IPv6Address) or parsed.ipv4_mapped is not None:
-        return str(getattr(parsed, "ipv4_mapped", None) or parsed)
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
     return f"{int(parsed) >> _IPV6_HOST_BITS:x}::"
 
 
@@ -154,7 +156,7 @@ class SignedIn:
     """A visitor with a right password or token, and a warning that they must confirm."""
 
     visitor: Visitor
-    outside: str | None
+    outside_text: str | None
     """The warning that the visitor has no part in the study, None if they have."""
 
 
@@ -210,9 +212,9 @@ class TeamSignIn:
         if "\0" in password or len(password) > _LONGEST_PASSWORD:
             raise WrongSecret(f"A password has at most {_LONGEST_PASSWORD} characters, and no NUL.")
         # Without a password libpq would use the password of the user who runs the server.
-        typed = password or secrets.token_urlsafe()
+        tried_password = password or secrets.token_urlsafe()
         try:
-            signed_in = self._opened_sign_in(name, typed)
+            signed_in = self._opened_sign_in(name, tried_password)
         except ServerAway:
             raise
         except WorkspaceError as error:
@@ -228,9 +230,9 @@ class TeamSignIn:
         return signed_in
 
     def check_annotator(self, name: str) -> Visitor:
-        """Return the visitor of a server that was started for one member.
+        """Sign in the member for whom the server was started, and return the visitor.
 
-        libpq finds the password of the user who runs the server.
+        libpq finds the password, as it belongs to the user who runs the server.
 
         Raises:
             MastError: The workspace cannot be opened as this member.
@@ -250,8 +252,8 @@ class TeamSignIn:
                     f"{name} is not in the team of this workspace; the creator of the "
                     "workspace adds members with mast-tui team add"
                 )
-            outside = outside_study_text(name, workspace.study(self._taxonomy))
-        return SignedIn(Visitor(name, url, password), outside)
+            outside_text = outside_study_text(name, workspace.study(self._taxonomy))
+        return SignedIn(Visitor(name, url, password), outside_text)
 
     def _asks_for_password(self, name: str) -> bool:
         """Try a wrong password to check whether the database asks a member for one.
@@ -536,7 +538,7 @@ class WebServer:
 
     def _sign_in_page(
         self,
-        wrong: str | None = None,
+        problem: str | None = None,
         name: str = "",
         *,
         people: Sequence[str] = (),
@@ -547,7 +549,7 @@ class WebServer:
         """Return the sign-in page.
 
         Args:
-            wrong: The reason why the sign-in failed; None before a sign-in.
+            problem: The reason why the sign-in failed; None before a sign-in.
             name: The name that is filled in.
             people: The names to choose from.
             outside: A name outside the study that the visitor can confirm.
@@ -558,7 +560,7 @@ class WebServer:
         expected_member = "" if self._team is None or asks_token else self._team.url_user
         answer = self._html_response(
             "door.html.j2",
-            wrong=wrong,
+            wrong=problem,
             name=name,
             people=people,
             outside=outside,
@@ -593,23 +595,25 @@ class WebServer:
                 study = await asyncio.to_thread(self._current_study)
                 people = () if study is None else study.participants
                 name = await asyncio.to_thread(self._checked_name, self._annotator or name)
-                outside = None if self._annotator is not None else outside_study_text(name, study)
-                signed_in = SignedIn(Visitor(name, self._workspace), outside)
+                outside_text = (
+                    None if self._annotator is not None else outside_study_text(name, study)
+                )
+                signed_in = SignedIn(Visitor(name, self._workspace), outside_text)
         except WrongSecret as error:
             self._report(f"A sign-in from {client} was refused: wrong token, name or password")
             known_token = token if self._is_token(token) else ""
             return self._sign_in_page(str(error), name, token=known_token, status=403)
         except TooManySignIns:
             # Nothing in this answer may depend on the token, which was not checked in its turn.
-            wrong = "Too many pending sign-ins from your address; try again in half a minute."
-            return self._sign_in_page(wrong, name, status=429)
+            problem = "Too many pending sign-ins from your address; try again in half a minute."
+            return self._sign_in_page(problem, name, status=429)
         except MastError as error:
             return self._sign_in_page(str(error), name, people=people, token=token)
         visitor = signed_in.visitor
-        outside = signed_in.outside
-        if outside is not None and form.get("outside") != visitor.name:
+        outside_text = signed_in.outside_text
+        if outside_text is not None and form.get("outside") != visitor.name:
             return self._sign_in_page(
-                f"{outside}. Continue?", people=people, outside=visitor.name, token=token
+                f"{outside_text}. Continue?", people=people, outside=visitor.name, token=token
             )
         self._visitors.pop(request.cookies.get(self.cookie, ""), None)
         key = secrets.token_urlsafe(24)

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication import Adjudication, AdjudicationError
-from mast_tui.adjudication.conflicts import NOBODY, Choice, take_all, take_side
+from mast_tui.adjudication.conflicts import (
+    ABSENT_CHOICE,
+    Choice,
+    choice_of_all_places,
+    choice_of_side,
+)
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_labels import read_csv_long
 from mast_tui.labels import PassKind
@@ -37,7 +42,7 @@ def test_reason_is_added_and_undone_with_its_decision(office: Office) -> None:
     work = adjudication(office)
     with pytest.raises(AdjudicationError, match="nothing is decided"):
         work.explain([MODE], "so")
-    made = work.decide(only(work), NOBODY)
+    made = work.decide(only(work), ABSENT_CHOICE)
     with pytest.raises(AdjudicationError, match="ann decided this"):
         adjudication(office, "bob").explain([MODE], "so")
     work.explain([MODE], " retries do not count ")
@@ -55,7 +60,7 @@ def test_reason_is_added_and_undone_with_its_decision(office: Office) -> None:
 
 def test_changed_reason_is_a_step_and_the_same_reason_is_none(office: Office) -> None:
     work = adjudication(office)
-    work.decide(only(work), NOBODY)
+    work.decide(only(work), ABSENT_CHOICE)
     work.explain([MODE], "first")
     events = len(list(office.workspace.events()))
     work.explain([MODE], "first")
@@ -70,7 +75,7 @@ def test_changed_reason_is_a_step_and_the_same_reason_is_none(office: Office) ->
 
 def test_undoing_a_late_reason_keeps_later_decisions(office: Office) -> None:
     work = adjudication(office)
-    work.decide(only(work), NOBODY)
+    work.decide(only(work), ABSENT_CHOICE)
     taken_over(work, OTHER, at(7))
     work.explain([MODE], "late")
     work.undo()
@@ -81,7 +86,7 @@ def test_confirmed_decision_is_unchanged_until_a_side_changes_again(office: Offi
     with pytest.raises(AdjudicationError, match="nothing is decided"):
         adjudication(office).confirm(MODE)
     work = adjudication(office)
-    made = work.decide(only(work), take_side(only(work), "ann"), reason="so")
+    made = work.decide(only(work), choice_of_side(only(work), "ann"), reason="so")
     office.finish("bob", at(9), number=2, kind=PassKind.SECOND_LOOK)
     work = adjudication(office, "bob")
     assert [changed_since(work, d) for d in work.decisions] == [True]
@@ -96,13 +101,13 @@ def test_confirmed_decision_is_unchanged_until_a_side_changes_again(office: Offi
     assert changed_since(work, confirmed)
 
 
-@pytest.mark.parametrize("take", [NOBODY, None])
+@pytest.mark.parametrize("take", [ABSENT_CHOICE, None])
 def test_decision_on_a_place_changes_if_a_side_removes_it(take: Choice | None) -> None:
     office = Office()
     office.finish("ann", at(3))
     office.finish("bob", at(3), at(9))
     work = adjudication(office)
-    choice = take or take_all(only(work), order)
+    choice = take or choice_of_all_places(only(work), order)
     assert choice is not None
     decision = work.decide(only(work), choice)
     assert not changed_since(work, decision)
@@ -114,7 +119,7 @@ def test_decision_on_a_place_changes_if_a_side_removes_it(take: Choice | None) -
 
 def test_import_does_not_change_a_decision(office: Office, tmp_path: Path) -> None:
     work = adjudication(office)
-    decision = work.decide(only(work), take_side(only(work), "ann"))
+    decision = work.decide(only(work), choice_of_side(only(work), "ann"))
     path = tmp_path / "labels.csv"
     path.write_text(
         "trace_id,annotator,mode,value,span_first,span_last,taxonomy\n"

@@ -13,7 +13,7 @@ from mast_tui.adjudication import (
     disputes,
     queue,
 )
-from mast_tui.adjudication.conflicts import NOBODY, Choice, take_side
+from mast_tui.adjudication.conflicts import ABSENT_CHOICE, Choice, choice_of_side
 from mast_tui.gold import ConflictKind, no_order
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Finding, PassKind, Target
 from mast_tui.study.model import Study
@@ -132,7 +132,7 @@ def test_group_can_be_decided_for_a_side_all_none_or_another_place(office: Offic
     assert not dispute_of(work).is_open
     work.decide_together(group.take_all(order) or ())
     assert places(work) == [at(3), at(9), at(12), at(40, 42)]
-    work.decide_together(group.take_same(NOBODY))
+    work.decide_together(group.take_same(ABSENT_CHOICE))
     assert places(work) == [at(3)]
     work.decide_together(group.take_own_place(at(8, 13), order))
     (label,) = (label for label in work.gold.labels if label.target == at(8, 13))
@@ -143,7 +143,7 @@ def test_deciding_one_place_leaves_the_others_open(office: Office) -> None:
     work = adjudication(office)
     alone = group_of(work).at_place(at(12))
     assert alone is not None
-    work.decide_together(alone.take_same(NOBODY))
+    work.decide_together(alone.take_same(ABSENT_CHOICE))
     assert group_of(work).at_place(at(3)) is None  # all agree on it
     assert said(group_of(work)) == {"ann": (at(40, 42),), "bob": (at(9),)}
     row = dispute_of(work)
@@ -176,7 +176,7 @@ def test_group_is_undone_and_redone_in_one_step(office: Office) -> None:
 def test_single_decisions_are_kept_or_replaced_by_one_on_the_group(office: Office) -> None:
     work = adjudication(office)
     first = group_of(work).conflicts[0]
-    kept = work.decide(first, take_side(first, "bob"))
+    kept = work.decide(first, choice_of_side(first, "bob"))
     assert said(group_of(work)) == {"ann": (at(12), at(40, 42)), "bob": ()}
     work.decide_together(group_of(work).take_side("ann"))
     assert places(work) == [at(3), at(9), at(12), at(40, 42)]
@@ -192,7 +192,7 @@ def test_single_decisions_are_kept_or_replaced_by_one_on_the_group(office: Offic
     rows = disputes(work.gold.conflicts, [d for d in work.decisions if d.mode == MODE])
     assert [row.resolves_conflict for row in rows] == [True, False]
     again = rows[0].in_question(work.trace_sides.sides, order)
-    work.decide_together(again.take_same(NOBODY))
+    work.decide_together(again.take_same(ABSENT_CHOICE))
     assert places(work) == [at(3), at(60)]
 
 
@@ -264,6 +264,6 @@ def test_trace_without_an_order_has_one_group() -> None:
     first, second = adjudication(office_of(ann=(at(12),), bob=(at(9),))).gold.conflicts
     work = adjudication(office_of(ann=(at(12),), bob=(at(9),)))
     work.decide(first, Choice(PRESENT, (at(9, 10),), ("bob",)))
-    work.decide(second, NOBODY)
+    work.decide(second, ABSENT_CHOICE)
     (label,) = work.gold.labels
     assert (label.target, label.annotators) == (at(9, 10), ("bob",))

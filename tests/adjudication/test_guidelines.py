@@ -13,7 +13,7 @@ from mast_tui.adjudication import (
     guidelines_document,
     mode_page,
 )
-from mast_tui.adjudication.conflicts import take_side
+from mast_tui.adjudication.conflicts import choice_of_side
 from mast_tui.labels import PassKind
 from tests.adjudication.office import TAXONOMY, Office
 from tests.gold.build import ABSENT, MODE, OTHER, at, order
@@ -33,7 +33,7 @@ def office() -> Office:
 def decide(office: Office, trace: str, reason: str = "") -> None:
     work = Adjudication(office.workspace, TAXONOMY, trace, "ann", order=order)
     (conflict,) = work.gold.conflicts
-    work.decide(conflict, take_side(conflict, "ann"), reason=reason)
+    work.decide(conflict, choice_of_side(conflict, "ann"), reason=reason)
 
 
 def book(office: Office, who: str = "ann") -> GuidelineBook:

@@ -16,7 +16,7 @@ from mast_tui.adjudication import (
     queue,
     take_on,
 )
-from mast_tui.adjudication.conflicts import NOBODY
+from mast_tui.adjudication.conflicts import ABSENT_CHOICE
 from mast_tui.gold import ConflictKind
 from mast_tui.labels import PassKind, Target
 from mast_tui.traces.library import read_file
@@ -63,10 +63,10 @@ def test_decided_traces_come_last_after_changed_ones(
     office: Office,
 ) -> None:
     work = Adjudication(office.workspace, TAXONOMY, "t1", "bob", order=order)
-    decision = work.decide(work.gold.conflicts[0], NOBODY)
+    decision = work.decide(work.gold.conflicts[0], ABSENT_CHOICE)
     office.finish("bob", value=ABSENT, trace="t4")
     other = Adjudication(office.workspace, TAXONOMY, "t4", "bob", order=order)
-    other.decide(other.gold.conflicts[0], NOBODY)
+    other.decide(other.gold.conflicts[0], ABSENT_CHOICE)
     entries = entries_of(office, "ann")
     assert list(entries) == ["t2", "t1", "t3", "t4"]
     trace_sides = entries["t1"].trace_sides

@@ -21,7 +21,7 @@ from mast_tui.adjudication import (
     take_on_as_study_says,
     trace_disagreement,
 )
-from mast_tui.adjudication.conflicts import NOBODY, take_all, take_side
+from mast_tui.adjudication.conflicts import ABSENT_CHOICE, choice_of_all_places, choice_of_side
 from mast_tui.gold import Conflict, Resolution, gold_of_trace
 from mast_tui.labels import Finding, PassKind, TraceWork
 from mast_tui.study.model import Study
@@ -83,9 +83,9 @@ def test_queue_has_most_disagreement_first_and_then_goes_by_trace() -> None:
 
 def test_decisions_on_conflicts_differ_from_those_on_agreed_verdicts() -> None:
     work = adjudication(two_who_differ())
-    assert resolves_conflict(work.decide(only(work), NOBODY))
+    assert resolves_conflict(work.decide(only(work), ABSENT_CHOICE))
     assert not resolves_conflict(taken_over(work, OTHER, at(4)))
-    assert not resolves_conflict(overrule(work, OTHER, NOBODY))
+    assert not resolves_conflict(overrule(work, OTHER, ABSENT_CHOICE))
 
 
 def test_letters_hide_names_in_a_fixed_random_order() -> None:
@@ -125,12 +125,12 @@ def test_boundaries_are_conflicts_if_the_study_says_so(office: Office) -> None:
     assert places() == [1, 1, 1, 1]
     work = adjudication(office)
     conflict = only(work)
-    work.decide(conflict, take_side(conflict, "bob"))
+    work.decide(conflict, choice_of_side(conflict, "bob"))
     (mark,) = read_work_by_trace(office.workspace, TAXONOMY)["t1"].gold(TAXONOMY, order).labels
     assert (mark.target, mark.annotators) == (at(4, 8), ("bob",))
     assert mark.source is Resolution.ADJUDICATED
     work.undo()
-    work.decide(conflict, take_all(conflict, order) or NOBODY)
+    work.decide(conflict, choice_of_all_places(conflict, order) or ABSENT_CHOICE)
     assert [label.target for label in work.gold.labels] == [at(3, 8)]
 
 
@@ -142,7 +142,7 @@ def test_judge_is_shown_first_only_if_the_study_says_so(first: bool) -> None:
     work = adjudication(office)
     assert [word.judge for word in work.judge_answers(MODE)] == ([JUDGE] if first else [])
     assert work.judge_shown(MODE) is first
-    assert work.decide(only(work), NOBODY).judge_seen is first
+    assert work.decide(only(work), ABSENT_CHOICE).judge_seen is first
     (word,) = work.judge_answers(MODE)
     assert (word.value, [label.mode for label in word.labels]) == (PRESENT, [MODE])
 
@@ -152,10 +152,10 @@ def test_judge_without_findings_has_a_verdict() -> None:
     office.judge(MODE)
     work = adjudication(office)
     conflict = only(work)
-    assert not work.decide(conflict, NOBODY).judge_seen
+    assert not work.decide(conflict, ABSENT_CHOICE).judge_seen
     (word,) = work.judge_answers(MODE)
     assert (word.value, word.labels) == (ABSENT, ())
-    assert work.decide(conflict, NOBODY).judge_seen
+    assert work.decide(conflict, ABSENT_CHOICE).judge_seen
     assert work.judge_answers(OTHER) == ()
     assert not work.judge_shown(OTHER)
 

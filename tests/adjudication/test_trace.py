@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from mast_tui.adjudication import AdjudicationError, read_work_by_trace, take_on
-from mast_tui.adjudication.conflicts import NOBODY, UNSURE, Choice, own_place, take_all, take_side
+from mast_tui.adjudication.conflicts import (
+    ABSENT_CHOICE,
+    UNSURE,
+    Choice,
+    choice_of_all_places,
+    choice_of_own_place,
+    choice_of_side,
+)
 from mast_tui.gold import Resolution
 from mast_tui.labels import AnnotatorKind, Finding, PassKind
 from mast_tui.study import Study
@@ -32,7 +39,7 @@ def office() -> Office:
 
 def test_decision_is_recorded_for_everyone(office: Office) -> None:
     work = adjudication(office)
-    decision = work.decide(only(work), take_side(only(work), "ann"), reason="seen it too")
+    decision = work.decide(only(work), choice_of_side(only(work), "ann"), reason="seen it too")
     again = adjudication(office, "bob")
     assert again.decisions == (decision,)
     assert again.gold.conflicts == ()
@@ -49,7 +56,7 @@ def test_decision_is_recorded_for_everyone(office: Office) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choice", [NOBODY, UNSURE, Choice(PRESENT, (at(9),))])
+@pytest.mark.parametrize("choice", [ABSENT_CHOICE, UNSURE, Choice(PRESENT, (at(9),))])
 def test_undo_and_redo_work_after_a_restart(office: Office, choice: Choice) -> None:
     work = adjudication(office)
     before = work.gold
@@ -66,7 +73,7 @@ def test_undo_and_redo_work_after_a_restart(office: Office, choice: Choice) -> N
 def test_undo_goes_back_step_by_step_and_a_new_decision_ends_redo(office: Office) -> None:
     work = adjudication(office)
     conflict = only(work)
-    first = work.decide(conflict, NOBODY)
+    first = work.decide(conflict, ABSENT_CHOICE)
     work.decide(conflict, UNSURE)
     before = adjudication(office).gold
     office.workspace.rebuild()
@@ -76,7 +83,7 @@ def test_undo_goes_back_step_by_step_and_a_new_decision_ends_redo(office: Office
     work.undo()
     assert not work.decisions
     work.redo()
-    work.decide(conflict, take_side(conflict, "ann"))
+    work.decide(conflict, choice_of_side(conflict, "ann"))
     assert work.redo() == ()
     work.undo()
     assert work.decisions == (first,)
@@ -89,8 +96,8 @@ def test_later_of_two_adjudicators_stands_until_it_is_undone(office: Office) -> 
     work = adjudication(office)
     other = adjudication(office, "bob")
     conflict = only(work)
-    mine = work.decide(conflict, NOBODY)
-    theirs = other.decide(conflict, take_all(conflict, order) or NOBODY)
+    mine = work.decide(conflict, ABSENT_CHOICE)
+    theirs = other.decide(conflict, choice_of_all_places(conflict, order) or ABSENT_CHOICE)
     work.refresh()
     assert work.decisions == (theirs,)
     other.undo()
@@ -104,9 +111,9 @@ def test_places_are_decided_one_by_one() -> None:
     office.finish("bob", at(3), at(40))
     work = adjudication(office)
     first, second = work.gold.conflicts
-    work.decide(first, own_place(first, at(19, 21), order))
+    work.decide(first, choice_of_own_place(first, at(19, 21), order))
     assert work.gold.conflicts == (second,)
-    work.decide(second, take_side(second, "ann"))
+    work.decide(second, choice_of_side(second, "ann"))
     assert [mark.target for mark in work.gold.labels] == [at(3), at(19, 21)]
 
 
@@ -160,7 +167,7 @@ def test_unmarked_places_can_be_added_and_agreed_ones_moved_or_overruled() -> No
         (MODE, at(30)),
         (OTHER, at(9)),
     ]
-    overrule(work, MODE, NOBODY)
+    overrule(work, MODE, ABSENT_CHOICE)
     assert work.gold.verdict(MODE).value is ABSENT
     assert not any(changed_since(work, decision) for decision in work.decisions)
     office = Office()
@@ -181,7 +188,7 @@ def test_only_finished_readers_and_those_who_take_it_on_adjudicate(office: Offic
         adjudication(office, "judy")
     assert take_on(office.workspace, TAXONOMY, "judy", ["t1"]) == ("t1",)
     work = adjudication(office, "judy")
-    work.decide(only(work), NOBODY)
+    work.decide(only(work), ABSENT_CHOICE)
     kinds = [p.kind for p in office.workspace.passes(annotator="judy")]
     assert kinds == [PassKind.ADJUDICATION]
 
@@ -217,7 +224,7 @@ def test_judge_is_hidden_until_a_decision_and_seen_in_the_next(judged: Office) -
     work = adjudication(judged)
     conflict = only(work)
     assert work.judge_answers(MODE) == ()
-    work.decide(conflict, NOBODY)
+    work.decide(conflict, ABSENT_CHOICE)
     (word,) = work.judge_answers(MODE)
     assert [label.annotator for label in word.labels] == [JUDGE]
     assert not work.gold.verdict(MODE).judge_seen
@@ -232,5 +239,5 @@ def test_annotator_who_saw_the_judge_decides_in_its_sight() -> None:
     office.finish("ann", at(3), kind=PassKind.ASSISTED, saw=True)
     office.finish("bob", value=ABSENT)
     work = adjudication(office)
-    assert work.decide(only(work), NOBODY).judge_seen
+    assert work.decide(only(work), ABSENT_CHOICE).judge_seen
     assert not taken_over(adjudication(office, "bob"), OTHER).judge_seen

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication import Adjudication
-from mast_tui.adjudication.conflicts import take_side
+from mast_tui.adjudication.conflicts import choice_of_side
 from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.traces.library import read_file
@@ -62,7 +62,7 @@ def test_undo_in_sessions_and_in_adjudication_are_separate(
     ann = read_and_finish(workspace, trace, "ann", 1)
     read_and_finish(workspace, trace, "bob")
     work = adjudication(workspace, ann.trace_id, "ann", trace)
-    decision = work.decide(work.gold.conflicts[0], take_side(work.gold.conflicts[0], "bob"))
+    decision = work.decide(work.gold.conflicts[0], choice_of_side(work.gold.conflicts[0], "bob"))
     later = session(workspace, trace, "ann")
     later.toggle_label(MODE, at(trace, 3), suggestions_on_screen=False)
     later.undo()

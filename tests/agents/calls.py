@@ -11,7 +11,7 @@ from typing import Any, Final
 from mcp import Client
 
 from mast_tui.adjudication import Adjudication
-from mast_tui.adjudication.conflicts import take_side
+from mast_tui.adjudication.conflicts import choice_of_side
 from mast_tui.adjudication.guidelines import GuidelineBook
 from mast_tui.adjudication.queue import take_on
 from mast_tui.agents.desk import AgentDesk
@@ -67,7 +67,7 @@ def with_others_work(workspace: Workspace, traces: list[Trace]) -> None:
         take_on(workspace, MAST, "carol", [trace_id])
         work = Adjudication(workspace, MAST, trace_id, "carol")
         conflict = work.gold.conflicts[0]
-        decision = work.decide(conflict, take_side(conflict, "alice"))
+        decision = work.decide(conflict, choice_of_side(conflict, "alice"))
         work.explain([decision.item], f"{SECRET} of carol")
     GuidelineBook(workspace, MAST, "carol").write(MODES[2], "Count the repetitions")
 

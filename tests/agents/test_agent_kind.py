@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from mast_tui.adjudication import Adjudication, read_work_by_trace
-from mast_tui.adjudication.conflicts import take_side
+from mast_tui.adjudication.conflicts import choice_of_side
 from mast_tui.adjudication.queue import take_on
 from mast_tui.errors import MastError, WorkspaceError
 from mast_tui.figures.agreement.report import agreement_figures, agreement_json
@@ -87,7 +87,7 @@ def test_adjudicators_see_agents_like_judges(workspace: Workspace) -> None:
     conflicts = {conflict.mode: conflict for conflict in work.gold.conflicts}
     assert MODES[2] in conflicts
     assert work.judge_answers(MODES[2]) == ()
-    work.decide(conflicts[MODES[2]], take_side(conflicts[MODES[2]], "alice"))
+    work.decide(conflicts[MODES[2]], choice_of_side(conflicts[MODES[2]], "alice"))
     (word,) = work.judge_answers(MODES[2])
     assert (word.judge, word.value) == (AGENT, VerdictValue.ABSENT)
     (shown,) = judge_views([word], lambda key: int(key[1:]))

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mast_tui.adjudication.conflicts import Choice, own_place, take_all, take_side
+from mast_tui.adjudication.conflicts import (
+    Choice,
+    choice_of_all_places,
+    choice_of_own_place,
+    choice_of_side,
+)
 from mast_tui.gold import Conflict, gold_of_trace
 from mast_tui.labels import TraceWork
 from tests.gold.build import ABSENT, MODES, PRESENT, UNSURE, at, order, side
@@ -16,27 +21,29 @@ def conflict_of(*sides: TraceWork) -> Conflict:
 
 def test_side_of_a_verdict_brings_its_places() -> None:
     conflict = conflict_of(side("ann", at(3), at(9)), side("bob", value=UNSURE))
-    assert take_side(conflict, "ann") == Choice(PRESENT, (at(3), at(9)), ("ann",))
-    assert take_side(conflict, "bob") == Choice(UNSURE, (), ("bob",))
+    assert choice_of_side(conflict, "ann") == Choice(PRESENT, (at(3), at(9)), ("ann",))
+    assert choice_of_side(conflict, "bob") == Choice(UNSURE, (), ("bob",))
     with pytest.raises(KeyError):
-        take_side(conflict, "cat")
+        choice_of_side(conflict, "cat")
 
 
 def test_side_that_did_not_mark_a_place_drops_it() -> None:
     conflict = conflict_of(side("ann", at(3)), side("bob", at(9)))
-    assert take_side(conflict, "ann") == Choice(PRESENT, (at(3),), ("ann",))
-    assert take_side(conflict, "bob") == Choice(ABSENT, (), ("bob",))
+    assert choice_of_side(conflict, "ann") == Choice(PRESENT, (at(3),), ("ann",))
+    assert choice_of_side(conflict, "bob") == Choice(ABSENT, (), ("bob",))
 
 
 def test_taking_all_covers_every_marked_place() -> None:
     bob = side("bob", at(4, 8))
     conflict = conflict_of(side("ann", at(3, 5), at(20)), bob, side("cat", value=ABSENT))
-    assert take_all(conflict, order) == Choice(PRESENT, (at(3, 8), at(20)), ("ann", "bob"))
+    assert choice_of_all_places(conflict, order) == Choice(
+        PRESENT, (at(3, 8), at(20)), ("ann", "bob")
+    )
     unmarked = conflict_of(side("ann", value=ABSENT), side("bob", value=UNSURE))
-    assert take_all(unmarked, order) is None
+    assert choice_of_all_places(unmarked, order) is None
 
 
 def test_place_elsewhere_has_the_sides_that_it_touches() -> None:
     conflict = conflict_of(side("ann", at(3, 5)), side("bob", value=ABSENT))
-    assert own_place(conflict, at(5, 6), order) == Choice(PRESENT, (at(5, 6),), ("ann",))
-    assert own_place(conflict, at(9), order) == Choice(PRESENT, (at(9),), ())
+    assert choice_of_own_place(conflict, at(5, 6), order) == Choice(PRESENT, (at(5, 6),), ("ann",))
+    assert choice_of_own_place(conflict, at(9), order) == Choice(PRESENT, (at(9),), ())

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from mast_tui.adjudication import Adjudication, take_on
-from mast_tui.adjudication.conflicts import NOBODY
+from mast_tui.adjudication.conflicts import ABSENT_CHOICE
 from mast_tui.columns import fit, text_lengths
 from mast_tui.gold import Decision
 from mast_tui.labels import VerdictValue
@@ -334,8 +334,8 @@ async def test_decisions_of_others_appear_at_once(conflicts: Office) -> None:
             trace_id = conflicts.trace_id(store, "one")
             take_on(store, MAST, "carol", [trace_id])
             work = Adjudication(store, MAST, trace_id, "carol")
-            overrule(work, SLUGS["1.3"], NOBODY)
-            overrule(work, SLUGS["3.1"], NOBODY)
+            overrule(work, SLUGS["1.3"], ABSENT_CHOICE)
+            overrule(work, SLUGS["3.1"], ABSENT_CHOICE)
         await on.until(lambda: "carol" in last_message(on))
         assert last_message(on) == (
             "carol has decided 1.3 Step repetition on one.json: absent, otherwise than you, "

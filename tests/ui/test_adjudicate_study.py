@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication import Adjudication, GuidelineBook
-from mast_tui.adjudication.conflicts import take_side
+from mast_tui.adjudication.conflicts import choice_of_side
 from mast_tui.labels import VerdictValue
 from mast_tui.session import Session
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
@@ -248,7 +248,7 @@ def decide(office: Office, name: str, guideline: str) -> None:
         trace_id = office.trace_id(store, name)
         work = Adjudication(store, MAST, trace_id, "alice", order=office.trace(name).index_of)
         conflict = work.gold.conflicts[0]
-        work.decide(conflict, take_side(conflict, "alice"))
+        work.decide(conflict, choice_of_side(conflict, "alice"))
         guidelines = GuidelineBook(store, MAST, "alice")
         guidelines.write(conflict.mode, guideline, trace_id=trace_id, item=conflict.id)
 

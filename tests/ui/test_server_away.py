@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication import Adjudication, take_on
-from mast_tui.adjudication.conflicts import NOBODY
+from mast_tui.adjudication.conflicts import ABSENT_CHOICE
 from mast_tui.workspace import Workspace
 from tests.postgres import PostgresServer
 from tests.ui.office import Office, last_message
@@ -91,7 +91,7 @@ async def test_decisions_are_made_without_the_server(
                 assert not missing(on.lines[0], "4 waiting for the server", "2 of 3 decided")
                 other = Adjudication(store, MAST, trace_id, "carol")
                 assert other.decisions == ()
-                other.decide(other.gold.conflicts[0], NOBODY)
+                other.decide(other.gold.conflicts[0], ABSENT_CHOICE)
             await on.until(lambda: any("carol decided" in notice for notice in on.notices))
             await on.until(lambda: "waiting" not in on.lines[0])
             await settle(on.pilot)

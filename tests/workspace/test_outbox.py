@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from mast_tui.adjudication import Adjudication, GuidelineBook, take_on
-from mast_tui.adjudication.conflicts import NOBODY, UNSURE
+from mast_tui.adjudication.conflicts import ABSENT_CHOICE, UNSURE
 from mast_tui.errors import ChangedMeanwhile, ServerAway
 from mast_tui.labels import PassKind, Target, VerdictValue
 from mast_tui.session import Session
@@ -235,7 +235,7 @@ async def test_adjudication_continues_without_the_server(team: ServerWorkspace) 
         first, second = work.gold.conflicts
         with team.away():
             work.decide(first, UNSURE)
-            work.decide(second, NOBODY)
+            work.decide(second, ABSENT_CHOICE)
             assert work.undo() == (second.id,)
             work.explain([first.id], "no word of it")
             GuidelineBook(workspace, MAST, "alice").write(MODES[0], "only where it costs")
@@ -247,7 +247,7 @@ async def test_adjudication_continues_without_the_server(team: ServerWorkspace) 
             assert workspace.waiting == 5
         other = Adjudication(elsewhere, MAST, TRACE, "dana")
         assert other.decisions == ()
-        other.decide(first, NOBODY)
+        other.decide(first, ABSENT_CHOICE)
         assert workspace.outbox is not None
         sent = workspace.outbox.waiting
         workspace.changed_elsewhere()

@@ -8,7 +8,7 @@ import fsspec
 import pytest
 
 from mast_tui.adjudication import Adjudication, take_on, traces_from_files
-from mast_tui.adjudication.conflicts import NOBODY
+from mast_tui.adjudication.conflicts import ABSENT_CHOICE
 from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.session.queues import queue
@@ -84,5 +84,5 @@ def test_traces_in_object_storage_are_labelled_and_adjudicated_from_three_machin
             (label,) = [x for side in work.trace_sides.sides for x in side.labels.values()]
             assert (label.annotator, label.target.quote) == ("mira", "Done")
             (conflict,) = work.gold.conflicts
-            work.decide(conflict, NOBODY)
+            work.decide(conflict, ABSENT_CHOICE)
             assert workspace.all_decisions(MAST.ref).keys() == {trace_id}

@@ -17,7 +17,7 @@ from psycopg import sql
 from sqlalchemy import func, select
 
 from mast_tui.adjudication import Adjudication, GuidelineBook, take_on
-from mast_tui.adjudication.conflicts import NOBODY
+from mast_tui.adjudication.conflicts import ABSENT_CHOICE
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.errors import SessionError
@@ -193,7 +193,7 @@ def everybody_works(team: Team) -> None:
             take_on(carol, MAST, "carol", [trace_id])
             work_ = Adjudication(carol, MAST, trace_id, "carol")
             for conflict in work_.gold.conflicts:
-                work_.decide(conflict, NOBODY, reason=SECRET)
+                work_.decide(conflict, ABSENT_CHOICE, reason=SECRET)
         tag(carol, "carol")
     with team.sql("postgres") as owner:
         owner.execute(f"ANALYZE {', '.join(f'public.{name}' for name in TABLES)}")

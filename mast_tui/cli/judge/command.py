@@ -36,7 +36,7 @@ def traces_under(paths: tuple[Path, ...], reports: list[FileReport]) -> Iterator
 
     Args:
         paths: Files and folders.
-        reports: The list of reports on files that are no traces, which is extended.
+        reports: Receives the reports on files that are no traces.
     """
     for report in scan(paths):
         if report.format is None:
@@ -84,7 +84,7 @@ class NumberOrFile(click.ParamType[int | Path]):
             ctx: The context of the command.
 
         Raises:
-            click.BadParameter: It is neither.
+            click.BadParameter: The text is no possible number and names no file.
         """
         if isinstance(value, int | Path):
             return value
@@ -447,8 +447,8 @@ def _judge_into_workspace(
 ) -> int:
     """Run a judge without a model, save its suggestions, and print a summary.
 
-    Traces are skipped that this judge has judged, or a judge in ``covered_by``, whose verdicts
-    include those of this judge. Return the exit code.
+    Skip traces that this judge has already judged, or another judge in ``covered_by``: the verdicts
+    of these include those of this judge. Return the exit code.
     """
     workspace = open_workspace(request.common, create=True)
     taxonomy = working_taxonomy(workspace, request.common.taxonomy)

@@ -119,7 +119,9 @@ def _configuration_with_options(request: ModelRequest) -> JudgeConfiguration:
 
 
 def build_setup(request: ModelRequest, taxonomy: Taxonomy) -> Setup:
-    """Build the setup from the options and the configuration, without examples.
+    """Build the setup (the model, its server and its prompt) from options and configuration.
+
+    ``with_examples`` adds the examples.
 
     Args:
         request: The options for the model.
@@ -143,6 +145,7 @@ def build_setup(request: ModelRequest, taxonomy: Taxonomy) -> Setup:
     )
     if request.way:
         setup = setup.deciding(request.way)
+    # Batches have prices of their own.
     if (request.by_files or request.batch) and setup.prices is not None:
         setup = replace(setup, prices=setup.prices.times(configuration.batch_price))
     parameters = replace(
@@ -154,8 +157,8 @@ def build_setup(request: ModelRequest, taxonomy: Taxonomy) -> Setup:
 def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | None) -> Setup:
     """Return the setup with the examples and guidelines that the options request.
 
-    An interrupted run with the same options keeps its examples, as long as the gold still confirms
-    them.
+    Examples are gold verdicts in the prompt. An interrupted run with the same options keeps its
+    examples, if they still agree with the gold.
 
     Args:
         setup: The setup without examples.
@@ -163,16 +166,16 @@ def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | No
         workspace: The workspace with the gold; None if there is none.
 
     Raises:
-        FewShotError: There are no examples, or no guidelines.
+        FewShotError: There are no examples or guidelines, or an example cannot be used.
     """
     if request.guidelines:
-        agreed = () if workspace is None else guidelines_of(workspace, setup.taxonomy.ref)
-        if not agreed:
+        guidelines = () if workspace is None else guidelines_of(workspace, setup.taxonomy.ref)
+        if not guidelines:
             raise FewShotError(
                 f"no one has written a guideline on a mode of {setup.taxonomy.ref} yet; write one "
                 "on the page of the mode in the app"
             )
-        setup = with_guidelines(setup, agreed)
+        setup = with_guidelines(setup, guidelines)
     if isinstance(request.examples, Path):
         return _with_own_examples(setup, request.examples, workspace)
     if request.few_shot is None:
@@ -534,10 +537,10 @@ def _batch_document(
 ) -> Document:
     """Return the numbers of requests and answers in batches, for the summary."""
     answers = batch.answers
-    written = batch.requests if vendor is None else None  # to files of the user
+    request_files = batch.requests if vendor is None else None  # a vendor gets no files
     return {
-        "written": 0 if written is None else sum(written.counts),
-        "files": [] if written is None else [str(path) for path in written.paths],
+        "written": 0 if request_files is None else sum(request_files.counts),
+        "files": [] if request_files is None else [str(path) for path in request_files.paths],
         "submitted": 0 if vendor is None else vendor.submitted,
         "batches": None if vendor is None else vendor.ids,
         "answers": 0 if answers is None else len(answers),

@@ -185,7 +185,7 @@ def token_text(count: int) -> str:
     """Return a number of tokens as text."""
     if count >= 10_000_000:
         return f"{count / 1e6:,.0f} M"
-    if count >= 999_500:
+    if count >= 999_500:  # fewer are at most 999 k when rounded
         return f"{count / 1e6:.1f} M"
     return f"{count / 1000:,.0f} k" if count >= 10_000 else f"{count:,}"
 
@@ -231,9 +231,10 @@ def model_document(
     estimate: RunEstimate | None,
     reports: Sequence[FileReport],
 ) -> Document:
-    """Return the summary of a model's run; tokens and cost are those of the whole run.
+    """Return the summary of a model's run as JSON values.
 
-    The number of remaining traces is None if the run stopped early and no estimate counted them.
+    Tokens and cost include those before an interruption. The number of traces left is None if the
+    run stopped early and no estimate counted them.
 
     Args:
         summary: The result of the run.
@@ -334,12 +335,12 @@ def tokens_document(usage: Usage) -> Document:
     return {"in": usage.tokens_in, "out": usage.tokens_out, "cached": usage.tokens_cached}
 
 
-def _failed_json(progress: Iterable[Progress], reports: Iterable[FileReport]) -> list[Document]:
+def _failed_json(traces: Iterable[Progress], reports: Iterable[FileReport]) -> list[Document]:
     """Return the failed files and traces with their reasons."""
     return reasons(
         (
             *((report.path, report.failed) for report in reports),
-            *((trace.path, trace.problem) for trace in progress),
+            *((trace.path, trace.problem) for trace in traces),
         )
     )
 
@@ -486,8 +487,8 @@ def report_failures(document: Document) -> int:
     Returns:
         The exit code: 1 if anything failed, no trace was found, or answers of a batch are missing.
     """
-    stopped = document.get("stopped") or document.get("ending")
-    if not (_has_any_trace(document) or document["failed"] or stopped):
+    ended_early = document.get("stopped") or document.get("ending")
+    if not (_has_any_trace(document) or document["failed"] or ended_early):
         say("mast-tui judge: the paths contain no traces; see `mast-tui inspect PATH`")
         return 1
     for failure in document["failed"]:
@@ -497,7 +498,7 @@ def report_failures(document: Document) -> int:
     batch = document.get("batch")
     # A run that has written new requests has done its work; the answers come later.
     misses_answers = batch is not None and batch["waiting"] and not batch["written"]
-    return 1 if document["failed"] or stopped or misses_answers else 0
+    return 1 if document["failed"] or ended_early or misses_answers else 0
 
 
 def _has_any_trace(document: Document) -> bool:

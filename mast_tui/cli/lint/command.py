@@ -191,7 +191,7 @@ class StoredFindings:
     """The suggestions of a judge, as a workspace stores them."""
 
     def __init__(self, workspace: Workspace, name: str, gate: Gate) -> None:
-        """Find the judge.
+        """Find the judge and the modes that it looks for.
 
         Args:
             workspace: The workspace.
@@ -216,10 +216,10 @@ class StoredFindings:
                 )
 
     def find(self, trace: Trace, /) -> Sequence[PlacedFinding]:
-        """Return the findings in a trace, in reading order.
+        """Return the judge's stored findings in a trace, in reading order.
 
         Raises:
-            NotJudged: The judge has not judged it, or it has grown since.
+            NotJudged: The judge has not judged the trace, or the trace has grown since.
             OSError: The trace cannot be read.
         """
         read_fully(trace)
@@ -230,9 +230,9 @@ class StoredFindings:
         if stored is None or not self._workspace.judgements(
             trace_id=stored.trace_id, annotator=judge, taxonomy=ref
         ):
-            raise NotJudged(f"{self.judge} has not judged it; run 'mast-tui judge' first")
+            raise NotJudged(f"{judge} has not judged it; run 'mast-tui judge' first")
         if stored.has_grown(current):
-            raise NotJudged(f"it has grown since {self.judge} judged it; run the judge again")
+            raise NotJudged(f"it has grown since {judge} judged it; run the judge again")
         labels = self._workspace.labels(trace_id=stored.trace_id, annotator=judge, taxonomy=ref)
         findings = [
             placed_finding(trace, rule=None, finding=_finding_of_label(label), gate=self._gate)

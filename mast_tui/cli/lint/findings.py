@@ -79,13 +79,13 @@ class Gate:
         """
         if self.fails_all or finding.mode in self.modes:
             return True
-        if self.fatal_modes is None:
+        if self.fatal_modes is None:  # --fail-on does not contain ``fatal``
             return False
         return finding.mode in self.fatal_modes if finding.decisive is None else finding.decisive
 
 
 def read_gate(text: str, taxonomy: Taxonomy) -> Gate:
-    """Read the value of ``--fail-on``.
+    """Read the value of ``--fail-on``, which says which findings make the check fail.
 
     A finding is fatal if its judge calls it decisive. For judges that do not say so, such as the
     rules, it is fatal if the published study on ITBench calls its mode fatal.
@@ -139,7 +139,7 @@ def _unknown_mode_text(name: str, taxonomy: Taxonomy) -> str:
 
 
 def guards_for(path: Path, gate: Gate, *, while_running: bool = False) -> tuple[Rule, ...]:
-    """Return the rules of the guards that are on.
+    """Return the guards of a file that are on, as rules.
 
     Args:
         path: The file of guards.
@@ -168,7 +168,7 @@ def rules_for(names: str | None, gate: Gate, *, while_running: bool = False) -> 
     Args:
         names: The value of ``--rules``; None if it was not given.
         gate: The findings that make the check fail; only rules for modes of its taxonomy run.
-        while_running: Whether the agents still run; then rules that need the end are left out.
+        while_running: Whether the runs have not ended; then rules that need the end are left out.
 
     Returns:
         The rules, in their order.
@@ -221,7 +221,7 @@ def rules_for(names: str | None, gate: Gate, *, while_running: bool = False) -> 
 
 
 def _unreachable_mode_text(slug: str, codes: dict[str, str], usable: tuple[Rule, ...]) -> str:
-    """Return the error for a mode that must fail but that no chosen rule can find."""
+    """Return the error for a mode of ``--fail-on`` that no chosen rule can find."""
     code = codes[slug]
     names = [rule.name for rule in usable if rule.mode == slug]
     if names:
@@ -332,7 +332,7 @@ def find_by_rules(judge: RulesJudge, gate: Gate, trace: Trace, /) -> Sequence[Pl
 
 
 def placed_finding(trace: Trace, rule: str | None, finding: Finding, gate: Gate) -> PlacedFinding:
-    """Return a finding with its location.
+    """Return a finding with its location: the span of its evidence, or else its first span.
 
     Args:
         trace: The trace of the finding.

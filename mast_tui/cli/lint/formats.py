@@ -298,6 +298,7 @@ def _workflow_command(level: str, file: Path, line: int | None, title: str, mess
         for name, value in {**values, "title": title}.items()
         if value is not None
     )
+    # A runner would execute a command inside a text.
     return f"::{level} {parameters}::{_escaped_data(one_line(message))}".replace(
         _COMMAND_INSIDE, "## ["
     )

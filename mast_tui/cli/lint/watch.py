@@ -144,7 +144,7 @@ def _follow_sessions(
     If ``leaves_on_failure`` is set, return the exit code once a finding makes the check fail; else
     do not return. Findings of the first check are only counted, unless ``reports_earlier`` is set.
     """
-    hidden_count = 0
+    earlier_count = 0
     is_first = True
     while True:
         round_start = time.monotonic()
@@ -154,7 +154,7 @@ def _follow_sessions(
             if isinstance(item, NotRead):
                 say(f"mast-tui watch: {item.path}: {item.reason}")
             elif is_first and not reports_earlier:
-                hidden_count += 1
+                earlier_count += 1
             else:
                 reporter.report(item)
                 if leaves_on_failure and item.fails:
@@ -162,11 +162,11 @@ def _follow_sessions(
             # A command may take long, which says nothing about the time of a check.
             report_seconds += time.monotonic() - report_start
         if is_first:
-            hidden_text = f"; {counted(hidden_count, 'earlier finding')}" if hidden_count else ""
-            say(f"mast-tui watch: following {counted(running.traces, 'trace')}{hidden_text}")
+            earlier_text = f"; {counted(earlier_count, 'earlier finding')}" if earlier_count else ""
+            say(f"mast-tui watch: following {counted(running.traces, 'trace')}{earlier_text}")
         is_first = False
-        look_seconds = time.monotonic() - round_start - report_seconds
-        time.sleep(max(LOOK_EVERY, rest_after(look_seconds)))
+        check_seconds = time.monotonic() - round_start - report_seconds
+        time.sleep(max(LOOK_EVERY, rest_after(check_seconds)))
 
 
 @dataclass(slots=True)
@@ -348,15 +348,16 @@ class RunningTraces:
                 yield NotRead(path, reason)
         if len(unchanged) == len(states):
             return
-        walk = scan(self._paths, without=unchanged)
-        for report in walk:
+        changed_files = scan(self._paths, without=unchanged)
+        for report in changed_files:
             yield from self._findings_in_file(report)
-        for run, members in walk.members.items():
+        # The members of a run are the files of its sub-agents.
+        for run, members in changed_files.members.items():
             self._sub_agent_files[Path(run)] = tuple(map(Path, members))
         for path in self._paths:
             if path not in unchanged and not is_folder(path):
                 self._sub_agent_files[path] = _sub_agent_paths(
-                    path, walk.members.get(str(path), ())
+                    path, changed_files.members.get(str(path), ())
                 )
         self._states = states
 
@@ -379,7 +380,7 @@ class RunningTraces:
         return states
 
     def _unchanged_files(self, states: Mapping[Path, _FileState]) -> set[Path]:
-        """Return the unchanged files, without runs that have new or changed sub-agent files."""
+        """Return the unchanged files; new or changed files of sub-agents also change their run."""
         unchanged = {
             path
             for path, state in states.items()
@@ -389,13 +390,13 @@ class RunningTraces:
         for run, files in self._sub_agent_files.items():
             if not changed.isdisjoint(files):
                 unchanged.discard(run)
-        of_no_known_run = changed.difference(*self._sub_agent_files.values())
         if not unchanged:
             return unchanged
-        new_sub_agents = {path for path in of_no_known_run if _is_sub_agent(path)}
+        files_of_no_known_run = changed.difference(*self._sub_agent_files.values())
+        new_sub_agents = {path for path in files_of_no_known_run if _is_sub_agent(path)}
         if not new_sub_agents:
             return unchanged
-        return {run for run in unchanged if new_sub_agents.isdisjoint(sub_agents_of(run))}
+        return {path for path in unchanged if new_sub_agents.isdisjoint(sub_agents_of(path))}
 
     def _findings_in_file(self, report: FileReport) -> Iterator[PlacedFinding]:
         """Yield the new findings in a file; note the reason if it cannot be read."""
@@ -407,12 +408,14 @@ class RunningTraces:
                 reason = error.strerror or str(error)
         if reason is None:
             self._unreadable.pop(report.path, None)
-        elif self._unreadable.get(report.path, "") is not None:
-            # None stands for a reason that was already reported.
+            return
+        # None stands for a reason that was already reported.
+        is_reported = report.path in self._unreadable and self._unreadable[report.path] is None
+        if not is_reported:
             self._unreadable[report.path] = reason
 
     def _new_findings_in_trace(self, trace: Trace) -> Iterator[PlacedFinding]:
-        """Yield the findings in a trace that were not yet reported, and remember them."""
+        """Yield the findings in a trace that were not reported before, and remember them."""
         seen_trace = self._seen.setdefault((trace.path, trace.record), _SeenTrace())
         # In a rewritten file the keys can belong to other texts, so the texts are compared.
         is_rewritten = seen_trace.opened is None or seen_trace.opened.change_reason() is not None
@@ -431,11 +434,12 @@ class RunningTraces:
 
 
 def _sub_agent_paths(path: Path, members: Sequence[str]) -> tuple[Path, ...]:
-    """Return the sub-agent files of a run, and the folders where new ones may appear.
+    """Return the sub-agent files of a run, and the folders where new ones may be created.
 
     A folder's state changes when a file is created in it.
     """
     files = tuple(map(Path, members))
+    # Some agents keep the sub-agents of a session in a folder of the session's name.
     sub_folder = path.parent / path.name.split(".jsonl")[0]
     folders = dict.fromkeys((path.parent, sub_folder, *(file.parent for file in files)))
     return (*files, *(folder for folder in folders if is_folder(folder)))

@@ -29,7 +29,7 @@ def existing_workspace(common: CommonOptions) -> Workspace | None:
 
 
 def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
-    """Return whether the command must hide what judges say, because the person works blind.
+    """Return whether the command must hide what judges say from the person who uses it.
 
     Without a workspace only ``--blind`` decides, and no workspace is made.
 
@@ -45,7 +45,7 @@ def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
 
 
 def check_may_see_judges(common: CommonOptions, taxonomy: Taxonomy) -> None:
-    """Refuse the command if ``judges_hidden`` is true.
+    """Raise an error if the command must hide what judges say.
 
     Args:
         common: The common options of the command.
@@ -64,7 +64,9 @@ def check_may_see_judges(common: CommonOptions, taxonomy: Taxonomy) -> None:
 def command_viewer(
     workspace: Workspace, taxonomy: str, common: CommonOptions, *, allow_unknown: bool = False
 ) -> Viewer:
-    """Return the viewer for a command, and report an ``--annotator`` that the server overrides.
+    """Return the viewer (a person and what they may see) of a command.
+
+    If the server overrides ``--annotator`` with the name of the login, this is reported.
 
     Args:
         workspace: The workspace that the command reads.
@@ -87,10 +89,10 @@ def command_viewer(
         raise click.UsageError(
             "--blind hides traces that you have not finished; give your name with --annotator NAME"
         )
-    if viewer.named is not None:
+    if viewer.overridden_name is not None:
         say(
             f"You are signed in as {viewer.name} and see what {viewer.name} may see; --annotator "
-            f"{viewer.named} does not change that."
+            f"{viewer.overridden_name} does not change that."
         )
     return viewer
 
@@ -151,6 +153,7 @@ def typed_password(url: str) -> str | None:
     if pipe is not None:
         with os.fdopen(int(pipe), encoding="utf-8") as file:
             piped_password = file.read()
+        # Opening raises an error if the password is wrong.
         Workspace.open(url, password=piped_password).close()
         return piped_password
     workspace, password = open_on_server(url, Workspace.open)

@@ -39,7 +39,7 @@ _ANNOUNCED: Final = "mast_tui.cli.announced_workspace"
 def open_workspace(
     common: CommonOptions, *, create: bool = False, announce: bool = True
 ) -> Workspace:
-    """Open the workspace of the option, or the nearest one; it is closed when the command ends.
+    """Open the workspace of ``--workspace``, or the nearest one, until the command ends.
 
     Args:
         common: The common options, which may name the workspace.
@@ -47,8 +47,8 @@ def open_workspace(
         announce: Report on stderr a workspace that was found in a parent folder.
 
     Raises:
-        click.ClickException: It is missing, or another user may have prepared it.
-        WorkspaceError: It cannot be opened.
+        click.ClickException: The workspace is missing, or another user may have prepared it.
+        WorkspaceError: The workspace cannot be opened.
     """
     # Commands that look at no labels do without SQLAlchemy.
     from mast_tui.workspace import (
@@ -96,7 +96,8 @@ def _samples_hint(location: str | None, samples: Path) -> str:
 
 
 def _announce_parent(path: Path) -> None:
-    """Report once per command that the workspace was found in a parent folder."""
+    """Report once per command if the workspace was found in a parent folder."""
+    # A workspace is the file .mast-tui/NAME of its folder.
     if path.parent.parent == Path.cwd():
         return
     context = click.get_current_context(silent=True)
@@ -117,7 +118,7 @@ def open_on_server(url: str, open_url: Callable[..., Workspace]) -> tuple[Worksp
         The workspace, and the password that the user typed; None if none was needed.
 
     Raises:
-        WorkspaceError: It cannot be opened, or needs a password and there is no terminal.
+        WorkspaceError: The workspace cannot be opened, or needs a password without a terminal.
     """
     try:
         return open_url(url), None
@@ -172,23 +173,22 @@ def workspace_taxonomy(workspace: Workspace, requested: Path | None) -> Taxonomy
             taxonomy of the same name in the workspace.
     """
     stored_by_ref = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
-    if requested is not None and str(requested) in stored_by_ref and not requested.exists():
+    if requested is None:
+        mast = load_taxonomy_or_mast(None)
+        refs_in_use = workspace.current_taxonomies()
+        if not refs_in_use or mast.ref in refs_in_use:
+            return stored_by_ref.get(mast.ref, mast)
+        if len(refs_in_use) > 1:
+            raise click.ClickException(
+                f"labels are kept under {', '.join(refs_in_use)}; give one with --taxonomy"
+            )
+        return workspace.taxonomy(refs_in_use[0])
+
+    if str(requested) in stored_by_ref and not requested.exists():
         return stored_by_ref[str(requested)]
     loaded_taxonomy = load_taxonomy_or_mast(requested)
-    if requested is None:
-        refs_in_use = workspace.current_taxonomies()
-        if refs_in_use and loaded_taxonomy.ref not in refs_in_use:
-            if len(refs_in_use) > 1:
-                raise click.ClickException(
-                    f"labels are kept under {', '.join(refs_in_use)}; give one with --taxonomy"
-                )
-            return workspace.taxonomy(refs_in_use[0])
-        return stored_by_ref.get(loaded_taxonomy.ref, loaded_taxonomy)
-    changes = (
-        differences(stored_by_ref[loaded_taxonomy.ref], loaded_taxonomy)
-        if loaded_taxonomy.ref in stored_by_ref
-        else ()
-    )
+    stored_taxonomy = stored_by_ref.get(loaded_taxonomy.ref)
+    changes = () if stored_taxonomy is None else differences(stored_taxonomy, loaded_taxonomy)
     if changes:
         raise click.ClickException(
             f"{requested}: {loaded_taxonomy.ref} is in this workspace with other modes "
@@ -269,8 +269,8 @@ def print_undo_result(
 
     Args:
         result: The result.
-        values: The first keys of the JSON document.
-        command: The command that reports why the import stays.
+        values: The first fields of the JSON document.
+        command: The name of the command, with which its messages begin.
         operation: The operation to undo, such as "the import of labels.csv".
         success: The message when it was undone.
         as_json: Print one JSON document.

@@ -82,7 +82,7 @@ class _DeclaredGroup:
             yield from declaration.parameters(name)
 
     def value(self, _name: str, values: dict[str, Any]) -> Any:
-        """Return the request, made from the values that click has read."""
+        """Make the request, the dataclass of these options, from the values that click has read."""
         return self.make(
             **{
                 name: declaration.value(name, values)
@@ -211,6 +211,7 @@ def takes(
 
         setattr(with_request, _RULES, tuple(rules))
         decorated: Callable[..., Result] = with_request
+        # The option that is added last comes first in the help.
         for add in reversed([*declared.parameters("")]):
             decorated = add(decorated)
         return decorated
@@ -397,7 +398,7 @@ def paths(*, required: bool = False, exist: bool = False) -> Any:
     def expand(
         _context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
     ) -> tuple[Path, ...]:
-        """Return the paths, with the files of arguments that list some; refuse missing paths."""
+        """Return the paths that the arguments name, also by lists or patterns."""
         expanded_paths = tuple(paths_of(*values))
         for path in expanded_paths:
             if exist and not path.exists():

@@ -76,7 +76,9 @@ def check_format(image_format: str) -> None:
 def draw_image(
     chart: Chart, image_format: str, *, without_text: bool = False
 ) -> str | tuple[bytes]:
-    """Draw a chart as the content of a file: text for SVG, else one piece of bytes.
+    """Draw a chart as the content of a file: text for SVG, else bytes in a tuple of one piece.
+
+    ``MARK`` in the content says that this program wrote it.
 
     Args:
         chart: The chart.
@@ -193,7 +195,7 @@ def _csv_cell(value: object) -> str:
 
 
 def _parquet_content(rows: list[dict[str, Any]]) -> bytes:
-    """Return the rows as a Parquet file."""
+    """Return rows, one for each figure, as the content of a Parquet file."""
     try:
         from pyarrow import Table, float64, int64, parquet, schema, string  # an extra
     except ImportError as error:
@@ -217,31 +219,31 @@ class ReportFiles:
     """The files that a report is written to.
 
     Attributes:
-        whole: The files of the whole report, by language.
-        figures: The folder for its charts.
-        image: The format of the charts: one of ``FORMATS``.
-        bare: Leave title and caption out of the charts.
+        by_language: The files of the whole report.
+        chart_folder: The folder for its charts.
+        image_format: The format of the charts: one of ``FORMATS``.
+        without_text: Leave title and caption out of the charts.
         records: The file of records.
     """
 
-    whole: Mapping[str, Path]
-    figures: Path | None = None
-    image: str = "svg"
-    bare: bool = False
+    by_language: Mapping[str, Path]
+    chart_folder: Path | None = None
+    image_format: str = "svg"
+    without_text: bool = False
     records: Path | None = None
 
     @classmethod
-    def named(cls, **whole: Path | None) -> ReportFiles:
+    def named(cls, **by_language: Path | None) -> ReportFiles:
         """Return the files by language, without those that are None."""
-        return cls({language: file for language, file in whole.items() if file is not None})
+        return cls({language: file for language, file in by_language.items() if file is not None})
 
     def __bool__(self) -> bool:
-        return bool(self.whole) or (self.figures, self.records) != (None, None)
+        return bool(self.by_language) or (self.chart_folder, self.records) != (None, None)
 
     @property
     def by_option(self) -> dict[str, Path]:
         """The files by the name of the option that sets each."""
-        return {**self.whole, **({} if self.records is None else {"output": self.records})}
+        return {**self.by_language, **({} if self.records is None else {"output": self.records})}
 
     @property
     def same(self) -> tuple[str, ...]:
@@ -259,31 +261,32 @@ class ReportFiles:
         """
         for file in self.by_option.values():
             outputs.check(file)
-        if self.figures is not None:
-            outputs.add_folder(self.figures)
-            check_format(self.image)
+        if self.chart_folder is not None:
+            outputs.add_folder(self.chart_folder)
+            check_format(self.image_format)
 
     def write(self, report: Report, outputs: Outputs, figures: Sequence[Figure] = ()) -> list[str]:
         """Write all files or none, and return a line about each.
 
         Args:
             report: The report.
-            outputs: The rules by which files are replaced.
+            outputs: The new files; by its rules a file is replaced or not.
             figures: The figures for the records.
 
         Raises:
-            OutputError: An existing file must not be replaced; then only earlier charts are
-                replaced.
+            OutputError: An existing file must not be replaced.
             OSError: A file could not be written.
         """
         lines = []
-        if self.figures is not None:
-            names = [f"{chart.id}.{self.image}" for chart in report.charts]
+        if self.chart_folder is not None:
+            names = [f"{chart.id}.{self.image_format}" for chart in report.charts]
             for name, chart in zip(names, report.charts, strict=True):
-                content = draw_image(chart, self.image, without_text=self.bare)
-                outputs.add(self.figures / name, content, ours=marked(MARK))
-            lines += [f"{self.figures}: {len(names)} figures", *(f"  {name}" for name in names)]
-        for language, file in self.whole.items():
+                content = draw_image(chart, self.image_format, without_text=self.without_text)
+                # Only earlier charts are replaced.
+                outputs.add(self.chart_folder / name, content, ours=marked(MARK))
+            lines += [f"{self.chart_folder}: {len(names)} figures"]
+            lines += [f"  {name}" for name in names]
+        for language, file in self.by_language.items():
             text = rendered(report, language)
             replaced = ", replacing an earlier file" if file.is_file() else ""
             outputs.add(file, text)
@@ -330,13 +333,14 @@ class ReportOutput:
         Args:
             report: The report.
             document: The document for ``--json``.
-            outputs: The rules by which files are replaced.
+            outputs: The new files; by its rules a file is replaced or not.
             figures: The figures for the records.
 
         Raises:
             OutputError: An existing file must not be replaced.
         """
-        stdout_in_use = self.stdout is not None or any(map(is_stdout, self.files.whole.values()))
+        written_files = self.files.by_language.values()
+        stdout_in_use = self.stdout is not None or any(map(is_stdout, written_files))
         for line in self.files.write(report, outputs, figures):
             click.echo(one_line(line), err=stdout_in_use)
         match self.stdout:

@@ -80,11 +80,11 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         return paths
 
     def on_trace(self, count: int = 1, *, failed: bool = False) -> None:
-        """Count one or more traces as done.
+        """Add traces to the number that is done.
 
         Args:
-            count: The number of traces.
-            failed: They could not be read or judged.
+            count: The number of traces to add.
+            failed: These traces could not be read or judged.
         """
         self._traces += count
         self._failed += failed
@@ -100,7 +100,7 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             facts = self._pace_text(self._clock() - self._start_time)
             self._bar.update(self._bar.task_ids[0], completed=done, total=total, facts=facts)
 
-    def count(self, traces: int, failed: int) -> None:
+    def set_counts(self, traces: int, failed: int) -> None:
         """Set the number of traces that are done, and of those that failed.
 
         Args:

@@ -24,7 +24,7 @@ from mast_tui.adjudication import (
     take_on,
     targets_taken,
 )
-from mast_tui.adjudication.conflicts import NOBODY, UNSURE, Choice
+from mast_tui.adjudication.conflicts import ABSENT_CHOICE, UNSURE, Choice
 from mast_tui.gold import ConflictKind, Decision, GoldVerdict, Order, no_order
 from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, Target, VerdictValue
@@ -842,7 +842,7 @@ class AdjudicateScreen(BaseScreen):
         If the cursor of the sides is on a place, drop only that place.
         """
         target = self._place_at_cursor()
-        self._decide_at_cursor(lambda group: group.take_same(NOBODY), only_target=target)
+        self._decide_at_cursor(lambda group: group.take_same(ABSENT_CHOICE), only_target=target)
 
     def _place_answers_text(self) -> str:
         """Return a hint with the keys that decide about a place, which cannot be unsure."""
@@ -886,7 +886,7 @@ class AdjudicateScreen(BaseScreen):
             )
             return
         is_present = subject.value is VerdictValue.PRESENT
-        choice = NOBODY if is_present else Choice(VerdictValue.PRESENT, (WHOLE_TRACE,))
+        choice = ABSENT_CHOICE if is_present else Choice(VerdictValue.PRESENT, (WHOLE_TRACE,))
         self._decide_at_cursor(lambda group: group.take_same(choice), overrules=True)
 
     @piece_of_work

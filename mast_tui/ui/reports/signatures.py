@@ -642,7 +642,7 @@ def compute_signatures(
         failed_below=choice.failed_below,
         gold=gold_of(workspace, taxonomy, order_of),
         order_of=order_of,
-        traces=frozenset(visibility.seen),
+        traces=frozenset(visibility.visible),
     )
     inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes)
     for rounds in (0, ROUNDS):
