@@ -52,12 +52,12 @@ def read_file(path: Path, named: bool) -> FileReport:
     """Read one file, or a folder that holds one run.
 
     - A line-based trace is read up to its first slice; ``advance`` reads the rest.
-    - Sub-agents whose files are beside the file belong to its trace.
-    - The facts that ``outcomes.csv`` in the same folder has of the traces are filled in.
+    - The files of sub-agents beside the file belong to its trace.
+    - Unknown facts of the traces are filled in from ``outcomes.csv`` in the same folder.
 
     Args:
         path: The file or folder.
-        named: True if the user named just this file.
+        named: True if the user named this very file, not a folder that holds it.
 
     Returns:
         The traces and problems. If the file cannot be read, ``failed`` is the reason; nothing is

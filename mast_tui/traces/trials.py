@@ -129,7 +129,7 @@ def _find_harbor(folder: Path, names: frozenset[str]) -> Trial | None:
 
 
 def _trajectory_files(agent: Path) -> tuple[Path, ...]:
-    """Return the file of the trajectory, then the files that continue it with a cleared context."""
+    """Return the first file of a trajectory, then those that continue it with a cleared context."""
     numbered = [
         (int(match[1] or 0), path)
         for path in agent.glob("trajectory*.json")
@@ -175,7 +175,7 @@ def _harbor_answer_key(result: Fields, test_text: str) -> AnswerKey:
 
 
 def _main_harbor_reward(rewards: Fields) -> float | None:
-    """Return the reward with the name ``reward``, else the only reward; None without both."""
+    """Return the reward named ``reward``, or else the only reward; None if there is neither."""
     main_reward = as_number(rewards.get("reward"))
     if main_reward is not None or len(rewards) != 1:
         return main_reward
@@ -207,7 +207,7 @@ _ITBENCH_METRIC: Final = "root_cause_entity"
 
 
 def _find_itbench(folder: Path, names: frozenset[str]) -> Trial | None:
-    """Return the trial in a folder; None for a folder of another kind.
+    """Return the ITBench trial in a folder; None for a folder of another kind.
 
     Args:
         folder: The folder.
@@ -223,8 +223,8 @@ def _find_itbench(folder: Path, names: frozenset[str]) -> Trial | None:
     rollouts = sorted((folder / "sessions").glob("**/rollout-*.jsonl*"))
     problems: list[Problem] = []
     facts, fact_files = _facts_of_itbench_evaluation(folder, names, problems)
-    runs = (session,) if is_published else tuple(rollouts)
-    sources = (runs, (program_output,), (telemetry,))
+    agent_logs = (session,) if is_published else tuple(rollouts)
+    sources = (agent_logs, (program_output,), (telemetry,))
     return Trial(
         "ITBench trial",
         folder,
@@ -236,9 +236,9 @@ def _find_itbench(folder: Path, names: frozenset[str]) -> Trial | None:
 
 
 def _with_itbench_task(facts: TraceMeta, folder: Path) -> TraceMeta:
-    """Return the facts with the domain, task and trial in the names of a run's folders.
+    """Return the facts with the domain, task and trial from the path ``…/DOMAIN/…/TASK/TRIAL``.
 
-    The facts are unchanged if the folder is not the number of a trial.
+    The facts are unchanged if the name of the folder is no number of a trial.
     """
     if not folder.name.isdecimal():
         return facts
@@ -272,7 +272,7 @@ def _facts_of_itbench_evaluation(
 
 
 def _scores_of_itbench_evaluation(evaluation: Fields) -> Fields:
-    """Return the scores by metric in an evaluation or in its ``eval_result``; empty if none."""
+    """Return the scores by metric in an evaluation or in its ``eval_result``; empty without any."""
     result = fields_of(evaluation.get("eval_result"))
     return fields_of(evaluation.get("scores")) or fields_of(result.get("scores"))
 
@@ -314,7 +314,7 @@ def _itbench_answer_key(scores: Fields) -> AnswerKey:
 
 
 def _recall_of_itbench_metric(metric: object) -> float | None:
-    """Return the recall from 0 to 1: a number, a computed recall, or a score in percent."""
+    """Return the recall (0 to 1) from a number, a computed recall, or a score in percent."""
     if not isinstance(metric, Mapping):
         return as_number(metric)
     recall = as_number(metric.get("calculation_recall"))
@@ -384,7 +384,7 @@ def _find_opencode(folder: Path, names: frozenset[str]) -> Trial | None:
 
 
 def _find_strands(folder: Path, names: frozenset[str]) -> Trial | None:
-    """Return the session in a folder of Strands, of one of its agents, or of its messages.
+    """Return the Strands session in the folder of a session, of an agent, or of messages.
 
     Args:
         folder: A folder.
@@ -404,11 +404,12 @@ def _find_strands(folder: Path, names: frozenset[str]) -> Trial | None:
     messages = tuple(sorted(files, key=_message_sort_key))
     if not messages or "message_id" not in _json_object_in(messages[0], folder, []):
         return None
+    header = folder / "session.json"
     return Trial(
         "Strands session",
         folder,
         sources=(),
-        fact_files=(*(path for path in (folder / "session.json",) if path.is_file()), *messages),
+        fact_files=((header, *messages) if header.is_file() else messages),
         read=partial(_read_strands, folder, messages),
     )
 
@@ -443,11 +444,12 @@ def _read_opencode(folder: Path, session_files: Sequence[Path]) -> FileReport:
 
 
 def _parts_by_message(folder: Path, problems: list[Problem]) -> dict[str, list[object]]:
-    """Return the parts of each message; older versions keep all parts in one folder."""
+    """Return the parts of each message by its id."""
     parts: dict[str, list[object]] = {}
     for path in sorted((folder / "part").glob("**/*.json")):
         part = _json_object_in(path, folder, problems)
         if part:
+            # Newer versions name the folder after the message; older ones have one folder.
             message_id = as_text(part.get("messageID")) or path.parent.name
             parts.setdefault(message_id, []).append(part)
     return parts
@@ -462,16 +464,17 @@ def _read_strands(folder: Path, message_files: Sequence[Path]) -> FileReport:
     """Return the trace of a session; the messages of several agents are sorted by time."""
     problems: list[Problem] = []
     header = _json_object_in(folder / "session.json", folder, problems)
-    agents = {path.parent.parent.name for path in message_files}
+    # The path of a message: agents/agent_NAME/messages/message_1.json
+    agent_folders = {path.parent.parent.name for path in message_files}
     records = []
     for path in message_files:
         message = _json_object_in(path, folder, problems)
         if not message:
             continue
-        if len(agents) > 1:
+        if len(agent_folders) > 1:
             message = {**message, "agent": path.parent.parent.name.removeprefix("agent_")}
         records.append(SessionRecord(message, str(path.relative_to(folder))))
-    if len(agents) > 1:
+    if len(agent_folders) > 1:
         records.sort(key=lambda record: unix_seconds(record.value.get("created_at")) or 0.0)
     traces = [_trace_of_session(SessionReader(STRANDS), folder, header, records)] if records else []
     return FileReport(folder, STRANDS.name, tuple(traces), tuple(problems))
@@ -554,7 +557,7 @@ def _episode_folders(folder: Path) -> list[Path]:
 
 
 def _terminal_bench_logs(folder: Path) -> tuple[tuple[Path, ...], ...]:
-    """Return the agent's JSON files, its logs, and the first file of the terminal's output."""
+    """Return groups of files: the agent's JSON, its logs, and the terminal's output (one file)."""
     logs = folder / "agent-logs"
     records = tuple(sorted({*logs.glob("**/*.jsonl"), *logs.glob("**/*.json")}))
     texts = tuple(sorted({*logs.glob("**/*.log"), *logs.glob("**/*.txt")}))
@@ -621,7 +624,7 @@ def _read_episodes(folder: Path, episodes: list[Path]) -> FileReport:
 def _read_episode_text(
     folder: Path, path: Path, content: list[bytes], problems: list[Problem]
 ) -> str | None:
-    """Return the text of a file, and add its bytes to ``content``; None if it is unreadable."""
+    """Return the text of a file, and append its bytes to ``content``; None if it is unreadable."""
     location = path.relative_to(folder).as_posix()
     data = neighbour_bytes(path, location, problems, _MAX_BYTES)
     if data is None:
@@ -714,7 +717,7 @@ def trial_in(folder: Path, names: frozenset[str]) -> Trial | None:
 
 
 def trial_facts(path: Path) -> TraceMeta | None:
-    """Return the facts of the trial whose run is in a file; None if no trial has that file."""
+    """Return the facts of the trial that has this file as a source of its run; None without one."""
     for folder in path.parents[:_FOLDERS_ABOVE_RUN]:
         try:
             names = frozenset(member.name for member in folder.iterdir())
