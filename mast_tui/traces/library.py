@@ -72,7 +72,8 @@ def read_file(path: Path, named: bool) -> FileReport:
     if not report.traces:
         return report
     outcomes = load_outcomes(path.parent)
-    return outcomes.with_problem_in(outcomes.added_to(report))
+    report = outcomes.added_to(report)
+    return outcomes.with_problem_in(report)
 
 
 def read_fully(trace: Trace) -> None:

@@ -87,7 +87,7 @@ class BigDocuments(NamedTuple):
             return recognise(source) is not None
         if reads_by_line(source):
             return False
-        # A reader reads JSON whole. Other text is no trace, unless a reader recognises it.
+        # Readers read JSON as a whole; of other files only those that a reader recognises.
         begins_as_json = as_utf8(source.head).lstrip()[:1] in (b"{", b"[")
         if not begins_as_json or is_no_json(source.head):
             return recognise(source) is not None

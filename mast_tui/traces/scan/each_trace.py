@@ -70,7 +70,7 @@ def each_trace(
     without: Iterable[Path] = (),
     tell: Callable[[int, int], object] = lambda _done, _total: None,
 ) -> Iterator[tuple[FileReport, Iterable[Result]]]:
-    """Yield each report under paths, with the results of a function for its traces.
+    """Yield the report on each file under paths, with the results of a function for its traces.
 
     The reports and results are the same with and without workers.
 
@@ -92,16 +92,18 @@ def each_trace(
         return
     pending: deque[Step] = deque()
     done_count = 0
-    for read_reports in workers.map(ReadAndDo(work), _unit_batches(walk, pending, workers.count)):
-        unit = pending.popleft()
-        while not isinstance(unit, Unit):  # a step before it, which no worker reads
-            yield from _reports_without_reading(walk, unit)
+    batches = _unit_batches(walk, pending, workers.count)
+    for read_reports in workers.map(ReadAndDo(work), batches):
+        # The steps before the unit that a worker has read need no reading.
+        step = pending.popleft()
+        while not isinstance(step, Unit):
+            yield from _reports_without_reading(walk, step)
             done_count += 1
-            unit = pending.popleft()
+            step = pending.popleft()
         if isinstance(read_reports, LostItem):
-            yield FileReport(unit.path, failed=read_reports.reason), ()
+            yield FileReport(step.path, failed=read_reports.reason), ()
         elif read_reports is not None:
-            yield from _final_results(walk, unit, read_reports, work)
+            yield from _final_results(walk, step, read_reports, work)
         done_count += 1
         tell(done_count, walk.total)
     for step in pending:
@@ -112,6 +114,7 @@ def _unit_batches(walk: Scan, pending: deque[Step], workers: int) -> Iterator[li
     """Yield the units of a walk in batches, and add all of its steps to ``pending``."""
     units = _queued_units(walk, pending)
     for first_unit in units:
+        # The known total grows during the walk, and the batches with it.
         size = max(1, min(MOST_AT_ONCE, walk.total // (_LEAST_BATCHES * workers)))
         yield [first_unit, *islice(units, size - 1)]
 

@@ -56,6 +56,7 @@ class FileToRead:
     def read(self) -> _FileReading:
         """Return a reading of the file: the last one if it is in memory and valid, or a new one."""
         reading = None if self._last_reading is None else self._last_reading()
+        # The first trace tells for all whether the file has changed.
         if reading is None or any(map(_has_changed, reading.report.traces[:1])):
             reading = _FileReading(self._read())
             self._last_reading = ref(reading)
@@ -106,7 +107,7 @@ class UnreadFile(UnreadSpans):
 
     @property
     def loaded(self) -> Loaded:
-        """The progress of another process that reads the file; else nothing is read."""
+        """The progress of another process that reads the file; without one nothing is read."""
         if self._failure is not None:
             return Loaded(0, 0, complete=True)
         summary = self._summary
@@ -131,8 +132,8 @@ class UnreadFile(UnreadSpans):
         """Raise ``IndexError``, as there are no spans yet.
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         raise IndexError(first)
 
