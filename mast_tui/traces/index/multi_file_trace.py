@@ -61,13 +61,14 @@ class RunSpans(Spans):
     def __init__(self, main: MemberFile, sub_agents: Iterable[MemberFile]) -> None:
         self._files = [main, *sub_agents]
         self._last_read_member = self._files[0]
+        # Reversed, so that the first of two files with the same thread stays.
         self._by_thread = {file.thread.id: file for file in reversed(self._files)}
         self._file_numbers = array("Q")
         """The number of the file of each merged span."""
         self._inner_indices = array("Q")
         """The index of each merged span in its own file."""
         self._columns = ColumnsOfParts()
-        self._open_files = [0]
+        self._merging_files = [0]
         """The numbers of the files that are being merged: each was begun by the one before."""
         self._files[0].begun = True
         self._finished = False
@@ -142,12 +143,12 @@ class RunSpans(Spans):
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return the texts that may hold a needle, up to the end of one file's consecutive spans.
+        """Return the texts of a slice of spans that may hold a needle; all spans are of one file.
 
         Args:
             prefilter: The filter for the needle; None for all texts.
-            begin: The first span.
-            limit: The span after the last.
+            begin: The index of the first span.
+            limit: The index at which the slice ends at the latest.
             max_bytes: About how much of the source to read.
         """
         number = self._file_numbers[begin]
@@ -165,11 +166,11 @@ class RunSpans(Spans):
         return Candidates(inner_end + shift, run_texts)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
-        """Return columns of spans.
+        """Return the fields of a range of spans as columns.
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         return self._columns.columns(first, self._file_columns(first, end))
 
@@ -193,17 +194,20 @@ class RunSpans(Spans):
         return None
 
     def advance(self, max_bytes: int, /) -> bool:
-        """Read about ``max_bytes`` more of the file that is being merged; False if all is read."""
+        """Read about ``max_bytes`` more of the file that is being merged.
+
+        Return False if all files were read.
+        """
         if self._finished:
             return False
-        self._files[self._open_files[-1]].trace.advance(max_bytes)
+        self._files[self._merging_files[-1]].trace.advance(max_bytes)
         self._merge_new_spans()
         return not self._finished
 
     def read_in_background(self) -> None:
         """Let another process read the file that is being merged, if its rest is long."""
         if not self._finished:
-            self._files[self._open_files[-1]].trace.spans.read_in_background()
+            self._files[self._merging_files[-1]].trace.spans.read_in_background()
 
     def stop_background_read(self) -> None:
         """Stop all other processes; ``advance`` reads the rest."""
@@ -211,35 +215,38 @@ class RunSpans(Spans):
             file.trace.spans.stop_background_read()
 
     def _merge_new_spans(self) -> None:
-        """Merge the known spans in their order; begin a sub-agent before the span that it precedes.
+        """Merge the known spans of all files in the order of the run.
 
-        Stop at a file that is not read completely; after the last file the run is finished.
+        The spans of a sub-agent are merged before the span that they precede. Stop at a file that
+        is not read completely; after the last file the run is finished.
         """
-        while self._open_files:
-            number = self._open_files[-1]
+        while self._merging_files:
+            number = self._merging_files[-1]
             file = self._files[number]
             trace = file.trace
-            unbegun = self._unbegun_by_key(trace)
+            waiting_files = self._waiting_files_by_key(trace)
             while len(file.run_indices) < len(trace):
                 inner_index = len(file.run_indices)
+                sub_agent = None
                 # Most traces have no sub-agents, and making a span only for its key takes time.
-                sub_agent = unbegun.pop(trace.span(inner_index).key, None) if unbegun else None
+                if waiting_files:
+                    sub_agent = waiting_files.pop(trace.span(inner_index).key, None)
                 if sub_agent is not None:
                     self._begin_member(sub_agent, trace.span(inner_index).parent)
                     break  # to merge the spans of the sub-agent first
                 file.run_indices.append(len(self._file_numbers))
                 self._file_numbers.append(number)
                 self._inner_indices.append(inner_index)
-            else:
+            else:  # all known spans of the file are merged
                 if not trace.loaded.complete:
                     return
-                self._open_files.pop()
-            if not self._open_files:
+                self._merging_files.pop()
+            if not self._merging_files:
                 self._begin_unnamed_member()
         self._finished = True
 
-    def _unbegun_by_key(self, trace: Trace) -> dict[str, int]:
-        """Return the numbers of the files of sub-agents of a trace that have not begun.
+    def _waiting_files_by_key(self, trace: Trace) -> dict[str, int]:
+        """Return the numbers of the files of a trace's sub-agents that are still to be merged.
 
         Each is under the key of the span before which the sub-agent's spans belong.
         """
@@ -255,7 +262,7 @@ class RunSpans(Spans):
         file = self._files[number]
         file.begun = True
         file.parent = parent
-        self._open_files.append(number)
+        self._merging_files.append(number)
 
     def _begin_unnamed_member(self) -> None:
         """Begin the first sub-agent whose call is unknown, if there is one."""
@@ -269,7 +276,7 @@ class RunSpans(Spans):
 
 
 def join_members(main: MemberFile, members: Sequence[MemberFile]) -> Trace:
-    """Return the files of a run as one trace; if two files have a thread, the first is used.
+    """Return the files of a run as one trace; of two files with the same thread, use the first.
 
     Args:
         main: The file of the main thread.

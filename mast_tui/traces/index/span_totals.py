@@ -98,7 +98,7 @@ class SpanTotals:
         self.span_count += len(columns)
 
     def peek(self, span: Span) -> None:
-        """Extend the time by that of a later span, such as the last one, without counting it."""
+        """Extend ``duration`` to the time of a later span, without counting the span."""
         if self.start is not None and span.start is not None:
             self._extend_times((span.start,), (nan if span.end is None else span.end,))
 
@@ -159,8 +159,8 @@ class SpanTotals:
         """Return the number of spans of each kind in all buckets that have spans of a range.
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         buckets = self.buckets
         low = first >> buckets.shift
@@ -171,8 +171,8 @@ class SpanTotals:
         """Return the number of errors in a range of spans.
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         low = bisect_left(self.errors, first)
         return bisect_left(self.errors, end, low) - low
@@ -181,7 +181,7 @@ class SpanTotals:
         """Return the next error.
 
         Args:
-            index: The span from which to search.
+            index: The index of the span from which to search.
             step: Positive for errors after the span, negative for errors before it.
 
         Returns:

@@ -72,7 +72,7 @@ def write_cached(file: IO[bytes], report: FileReport | None) -> Iterator[int]:
     """
     traces = () if report is None else report.traces
     total = sum(map(len, traces))
-    percent = max(1, total // 100)
+    spans_per_percent = max(1, total // 100)
     written_count = 0
     begin = 0
     heads = []
@@ -86,7 +86,7 @@ def write_cached(file: IO[bytes], report: FileReport | None) -> Iterator[int]:
             text_bytes += len(line)
             text_ends.append(text_bytes)
             written_count += 1
-            if written_count % percent == 0:
+            if written_count % spans_per_percent == 0:
                 yield written_count * 100 // total
         column_bytes = write_block(file, _column_block(spans, text_ends))
         heads.append(_trace_head(trace, begin, text_bytes, column_bytes))
@@ -161,11 +161,12 @@ def _column_block(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
         table.set_end(index, span.end)
         if span.tokens is not None:
             table.set_tokens(index, span.tokens)
+
     places = [
         b"" if span.place == span.key else span.place.encode("utf-8", "surrogatepass")
         for span in spans
     ]
-    thread_changes = array("I")  # spans with another thread than the previous span
+    thread_changes = array("I")  # the indices of spans with another thread than the previous span
     previous_thread = ""
     for index, span in enumerate(spans):
         prefix, slash, _suffix = span.key.partition("/")
@@ -173,6 +174,7 @@ def _column_block(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
         if thread != previous_thread:
             thread_changes.append(index)
         previous_thread = thread
+
     facts, columns = table.whole()
     document_columns = {
         "text_ends": text_ends,
@@ -257,15 +259,15 @@ def open_cached(cache_path: Path, path: Path) -> CachedDocument | None:
         OSError: The file cannot be read.
         Exception: One of ``BROKEN``; the file has unexpected content.
     """
-    spans = _SpanFile(open_regular(cache_path))
-    end_facts = facts_at_end(spans.file)
+    span_file = _SpanFile(open_regular(cache_path))
+    end_facts = facts_at_end(span_file.file)
     if end_facts is None:
         return None
     facts, _begin = end_facts
     report_facts = facts["report"]
-    if report_facts is None:
+    if report_facts is None:  # no reader knows the document
         return CachedDocument(None)
-    traces = tuple(_trace_of_head(path, spans, head) for head in facts["traces"])
+    traces = tuple(_trace_of_head(path, span_file, head) for head in facts["traces"])
     if len(traces) == 1:
         traces[0].advance()
     report = FileReport(
@@ -326,12 +328,12 @@ class _FileSection:
         return self._spans.read(self._begin + offset, length)
 
 
-def _trace_of_head(path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> Trace:
+def _trace_of_head(path: Path, span_file: _SpanFile, head: Mapping[str, Any]) -> Trace:
     """Return the trace whose facts are ``head``; its columns are read later."""
     return Trace(
         TraceIdentity(**head["identity"]),
         path,
-        CachedSpans(spans, head),
+        CachedSpans(span_file, head),
         record=head["record"],
         meta=_meta_of_facts(head["meta"]),
         problems=_problems_of(head["problems"]),
@@ -344,10 +346,10 @@ class CachedSpans(IndexedSpans):
     The spans are equal to the spans that were read from the document.
     """
 
-    def __init__(self, spans: _SpanFile, head: Mapping[str, Any]) -> None:
+    def __init__(self, span_file: _SpanFile, head: Mapping[str, Any]) -> None:
         begin, size = head["texts"]
-        super().__init__(LineIndex(_FileSection(spans, begin), size), SpanTable())
-        self._file = spans
+        super().__init__(LineIndex(_FileSection(span_file, begin), size), SpanTable())
+        self._file = span_file
         self._total = head["total"]
         self._span_count = head["spans"]
         self._columns_begin, _size = head["rows"]
@@ -377,11 +379,11 @@ class CachedSpans(IndexedSpans):
         return None
 
     def has_one_thread(self, first: int, end: int, /) -> bool:
-        """Return whether the keys of the spans name one thread or none.
+        """Return whether all spans are of one thread (one sub-agent, or the main agent).
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         position = bisect_right(self._thread_changes, first)
         return position == len(self._thread_changes) or self._thread_changes[position] >= end

@@ -45,7 +45,7 @@ def pattern_in(typed: str, regex: bool = False) -> str | None:
 
     Args:
         typed: The text of the search line.
-        regex: All of the text is an expression; else only a text between two slashes is.
+        regex: True if the text is an expression even without a slash before and after it.
     """
     if len(typed) > 2 and typed.startswith("/") and typed.endswith("/"):
         return typed[1:-1]
