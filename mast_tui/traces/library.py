@@ -72,8 +72,8 @@ def read_file(path: Path, named: bool) -> FileReport:
     if not report.traces:
         return report
     outcomes = load_outcomes(path.parent)
-    report = outcomes.added_to(report)
-    return outcomes.with_problem_in(report)
+    report = outcomes.add_facts_to(report)
+    return outcomes.add_problem_to(report)
 
 
 def read_fully(trace: Trace) -> None:

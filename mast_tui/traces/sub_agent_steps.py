@@ -74,7 +74,7 @@ class SubAgentFinder:
         A span of an agent ends the sub-agents that this agent began.
         """
         thread = _thread_of(span.key)
-        # Sub-agents that continue are nested; this many of them have not ended with this span.
+        # The running sub-agents are nested. The span ends all of them that are deeper than this.
         depth = self._depth_of(thread)
         begins_sub_agent = (
             depth == 0 and bool(thread) and _is_beginning(span, thread, self._previous_key)
@@ -109,14 +109,14 @@ def _thread_of(key: str) -> str:
 def _is_beginning(span: Span, thread: str, previous_key: str) -> bool:
     """Return whether a span begins a sub-agent.
 
-    The part of a key before a slash is the thread of a sub-agent, or else the key of the first span
-    of the same record, which begins no sub-agent.
+    Args:
+        span: A span whose key has a slash.
+        thread: The part before the slash: the thread of a sub-agent, or the key of a record of
+            which the span is a further part.
+        previous_key: The key of the previous span.
     """
-    if (
-        span.kind is SpanKind.TOOL_RESULT
-        or previous_key == thread
-        or _thread_of(previous_key) == thread
-    ):
+    continues = previous_key == thread or _thread_of(previous_key) == thread
+    if continues or span.kind is SpanKind.TOOL_RESULT:
         return False
     parent = span.parent
     if parent is not None:

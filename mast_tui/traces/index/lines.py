@@ -345,11 +345,11 @@ class IndexedSpans(Spans):
         if cached is not None:
             return cached
         try:
-            cached = self._preview_of_lines(index, *self._table.lines_of(index))
+            new_preview = self._preview_of_lines(index, *self._table.lines_of(index))
         except OSError as error:
             return preview(f"[can no longer be read: {error.strerror or error}]")
-        self._previews.add(index, cached)
-        return cached
+        self._previews.add(index, new_preview)
+        return new_preview
 
 
 class LineSpans(IndexedSpans):

@@ -182,8 +182,7 @@ class KeyTable:
         index = self._indices.get(key)
         if index is not None or not self._block_hashes:
             return index
-        # An entry has the hash of a key in its high bits, and the number of the span, which counts
-        # from 1, in its low bits.
+        # An entry: the hash of a key in the high bits, the span's number in the low bits.
         key_hash = crc32(key.encode("utf-8", "surrogatepass")) << _NUMBER_BITS
         for hashes in self._block_hashes:
             for position in range(bisect_left(hashes, key_hash), len(hashes)):
@@ -201,11 +200,11 @@ class KeyTable:
         return len(self._line_key_spans)
 
     def block_since(self, first_span: int, first_line_key: int) -> Block:
-        """Return the keys of the later spans as a block.
+        """Return the keys of the spans from ``first_span`` on as a block.
 
         Args:
-            first_span: The first span of the block.
-            first_line_key: The position of the first span of the block in ``_line_key_spans``.
+            first_span: The index of the first span.
+            first_line_key: The position in ``_line_key_spans`` at which the block begins.
         """
         ends = self._key_ends[first_span:]
         begin = self._key_ends[first_span]
@@ -216,6 +215,7 @@ class KeyTable:
         for index, (low, high) in enumerate(pairwise(ends), first_span):
             if index not in found_by_line:
                 key = key_bytes[low - begin : high - begin] or b"line %d" % self._lines[index]
+                # An entry: the hash of a key in the high bits, the span's number in the low bits.
                 entries.append(crc32(key) << _NUMBER_BITS | index + 1)
         hashes = array("Q", sorted(entries))
         facts = {
@@ -237,7 +237,7 @@ class KeyTable:
 
         Args:
             block: The keys.
-            lines: The first line of each span, with the spans of the block.
+            lines: The first line of each span, including the spans of the block.
         """
         facts, columns = block
         self._lines = lines
@@ -343,7 +343,7 @@ class SpanTable:
         self._tokens = _TokenColumn()
         self._keys = KeyTable(self._first)
         self._block_start: BlockStart | None = None
-        self._changed_earlier: set[int] = set()
+        self._changed_spans: set[int] = set()
         """The spans of earlier blocks that have changed since the last block."""
 
     def __len__(self) -> int:
@@ -424,7 +424,7 @@ class SpanTable:
             self._end[index] = end
             self.amendment_count += 1
             if self._block_start is not None:
-                self._changed_earlier.add(index)
+                self._changed_spans.add(index)
 
     def set_status(self, index: int, status: SpanStatus) -> None:
         """Set the result of a span.
@@ -436,7 +436,7 @@ class SpanTable:
         self._status[index] = STATUSES.index(status)
         self.amendment_count += 1
         if self._block_start is not None:
-            self._changed_earlier.add(index)
+            self._changed_spans.add(index)
 
     def set_tokens(self, index: int, tokens: Tokens) -> None:
         """Set the tokens of the model call that made a span.
@@ -461,14 +461,14 @@ class SpanTable:
     def begin_block(self) -> None:
         """Let the next block begin after the current spans."""
         self._block_start = self._current_sizes()
-        self._changed_earlier.clear()
+        self._changed_spans.clear()
         self._tokens.first_unsent = len(self._tokens)
 
     def whole(self) -> Block:
         """Return the whole table as a block, for ``append_block`` of an empty table."""
         self._block_start = BlockStart()
         self._tokens.first_unsent = 0
-        self._changed_earlier.clear()
+        self._changed_spans.clear()
         return self.block()
 
     def _current_sizes(self) -> BlockStart:
@@ -493,9 +493,7 @@ class SpanTable:
         if block_start is None:
             raise ValueError("nothing says where the block begins")
         first = block_start.spans
-        changed_spans = array(
-            "I", sorted(index for index in self._changed_earlier if index < first)
-        )
+        changed_spans = array("I", sorted(index for index in self._changed_spans if index < first))
         tokens = self._tokens.unsent_columns()
         keys = self._keys.block_since(first, block_start.by_line)
         facts = {

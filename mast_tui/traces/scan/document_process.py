@@ -281,7 +281,7 @@ class DocumentReading:
     def read(self, path: Path) -> CachedDocument | None:
         """Return a document from the cache; if it is missing, wait until a process has read it.
 
-        Return None if nothing can be kept and the document is small enough for this process.
+        Return None if nothing can be stored and the document is small enough for this process.
         """
         document = self._cache.open(path)
         if document is not None:
@@ -340,7 +340,7 @@ class DocumentReading:
     def _start_process(self, path: Path) -> DocumentProcess | str | None:
         """Start a process that reads a document, and return it.
 
-        If nothing can be kept, start no process, and return
+        If nothing can be stored in the cache, start no process, and return
 
         - None if the document is small enough for this process,
         - else the reason why the document cannot be read.

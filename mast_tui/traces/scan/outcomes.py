@@ -92,13 +92,13 @@ class Outcomes(NamedTuple):
             if name not in matched_rows
         )
 
-    def added_to(self, report: FileReport) -> FileReport:
+    def add_facts_to(self, report: FileReport) -> FileReport:
         """Return the report with unknown facts of its traces taken from their rows."""
         if not self.facts or not report.traces:
             return report
         return report._replace(traces=tuple(map(self._added_to_trace, report.traces)))
 
-    def with_problem_in(self, report: FileReport) -> FileReport:
+    def add_problem_to(self, report: FileReport) -> FileReport:
         """Return the report, with a problem if this ``outcomes.csv`` cannot be read."""
         if self.unread is None or not report.traces:
             return report

@@ -279,13 +279,13 @@ class Scan:
             case Unit():
                 for report in map(self._final_report, reports):
                     if step.named:
-                        yield self._outcomes_in(step.path.parent).with_problem_in(report)
+                        yield self._outcomes_in(step.path.parent).add_problem_to(report)
                     else:
                         yield report
 
     def with_outcomes(self, report: FileReport) -> FileReport:
         """Return a report with the facts from the ``outcomes.csv`` beside it."""
-        return self._outcomes_in(report.path.parent).added_to(report)
+        return self._outcomes_in(report.path.parent).add_facts_to(report)
 
     def _outcomes_report(self, path: Path, *, follows_all: bool) -> FileReport:
         """Return the report on an ``outcomes.csv``.
@@ -403,7 +403,7 @@ class Scan:
             matched_rows = self._matched_rows.setdefault(folder, set())
             for trace in (*report.traces, *unique_report.traces):
                 matched_rows.update(rows_of_trace(outcomes, trace))
-        return outcomes.added_to(unique_report)
+        return outcomes.add_facts_to(unique_report)
 
     def _outcomes_in(self, folder: Path) -> Outcomes:
         """Return the outcomes in a folder, which are read once."""
