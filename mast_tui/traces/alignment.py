@@ -85,7 +85,7 @@ class RunAlignment:
             end: The row after the last one; None for the end of the runs.
 
         Returns:
-            The number of rows in which both runs do the same action, and of all with an action.
+            The number of rows with the same action in both runs, and of all rows with an action.
         """
         pairs = self.pairs[begin:end]
         action_flags = self.action_flags[begin:end]
@@ -109,8 +109,8 @@ def align(a: Trace, b: Trace) -> RunAlignment:
         b: Another run, read to its end.
 
     Returns:
-        The rows of paired steps, the first different action, and the row at which the runs part
-        (the fork).
+        The rows of paired steps, the first different action, the row at which the runs part (the
+        fork), and the different answers just before it.
 
     Raises:
         OSError: A text cannot be read any more.
@@ -283,7 +283,7 @@ class _Gap:
         right_calls = [-2 if step.call is None else step.call for step in right_steps]
         gain[np.equal.outer(left_calls, right_calls)] = 100.0
 
-        # The greatest sum of gains from each row and column to the end.
+        # best_sum[row, column] is the greatest sum of gains of the steps from there to the end.
         best_sum = np.zeros((len(left_steps) + 1, len(right_steps) + 1))
         for row in range(len(left_steps) - 1, -1, -1):
             if_paired = np.where(gain[row] > 0, gain[row] + best_sum[row + 1, 1:], 0.0)
@@ -358,9 +358,9 @@ def _fork_row(
 
 
 def _cause_row(pairs: Sequence[Pair], action_flags: Sequence[bool], fork: int | None) -> int | None:
-    """Return the last row before the fork at which the agents got different answers.
+    """Return the last row with different answers to the agents before the fork.
 
-    Return None if there is no such row after the last action before the fork.
+    Return None if there is no such row between the fork and the action before it.
     """
     for row in range((fork or 0) - 1, -1, -1):
         if action_flags[row]:
@@ -373,8 +373,7 @@ def _cause_row(pairs: Sequence[Pair], action_flags: Sequence[bool], fork: int | 
 def sentences(alignment: RunAlignment) -> Iterator[str]:
     """Yield sentences on two runs: where they part, and how many actions are the same.
 
-    The runs part at the fork; a difference before it, after which they act alike again, is named
-    too.
+    The runs part at the fork. An earlier difference, after which they act alike again, is named.
     """
     if alignment.first is None:
         yield "The agents do the same in both."

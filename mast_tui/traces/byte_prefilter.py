@@ -37,7 +37,7 @@ def folded(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    # Characters that lower() would turn into ASCII letters are replaced meanwhile.
+    # Stand-ins protect the characters that lower() would turn into ASCII letters.
     for letter, stand_in in _STAND_INS:
         text = text.replace(letter, stand_in)
     text = text.lower().replace("ς", "σ")
@@ -58,7 +58,7 @@ class Prefilter:
     """
 
     def __init__(self, *parts: str) -> None:
-        """Begin with a part of each needle: words in ASCII, or one other letter."""
+        """Create a filter for parts of needles: each is some ASCII words, or one other letter."""
         self._parts = parts
         self._needle_words = tuple(dict.fromkeys(map(_longest_kept_word, parts)))
         self._has_numeric_needle = any(map(_NUMBER.fullmatch, self._needle_words))
@@ -76,7 +76,7 @@ class Prefilter:
         return cls(*distinct_parts) if distinct_parts and None not in parts else None
 
     def may_match(self, block: bytes) -> bool:
-        """Return whether a part of a file may become a text, or a row, with a needle."""
+        """Return whether a span that a reader makes of these bytes may hold a needle."""
         # All words of a needle in a row: nearly every block of a large file has one of them.
         if any(expression.search(block) for expression in self._part_expressions):
             return True
@@ -126,7 +126,7 @@ def _compiled_expressions(parts: Iterable[str]) -> tuple[re2._Regexp, ...]:
         else:
             for letter in _cases_of(part):
                 patterns += [b"(?i)" + re.escape(form) for form in _forms_of(letter)]
-    if letters:  # JSON may write a letter as \u0061; its first characters have one case only
+    if letters:  # JSON may write a letter as \u0061, whose first characters have only one case
         codes = "|".join(f"{ord(letter):02x}" for letter in sorted(letters))
         patterns.append(rb"\\u00(?i:%b)" % codes.encode())
     return tuple(re2.compile(pattern, options) for pattern in dict.fromkeys(patterns))
@@ -196,7 +196,7 @@ def _first_on_each_line(block: bytes, mark: bytes) -> Iterator[int]:
 def _is_kept(letter: str) -> bool:
     """Return whether a letter is beyond ASCII and readers always keep it.
 
-    They replace lone surrogates, and put U+FFFD for bytes that are no text.
+    Readers replace lone surrogates, and write U+FFFD for bytes that are no text.
     """
     code = ord(letter)
     return code > 0x7F and code != 0xFFFD and not 0xD800 <= code <= 0xDFFF

@@ -196,9 +196,9 @@ def file_edits(trace: Trace, end: int) -> list[FileEdit]:
 
 
 def _with_known_files(edits: Iterable[FileEdit]) -> Iterator[FileEdit]:
-    """Yield the edits that have a path, without shell commands on files not edited before.
+    """Yield the edits that have a path; leave out shell commands on files without earlier edits.
 
-    Such commands change files that the agent has not written, such as logs.
+    Such commands also change files that the agent has not written, such as logs.
     """
     known_names: set[str] = set()
     for edit in edits:
@@ -239,7 +239,7 @@ def _base_name(path: str) -> str:
 
 def _text_with_hunk(text: str, hunk: Hunk) -> str | None:
     """Return a text after the change of a hunk; None if the text lacks what the hunk replaces."""
-    if hunk.first is not None:
+    if hunk.first is not None:  # the hunk has line numbers, from 1 on
         lines = text.splitlines(keepends=True)
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += "\n"
@@ -256,7 +256,7 @@ def _text_with_hunk(text: str, hunk: Hunk) -> str | None:
 
 
 def _call_edits(name: str | None, text: str) -> Iterator[FileEdit]:
-    """Yield the edits of a call, before its index and its success are set.
+    """Yield the edits of a call; the caller sets ``index`` and ``failed``.
 
     Args:
         name: The name of the tool.
@@ -311,7 +311,8 @@ def _argument_edits(name: str, arguments: Mapping[str, object]) -> Iterator[File
     possible_hunks = [_hunk_of(change) for change in changes if isinstance(change, Mapping)]
     hunks = [hunk for hunk in possible_hunks if hunk is not None]
     full_text = _first_text(arguments, _FULL_TEXT_KEYS)
-    if hunks and not hunks[0].old and hunks[0].first is None:  # a new file in Claude Code
+    creates_file = bool(hunks) and not hunks[0].old and hunks[0].first is None  # in Claude Code
+    if creates_file:
         yield FileEdit(path, tuple(hunks[1:]), full_text=hunks[0].new)
     elif hunks:
         yield FileEdit(path, tuple(hunks))
@@ -464,6 +465,7 @@ def _shell_command_edits(words: Sequence[str]) -> Iterator[FileEdit]:
             yield FileEdit(operands[1], command=text, from_shell=True)
         case "cp" if len(operands) == 2:
             yield FileEdit(operands[1], command=text, from_shell=True)
+        # With ``-i`` or ``-pi``, these commands change the file itself.
         case "sed" | "perl" if any(word.startswith("-i") or "pi" in word for word in words[1:3]):
             yield from (FileEdit(path, command=text, from_shell=True) for path in operands)
         case "truncate" | "patch" | "tee":
@@ -483,7 +485,7 @@ def _swe_agent_edits(text: str) -> Iterator[FileEdit]:
     if not text.startswith(_EDITING_WORDS):
         return
     edit_match = _LINES.match(text)
-    if edit_match is not None:
+    if edit_match is not None:  # edit FIRST:LAST, followed by the new lines
         first_line, last_line, new_text = edit_match.groups()
         new_text = new_text.removesuffix("\n").removesuffix("end_of_edit")
         yield FileEdit("", (Hunk("", new_text, int(first_line), int(last_line)),))

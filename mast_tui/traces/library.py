@@ -88,7 +88,7 @@ def read_anew(trace: Trace) -> Trace | None:
     Return None if the file no longer has a trace with this record number.
     """
     unread_trace = trace.anew()
-    if unread_trace is not trace:
+    if unread_trace is not trace:  # the trace can read its file itself
         unread_trace.advance()
         return unread_trace
     traces = read_file(trace.path, named=True).traces

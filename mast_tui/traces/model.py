@@ -705,6 +705,7 @@ class Trace:
         meta = self._read_meta()
         if self._masks is None:
             return meta
+        # Masking takes time, so its result is kept while the facts stay the same.
         if self._masked_meta is None or self._masked_meta[0] != meta:
             self._masked_meta = (meta, self._masks.meta(meta))
         return self._masked_meta[1]

@@ -97,7 +97,7 @@ class Picture:
 
     @property
     def description(self) -> str:
-        """The type, pixels and number of bytes; without data the name and the reason for that."""
+        """The type, pixels and number of bytes; without data the name and the problem."""
         if self.data is None:
             return f"{self.name} ({self.problem})"
         size = self.size
@@ -231,26 +231,27 @@ class PictureFinder:
         ]
 
     def _own_share(
-        self, index: int, matches: list[_LocatedText], pointers: Mapping[int, str]
+        self, index: int, located_texts: list[_LocatedText], pointers: Mapping[int, str]
     ) -> list[_LocatedText]:
         """Return those of the pictures at a location that belong to one of its spans.
 
         The pictures are dealt out in order: each span gets as many as it has notes. If the numbers
         of notes and pictures differ, each span has all pictures.
         """
+        own_pointer = pointers[index]
         span_indices = [
-            other_index for other_index, other in pointers.items() if other == pointers[index]
+            other_index for other_index, pointer in pointers.items() if pointer == own_pointer
         ]
         if len(span_indices) == 1:
-            return matches
+            return located_texts
         note_counts = [
             count_picture_notes(self._trace.text(span_index)) for span_index in span_indices
         ]
-        if sum(note_counts) != len(matches):
-            return matches
+        if sum(note_counts) != len(located_texts):
+            return located_texts
         position = span_indices.index(index)
         first = sum(note_counts[:position])
-        return matches[first : first + note_counts[position]]
+        return located_texts[first : first + note_counts[position]]
 
     def _picture_of_text(self, located_text: _LocatedText) -> Picture | None:
         """Return the picture that a text is or names; None for any other text."""

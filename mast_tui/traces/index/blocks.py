@@ -139,10 +139,16 @@ def _empty_column(typecode: str, length: int) -> Column:
 
 
 def _fill_column(file: int, position: int, column: Column, checksum: int) -> int:
-    """Fill a column with the bytes of a file from a position on, and return a checksum.
+    """Fill a column with the bytes of a file from a position on.
 
-    It continues ``checksum``, that of the earlier columns. It is wrong if the file ends before the
-    column is full.
+    Args:
+        file: The descriptor of the file.
+        position: The first byte of the column in the file.
+        column: The column, which has its final length.
+        checksum: The checksum of the earlier columns.
+
+    Returns:
+        The checksum of the earlier columns and this one; a wrong one if the file ends too early.
     """
     unfilled = memoryview(column).cast(_BYTES)
     while len(unfilled):

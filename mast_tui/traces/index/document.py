@@ -55,7 +55,7 @@ class Step:
 
     def row(self) -> tuple[str, bool]:
         """Return the preview, and True if that is the entire text."""
-        if self.shown is not None:
+        if self.shown is not None:  # the preview of an earlier reading
             return " ".join(self.shown[:PREVIEW_CHARS].splitlines()), False
         if self.kind is SpanKind.TOOL_CALL:
             return call_preview(self.text)

@@ -186,7 +186,7 @@ class BackgroundReader(Protocol):
         """Return the next block; None if it is not there yet or nothing follows.
 
         Args:
-            wait: Wait a moment for the block.
+            wait: True to wait a moment for the block.
         """
 
     def stop(self, *, complete: bool) -> None:
@@ -236,7 +236,7 @@ class IndexedSpans(Spans):
             if text.strip():
                 line, _is_complete = preview(text)
                 return line, False
-        last_index, text = self._last_text
+        last_index, text = self._last_text  # of a search, which reads the preview after the text
         if last_index != index:
             text = self.text(index)
         is_call = self._table.kind_of(index) is SpanKind.TOOL_CALL
@@ -287,11 +287,11 @@ class IndexedSpans(Spans):
             max_bytes: About how much of the source to read.
         """
         lines = Lines(self._index, *self._table.lines)
-        rows_to_check = _no_spans
+        extra_spans = _no_spans
         if prefilter is not None:
-            rows_to_check = partial(self._table.rows_to_check, prefilter)
+            extra_spans = partial(self._table.rows_to_check, prefilter)
         try:
-            end, matches = lines.candidates(prefilter, begin, limit, max_bytes, rows_to_check)
+            end, matches = lines.candidates(prefilter, begin, limit, max_bytes, extra_spans)
         except OSError:
             return Candidates(limit, ())
         return Candidates(end, self._candidate_texts(matches))
@@ -475,6 +475,7 @@ class LineSpans(IndexedSpans):
         is_first = lines_before == 0
         if not is_first and (lines_before, spans_before) != (len(self._index), len(self._table)):
             return False
+        # The first block replaces what was read before.
         table = type(self._table)() if is_first else self._table
         self._index.append_lines(columns["lines"], lines_before)
         table.append_block(Block(facts["table"], columns))
@@ -497,7 +498,7 @@ class LineSpans(IndexedSpans):
         index = self._index
         table = self._table
         block_bytes = _FIRST_BLOCK
-        index.size = index.end_of_whole_lines()
+        index.size = index.end_of_whole_lines()  # a last line may be incomplete
         table.begin_block()
         feed: Feed = feed_lines
         while not index.complete:

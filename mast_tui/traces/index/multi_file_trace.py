@@ -124,10 +124,10 @@ class RunSpans(Spans):
         return file.trace.spans.source_lines(inner_index)
 
     def change_reason(self) -> str | None:
-        """Return why the sub-agent's file of the text read last has changed, None if it has not.
+        """Return why a sub-agent's file is not the file that was read; None if it is.
 
-        Only this file is checked: a run may have hundreds of files, and each displayed text causes
-        a check.
+        Only the file of the text that was read last is checked: a run may have hundreds of files,
+        and each displayed text causes a check.
         """
         if self._last_read_member is self._files[0]:
             return None

@@ -579,7 +579,7 @@ class SpanTable:
         return self._first, self._last
 
     def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
-        """Return the spans whose tool's name may hold the needle, although their lines may not.
+        """Return the spans whose row may hold the needle in the tool's name, although no line does.
 
         Args:
             prefilter: The filter for the needle.
@@ -620,7 +620,7 @@ class SpanTable:
     def has_one_thread(self, first: int, end: int) -> bool:
         """Return whether all spans are of one thread (one sub-agent, or the main agent).
 
-        The keys, without the prefix of the table, then have no slash after the id of a thread.
+        A key of another thread than that of the table has a slash after the thread's id.
 
         Args:
             first: The index of the first span.

@@ -299,14 +299,14 @@ class _SpanFile:
             os.unlink(self.file.name)  # noqa: PTH108
 
     def read(self, offset: int, length: int, /) -> bytes:
-        """Read a part of the file, even beyond 2 GB.
+        """Read a part of the file.
 
         Args:
             offset: The first byte.
             length: The most bytes to read.
         """
         data = os.pread(self.file.fileno(), length, offset)
-        if 0 < len(data) < length:
+        if 0 < len(data) < length:  # the system reads at most 2 GB at once
             return data + self.read(offset + len(data), length - len(data))
         return data
 

@@ -243,7 +243,7 @@ class IndexInProgress:
         """Return the next block; None if it is not there yet or nothing follows.
 
         Args:
-            wait: Wait a moment for the block.
+            wait: True to wait a moment for the block.
         """
         process = self._process
         seconds = _BLOCK_WAIT_SECONDS if wait and not process.blocks else 0

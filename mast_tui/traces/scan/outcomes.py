@@ -160,7 +160,7 @@ def _facts_of_row(cells: Mapping[str, str], location: str, problems: list[Proble
     """Return the facts of a row; invalid cells become problems."""
 
     def fact(column: str, value_of: Callable[[str], Value | None], expected: str) -> Value | None:
-        """Return the value of a cell; None if it is empty or, with a problem added, invalid.
+        """Return the value of a cell, None if it is empty or invalid; list an invalid cell.
 
         Args:
             column: The name of the column.
@@ -192,7 +192,7 @@ def _outcome_of_cell(cell: str) -> Outcome | None:
 
 
 def _score_of_cell(cell: str) -> float | None:
-    """Return the number in a cell; None if it is none from 0 to 1."""
+    """Return the number in a cell; None if it is no number from 0 to 1."""
     with suppress(ValueError):
         score = float(cell)
         if 0 <= score <= 1:

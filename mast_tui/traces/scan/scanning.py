@@ -278,7 +278,7 @@ class Scan:
                 yield self._outcomes_report(step.path, follows_all=step.follows_all)
             case Unit():
                 for report in map(self._final_report, reports):
-                    if step.named:
+                    if step.named:  # else the ``outcomes.csv`` has a report of its own
                         yield self._outcomes_in(step.path.parent).add_problem_to(report)
                     else:
                         yield report

@@ -45,7 +45,7 @@ class Pattern:
     """
 
     def __init__(self, text: str, *, exact: bool = False) -> None:
-        text_without_escapes = _ESCAPED.sub("", text)
+        text_without_escapes = _ESCAPED.sub("", text)  # ``\W`` has no capital letter
         self.exact = exact or text_without_escapes != text_without_escapes.lower()
         self._compiled = compile_pattern(text, "m" if self.exact else "im")
         literals = literals_of(text, exact=self.exact)
@@ -57,11 +57,11 @@ class Pattern:
         return self._prefilter
 
     def count(self, text: str, row_lines: Callable[[], tuple[str, ...]], /) -> int:
-        """Return the number of matches in a text; 1 if only the row matches.
+        """Return the number of matches in a text; 1 if only its row in the list matches.
 
         Args:
             text: The text.
-            row_lines: Returns the preview and the name in the row.
+            row_lines: Returns the texts of the row: the preview and the tool's name.
         """
         match_count = len(self.match_ranges(text))
         if match_count:
@@ -109,7 +109,7 @@ def literals_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
     if "(" in without_groups:  # the pattern sets flags
         return None
     parts = [without_groups]
-    if "|" not in without_groups:
+    if "|" not in without_groups:  # no alternative avoids the groups
         parts += _required_groups(simplified)
     literal = _PLAIN if exact else _PLAIN_IN_ANY_CASE
     for part in parts:

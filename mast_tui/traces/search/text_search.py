@@ -29,11 +29,11 @@ class Matcher(Protocol):
         """The filter that rules out most texts that cannot match; None if there is none."""
 
     def count(self, text: str, row_lines: Callable[[], tuple[str, ...]], /) -> int:
-        """Return the number of matches in a text; 1 if only the row matches.
+        """Return the number of matches in a text; 1 if only its row in the list matches.
 
         Args:
             text: The text.
-            row_lines: Returns the preview and the name in the row.
+            row_lines: Returns the texts of the row: the preview and the tool's name.
         """
 
     def match_ranges(self, text: str, /) -> Sequence[tuple[int, int]]:
@@ -69,11 +69,11 @@ class Needle:
         return text if self.exact else folded(text)
 
     def count(self, text: str, row_lines: Callable[[], tuple[str, ...]], /) -> int:
-        """Return the number of matches in a text; 1 if only the row matches.
+        """Return the number of matches in a text; 1 if only its row in the list matches.
 
         Args:
             text: The text.
-            row_lines: Returns the preview and the name in the row.
+            row_lines: Returns the texts of the row: the preview and the tool's name.
         """
         if len(text) <= PIECE_CHARS:
             match_count = min(self._comparable_text(text).count(self._needle), MOST_MATCHES)
