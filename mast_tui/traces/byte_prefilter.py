@@ -67,7 +67,7 @@ class Prefilter:
 
     @classmethod
     def for_any(cls, *needles: str) -> Prefilter | None:
-        """Return a prefilter that finds texts with any of the needles.
+        """Return a prefilter that finds texts with any of the needles (searched texts).
 
         Return None if a needle has no part that can be searched for in bytes.
         """

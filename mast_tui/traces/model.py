@@ -443,13 +443,13 @@ class Spans(ABC):
     def candidates(
         self, _prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return the texts of a slice of spans that may hold a needle.
+        """Return those texts of a slice of spans that may hold the searched text.
 
         Texts that cannot be read are left out. This method ignores the prefilter, because texts in
         memory need none.
 
         Args:
-            prefilter: The filter for the needle; None for all texts.
+            prefilter: The filter for the searched text; None for all texts.
             begin: The index of the first span; the slice has at least this one.
             limit: The index at which the slice ends at the latest.
             max_bytes: About how much of the source to read.
@@ -842,10 +842,10 @@ class Trace:
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return the texts that may hold a needle; see ``Spans.candidates``.
+        """Return those texts of a slice of spans that may hold the searched text.
 
         Args:
-            prefilter: The filter for the needle; None for all texts.
+            prefilter: The filter for the searched text; None for all texts.
             begin: The index of the first span.
             limit: The index at which the slice ends at the latest.
             max_bytes: About how much of the source to read.

@@ -707,7 +707,7 @@ _KINDS: Final[tuple[Callable[[Path, frozenset[str]], Trial | None], ...]] = (
 
 
 def trial_in(folder: Path, names: frozenset[str]) -> Trial | None:
-    """Return the trial in a folder; None for any other folder.
+    """Return the trial (one run in several files) in a folder; None for any other folder.
 
     Args:
         folder: The folder.

@@ -276,12 +276,12 @@ class IndexedSpans(Spans):
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return the texts of spans that may hold a needle in the text or in the tool's name.
+        """Return the texts of those spans whose text or tool's name may hold the searched text.
 
         Texts that cannot be read are left out.
 
         Args:
-            prefilter: The filter for the needle; None for all texts.
+            prefilter: The filter for the searched text; None for all texts.
             begin: The index of the first span.
             limit: The index at which the slice ends at the latest.
             max_bytes: About how much of the source to read.
@@ -632,10 +632,10 @@ class Lines(NamedTuple):
         max_bytes: int,
         extra_spans: Callable[[int, int], Sequence[int]] = _no_spans,
     ) -> tuple[int, Iterator[tuple[int, bytes]]]:
-        """Return the spans of a slice of the file that may hold a needle, with their bytes.
+        """Return the spans of a slice of the file that may hold the searched text.
 
         Args:
-            prefilter: The filter for the needle; None for all spans.
+            prefilter: The filter for the searched text; None for all spans.
             begin: The index of the first span.
             limit: The index at which the slice ends at the latest.
             max_bytes: About how many bytes to read.
@@ -696,7 +696,7 @@ class Lines(NamedTuple):
     def _may_have_match(
         self, prefilter: Prefilter, first_byte: int, end_byte: int, max_bytes: int
     ) -> bool:
-        """Return whether a range of bytes may hold the needle; the range is read piece by piece.
+        """Return whether a range of bytes may hold the searched text, reading it in pieces.
 
         Pieces overlap, so that no match is lost. If the file ends early, return False.
         """

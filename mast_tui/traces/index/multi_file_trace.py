@@ -143,10 +143,10 @@ class RunSpans(Spans):
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return the texts of a slice of spans that may hold a needle; all spans are of one file.
+        """Return those texts of a slice of spans of one file that may hold the searched text.
 
         Args:
-            prefilter: The filter for the needle; None for all texts.
+            prefilter: The filter for the searched text; None for all texts.
             begin: The index of the first span.
             limit: The index at which the slice ends at the latest.
             max_bytes: About how much of the source to read.

@@ -579,10 +579,10 @@ class SpanTable:
         return self._first, self._last
 
     def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
-        """Return the spans whose row may hold the needle in the tool's name, although no line does.
+        """Return the spans whose tool's name may hold the searched text, whatever their lines hold.
 
         Args:
-            prefilter: The filter for the needle.
+            prefilter: The filter for the searched text.
             first: The index of the first span.
             end: The index after the last span.
         """
@@ -599,7 +599,7 @@ class SpanTable:
         ]
 
     def _name_may_match(self, shape: Shape, prefilter: Prefilter) -> bool:
-        """Return whether the tool's name in a shape may hold the needle of the prefilter."""
+        """Return whether the tool's name in a shape may hold the searched text."""
         _kind, _role, _agent, name = shape
         return name is not None and prefilter.may_be_in(name)
 

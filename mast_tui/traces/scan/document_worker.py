@@ -137,7 +137,7 @@ def index_lines(tasks: Sequence[Task]) -> Iterator[Message]:
 
 @contextmanager
 def _cache_file(documents: DocumentCache, cache_path: Path) -> Iterator[IO[bytes]]:
-    """Write a file in the cache under another name, and rename it once it is complete.
+    """Open a new file in the cache; it gets its final name once it is complete.
 
     Raises:
         OSError: The file cannot be written.

@@ -47,7 +47,7 @@ class ReadAndDo(Generic[Result]):
     work: Callable[[Trace], Result]
 
     def __call__(self, units: Sequence[Unit]) -> list[list[ReadReport[Result]]]:
-        """Return the reports of each unit, with the results of their traces."""
+        """Return the reports on each unit (files read together), with the results of its traces."""
         scan = Scan(())  # without paths, since the units are known
         fetch_all(path for unit in units for path in unit.files)
         return [
@@ -111,7 +111,7 @@ def each_trace(
 
 
 def _unit_batches(walk: Scan, pending: deque[Step], workers: int) -> Iterator[list[Unit]]:
-    """Yield the units of a walk in batches, and add all of its steps to ``pending``."""
+    """Yield the units (files read together) of a walk in batches; add all steps to ``pending``."""
     units = _queued_units(walk, pending)
     for first_unit in units:
         # The known total grows during the walk, and the batches with it.
@@ -120,7 +120,7 @@ def _unit_batches(walk: Scan, pending: deque[Step], workers: int) -> Iterator[li
 
 
 def _queued_units(walk: Scan, pending: deque[Step]) -> Iterator[Unit]:
-    """Yield the units of a walk, and add all of its steps to ``pending``."""
+    """Yield the steps of a walk that are units to read, and add all steps to ``pending``."""
     for step in walk.steps():
         pending.append(step)
         if isinstance(step, Unit):
@@ -139,7 +139,7 @@ def _final_results(
     read_reports: Sequence[ReadReport[Result]],
     work: Callable[[Trace], Result],
 ) -> Iterator[tuple[FileReport, list[Result]]]:
-    """Yield the final reports of a unit that another process has read, with the results.
+    """Yield the final reports on files that another process has read, with the results.
 
     If a trace gets another id, its result is computed again here.
     """

@@ -160,7 +160,9 @@ def _facts_of_row(cells: Mapping[str, str], location: str, problems: list[Proble
     """Return the facts of a row; invalid cells become problems."""
 
     def fact(column: str, value_of: Callable[[str], Value | None], expected: str) -> Value | None:
-        """Return the value of a cell, None if it is empty or invalid; list an invalid cell.
+        """Return the value of a cell, None if it is empty or invalid.
+
+        An invalid cell is added to the problems.
 
         Args:
             column: The name of the column.

@@ -257,7 +257,7 @@ class Scan:
             yield OutcomesFile(path, follows_all=self._reads_all and not named)
 
     def read(self, unit: Unit) -> Iterator[FileReport]:
-        """Read the traces of a unit, with the facts from its other files."""
+        """Read the traces of a unit: a file with its sub-agents' files, or the folder of a trial."""
         if unit.trial is not None:
             yield from self._trial_reports(unit.trial)
             return
@@ -345,7 +345,7 @@ class Scan:
         return threads_among(paths, self._library.thread_of)
 
     def _trial_reports(self, trial: Trial) -> Iterator[FileReport]:
-        """Yield the reports of a trial's run, with the facts from the other files of its folder.
+        """Yield the reports on the run in a trial's folder, with the facts from its other files.
 
         A last report counts the files that were not read, or says that there is no trace.
         """

@@ -85,8 +85,11 @@ class UnreadFile(UnreadSpans):
         self._record = record
         self._summary = summary
         self._failure: str | None = None
+        """The reason why the trace cannot be read any more."""
         self._process: DocumentProcess | None = None
+        """The process that reads the file, if it is a big document."""
         self._reading: _FileReading | None = None
+        """The reading of the file, kept so that the other traces in it share it."""
         self._opened: Trace | None = None
 
     def unread_again(self, summary: TraceSummary, /) -> UnreadFile:
