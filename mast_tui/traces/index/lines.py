@@ -559,14 +559,14 @@ class LineSpans(IndexedSpans):
         state_before_last_line = table.state_before_open_line
         if index.ends_open and state_before_last_line is not None:
             # The last line was parsed although it may have been incomplete.
-            keep_last_line = state_before_last_line.problems >= state_at_end.problems
-            if keep_last_line:
-                if not last_line_was_complete:
+            parsing_failed = state_at_end.problems > state_before_last_line.problems
+            if parsing_failed:
+                if state_before_last_line.differs(state_at_end):
                     return False
-            elif state_before_last_line.differs(state_at_end):
-                return False
-            else:
+                keep_last_line = False
                 valid_state = state_before_last_line
+            elif not last_line_was_complete:
+                return False
         index.resume(size, keep_tail=keep_last_line)
         del table.problems[valid_state.problems :]
         self._finished = False

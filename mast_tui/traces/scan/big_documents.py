@@ -43,7 +43,7 @@ class BigDocuments(NamedTuple):
     lines: int = BIG_LINES
 
     def offer(self, trace: Trace, source: Source) -> None:
-        """Let another process read the rest of a long trace of lines when that is requested.
+        """Allow a trace to start another process that reads the rest of a long file of lines.
 
         Args:
             trace: The trace.

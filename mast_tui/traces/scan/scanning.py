@@ -257,7 +257,7 @@ class Scan:
             yield OutcomesFile(path, follows_all=self._reads_all and not named)
 
     def read(self, unit: Unit) -> Iterator[FileReport]:
-        """Read the traces of a unit: a file with its sub-agents' files, or the folder of a trial."""
+        """Read the traces of a unit: a file with its sub-agents' files, or a trial's folder."""
         if unit.trial is not None:
             yield from self._trial_reports(unit.trial)
             return
