@@ -358,7 +358,7 @@ def _fork_row(
 
 
 def _cause_row(pairs: Sequence[Pair], action_flags: Sequence[bool], fork: int | None) -> int | None:
-    """Return the last row with different answers to the agents before the fork.
+    """Return the last row before the fork at which the agents got different answers.
 
     Return None if there is no such row between the fork and the action before it.
     """

@@ -84,7 +84,7 @@ class Prefilter:
         return self._has_numeric_needle and any(True for _ in _rewritten_numbers(block.lower()))
 
     def hits(self, block: bytes) -> list[int]:
-        """Return sorted offsets, at least one on each line of the block that may hold a needle."""
+        """Return the sorted offsets of possible matches, at least one on each line with any."""
         offsets: set[int] = set()
         for expression in self._word_expressions:
             match = expression.search(block)
@@ -185,7 +185,7 @@ def _rewritten_numbers(lowered: bytes) -> Iterator[int]:
 
 
 def _first_on_each_line(block: bytes, mark: bytes) -> Iterator[int]:
-    """Yield the first offset of the mark on each line that holds it."""
+    """Yield the offset of the first mark on each line with a mark."""
     offset = block.find(mark)
     while offset >= 0:
         yield offset

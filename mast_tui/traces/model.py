@@ -733,7 +733,7 @@ class Trace:
     def spawned(self) -> Mapping[str, str]:
         """The key of the span before which a sub-agent's spans belong, by thread id.
 
-        It has the sub-agents of the spans read so far.
+        The sub-agents of spans that are not read yet are missing.
         """
         return self._spans.spawned
 
@@ -853,9 +853,9 @@ class Trace:
         return self._spans.candidates(prefilter, begin, limit, max_bytes)
 
     def change_reason(self) -> str | None:
-        """Return why the file is not the file that was read.
+        """Return why the file is no longer the file that was read.
 
-        Return None if it is the same, has only grown, or cannot be compared.
+        Return None if it still is, has only grown, or cannot be compared.
         """
         reason = None if self.opened is None else self.opened.change_reason()
         return reason or self._spans.change_reason()

@@ -140,8 +140,8 @@ class PictureFinder:
     def of_span(self, index: int) -> tuple[Picture, ...]:
         """Return the pictures of a span in the order of its notes; empty if it has no note.
 
-        They are searched for in the value at the span's location in the source; if it has none, in
-        the value that contains it.
+        The pictures are searched for in the value at the span's location in the source; if that
+        value has none, in the value around it.
 
         Raises:
             OSError: The source cannot be read any more.

@@ -717,7 +717,7 @@ def trial_in(folder: Path, names: frozenset[str]) -> Trial | None:
 
 
 def trial_facts(path: Path) -> TraceMeta | None:
-    """Return the facts of the trial that has this file as a source of its run; None without one."""
+    """Return the facts of the trial whose run may be in this file; None if there is no trial."""
     for folder in path.parents[:_FOLDERS_ABOVE_RUN]:
         try:
             names = frozenset(member.name for member in folder.iterdir())

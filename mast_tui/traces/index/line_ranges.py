@@ -160,8 +160,8 @@ class DigestFeed:
     def __call__(self, index: LineIndex, parser: LineParser, max_bytes: int) -> None:
         """Feed about ``max_bytes`` of lines to the parser, as digests where there are any.
 
-        A digest has what follows from a line alone. Lines that no worker has digested in time are
-        parsed here. So are the lines of a parser that accepts no digests.
+        A digest is what a worker has parsed from one line alone. Lines that no worker has digested
+        in time are parsed here. So are the lines of a parser that accepts no digests.
 
         Raises:
             OSError: The file cannot be read, or has changed.

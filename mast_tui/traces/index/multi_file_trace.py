@@ -258,7 +258,7 @@ class RunSpans(Spans):
         return numbers_by_key
 
     def _begin_member(self, number: int, parent: str | None) -> None:
-        """Let the spans of a file be merged next, with the key of the call that began it."""
+        """Let the spans of a file be merged next; ``parent`` is the call that began its thread."""
         file = self._files[number]
         file.begun = True
         file.parent = parent

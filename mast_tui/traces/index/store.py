@@ -108,7 +108,10 @@ def write_end(file: IO[bytes], begin: int, facts: Mapping[str, object]) -> None:
 
 
 def facts_at_end(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
-    """Return the facts after the spans of a file, and their offset; None if it is incomplete."""
+    """Return the facts at the end of a file of spans, and their offset.
+
+    Return None if the file is incomplete.
+    """
     size = os.fstat(file.fileno()).st_size
     end = os.pread(file.fileno(), END_BYTES, max(0, size - END_BYTES))
     offset_digits = end[:_OFFSET_DIGITS]
@@ -132,7 +135,7 @@ def _spans_of(trace: Trace) -> Sequence[Step | Span]:
 def _previews_and_texts(
     trace: Trace, spans: Sequence[Step | Span]
 ) -> Iterator[tuple[tuple[str, bool], str]]:
-    """Yield for each span its preview with True if that is the entire text, and its text."""
+    """Yield for each span its preview (with True if that is the entire text), and its text."""
     for index, span in enumerate(spans):
         if isinstance(span, Step):
             yield span.row(), span.text

@@ -102,7 +102,7 @@ class DocumentProcess:
 
     @property
     def progress(self) -> ReadingProgress:
-        """The progress: by bytes first, then by spans."""
+        """The progress of reading, parsing and writing the document."""
         since = self._parsing_since
         if since is None:
             return self._progress
@@ -299,7 +299,9 @@ class DocumentReading:
         return document
 
     def begin(self, path: Path) -> DocumentProcess | None:
-        """Start a process that reads a document; None if none is needed, or none can start.
+        """Start a process that reads a document.
+
+        Return None if the document is in the cache, or nothing can be stored there.
 
         Raises:
             OSError: The document is missing, or no process can start.

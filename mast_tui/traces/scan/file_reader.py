@@ -244,7 +244,10 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
 
 
 def _separate_documents_report(source: Source, records: Sequence[bytes]) -> FileReport | None:
-    """Return the report on a file whose records are traces of their own; None if none is."""
+    """Return the report on a file whose records are traces of their own.
+
+    Return None if no record is a trace, or none of the first records is.
+    """
     traces: list[Trace] = []
     problems: list[Problem] = []
     format_of_records: str | None = None

@@ -99,7 +99,7 @@ class Outcomes(NamedTuple):
         return report._replace(traces=tuple(map(self._added_to_trace, report.traces)))
 
     def add_problem_to(self, report: FileReport) -> FileReport:
-        """Return the report, with a problem if this ``outcomes.csv`` cannot be read."""
+        """Return the report; if this ``outcomes.csv`` cannot be read, add that as a problem."""
         if self.unread is None or not report.traces:
             return report
         problem = Problem(FILE_NAME, f"not read: {self.unread}")

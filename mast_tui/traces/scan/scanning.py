@@ -391,7 +391,7 @@ class Scan:
     def _final_report(self, report: FileReport) -> FileReport:
         """Return a report with unique traces and the facts of ``outcomes.csv``.
 
-        Record the matched rows.
+        Record the rows of ``outcomes.csv`` that match a trace.
         """
         if not report.traces:
             return report

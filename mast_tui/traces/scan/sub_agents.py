@@ -47,7 +47,7 @@ class Threads:
 
 
 def may_hold_thread(path: Path) -> bool:
-    """Return whether a file may be one thread of a run, by its name.
+    """Return whether a file may hold a thread (one agent's part of a run), by its name.
 
     A remote file must have a name as Codex or Claude Code gives it, because reading the beginning
     of each remote file costs a request.
@@ -113,7 +113,10 @@ def sub_agents_of(path: Path) -> list[Path]:
 
 
 def thread_of(path: Path) -> Thread | None:
-    """Return the thread in a Codex rollout or a Claude Code session; None for other files."""
+    """Return the thread (one agent's part of a run) in a file of Codex or Claude Code.
+
+    Return None for other files.
+    """
     try:
         head = _head_of(path)
     except OSError:

@@ -419,7 +419,7 @@ class ManyFilesSearch:
             self.close()
 
     def _ordered_results(self, patience: float | None) -> Iterator[Hit | NotSearched | None]:
-        """Yield the hits of all files in order; None if nothing came in time."""
+        """Yield the hits of all files in order; None if none came for ``patience`` seconds."""
         files: list[FileToSearch | NotSearched] = []
         for file_list in self._workers.map(list_files, [[self._paths]], patience):
             if file_list is None:
@@ -461,7 +461,7 @@ class ManyFilesSearch:
 def _results_of(
     file: FileToSearch, findings: Iterator[Findings | LostItem | None]
 ) -> Iterator[Hit | NotSearched | None]:
-    """Yield the results of the next file, up to its empty group of findings.
+    """Yield the results of a file, up to the empty group of findings that ends them.
 
     Yield None for a group that did not come in time.
     """
