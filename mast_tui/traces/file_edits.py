@@ -409,12 +409,7 @@ def _script_edits(script: str, *, follows_commands: bool) -> Iterator[FileEdit]:
 
 
 def _scripts(text: str, arguments: object) -> list[str]:
-    """Return the shell scripts among the texts of a call.
-
-    Args:
-        text: The text of the call.
-        arguments: The arguments, parsed from the text; None if it is no JSON.
-    """
+    """Return the shell scripts in a call; ``arguments`` is None if ``text`` is no JSON."""
     if arguments is None:
         is_editing_command = text.startswith(_EDITING_WORDS)  # of SWE-agent, not of a shell
         return [] if is_editing_command else [text]

@@ -183,10 +183,7 @@ def _has_traceback(head: str, text: str) -> bool:
     """Return whether a result begins or ends with a traceback.
 
     A traceback amid other text, as in the output of a log viewer, is no failure of the tool.
-
-    Args:
-        head: The beginning of the result.
-        text: The whole result.
+    ``head`` is the beginning of the result ``text``.
     """
     if _TRACEBACK in head:
         first_line = head.lstrip().partition("\n")[0]

@@ -141,14 +141,8 @@ def _empty_column(typecode: str, length: int) -> Column:
 def _fill_column(file: int, position: int, column: Column, checksum: int) -> int:
     """Fill a column with the bytes of a file from a position on.
 
-    Args:
-        file: The descriptor of the file.
-        position: The first byte of the column in the file.
-        column: The column, which has its final length.
-        checksum: The checksum of the earlier columns.
-
-    Returns:
-        The checksum of the earlier columns and this one; a wrong one if the file ends too early.
+    Return the checksum of the earlier columns (``checksum``) and this one together. If the file
+    ends before the column is full, the returned checksum is wrong.
     """
     unfilled = memoryview(column).cast(_BYTES)
     while len(unfilled):

@@ -519,9 +519,7 @@ class LineSpans(IndexedSpans):
     def _block(self, sizes_before: tuple[int, int], table_block: Block) -> Block:
         """Return a block of the index: line ends, spans, and the state of the parser.
 
-        Args:
-            sizes_before: The numbers of lines and spans before the block.
-            table_block: The spans of the block.
+        ``sizes_before`` has the numbers of lines and spans before the block.
         """
         lines_before, _spans_before = sizes_before
         facts = {"behind": sizes_before, "lines": len(self._index), "table": table_block.facts}

@@ -144,12 +144,7 @@ def _previews_and_texts(
 
 
 def _column_block(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
-    """Return the columns and totals of all spans of a trace as one block.
-
-    Args:
-        spans: The spans or their steps.
-        text_ends: The offsets at which the texts end.
-    """
+    """Return the columns and totals of all spans of a trace as one block."""
     table = SpanTable()
     index_by_key = {span.key: index for index, span in enumerate(spans)}
     later_parents: dict[int, str] = {}  # The table holds only parents that come before the child.
