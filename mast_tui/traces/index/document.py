@@ -248,7 +248,7 @@ class StepSpans(Spans):
 
     @cached_property
     def _first_by_location(self) -> dict[str, int]:
-        """The first span at or within each location of the source."""
+        """The index of the first span at or within each location of the source."""
         first_by_location: dict[str, int] = {}
         for index, step in enumerate(self._steps):
             for location in _enclosing_locations(step.place):

@@ -227,12 +227,12 @@ class RunSpans(Spans):
             waiting_files = self._waiting_files_by_key(trace)
             while len(file.run_indices) < len(trace):
                 inner_index = len(file.run_indices)
-                sub_agent = None
+                sub_agent_number = None
                 # Most traces have no sub-agents, and making a span only for its key takes time.
                 if waiting_files:
-                    sub_agent = waiting_files.pop(trace.span(inner_index).key, None)
-                if sub_agent is not None:
-                    self._begin_member(sub_agent, trace.span(inner_index).parent)
+                    sub_agent_number = waiting_files.pop(trace.span(inner_index).key, None)
+                if sub_agent_number is not None:
+                    self._begin_member(sub_agent_number, trace.span(inner_index).parent)
                     break  # to merge the spans of the sub-agent first
                 file.run_indices.append(len(self._file_numbers))
                 self._file_numbers.append(number)
@@ -242,7 +242,7 @@ class RunSpans(Spans):
                     return
                 self._merging_files.pop()
             if not self._merging_files:
-                self._begin_unnamed_member()
+                self._begin_member_without_call()
         self._finished = True
 
     def _waiting_files_by_key(self, trace: Trace) -> dict[str, int]:
@@ -264,7 +264,7 @@ class RunSpans(Spans):
         file.parent = parent
         self._merging_files.append(number)
 
-    def _begin_unnamed_member(self) -> None:
+    def _begin_member_without_call(self) -> None:
         """Begin the first sub-agent whose call is unknown, if there is one."""
         unbegun = (number for number, file in enumerate(self._files) if not file.begun)
         number = next(unbegun, None)
