@@ -147,8 +147,8 @@ def _alignment_json(
     alike_parts = {}
     if alignment.fork is not None:
         alike_parts = {
-            "before": alignment.alike(0, alignment.fork),
-            "behind": alignment.alike(alignment.fork),
+            "before": alignment.count_actions(0, alignment.fork),
+            "behind": alignment.count_actions(alignment.fork),
         }
     return {
         "a": _trace_json(trace_a, hide_outcomes),
@@ -162,7 +162,7 @@ def _alignment_json(
         },
         "places": [
             {"a": pair.a, "b": pair.b, "likeness": pair.likeness.value, "action": is_action}
-            for pair, is_action in zip(alignment.pairs, alignment.actions, strict=True)
+            for pair, is_action in zip(alignment.pairs, alignment.action_flags, strict=True)
         ],
     }
 

@@ -63,7 +63,7 @@ class RunAlignment:
 
     Attributes:
         pairs: All rows; each run keeps its own order.
-        actions: For each row True if an agent acts there, by a call or in words.
+        action_flags: For each row True if an agent acts there, by a call or in words.
         first: The first row at which the agents act differently; None if there is none.
         fork: The row at which the runs part; None if they stay together to the end. Before this
             action the runs are alike, from it on they differ, with as few exceptions as possible.
@@ -72,27 +72,29 @@ class RunAlignment:
     """
 
     pairs: Sequence[Pair]
-    actions: Sequence[bool]
+    action_flags: Sequence[bool]
     first: int | None
     fork: int | None
     cause: int | None
 
-    def alike(self, begin: int, end: int | None = None) -> tuple[int, int]:
-        """Count the actions that are the same in both runs.
+    def count_actions(self, begin: int, end: int | None = None) -> tuple[int, int]:
+        """Count the rows in which an agent acts.
 
         Args:
             begin: The first row.
-            end: The row after the last; None for all up to the last.
+            end: The row after the last one; None for the end of the runs.
 
         Returns:
-            The number of same actions, and the number of all actions.
+            The number of rows with the same action in both runs, and of all rows with an action.
         """
-        likenesses = [
+        pairs = self.pairs[begin:end]
+        action_flags = self.action_flags[begin:end]
+        action_likenesses = [
             pair.likeness
-            for pair, acts in zip(self.pairs[begin:end], self.actions[begin:end], strict=True)
-            if acts
+            for pair, is_action_row in zip(pairs, action_flags, strict=True)
+            if is_action_row
         ]
-        return likenesses.count(Likeness.SAME), len(likenesses)
+        return action_likenesses.count(Likeness.SAME), len(action_likenesses)
 
 
 def align(a: Trace, b: Trace) -> RunAlignment:
@@ -106,27 +108,33 @@ def align(a: Trace, b: Trace) -> RunAlignment:
         a: A run, read to its end.
         b: Another run, read to its end.
 
+    Returns:
+        The rows of paired steps, the first different action, the row at which the runs part (the
+        fork), and the different answers just before it.
+
     Raises:
         OSError: A text cannot be read any more.
     """
     steps_a = _compared_steps(a)
     steps_b = _compared_steps(b)
     pairs = list(_aligned_pairs(steps_a, steps_b))
-    actions = [
-        (pair.a is not None and steps_a[pair.a].acts)
-        or (pair.b is not None and steps_b[pair.b].acts)
+    action_flags = [
+        (pair.a is not None and steps_a[pair.a].is_action)
+        or (pair.b is not None and steps_b[pair.b].is_action)
         for pair in pairs
     ]
     differs = [
-        acts and pair.likeness is not Likeness.SAME
-        for pair, acts in zip(pairs, actions, strict=True)
+        is_action_row and pair.likeness is not Likeness.SAME
+        for pair, is_action_row in zip(pairs, action_flags, strict=True)
     ]
     matches = [
-        acts and pair.likeness is Likeness.SAME for pair, acts in zip(pairs, actions, strict=True)
+        is_action_row and pair.likeness is Likeness.SAME
+        for pair, is_action_row in zip(pairs, action_flags, strict=True)
     ]
-    first = differs.index(True) if True in differs else None
+    first_difference = differs.index(True) if True in differs else None
     fork = _fork_row(pairs, differs, matches)
-    return RunAlignment(pairs, actions, first, fork, _cause_row(pairs, actions, fork))
+    cause = _cause_row(pairs, action_flags, fork)
+    return RunAlignment(pairs, action_flags, first_difference, fork, cause)
 
 
 def is_action(span: Span) -> bool:
@@ -143,14 +151,14 @@ class _ComparedStep(NamedTuple):
         head: The kind, role and tool of the span.
         text: The beginning of its text, without parts that differ from run to run.
         signature: A hash of the head and the text.
-        acts: True if an agent acts in the step.
+        is_action: True if an agent acts in the step.
         call: The index of the call that a result answers; None if it is unknown.
     """
 
     head: tuple[SpanKind, Role, str | None]
     text: str
     signature: int
-    acts: bool
+    is_action: bool
     call: int | None
 
 
@@ -175,27 +183,29 @@ def _compared_step(trace: Trace, span: Span, text: str) -> _ComparedStep:
 def _aligned_pairs(
     steps_a: Sequence[_ComparedStep], steps_b: Sequence[_ComparedStep]
 ) -> Iterator[Pair]:
-    """Yield the rows of two runs: the same steps, and between them the rows of each gap."""
+    """Yield the rows of two runs: pairs of equal steps, and the steps in the gaps between them."""
     matches = _common_subsequence(
         [step.signature for step in steps_a], [step.signature for step in steps_b]
     )
-    same_steps = dict(matches)
-    for (a, b), (next_a, next_b) in pairwise([(-1, -1), *matches, (len(steps_a), len(steps_b))]):
+    equal_steps = dict(matches)
+    # There is also a gap before the first match and one after the last.
+    ends = [(-1, -1), *matches, (len(steps_a), len(steps_b))]
+    for (a, b), (next_a, next_b) in pairwise(ends):
         if a >= 0:
             yield Pair(a, b, Likeness.SAME)
-        gap = _Gap(steps_a, steps_b, range(a + 1, next_a), range(b + 1, next_b), same_steps)
+        gap = _Gap(steps_a, steps_b, range(a + 1, next_a), range(b + 1, next_b), equal_steps)
         yield from gap.pairs()
 
 
 def _common_subsequence(
     signatures_a: Sequence[int], signatures_b: Sequence[int]
 ) -> Sequence[tuple[int, int]]:
-    """Return the pairs of indices of a longest common subsequence."""
+    """Return the elements of a longest common subsequence as pairs of indices in both sequences."""
     return [
-        (block.src_start + step, block.dest_start + step)
+        (block.src_start + offset, block.dest_start + offset)
         for block in LCSseq.opcodes(signatures_a, signatures_b)
         if block.tag == "equal"
-        for step in range(block.src_end - block.src_start)
+        for offset in range(block.src_end - block.src_start)
     ]
 
 
@@ -206,33 +216,34 @@ class _Gap:
     Attributes:
         steps_a: All steps of the first run.
         steps_b: All steps of the second run.
-        in_a: The indices of the steps in the gap, in the first run.
-        in_b: The indices of the steps in the gap, in the second run.
-        same: The equal steps of the whole runs: the index in the second run by that in the first.
+        gap_a: The indices of the steps in the gap, in the first run.
+        gap_b: The indices of the steps in the gap, in the second run.
+        equal_steps: The equal steps of the whole runs: the index in the second run by that in the
+            first.
     """
 
     steps_a: Sequence[_ComparedStep]
     steps_b: Sequence[_ComparedStep]
-    in_a: range
-    in_b: range
-    same: Mapping[int, int]
+    gap_a: range
+    gap_b: range
+    equal_steps: Mapping[int, int]
 
     def pairs(self) -> Iterator[Pair]:
-        """Yield pairs of the steps that most likely belong together."""
+        """Yield the rows of the gap: first pair similar steps, then put the others side by side."""
         steps_a = self.steps_a
         steps_b = self.steps_b
-        in_a = self.in_a
-        in_b = self.in_b
-        if len(in_a) * len(in_b) <= MOST_PAIRS:
+        gap_a = self.gap_a
+        gap_b = self.gap_b
+        if len(gap_a) * len(gap_b) <= MOST_PAIRS:
             matches = self._best_matches()
-        else:
+        else:  # too many pairs to compare their texts: kind, role and tool decide
             head_matches = _common_subsequence(
-                [hash(steps_a[a].head) for a in in_a], [hash(steps_b[b].head) for b in in_b]
+                [hash(steps_a[a].head) for a in gap_a], [hash(steps_b[b].head) for b in gap_b]
             )
-            matches = [(in_a[a], in_b[b]) for a, b in head_matches]
-        ends = [(in_a.start - 1, in_b.start - 1), *matches, (in_a.stop, in_b.stop)]
+            matches = [(gap_a[a], gap_b[b]) for a, b in head_matches]
+        ends = [(gap_a.start - 1, gap_b.start - 1), *matches, (gap_a.stop, gap_b.stop)]
         for (a, b), (next_a, next_b) in pairwise(ends):
-            if a >= in_a.start:
+            if a >= gap_a.start:
                 yield Pair(a, b, _step_likeness(steps_a[a], steps_b[b]))
             for index_a, index_b in zip_longest(range(a + 1, next_a), range(b + 1, next_b)):
                 likeness = Likeness.OTHER
@@ -246,12 +257,14 @@ class _Gap:
         """Return the pairs with the greatest sum of gains, in the order of both runs.
 
         This is the algorithm of Needleman and Wunsch (1970) without a cost of gaps. The gain of a
-        pair grows with its likeness above ``ALIKE``; two answers to the same call gain most.
+        pair of one kind, role and tool (head) grows with the likeness of the texts above ``ALIKE``;
+        two answers to the same call gain most.
         """
-        left_steps = [self.steps_a[a] for a in self.in_a]
-        right_steps = [self.steps_b[b] for b in self.in_b]
+        left_steps = [self.steps_a[a] for a in self.gap_a]
+        right_steps = [self.steps_b[b] for b in self.gap_b]
         if not left_steps or not right_steps:
             return []
+
         head_numbers = {
             step.head: number for number, step in enumerate((*left_steps, *right_steps))
         }
@@ -265,22 +278,25 @@ class _Gap:
         gain = np.where(has_same_head & (likeness >= ALIKE), likeness - ALIKE + 1, 0.0)
         # The calls as indices in the second run; unknown calls must not equal each other.
         left_calls = [
-            -1 if step.call is None else self.same.get(step.call, -1) for step in left_steps
+            -1 if step.call is None else self.equal_steps.get(step.call, -1) for step in left_steps
         ]
         right_calls = [-2 if step.call is None else step.call for step in right_steps]
         gain[np.equal.outer(left_calls, right_calls)] = 100.0
+
+        # best_sum[row, column] is the greatest sum of gains of the steps from there to the end.
         best_sum = np.zeros((len(left_steps) + 1, len(right_steps) + 1))
         for row in range(len(left_steps) - 1, -1, -1):
             if_paired = np.where(gain[row] > 0, gain[row] + best_sum[row + 1, 1:], 0.0)
             row_sums = np.maximum(if_paired, best_sum[row + 1, :-1])
             best_sum[row, :-1] = np.maximum.accumulate(row_sums[::-1])[::-1]
+
         matches = []
         row = 0
         column = 0
         while row < len(left_steps) and column < len(right_steps):
             pair_gain = gain[row, column]
             if pair_gain and best_sum[row, column] == pair_gain + best_sum[row + 1, column + 1]:
-                matches.append((self.in_a[row], self.in_b[column]))
+                matches.append((self.gap_a[row], self.gap_b[column]))
                 row += 1
                 column += 1
             elif best_sum[row, column] == best_sum[row + 1, column]:
@@ -291,7 +307,10 @@ class _Gap:
 
 
 def _step_likeness(a: _ComparedStep, b: _ComparedStep) -> Likeness:
-    """Return ``SAME`` for equal calls and for other similar texts of one kind, else ``CHANGED``."""
+    """Return ``SAME`` or ``CHANGED`` for two paired steps.
+
+    Steps with equal texts are the same; so are similar steps, unless they call a tool.
+    """
     if a.text == b.text:
         return Likeness.SAME
     kind, _, _ = a.head
@@ -304,9 +323,10 @@ def _fork_row(
 ) -> int | None:
     """Return the row at which two runs part, None if they stay together.
 
-    The best cut has few differences before it and few matches after it. A match after the cut
-    weighs a little more, as two runs that have parted seldom act the same. Between two matches,
-    only the differences of the run with more of them count: an action done in two ways counts once.
+    The rows are cut so that few differences are before the cut and few matches after it; the runs
+    part at the first difference after the cut. A match after the cut weighs more than a difference
+    before it, as two runs that have parted seldom act the same. Between two matches, only the
+    differences of the run with more of them count: an action done in two ways counts once.
 
     Args:
         pairs: The rows.
@@ -314,34 +334,36 @@ def _fork_row(
         matches: For each row True if the agents act the same.
     """
     differences_before = [0]
-    earlier_count = 0
-    count_a = 0
-    count_b = 0
+    count_up_to_match = 0
+    count_a_since_match = 0
+    count_b_since_match = 0
     for pair, is_difference, is_match in zip(pairs, differs, matches, strict=True):
         if is_match:
-            earlier_count += max(count_a, count_b)
-            count_a = 0
-            count_b = 0
+            count_up_to_match += max(count_a_since_match, count_b_since_match)
+            count_a_since_match = 0
+            count_b_since_match = 0
         if is_difference:
-            count_a += pair.a is not None
-            count_b += pair.b is not None
-        differences_before.append(earlier_count + max(count_a, count_b))
+            count_a_since_match += pair.a is not None
+            count_b_since_match += pair.b is not None
+        count_since_match = max(count_a_since_match, count_b_since_match)
+        differences_before.append(count_up_to_match + count_since_match)
+
     matches_after = list(accumulate(reversed(matches), initial=0))[::-1]
-    errors = [
+    costs = [
         difference_count + LATE_MATCH_WEIGHT * match_count
         for difference_count, match_count in zip(differences_before, matches_after, strict=True)
     ]
-    cut = min(range(len(errors)), key=errors.__getitem__)
+    cut = min(range(len(costs)), key=costs.__getitem__)
     return next((row for row in range(cut, len(differs)) if differs[row]), None)
 
 
-def _cause_row(pairs: Sequence[Pair], actions: Sequence[bool], fork: int | None) -> int | None:
-    """Return the last row before the fork at which a question got two answers.
+def _cause_row(pairs: Sequence[Pair], action_flags: Sequence[bool], fork: int | None) -> int | None:
+    """Return the last row before the fork at which the agents got different answers.
 
-    Return None if an action is nearer to the fork, or if there is no such row.
+    Return None if there is no such row between the fork and the action before it.
     """
     for row in range((fork or 0) - 1, -1, -1):
-        if actions[row]:
+        if action_flags[row]:
             return None
         if pairs[row].likeness is Likeness.CHANGED:
             return row
@@ -349,41 +371,42 @@ def _cause_row(pairs: Sequence[Pair], actions: Sequence[bool], fork: int | None)
 
 
 def sentences(alignment: RunAlignment) -> Iterator[str]:
-    """Yield sentences that say at which row two runs part, and count the same actions around it."""
+    """Yield sentences on two runs: where they part, and how many actions are the same.
+
+    The runs part at the fork. An earlier difference, after which they act alike again, is named.
+    """
     if alignment.first is None:
         yield "The agents do the same in both."
         return
     if alignment.fork is None:
-        same_count, action_count = alignment.alike(0)
+        same_count, action_count = alignment.count_actions(0)
         yield f"They stay together: {same_count} of {action_count} actions are the same."
         yield f"They first differ at {_pair_name(alignment.pairs[alignment.first])}."
         return
-    same_before, actions_before = alignment.alike(0, alignment.fork)
-    same_after, actions_after = alignment.alike(alignment.fork)
-    rows = _pair_name(alignment.pairs[alignment.fork])
+    same_before, actions_before = alignment.count_actions(0, alignment.fork)
+    same_after, actions_after = alignment.count_actions(alignment.fork)
+    fork_name = _pair_name(alignment.pairs[alignment.fork])
     if actions_before:
         yield (
-            f"They diverge at {rows}. Before it {same_before} of {actions_before} actions are "
+            f"They diverge at {fork_name}. Before it {same_before} of {actions_before} actions are "
             f"the same, from there on {same_after} of {actions_after}."
         )
     else:
         yield (
-            f"They diverge at the first action, {rows}: {same_after} of {actions_after} are "
+            f"They diverge at the first action, {fork_name}: {same_after} of {actions_after} are "
             "the same."
         )
     if alignment.cause is not None:
-        rows = _pair_name(alignment.pairs[alignment.cause])
-        yield f"Just before, the same call got different results: {rows}."
+        cause_name = _pair_name(alignment.pairs[alignment.cause])
+        yield f"Just before, the same call got different results: {cause_name}."
     if alignment.first != alignment.fork:
-        rows = _pair_name(alignment.pairs[alignment.first])
-        yield f"They first differ at {rows}, and converge again."
+        first_name = _pair_name(alignment.pairs[alignment.first])
+        yield f"They first differ at {first_name}, and converge again."
 
 
 def _pair_name(pair: Pair) -> str:
     """Return the name of a row by its spans, such as ``A #3 and B #4``."""
-    sides = [
-        f"{name} #{index + 1}"
-        for name, index in (("A", pair.a), ("B", pair.b))
-        if index is not None
+    span_names = [
+        f"{run} #{index + 1}" for run, index in (("A", pair.a), ("B", pair.b)) if index is not None
     ]
-    return " and ".join(sides)
+    return " and ".join(span_names)

@@ -38,7 +38,7 @@ SCHEMA: Final = "ATIF-v1.7"
 ATIF_OPENING: Final = b'{"schema_version":"ATIF-v1.7","extra":{"written_by":"mast-tui convert",'
 """The beginning of every trajectory that is written here."""
 
-COPY: Final = ".atif"
+COPY_SUFFIX: Final = ".atif"
 """The suffix of the id of the trace whose copy a trajectory is, as its span keys differ."""
 
 _SOURCES: Final = {Role.SYSTEM: "system", Role.USER: "user"}
@@ -54,10 +54,9 @@ def atif_line(trace: Trace) -> bytes:
     """
     identity = trace.identity
     meta = trace.meta
-    agents = Counter(
-        span.agent for span in map(trace.span, range(len(trace))) if span.role is Role.AGENT
-    )
-    agent = meta.system or next((name for name, _ in agents.most_common(1)), "agent")
+    spans = map(trace.span, range(len(trace)))
+    agent_counts = Counter(span.agent for span in spans if span.role is Role.AGENT)
+    agent = meta.system or next((name for name, _ in agent_counts.most_common(1)), "agent")
     facts = {
         "task": meta.task,
         "benchmark": meta.benchmark,
@@ -72,7 +71,7 @@ def atif_line(trace: Trace) -> bytes:
             **{name: value for name, value in facts.items() if value is not None},
         },
         "session_id": identity.trace_id,
-        "trajectory_id": identity.trace_id + COPY,
+        "trajectory_id": identity.trace_id + COPY_SUFFIX,
         "agent": {
             "name": agent,
             "version": meta.version or "unknown",
@@ -115,7 +114,11 @@ class _StepBuilder:
             self._add_utterance(span, text)
 
     def _add_utterance(self, span: Span, text: str) -> None:
-        """Add the thought or message of an agent; nothing is added to the step of a blank one."""
+        """Add the thought or message of an agent.
+
+        A thought begins a turn, and the message after it belongs to the same turn. A blank text is
+        a turn of its own.
+        """
         is_blank = not text.strip()
         is_thought = span.kind is SpanKind.REASONING
         turn = self._turn
@@ -150,13 +153,13 @@ class _StepBuilder:
         turn.tools[call_id] = span.name
         self._call_ids_and_turns[span.key] = (call_id, turn)
         for result in self._early_results.pop(span.key, ()):
-            turn.answer(result, call_id)
+            turn.add_result(result, call_id)
         self._set_token_counts(turn, span)
 
     def _add_result(self, span: Span, text: str) -> None:
         """Add a result to the turn of its call.
 
-        - If its call comes later, the result is kept for ``_add_call``.
+        - If the call comes later in the trace, the result waits for ``_add_call``.
         - A result without a call is a step of its own.
         """
         call_id, turn = self._call_ids_and_turns.get(span.parent or "", (None, None))
@@ -170,22 +173,22 @@ class _StepBuilder:
             extra["is_error"] = span.status is SpanStatus.ERROR
         result: Record = {"content": text, "extra": extra}
         if turn is not None:
-            turn.answer(result, call_id)
+            turn.add_result(result, call_id)
             self._turn = None
         elif span.parent is not None and span.parent in self._call_keys:
             self._early_results.setdefault(span.parent, []).append(result)
         else:
-            self._begin_turn(span, "").answer(result, None)
+            self._begin_turn(span, "").add_result(result, None)
             self._turn = None
 
     def _begin_turn(self, span: Span, text: str) -> _Turn:
-        """Add a step of an agent with a message, and return it as the open turn."""
+        """Add a step of an agent with a message, and return it as the current turn."""
         keys = [span.key]
         self._turn = _Turn(self._add_step(span, "agent", text, spans=keys), span.agent, keys)
         return self._turn
 
     def _add_step(self, span: Span, source: str, text: str, **extra: object) -> Record:
-        """Add a step and return it; the open turn ends."""
+        """End the current turn, add a step, and return the step."""
         self._turn = None
         step: Record = {"step_id": len(self.steps) + 1}
         timestamp = None if span.start is None else iso_time(span.start)
@@ -199,7 +202,10 @@ class _StepBuilder:
         return step
 
     def _set_token_counts(self, turn: _Turn, span: Span) -> None:
-        """Write the tokens of a span, if any, to its step, and end the turn with its model call."""
+        """Write the tokens of a span, if it has any, to the step of its turn, and end the turn.
+
+        The next span then belongs to another model call, whose tokens need a step of their own.
+        """
         if span.tokens is None:
             return
         counts = {
@@ -232,7 +238,7 @@ class _Turn:
     tools: dict[str, str | None] = field(default_factory=dict)
     results: list[Record] = field(default_factory=list)
 
-    def answer(self, result: Record, call_id: str | None) -> None:
+    def add_result(self, result: Record, call_id: str | None) -> None:
         """Add a result to the step.
 
         Args:

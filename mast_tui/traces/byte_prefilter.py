@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _WORD_SEQUENCE: Final = re.compile(r"[A-Za-z0-9_]+(?:[ .-][A-Za-z0-9_]+)*")
 _WORD: Final = re.compile(r"[A-Za-z0-9_]+")
 _NUMBER: Final = re.compile(r"[0-9]*\.?[0-9]*(e[+-]?[0-9]*)?")
-_ANY_DIGIT: Final = bytes.maketrans(b"123456789.", b"0000000000")
+_DIGITS_TO_ZEROS: Final = bytes.maketrans(b"123456789.", b"0000000000")
 _GAP: Final = rb"(?:[^0-9A-Za-z_]|\\+[bfnrt]|\\+u[0-9a-f]{4})+"
 """The separators of two words in a file; a reader may make one space of them."""
 _EXPONENT_MARKS: Final = (b"0e0", b"0e+", b"0e-")
@@ -37,6 +37,7 @@ def folded(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
+    # Stand-ins protect the characters that lower() would turn into ASCII letters.
     for letter, stand_in in _STAND_INS:
         text = text.replace(letter, stand_in)
     text = text.lower().replace("ς", "σ")
@@ -57,33 +58,34 @@ class Prefilter:
     """
 
     def __init__(self, *parts: str) -> None:
+        """Create a filter for parts of needles: each is some ASCII words, or one other letter."""
         self._parts = parts
-        self._needle_words = tuple(dict.fromkeys(map(_longest_lasting_word, parts)))
+        # Readers keep these words as they are in the file.
+        self._needle_words = tuple(dict.fromkeys(map(_longest_kept_word, parts)))
         self._has_numeric_needle = any(map(_NUMBER.fullmatch, self._needle_words))
         self.overlap = max(_CONTEXT_BYTES, *map(len, self._needle_words)) + 2
         """The bytes that two pieces of one line must share so that no match is lost."""
 
     @classmethod
     def for_any(cls, *needles: str) -> Prefilter | None:
-        """Return the prefilter for texts with one of the needles.
+        """Return a prefilter that finds texts with any of the needles (searched texts).
 
         Return None if a needle has no part that can be searched for in bytes.
         """
         parts = [_searched_part(needle) for needle in needles]
-        searched_parts = tuple(dict.fromkeys(part for part in parts if part is not None))
-        return cls(*searched_parts) if searched_parts and None not in parts else None
+        distinct_parts = tuple(dict.fromkeys(part for part in parts if part is not None))
+        return cls(*distinct_parts) if distinct_parts and None not in parts else None
 
     def may_match(self, block: bytes) -> bool:
-        """Return whether a part of a file may become a text, or a row, with a needle.
-
-        It looks for all words of a needle together, since many parts of large files have one.
-        """
+        """Return whether a span that a reader makes of these bytes may hold a needle."""
+        # All words of a needle in a row: nearly every block of a large file has one of them.
         if any(expression.search(block) for expression in self._part_expressions):
             return True
+        # A number in the needle may be the displayed form of another number in the file.
         return self._has_numeric_needle and any(True for _ in _rewritten_numbers(block.lower()))
 
     def hits(self, block: bytes) -> list[int]:
-        """Return the offset of a match on each line of the block that may hold a needle, sorted."""
+        """Return the sorted offsets of possible matches, at least one on each line with any."""
         offsets: set[int] = set()
         for expression in self._word_expressions:
             match = expression.search(block)
@@ -91,7 +93,7 @@ class Prefilter:
                 offsets.add(match.start())
                 line_end = block.find(b"\n", match.start())
                 match = expression.search(block, line_end) if line_end >= 0 else None
-        if self._has_numeric_needle:
+        if self._has_numeric_needle:  # the needle may be the displayed form of another number
             offsets.update(_rewritten_numbers(block.lower()))
         return sorted(offsets)
 
@@ -125,35 +127,35 @@ def _compiled_expressions(parts: Iterable[str]) -> tuple[re2._Regexp, ...]:
         else:
             for letter in _cases_of(part):
                 patterns += [b"(?i)" + re.escape(form) for form in _forms_of(letter)]
-    if letters:  # the first letters of these are found quickest as they are
+    if letters:  # JSON may write a letter as \u0061, whose first characters have only one case
         codes = "|".join(f"{ord(letter):02x}" for letter in sorted(letters))
         patterns.append(rb"\\u00(?i:%b)" % codes.encode())
     return tuple(re2.compile(pattern, options) for pattern in dict.fromkeys(patterns))
 
 
 def _searched_part(needle: str) -> str | None:
-    """Return the part of a needle to search for; None if readers may rewrite all of it.
+    """Return the part of a needle to search for; None if a reader may rewrite the whole needle.
 
     This is the longest sequence of ASCII words, or else the first letter beyond ASCII.
     """
     text = folded(needle)
     sequences: list[str] = [
-        sequence for sequence in _WORD_SEQUENCE.findall(text) if _lasting_words(sequence)
+        sequence for sequence in _WORD_SEQUENCE.findall(text) if _kept_words(sequence)
     ]
     if sequences:
         return max(sequences, key=len)
-    return next((letter for letter in text if _is_lasting(letter)), None)
+    return next((letter for letter in text if _is_kept(letter)), None)
 
 
-def _lasting_words(run: str) -> list[str]:
+def _kept_words(run: str) -> list[str]:
     """Return the words of a text that readers never rewrite; empty if they rewrite the text."""
     if _is_rewritten(run):
         return []
     return [word for word in _WORD.findall(run) if not _is_rewritten(word)]
 
 
-def _longest_lasting_word(part: str) -> str:
-    return max(_lasting_words(part), key=len) if part.isascii() else part
+def _longest_kept_word(part: str) -> str:
+    return max(_kept_words(part), key=len) if part.isascii() else part
 
 
 def _is_rewritten(run: str) -> bool:
@@ -165,23 +167,26 @@ def _is_rewritten(run: str) -> bool:
 def _rewritten_numbers(lowered: bytes) -> Iterator[int]:
     """Yield the offsets of numbers whose digits a reader may change.
 
-    ``1e2`` becomes 100.0, and a number of too many digits is rounded.
+    ``1e2`` becomes 100.0, 0.00001 becomes 1e-05, and a number of too many digits is rounded.
+
+    Args:
+        lowered: A part of a file, in small letters.
     """
     yield from _first_on_each_line(lowered, b"0.0000")
-    digits = lowered.translate(_ANY_DIGIT)
-    yield from _first_on_each_line(digits, b"0" * _EXACT_DIGITS)
+    with_zeros = lowered.translate(_DIGITS_TO_ZEROS)
+    yield from _first_on_each_line(with_zeros, b"0" * _EXACT_DIGITS)
     for mark in _EXPONENT_MARKS:
-        offset = digits.find(mark)
+        offset = with_zeros.find(mark)
         while offset >= 0:
-            # Most of these are no numbers but parts of ids.
-            window = lowered[max(0, offset - _CONTEXT_BYTES) : offset + len(mark) + 1]
-            if _WITH_EXPONENT.search(window):
+            # Most of these marks are in ids, not in numbers.
+            context = lowered[max(0, offset - _CONTEXT_BYTES) : offset + len(mark) + 1]
+            if _WITH_EXPONENT.search(context):
                 yield offset
-            offset = digits.find(mark, offset + 1)
+            offset = with_zeros.find(mark, offset + 1)
 
 
 def _first_on_each_line(block: bytes, mark: bytes) -> Iterator[int]:
-    """Yield the first offset of the mark on each line that holds it."""
+    """Yield the offset of the first mark on each line with a mark."""
     offset = block.find(mark)
     while offset >= 0:
         yield offset
@@ -189,10 +194,10 @@ def _first_on_each_line(block: bytes, mark: bytes) -> Iterator[int]:
         offset = block.find(mark, line_end) if line_end >= 0 else -1
 
 
-def _is_lasting(letter: str) -> bool:
+def _is_kept(letter: str) -> bool:
     """Return whether a letter is beyond ASCII and readers always keep it.
 
-    Readers replace lone surrogates; U+FFFD may be their replacement of bytes that are no text.
+    Readers replace lone surrogates, and write U+FFFD for bytes that are no text.
     """
     code = ord(letter)
     return code > 0x7F and code != 0xFFFD and not 0xD800 <= code <= 0xDFFF
@@ -200,17 +205,17 @@ def _is_lasting(letter: str) -> bool:
 
 def _cases_of(letter: str) -> list[str]:
     """Return all letters whose folded form is ``letter``."""
-    if ord(letter) > _LAST_CASED:
+    if ord(letter) > _LAST_CASED:  # beyond it no letter has two cases
         return [letter]
-    cased = map(chr, range(0x80, min(_LAST_CASED, sys.maxunicode) + 1))
-    return [char for char in cased if folded(char) == letter]
+    candidates = map(chr, range(0x80, min(_LAST_CASED, sys.maxunicode) + 1))
+    return [candidate for candidate in candidates if folded(candidate) == letter]
 
 
 def _forms_of(letter: str) -> tuple[bytes, bytes]:
-    """Return a letter in UTF-8, and the last bytes of its JSON escape.
+    """Return a letter in UTF-8, and its escape in JSON.
 
-    If an escape of two surrogates is escaped again, more backslashes separate them; so only the
-    second surrogate counts.
+    Of an escape with two surrogates only the second is returned: in JSON inside a JSON string,
+    several backslashes separate the two.
     """
     escaped = json.dumps(letter)[1:-1][-_ESCAPE_BYTES:]
     return letter.encode("utf-8", "surrogatepass").lower(), escaped.lower().encode()

@@ -81,20 +81,19 @@ class Hunk(NamedTuple):
     last: int = 0
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the change, each with ``-``, ``+`` or a space before it."""
+        """Yield the place of the change, and its lines with ``-``, ``+`` or a space before each."""
         old_lines = self.old.splitlines()
         new_lines = self.new.splitlines()
         if self.first is not None:
-            range_text = (
-                f"lines {self.first} to {self.last}" if self.last else f"after {self.first}"
-            )
-            yield f"@@ {range_text} @@"
+            is_insertion = self.last == 0
+            place = f"after {self.first}" if is_insertion else f"lines {self.first} to {self.last}"
+            yield f"@@ {place} @@"
         if len(old_lines) + len(new_lines) > _MAX_COMPARED_LINES:
             yield from (f"-{line}" for line in old_lines)
             yield from (f"+{line}" for line in new_lines)
             return
         for line in ndiff(old_lines, new_lines):
-            if not line.startswith("?"):
+            if not line.startswith("?"):  # ndiff marks the changed characters on such lines
                 yield f"{line[0]}{line[2:]}"
 
 
@@ -103,8 +102,8 @@ class FileEdit:
     """A change of one file by one call.
 
     Attributes:
-        index: The index of the call's span.
         path: The path of the file; empty if the call does not name it.
+        index: The index of the call's span; 0 until ``file_edits`` sets it.
         hunks: The changes in their order.
         full_text: The text of the file after the call; None if the call changes only parts.
         deleted: True if the call deletes the file.
@@ -114,8 +113,8 @@ class FileEdit:
         from_shell: True if a shell command has deleted or changed the file.
     """
 
-    index: int
     path: str
+    index: int = 0
     hunks: tuple[Hunk, ...] = ()
     full_text: str | None = None
     deleted: bool = False
@@ -124,7 +123,7 @@ class FileEdit:
     from_shell: bool = False
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the change, each with ``-``, ``+`` or a space before it."""
+        """Yield lines that describe the change, the changed lines with ``-``, ``+`` or a space."""
         if self.deleted:
             yield "@@ deleted @@"
         if self.command:
@@ -142,11 +141,11 @@ class FileEdit:
             text: The text before the edit; None if it is unknown.
 
         Returns:
-            The text; None if it is unknown, or the file is deleted.
+            The text after the edit; None if it is unknown, or the edit deletes the file.
         """
         if self.failed:
             return text
-        if self.deleted or self.command:
+        if self.deleted or self.command:  # the effect of a shell command is unknown
             return None
         if self.full_text is not None:
             text = self.full_text
@@ -159,7 +158,7 @@ class FileEdit:
 def file_edits(trace: Trace, end: int) -> list[FileEdit]:
     """Return the changes of files in the order of the calls.
 
-    A change whose file neither the call nor a result names is left out.
+    An edit is left out if neither its call nor a result names the file.
 
     Args:
         trace: The trace.
@@ -169,37 +168,37 @@ def file_edits(trace: Trace, end: int) -> list[FileEdit]:
         OSError: A text cannot be read any more.
     """
     edits: list[FileEdit] = []
-    positions_by_call: dict[str, list[int]] = {}
-    open_file = ""
+    positions_by_call: dict[str, range] = {}
+    file_in_editor = ""
     for index in range(end):
         span = trace.span(index)
         if span.kind is SpanKind.TOOL_CALL:
             text = trace.text(index)
             if len(text) <= _MAX_CHARS:
-                call_edits = [replace(edit, index=index) for edit in _edits_of(span.name, text)]
-                end_position = len(edits) + len(call_edits)
-                positions_by_call[span.key] = list(range(len(edits), end_position))
-                edits += call_edits
+                call_edits = [replace(edit, index=index) for edit in _call_edits(span.name, text)]
+                if call_edits:
+                    end_position = len(edits) + len(call_edits)
+                    positions_by_call[span.key] = range(len(edits), end_position)
+                    edits += call_edits
         elif span.parent in positions_by_call and span.kind is SpanKind.TOOL_RESULT:
-            positions = positions_by_call.pop(span.parent)
-            if positions:
-                result = trace.text(index)
-                failed = span.status is SpanStatus.ERROR or result.startswith(_REFUSED)
-                file_match = _OPEN_FILE.search(result)
-                if file_match is not None:
-                    open_file = file_match[1]
-                for position in positions:
-                    edit = edits[position]
-                    if edit.path in ("", _base_name(open_file)):
-                        edit = replace(edit, path=open_file)
-                    edits[position] = replace(edit, failed=failed)
+            result = trace.text(index)
+            failed = span.status is SpanStatus.ERROR or result.startswith(_REFUSED)
+            # Results of SWE-agent name the file that is open in its editor.
+            file_match = _OPEN_FILE.search(result)
+            if file_match is not None:
+                file_in_editor = file_match[1]
+            for position in positions_by_call.pop(span.parent):
+                edit = edits[position]
+                if edit.path in ("", _base_name(file_in_editor)):
+                    edit = replace(edit, path=file_in_editor)
+                edits[position] = replace(edit, failed=failed)
     return list(_with_known_files(edits))
 
 
 def _with_known_files(edits: Iterable[FileEdit]) -> Iterator[FileEdit]:
-    """Yield the edits with a path; of shell commands only those of files that were edited before.
+    """Yield the edits that have a path; leave out shell commands on files without earlier edits.
 
-    Commands also change files that the run has not written, such as its logs.
+    Such commands also change files that the agent has not written, such as logs.
     """
     known_names: set[str] = set()
     for edit in edits:
@@ -211,7 +210,7 @@ def _with_known_files(edits: Iterable[FileEdit]) -> Iterator[FileEdit]:
 
 
 def edits_by_file(edits: Sequence[FileEdit]) -> dict[str, list[FileEdit]]:
-    """Return the edits of each file by path, the most recently changed file first.
+    """Group edits by the path of their file, the most recently changed file first.
 
     If exactly one absolute path ends with a relative path, both are the same file.
     """
@@ -222,7 +221,8 @@ def edits_by_file(edits: Sequence[FileEdit]) -> dict[str, list[FileEdit]]:
         candidates = [path for path in absolute_paths if path.endswith(suffix)]
         path = candidates[0] if len(candidates) == 1 else edit.path
         files.setdefault(path, []).append(edit)
-    return dict(sorted(files.items(), key=lambda item: -item[1][-1].index))
+    paths = sorted(files, key=lambda path: files[path][-1].index, reverse=True)
+    return {path: files[path] for path in paths}
 
 
 def file_text(edits: Sequence[FileEdit]) -> str | None:
@@ -238,28 +238,29 @@ def _base_name(path: str) -> str:
 
 
 def _text_with_hunk(text: str, hunk: Hunk) -> str | None:
-    """Return a text with a hunk in it; None if the hunk does not fit."""
-    if hunk.first is not None:
+    """Return a text after the change of a hunk; None if the text lacks what the hunk replaces."""
+    if hunk.first is not None:  # the hunk has line numbers, from 1 on
         lines = text.splitlines(keepends=True)
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += "\n"
         new_lines = [f"{line}\n" for line in hunk.new.splitlines()]
-        if hunk.last:
-            lines[hunk.first - 1 : hunk.last] = new_lines
-        else:
+        is_insertion = hunk.last == 0
+        if is_insertion:
             lines[hunk.first : hunk.first] = new_lines
+        else:
+            lines[hunk.first - 1 : hunk.last] = new_lines
         return "".join(lines)
     if not hunk.old:
-        return text + hunk.new if text else hunk.new
+        return text + hunk.new
     return text.replace(hunk.old, hunk.new, 1) if hunk.old in text else None
 
 
-def _edits_of(name: str | None, text: str) -> Iterator[FileEdit]:
-    """Yield the edits of a call, still without its index and without its success.
+def _call_edits(name: str | None, text: str) -> Iterator[FileEdit]:
+    """Yield the edits of a call; the caller sets ``index`` and ``failed``.
 
     Args:
         name: The name of the tool.
-        text: The arguments of the call, or a command.
+        text: The text of the call: its arguments in JSON, or a command.
     """
     arguments: object = None
     if text[:1] in ("{", "["):
@@ -267,6 +268,7 @@ def _edits_of(name: str | None, text: str) -> Iterator[FileEdit]:
             arguments = load_json(text)
     texts = [text] if arguments is None else list(_texts_in(arguments))
     scripts = _scripts(text, arguments)
+    # Any text of the call can hold a patch, a diff or a shell script.
     has_edits = False
     for part in texts:
         script_edits = _script_edits(part, follows_commands=part in scripts)
@@ -278,7 +280,7 @@ def _edits_of(name: str | None, text: str) -> Iterator[FileEdit]:
     if isinstance(arguments, Mapping):
         yield from _argument_edits(name or "", arguments)
     elif arguments is None:
-        yield from _command_edits(text)
+        yield from _swe_agent_edits(text)
 
 
 def _texts_in(value: object) -> Iterator[str]:
@@ -309,12 +311,13 @@ def _argument_edits(name: str, arguments: Mapping[str, object]) -> Iterator[File
     possible_hunks = [_hunk_of(change) for change in changes if isinstance(change, Mapping)]
     hunks = [hunk for hunk in possible_hunks if hunk is not None]
     full_text = _first_text(arguments, _FULL_TEXT_KEYS)
-    if hunks and not hunks[0].old and hunks[0].first is None:  # a new file, as Claude Code has it
-        yield FileEdit(0, path, tuple(hunks[1:]), full_text=hunks[0].new)
+    creates_file = bool(hunks) and not hunks[0].old and hunks[0].first is None  # in Claude Code
+    if creates_file:
+        yield FileEdit(path, tuple(hunks[1:]), full_text=hunks[0].new)
     elif hunks:
-        yield FileEdit(0, path, tuple(hunks))
+        yield FileEdit(path, tuple(hunks))
     elif full_text is not None and (_WRITERS.search(name) or arguments.get("command") == "create"):
-        yield FileEdit(0, path, full_text=full_text)
+        yield FileEdit(path, full_text=full_text)
 
 
 def _hunk_of(change: Mapping[str, object]) -> Hunk | None:
@@ -329,7 +332,7 @@ def _hunk_of(change: Mapping[str, object]) -> Hunk | None:
 
 def _patch_edits(text: str) -> Iterator[FileEdit]:
     """Yield the edits of a patch as Codex writes it, ``*** Begin Patch``."""
-    start = text.find("*** Begin Patch")
+    start = text.find(_PATCH_START)
     if start < 0:
         return
     files: list[tuple[str, str, list[str]]] = []
@@ -346,32 +349,29 @@ def _patch_edits(text: str) -> Iterator[FileEdit]:
     for action, path, lines in files:
         if action == "Add":
             added_lines = [line[1:] for line in lines if line.startswith("+")]
-            yield FileEdit(0, path, full_text="".join(f"{line}\n" for line in added_lines))
+            yield FileEdit(path, full_text="".join(f"{line}\n" for line in added_lines))
         else:
-            yield FileEdit(0, path, tuple(_hunks_of(lines)), deleted=action == "Delete")
+            yield FileEdit(path, tuple(_hunks_of(lines)), deleted=action == "Delete")
 
 
 def _diff_edits(text: str) -> Iterator[FileEdit]:
     """Yield the edits of a unified diff."""
     matches = list(_DIFF_FILE.finditer(text))
-    for number, match in enumerate(matches, 1):
-        end = matches[number].start() if number < len(matches) else len(text)
+    ends = [*(match.start() for match in matches[1:]), len(text)]
+    for match, end in zip(matches, ends, strict=False):
         lines = text[match.end() : end].splitlines()
         hunks = tuple(_hunks_of(lines))
         if hunks:
             old_path, new_path = match.groups()
             deleted = new_path == "/dev/null"
-            yield FileEdit(0, old_path if deleted else new_path, hunks, deleted=deleted)
+            yield FileEdit(old_path if deleted else new_path, hunks, deleted=deleted)
 
 
 def _hunks_of(lines: Sequence[str]) -> Iterator[Hunk]:
-    """Yield the hunks of a diff, which a line ``@@`` separates.
-
-    The other lines begin with ``-``, ``+`` or a space.
-    """
+    """Yield the hunks of a diff of one file; lines with ``@@`` separate them."""
     old_text = ""
     new_text = ""
-    for line in (*lines, "@@"):
+    for line in (*lines, "@@"):  # the added line ends the last hunk
         if line.startswith("@@"):
             if old_text or new_text:
                 yield Hunk(old_text, new_text)
@@ -385,39 +385,34 @@ def _hunks_of(lines: Sequence[str]) -> Iterator[Hunk]:
 
 
 def _script_edits(script: str, *, follows_commands: bool) -> Iterator[FileEdit]:
-    """Yield the edits of files by a shell script, in its order.
+    """Yield the edits of files by a shell script, or by the text of another call, in order.
 
     Args:
-        script: The script, or another text of a call.
-        follows_commands: True if it is a script, so that its commands are followed as well as
-            texts that are written as in ``cat > FILE <<'EOF'``.
+        script: The script, or a text that may contain ``cat > FILE <<'EOF'``.
+        follows_commands: True to examine the other commands too, as the text is a script.
     """
     end = 0
     for match in _HEREDOC.finditer(script):
         if follows_commands:
-            yield from _commands_edits(script[end : match.start()])
+            yield from _shell_edits(script[end : match.start()])
         end = match.end()
         redirection = _REDIRECTION.search(f"{match['before']} {match['after']}")
         if redirection is not None:
             operator, target = redirection.groups()
             path = target.strip("'\"")
             if operator == ">>":
-                yield FileEdit(0, path, (Hunk("", match["text"]),))
+                yield FileEdit(path, (Hunk("", match["text"]),))
             elif not path.startswith("/dev/"):
-                yield FileEdit(0, path, full_text=match["text"])
+                yield FileEdit(path, full_text=match["text"])
     if follows_commands:
-        yield from _commands_edits(script[end:])
+        yield from _shell_edits(script[end:])
 
 
 def _scripts(text: str, arguments: object) -> list[str]:
-    """Return the shell scripts among the texts of a call.
-
-    Args:
-        text: The text of the call.
-        arguments: The arguments, as a JSON parser returns them; None if the text is no JSON.
-    """
+    """Return the shell scripts in a call; ``arguments`` is None if ``text`` is no JSON."""
     if arguments is None:
-        return [] if text.startswith(_EDITING_WORDS) else [text]
+        is_editing_command = text.startswith(_EDITING_WORDS)  # of SWE-agent, not of a shell
+        return [] if is_editing_command else [text]
     if not isinstance(arguments, Mapping):
         return []
     values = [arguments.get(key) for key in _COMMAND_KEYS]
@@ -431,62 +426,64 @@ def _scripts(text: str, arguments: object) -> list[str]:
     ]
 
 
-def _commands_edits(commands: str) -> Iterator[FileEdit]:
+def _shell_edits(commands: str) -> Iterator[FileEdit]:
     """Yield the edits of files by shell commands that write no text with ``<<``."""
     for line in _INPUT_TEXT.sub("", commands).splitlines():
         lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True
         command: list[str] = []
-        with suppress(ValueError):  # an open quote: the command goes on in the next line
-            for token in (*lexer, ";"):
+        with suppress(ValueError):  # an open quote: the command is longer than the line
+            for token in (*lexer, ";"):  # the added separator ends the last command
                 if token not in _SEPARATORS:
                     command.append(token)
                     continue
-                yield from _edits_of_command(command)
+                yield from _shell_command_edits(command)
                 command = []
 
 
-def _edits_of_command(words: Sequence[str]) -> Iterator[FileEdit]:
-    """Yield the edits of files by one command, given as its words."""
+def _shell_command_edits(words: Sequence[str]) -> Iterator[FileEdit]:
+    """Yield the edits of files by the words of one shell command."""
     while words and words[0] in _BEFORE_COMMANDS:
         words = words[1:]
     if not words:
         return
     text = " ".join(words)
-    names = [word for word in words[1:] if not word.startswith("-")]
+    operands = [word for word in words[1:] if not word.startswith("-")]
     for operator, path in pairwise(words):
         if operator in (">", ">>") and not path.startswith("/dev/"):
-            yield FileEdit(0, path, command=text, from_shell=True)
+            yield FileEdit(path, command=text, from_shell=True)
     match words[0]:
         case "rm" | "unlink":
-            yield from (FileEdit(0, path, deleted=True, from_shell=True) for path in names)
-        case "mv" if len(names) == 2:
-            yield FileEdit(0, names[0], deleted=True, from_shell=True)
-            yield FileEdit(0, names[1], command=text, from_shell=True)
-        case "cp" if len(names) == 2:
-            yield FileEdit(0, names[1], command=text, from_shell=True)
+            yield from (FileEdit(path, deleted=True, from_shell=True) for path in operands)
+        case "mv" if len(operands) == 2:
+            yield FileEdit(operands[0], deleted=True, from_shell=True)
+            yield FileEdit(operands[1], command=text, from_shell=True)
+        case "cp" if len(operands) == 2:
+            yield FileEdit(operands[1], command=text, from_shell=True)
+        # With ``-i`` or ``-pi``, these commands change the file itself.
         case "sed" | "perl" if any(word.startswith("-i") or "pi" in word for word in words[1:3]):
-            yield from (FileEdit(0, path, command=text, from_shell=True) for path in names)
+            yield from (FileEdit(path, command=text, from_shell=True) for path in operands)
         case "truncate" | "patch" | "tee":
-            yield from (FileEdit(0, path, command=text, from_shell=True) for path in names)
+            yield from (FileEdit(path, command=text, from_shell=True) for path in operands)
         case "git" if words[1:2] in (["checkout"], ["restore"]):
-            yield from (FileEdit(0, path, command=text, from_shell=True) for path in names[1:])
+            yield from (FileEdit(path, command=text, from_shell=True) for path in operands[1:])
         case _:
             return
 
 
-def _command_edits(text: str) -> Iterator[FileEdit]:
-    """Yield the edit of a command of SWE-agent: ``create``, ``edit``, ``insert`` or its editor.
+def _swe_agent_edits(text: str) -> Iterator[FileEdit]:
+    """Yield the edit of a SWE-agent command.
 
-    ``edit`` and ``insert`` change the open file; their path stays empty, as only a result names it.
+    The commands ``edit`` and ``insert`` change the file that is open in the agent's editor. Only a
+    result names that file, so their path is empty.
     """
     if not text.startswith(_EDITING_WORDS):
         return
     edit_match = _LINES.match(text)
-    if edit_match is not None:
+    if edit_match is not None:  # edit FIRST:LAST, followed by the new lines
         first_line, last_line, new_text = edit_match.groups()
         new_text = new_text.removesuffix("\n").removesuffix("end_of_edit")
-        yield FileEdit(0, "", (Hunk("", new_text, int(first_line), int(last_line)),))
+        yield FileEdit("", (Hunk("", new_text, int(first_line), int(last_line)),))
         return
     try:
         tokens = shlex.split(text)
@@ -494,16 +491,16 @@ def _command_edits(text: str) -> Iterator[FileEdit]:
         return
     match tokens:
         case ["create", path]:
-            yield FileEdit(0, path, full_text="")
+            yield FileEdit(path, full_text="")
         case ["edit", old, new]:
-            yield FileEdit(0, "", (Hunk(old, new),))
+            yield FileEdit("", (Hunk(old, new),))
         case ["insert", new, line] if line.isdigit():
-            yield FileEdit(0, "", (Hunk("", new, int(line)),))
+            yield FileEdit("", (Hunk("", new, int(line)),))
         case ["insert", new]:
-            yield FileEdit(0, "", (Hunk("", new),))
-        case [_, action, path, *options]:
-            names = [option.removeprefix("--") for option in options[::2]]
-            arguments = dict(zip(names, options[1::2], strict=False))
+            yield FileEdit("", (Hunk("", new),))
+        case [_, action, path, *options]:  # str_replace_editor ACTION PATH --option value …
+            option_names = [option.removeprefix("--") for option in options[::2]]
+            arguments = dict(zip(option_names, options[1::2], strict=False))
             line = arguments.pop("insert_line", "")
             insert_line = {"insert_line": int(line)} if line.isdigit() else {}
             yield from _argument_edits(

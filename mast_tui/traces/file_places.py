@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
-_LINE: Final = re.compile(r"(?:(?P<file>.+) )?line (?P<line>\d+)(?: (?P<rest>/.*))?", re.DOTALL)
+_LINE: Final = re.compile(r"(?:(?P<prefix>.+) )?line (?P<line>\d+)(?: (?P<rest>/.*))?", re.DOTALL)
 
 
 class FilePlace(NamedTuple):
@@ -34,20 +34,18 @@ class FilePlace(NamedTuple):
 def place_in_file(path: Path, location: str) -> FilePlace:
     """Return the place of a span in its file.
 
-    - A location that begins with the name of a file is in that file, of a sub-agent.
-    - A location that begins with a pointer is a line of a text inside a document; it has no line
-      of the file.
+    - ``FILE line 3`` is in the file of a sub-agent.
+    - ``/POINTER line 3`` is a line of a text in a JSON document, not a line of the file.
 
     Args:
         path: The file of the trace.
         location: The location of a span, as it is in ``Span.place``.
-
     """
     match = _LINE.fullmatch(location)
     if match is None:
         return FilePlace(path, None, location)
-    name = match["file"]
-    if name is not None and name.startswith("/"):
-        return FilePlace(path, None, f"{name}:{match['line']}")
-    file = path.parent / name if name else path
+    prefix = match["prefix"]
+    if prefix is not None and prefix.startswith("/"):
+        return FilePlace(path, None, f"{prefix}:{match['line']}")
+    file = path.parent / prefix if prefix else path
     return FilePlace(file, int(match["line"]), match["rest"] or "")

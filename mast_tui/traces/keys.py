@@ -18,7 +18,7 @@ def identity_by_content(
         record: The number of the record in its file; None if the file is one trace.
         content: The content of the record.
         reader: The name of the reader.
-        key_scheme: The number of the way in which the reader makes span keys.
+        key_scheme: The number of the scheme by which the reader makes span keys.
     """
     digest = content_hash(content)
     stem = path.stem if record is None else f"{path.stem}:{record}"
@@ -52,7 +52,7 @@ class UniqueKeys:
         return key
 
     def number(self, key: str) -> int:
-        """Return the number of a key: of the keys taken before it, or as ``renumber`` set it."""
+        """Return how many keys were taken before this one, or the number set by ``renumber``."""
         return self._number_by_key[key]
 
     def renumber(self, key: str, number: int) -> None:

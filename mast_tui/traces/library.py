@@ -52,12 +52,12 @@ def read_file(path: Path, named: bool) -> FileReport:
     """Read one file, or a folder that holds one run.
 
     - A line-based trace is read up to its first slice; ``advance`` reads the rest.
-    - Sub-agents whose files are beside the file belong to its trace.
-    - The facts that ``outcomes.csv`` in the same folder has of the traces are filled in.
+    - The files of sub-agents beside the file belong to its trace.
+    - Unknown facts of the traces are filled in from ``outcomes.csv`` in the same folder.
 
     Args:
         path: The file or folder.
-        named: True if the user named just this file.
+        named: True if the user named this very file, not a folder that holds it.
 
     Returns:
         The traces and problems. If the file cannot be read, ``failed`` is the reason; nothing is
@@ -72,7 +72,8 @@ def read_file(path: Path, named: bool) -> FileReport:
     if not report.traces:
         return report
     outcomes = load_outcomes(path.parent)
-    return outcomes.with_problem_in(outcomes.added_to(report))
+    report = outcomes.add_facts_to(report)
+    return outcomes.add_problem_to(report)
 
 
 def read_fully(trace: Trace) -> None:
@@ -87,7 +88,7 @@ def read_anew(trace: Trace) -> Trace | None:
     Return None if the file no longer has a trace with this record number.
     """
     unread_trace = trace.anew()
-    if unread_trace is not trace:
+    if unread_trace is not trace:  # the trace can read its file itself
         unread_trace.advance()
         return unread_trace
     traces = read_file(trace.path, named=True).traces

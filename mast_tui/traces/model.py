@@ -168,7 +168,7 @@ class AnswerKey(NamedTuple):
         return tuple(entry for _name, section in self.sections() for entry in section)
 
     def with_all_of(self, other: AnswerKey) -> AnswerKey:
-        """Return the key with the entries that only ``other`` has at the end of each section."""
+        """Return a copy in which each section ends with the entries that only ``other`` has."""
         sections = {}
         for name, entries in other.sections():
             own_entries = getattr(self, name)
@@ -224,9 +224,9 @@ def task_key(
     """Return a value that is equal for runs of one task; None if the task is unknown.
 
     Args:
-        benchmark: The benchmark; equal names of tasks in two benchmarks are two tasks.
+        benchmark: The benchmark; tasks of two benchmarks are never equal.
         task_id: The benchmark's name for the task.
-        task: The words of the task, which count if the task has no name.
+        task: The words of the task, used if it has no name.
     """
     name = task_id or " ".join((task or "").split())
     return (benchmark or "", name) if name else None
@@ -424,34 +424,34 @@ class Spans(ABC):
 
     @abstractmethod
     def columns(self, first: int, end: int, /) -> SpanColumns:
-        """Return columns of spans.
+        """Return the fields of a range of spans as columns.
 
         Args:
-            first: The first span.
-            end: The span after the last; greater than ``first``.
+            first: The index of the first span.
+            end: The index after the last span; greater than ``first``.
         """
 
     def has_one_thread(self, _first: int, _end: int, /) -> bool:
-        """Return whether the keys of the spans name at most one thread; False if unsure.
+        """Return True if all spans surely are of one thread (one sub-agent, or the main agent).
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         return False
 
     def candidates(
         self, _prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return the texts of a slice of spans that may hold a needle.
+        """Return those texts of a slice of spans that may hold the searched text.
 
         Texts that cannot be read are left out. This method ignores the prefilter, because texts in
         memory need none.
 
         Args:
-            prefilter: The filter for the needle; None for all texts.
-            begin: The first span of the slice, which has at least one span.
-            limit: The span after the last that may be in the slice.
+            prefilter: The filter for the searched text; None for all texts.
+            begin: The index of the first span; the slice has at least this one.
+            limit: The index at which the slice ends at the latest.
             max_bytes: About how much of the source to read.
         """
         texts: list[tuple[int, str]] = []
@@ -478,32 +478,32 @@ class Spans(ABC):
         return False
 
     def resume(self, _size: int, /) -> bool:
-        """Let ``advance`` continue in a file that has grown to so many bytes.
+        """Let ``advance`` continue in a file that has grown to ``_size`` bytes.
 
-        Return False if the old end of the file would give other spans now.
+        Return False if that is impossible: the former end of the file now gives other spans.
         """
         return False
 
-    def load_totals(self) -> None:  # noqa: B027 - of most nothing is kept
+    def load_totals(self) -> None:  # noqa: B027 - most sources store nothing
         """Load the totals of all spans that an earlier reading has stored.
 
         This takes less time than ``load_cached``. The thread that advances calls it.
         """
 
-    def load_cached(self) -> None:  # noqa: B027 - of most nothing is kept
+    def load_cached(self) -> None:  # noqa: B027 - most sources store nothing
         """Load the index that an earlier reading has stored, which is fast.
 
         The thread that advances calls it.
         """
 
-    def read_in_background(self) -> None:  # noqa: B027 - most are read here
+    def read_in_background(self) -> None:  # noqa: B027 - most sources need no process
         """Start another process that reads the rest of the source, if the rest is long.
 
         The thread that advances calls it; ``advance`` then adds the spans that the process has
         read. A caller that stops before everything is read calls ``stop_background_read``.
         """
 
-    def stop_background_read(self) -> None:  # noqa: B027 - most wait for no process
+    def stop_background_read(self) -> None:  # noqa: B027 - most sources need no process
         """Stop the other process that reads the file; the thread that advances calls it."""
 
 
@@ -681,7 +681,7 @@ class Trace:
             summary: The facts from the earlier reading.
             path: The path of the file.
             record: The number of the trace in the file; None if the file is one trace.
-            spans: Reads the file.
+            spans: The spans, still without content; their ``advance`` reads the file.
         """
         trace = cls(None, path, spans, record=record)
         trace._unread = spans
@@ -690,7 +690,7 @@ class Trace:
 
     @property
     def identity(self) -> TraceIdentity:
-        """The identity of the trace, in or outside of its file."""
+        """The identity of the trace, from its file or from the facts of an earlier reading."""
         identity = self._identity
         return self.summary.identity if identity is None else identity
 
@@ -701,10 +701,11 @@ class Trace:
 
     @property
     def meta(self) -> TraceMeta:
-        """The facts of the run from the source and from other files beside it."""
+        """The facts of the run from its file and from other files, with masks if there are any."""
         meta = self._read_meta()
         if self._masks is None:
             return meta
+        # Masking takes time, so its result is kept while the facts stay the same.
         if self._masked_meta is None or self._masked_meta[0] != meta:
             self._masked_meta = (meta, self._masks.meta(meta))
         return self._masked_meta[1]
@@ -732,22 +733,22 @@ class Trace:
     def spawned(self) -> Mapping[str, str]:
         """The key of the span before which a sub-agent's spans belong, by thread id.
 
-        It has the sub-agents of the spans read so far.
+        The sub-agents of spans that are not read yet are missing.
         """
         return self._spans.spawned
 
     @property
     def loaded(self) -> Loaded:
-        """The progress of the index."""
+        """The progress of reading the spans."""
         loaded = self._spans.loaded
-        if loaded is None:
+        if loaded is None:  # they were complete from the beginning
             size = self.identity.content_bytes
             return Loaded(size, size, complete=True)
         return loaded
 
     @property
     def summary(self) -> TraceSummary:
-        """The facts of the trace without its spans."""
+        """The facts of the trace without its spans, with masks if there are any."""
         summary = self._read_summary()
         if self._masks is None or summary.task is None:
             return summary
@@ -757,7 +758,7 @@ class Trace:
     def _read_summary(self) -> TraceSummary:
         """Return the facts of the trace without its spans and without masks."""
         summary = self._summary
-        if summary is not None:
+        if summary is not None:  # the file is unread
             read_problems = tuple(
                 (problem.place, problem.message) for problem in self._spans.problems
             )
@@ -809,11 +810,13 @@ class Trace:
         return self._spans.index_of(key)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
-        """Return columns of spans; another thread may call ``advance`` meanwhile.
+        """Return the fields of a range of spans as columns.
+
+        Another Python thread may call ``advance`` at the same time.
 
         Args:
-            first: The first span.
-            end: The span after the last; greater values mean all spans.
+            first: The index of the first span.
+            end: The index after the last span; greater values mean all spans.
         """
         end = min(end, len(self._spans))
         if first >= end:
@@ -828,31 +831,31 @@ class Trace:
         return self._spans.columns(first, end)
 
     def has_one_thread(self, first: int, end: int, /) -> bool:
-        """Return whether the keys of the spans name at most one thread; False if unsure.
+        """Return True if all spans surely are of one thread (one sub-agent, or the main agent).
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         return self._spans.has_one_thread(first, end)
 
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return the texts that may hold a needle; see ``Spans.candidates``.
+        """Return those texts of a slice of spans that may hold the searched text.
 
         Args:
-            prefilter: The filter for the needle; None for all texts.
-            begin: The first span to look at.
-            limit: The span after the last.
+            prefilter: The filter for the searched text; None for all texts.
+            begin: The index of the first span.
+            limit: The index at which the slice ends at the latest.
             max_bytes: About how much of the source to read.
         """
         return self._spans.candidates(prefilter, begin, limit, max_bytes)
 
     def change_reason(self) -> str | None:
-        """Return why the file is not the file that was read.
+        """Return why the file is no longer the file that was read.
 
-        Return None if it is the same, has only grown, or cannot be compared.
+        Return None if it still is, has only grown, or cannot be compared.
         """
         reason = None if self.opened is None else self.opened.change_reason()
         return reason or self._spans.change_reason()
@@ -871,7 +874,7 @@ class Trace:
         """Read up to about ``max_bytes`` more of the source; return False if nothing is left."""
         has_more = self._spans.advance(max_bytes)
         opened_trace = self._spans.opened
-        if opened_trace is not None:
+        if opened_trace is not None:  # this trace was unread; its file has now been read
             self._replace_with(opened_trace)
         return has_more
 
@@ -886,9 +889,10 @@ class Trace:
         return self._spans.has_grown()
 
     def follow(self) -> Growth:
-        """Return whether the file has grown; if so, let ``advance`` read the rest if it can.
+        """Return how the file has grown since it was read.
 
-        The thread that advances calls it once ``loaded`` is complete.
+        After ``Growth.MORE``, ``advance`` reads the rest. The thread that advances calls this
+        method once ``loaded`` is complete.
 
         Raises:
             OSError: The file is not the file that was read, or cannot be read.
@@ -959,7 +963,7 @@ class Trace:
         return self._added_facts is not None or self._new_id is not None
 
     def anew(self) -> Trace:
-        """Return the trace without spans; ``advance`` reads its file again.
+        """Return a copy without spans, whose ``advance`` reads the file again.
 
         Return the trace itself if it was not made by ``unread``.
         """
@@ -972,7 +976,7 @@ class Trace:
         return trace if self._masks is None else trace.with_masks(self._masks)
 
     def _replace_with(self, reading: Trace) -> None:
-        """Take over the identity, facts and spans from a reading of the file."""
+        """Take the identity, facts and spans from a reading of the file of this unread trace."""
         identity = reading.identity
         if self._new_id is not None:
             identity = identity._replace(trace_id=self._new_id)
@@ -998,12 +1002,12 @@ def fill_in(meta: TraceMeta, other: TraceMeta) -> TraceMeta:
         meta: The facts.
         other: The facts that fill in unknown ones; its answer key is added.
     """
-    added = {
+    filled_facts = {
         name: getattr(other, name)
         for name, value in meta._asdict().items()
         if value in (None, "") or value is Outcome.UNKNOWN
     }
-    return meta._replace(**added, answer_key=meta.answer_key.with_all_of(other.answer_key))
+    return meta._replace(**filled_facts, answer_key=meta.answer_key.with_all_of(other.answer_key))
 
 
 class FileReport(NamedTuple):

@@ -58,12 +58,12 @@ class _LocatedText(NamedTuple):
     Attributes:
         pointer: The JSON pointer of the text.
         text: The text.
-        for_pictures: True if the name or type of a field around it says that it is a picture.
+        in_picture_field: True if the name or type of a field around it says that it is a picture.
     """
 
     pointer: str
     text: str
-    for_pictures: bool
+    in_picture_field: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Picture:
 
     @property
     def description(self) -> str:
-        """The type, pixels and number of bytes; without data the name and the reason for that."""
+        """The type, pixels and number of bytes; without data the name and the problem."""
         if self.data is None:
             return f"{self.name} ({self.problem})"
         size = self.size
@@ -115,8 +115,8 @@ def may_have_pictures(text: str) -> bool:
     return "[" in text and any(word in text for word in _NOTE_WORDS)
 
 
-def picture_notes(text: str) -> int:
-    """Return the number of notes of pictures in a text, such as ``[image]``."""
+def count_picture_notes(text: str) -> int:
+    """Count the notes in a text that stand for pictures, such as ``[image]``."""
     if not may_have_pictures(text):
         return 0
     contents = (match[1] for match in _BRACKETS.finditer(text))
@@ -140,30 +140,27 @@ class PictureFinder:
     def of_span(self, index: int) -> tuple[Picture, ...]:
         """Return the pictures of a span in the order of its notes; empty if it has no note.
 
-        Pictures are searched for at the span's location in the source; if there are none, in the
-        values around it.
+        The pictures are searched for in the value at the span's location in the source; if that
+        value has none, in the value around it.
 
         Raises:
             OSError: The source cannot be read any more.
         """
         trace = self._trace
-        notes = picture_notes(trace.text(index))
+        notes = count_picture_notes(trace.text(index))
         location = place_in_file(trace.path, trace.span(index).place)
         if not notes or (location.line is None and not location.inside.startswith("/")):
             return ()
         pointers = self._pointers_around(index, location)
         record = self._source_value(index, location)
         pointer = location.inside
-        while True:
-            matches = self._located_pictures(record, pointer, pointers)
-            if matches or not pointer:
-                break
-            pointer = pointer.rpartition("/")[0]
-            if pointer.count("/") < location.inside.count("/") - 1:
-                break
-        if pointer == location.inside:
-            matches = self._own_share(index, matches, pointers)
-        pictures = (self._picture_of_text(match.text, match.for_pictures) for match in matches)
+        located_texts = self._located_pictures(record, pointer, pointers)
+        if located_texts or not pointer:
+            located_texts = self._own_share(index, located_texts, pointers)
+        else:
+            outer_pointer = pointer.rpartition("/")[0]
+            located_texts = self._located_pictures(record, outer_pointer, pointers)
+        pictures = map(self._picture_of_text, located_texts)
         return tuple(picture for picture in pictures if picture is not None)
 
     def _pointers_around(self, index: int, location: FilePlace) -> dict[int, str]:
@@ -171,15 +168,16 @@ class PictureFinder:
         first = max(0, index - _NEIGHBOURS)
         pointers = {}
         for other_index in range(first, min(len(self._trace), index + _NEIGHBOURS)):
-            other = place_in_file(self._trace.path, self._trace.span(other_index).place)
-            if (other.file, other.line) == (location.file, location.line):
-                pointers[other_index] = other.inside
+            other_location = place_in_file(self._trace.path, self._trace.span(other_index).place)
+            if other_location[:2] == location[:2]:  # the same file and line
+                pointers[other_index] = other_location.inside
         return pointers
 
     def _source_value(self, index: int, location: FilePlace) -> object:
-        """Return the JSON value of the file, or of the line; None or [] if it is no JSON.
+        """Return the JSON value of the file, or of the line if the location has one.
 
-        Keep the value for the next span.
+        A span on several JSON lines has a list of their values. Without JSON, return None or an
+        empty list. The value is kept for the next span.
         """
         if self._document is not None:
             file, line, value = self._document
@@ -207,12 +205,12 @@ class PictureFinder:
     def _located_pictures(
         record: object, pointer: str, pointers: Mapping[int, str]
     ) -> list[_LocatedText]:
-        """Return the pictures under a pointer that are not under a deeper pointer of a span.
+        """Return the pictures in the value at a pointer, except those of spans inside the value.
 
         Args:
             record: The JSON value of the file or line.
-            pointer: The pointer into it.
-            pointers: The pointers of the spans of the record.
+            pointer: The JSON pointer of the value.
+            pointers: The JSON pointers of the spans of the record.
         """
         value = record
         for part in pointer.split("/")[1:]:
@@ -233,32 +231,36 @@ class PictureFinder:
         ]
 
     def _own_share(
-        self, index: int, matches: list[_LocatedText], pointers: Mapping[int, str]
+        self, index: int, located_texts: list[_LocatedText], pointers: Mapping[int, str]
     ) -> list[_LocatedText]:
-        """Return the pictures at a location that belong to one of its spans.
+        """Return those of the pictures at a location that belong to one of its spans.
 
-        The spans of the location share the pictures in order, by the number of their notes. If
-        there are more or fewer notes than pictures, each span has all pictures.
+        The pictures are dealt out in order: each span gets as many as it has notes. If the numbers
+        of notes and pictures differ, each span has all pictures.
         """
+        own_pointer = pointers[index]
         span_indices = [
-            other_index for other_index, other in pointers.items() if other == pointers[index]
+            other_index for other_index, pointer in pointers.items() if pointer == own_pointer
         ]
         if len(span_indices) == 1:
-            return matches
-        note_counts = [picture_notes(self._trace.text(span_index)) for span_index in span_indices]
-        if sum(note_counts) != len(matches):
-            return matches
+            return located_texts
+        note_counts = [
+            count_picture_notes(self._trace.text(span_index)) for span_index in span_indices
+        ]
+        if sum(note_counts) != len(located_texts):
+            return located_texts
         position = span_indices.index(index)
         first = sum(note_counts[:position])
-        return matches[first : first + note_counts[position]]
+        return located_texts[first : first + note_counts[position]]
 
-    def _picture_of_text(self, text: str, for_pictures: bool) -> Picture | None:
+    def _picture_of_text(self, located_text: _LocatedText) -> Picture | None:
         """Return the picture that a text is or names; None for any other text."""
+        text = located_text.text
         data_url = _DATA_URL.match(text)
         encoded = text if data_url is None else text[data_url.end() :]
         if data_url is not None or encoded.startswith(_ENCODED):
             return _decoded_picture(encoded, is_sure=data_url is not None)
-        if not for_pictures:
+        if not located_text.in_picture_field:
             return None
         if _ADDRESS.fullmatch(text):
             return Picture(text, None, "a URL, which is not fetched")
@@ -285,26 +287,26 @@ def _pictures_in(value: object, pointer: str) -> Iterator[_LocatedText]:
     """Yield the texts in a JSON value that are pictures or may name one, in order."""
     pending: list[tuple[object, str, bool]] = [(value, pointer, False)]
     while pending:
-        value, pointer, for_pictures = pending.pop()
+        value, pointer, in_picture_field = pending.pop()
         if isinstance(value, str):
             is_encoded = len(value) >= _SHORTEST_ENCODED and value.startswith(_ENCODED)
-            if is_encoded or _DATA_URL.match(value) or (for_pictures and _names_picture(value)):
-                yield _LocatedText(pointer, value, for_pictures)
+            if is_encoded or _DATA_URL.match(value) or (in_picture_field and _names_picture(value)):
+                yield _LocatedText(pointer, value, in_picture_field)
         elif isinstance(value, Mapping):
             kind = value.get("type")
-            for_pictures |= isinstance(kind, str) and bool(_PICTURE_KEY.search(kind))
+            in_picture_field |= isinstance(kind, str) and bool(_PICTURE_KEY.search(kind))
             members = [
                 (
                     member,
                     f"{pointer}/{_escaped_pointer_part(name)}",
-                    for_pictures or bool(_PICTURE_KEY.search(name)),
+                    in_picture_field or bool(_PICTURE_KEY.search(name)),
                 )
                 for name, member in value.items()
             ]
-            pending += reversed(members)
+            pending += reversed(members)  # the first is examined next
         elif isinstance(value, list):
             items = [
-                (item, f"{pointer}/{number}", for_pictures) for number, item in enumerate(value)
+                (item, f"{pointer}/{number}", in_picture_field) for number, item in enumerate(value)
             ]
             pending += reversed(items)
 
@@ -374,6 +376,7 @@ def _jpeg_pixel_size(data: bytes) -> tuple[int, int] | None:
     offset = 2
     while offset + 9 <= len(data) and data[offset] == 0xFF:
         if data[offset + 1] in _FRAME_MARKERS:
+            # The fields: marker (2 bytes), length (2), precision (1), height (2), width (2).
             height = int.from_bytes(data[offset + 5 : offset + 7])
             return int.from_bytes(data[offset + 7 : offset + 9]), height
         offset += 2 + int.from_bytes(data[offset + 2 : offset + 4])

@@ -48,7 +48,7 @@ def preview(text: str, lead: int = 0) -> tuple[str, bool]:
     if first_match is None:
         return preview(text) if lead else ("", True)
     begin = first_match.start()
-    for size in _WINDOW_SIZES:
+    for size in _WINDOW_SIZES:  # mostly the first one is enough
         line = " ".join(text[begin : begin + size].split())
         if len(line) > PREVIEW_CHARS or len(text) <= begin + size:
             break
@@ -79,7 +79,10 @@ def call_preview(arguments: str) -> tuple[str, bool]:
 
 
 def _command_text(value: object) -> str:
-    """Return a command, a text or a list of words, as it was typed; empty for another value."""
+    """Return a command as it was typed; empty if the value is neither a text nor a list of words.
+
+    Of ``["bash", "-lc", SCRIPT]``, the script is returned.
+    """
     if isinstance(value, str):
         return value
     if not isinstance(value, list) or not all(isinstance(part, str) for part in value):

@@ -96,8 +96,8 @@ _COMPLAINT: Final = re.compile(
 
 _TRACEBACK: Final = "Traceback (most recent call last)"
 _EXCEPTION_NAME: Final = re.compile(r"[A-Za-z_][\w.]{0,120}(?::|\Z)")
-_LINES_AFTER: Final = 12
-"""The most lines of an exception's message after its first."""
+_MOST_EXCEPTION_LINES: Final = 12
+"""The most lines of an exception's message."""
 
 
 def status_of_code(code: object) -> SpanStatus:
@@ -130,6 +130,7 @@ def status_of_result(text: str) -> SpanStatus:
         else ``UNKNOWN``.
     """
     head = text[:_HEAD]
+    # Each test for a word is quick, and saves most of the slow searches.
     if "xit" in head or "eturn" in head:
         code_match = _EXIT_CODE.match(head)
         if code_match is not None:
@@ -182,6 +183,7 @@ def _has_traceback(head: str, text: str) -> bool:
     """Return whether a result begins or ends with a traceback.
 
     A traceback amid other text, as in the output of a log viewer, is no failure of the tool.
+    ``head`` is the beginning of the result ``text``.
     """
     if _TRACEBACK in head:
         first_line = head.lstrip().partition("\n")[0]
@@ -189,17 +191,21 @@ def _has_traceback(head: str, text: str) -> bool:
             return True
     elif text.find(_TRACEBACK, max(0, len(text) - _TAIL)) < 0:
         return False
+
+    # A traceback at the end has nothing after the message of its exception.
     tail = _COLOUR.sub("", text[-_TAIL:])
     heading_start = tail.rfind(_TRACEBACK)
     if heading_start < 0:
         return False
-    indent = heading_start - (tail.rfind("\n", 0, heading_start) + 1)
+    heading_line_start = tail.rfind("\n", 0, heading_start) + 1
+    indent = heading_start - heading_line_start
     lines = tail[heading_start:].rstrip().split("\n")
     for number, line in enumerate(lines[1:], 1):
-        # The exception is indented no more than the heading; the frames above it are.
+        # The line of the exception is indented no more than the heading; the frames are.
         if line.strip() and len(line) - len(line.lstrip()) <= indent:
-            has_exception = _EXCEPTION_NAME.match(line.strip()) is not None
-            return has_exception and len(lines) - number <= _LINES_AFTER
+            names_exception = _EXCEPTION_NAME.match(line.strip()) is not None
+            lines_to_end = len(lines) - number
+            return names_exception and lines_to_end <= _MOST_EXCEPTION_LINES
     return False
 
 

@@ -34,39 +34,39 @@ def same_runs(traces: Iterable[Trace]) -> Mapping[str, tuple[str, ...]]:
         traces: All traces; each is read again, and dropped from memory afterwards.
 
     Returns:
-        The ids of the same runs by trace id; traces without any are left out.
+        For each trace that is the same run as others: the ids of those, by its own id.
     """
     groups = _groups_by_task(traces)
-    # All unread traces are made first: traces of one file share one reading.
-    unread = {id(trace): trace.anew() for group in groups for trace in group}
-    texts = {identity: _agent_texts(trace) for identity, trace in unread.items()}
+    # All copies to read are made before one is read, so that traces of one file share one reading.
+    copies = {id(trace): trace.anew() for group in groups for trace in group}
+    texts = {object_id: _agent_texts(trace) for object_id, trace in copies.items()}
     same_ids: dict[str, list[str]] = {}
     for group in groups:
         for first, second in combinations(group, 2):
             if first.path != second.path and _are_same(texts[id(first)], texts[id(second)]):
-                a = first.identity.trace_id
-                b = second.identity.trace_id
-                same_ids.setdefault(a, []).append(b)
-                same_ids.setdefault(b, []).append(a)
+                first_id = first.identity.trace_id
+                second_id = second.identity.trace_id
+                same_ids.setdefault(first_id, []).append(second_id)
+                same_ids.setdefault(second_id, []).append(first_id)
     return {trace_id: tuple(ids) for trace_id, ids in same_ids.items()}
 
 
 def _groups_by_task(traces: Iterable[Trace]) -> Sequence[Sequence[Trace]]:
-    """Return groups of traces with the same task from at least two files, up to the limits."""
+    """Return groups of traces with one task from at least two files, up to the limits."""
     by_task: dict[str, list[Trace]] = {}
     for trace in traces:
         task = _letters_and_digits(trace.summary.task or "")[:_TASK_CHARS]
         if task:
             by_task.setdefault(task, []).append(trace)
     groups: list[list[Trace]] = []
-    count = 0
-    size = 0
+    trace_count = 0
+    byte_count = 0
     for group in by_task.values():
         if len(group) > _MOST_OF_ONE_TASK or len({trace.path for trace in group}) < 2:
             continue
-        count += len(group)
-        size += sum(trace.summary.total for trace in group)
-        if count > _MOST_TRACES or size > _MOST_BYTES:
+        trace_count += len(group)
+        byte_count += sum(trace.summary.total for trace in group)
+        if trace_count > _MOST_TRACES or byte_count > _MOST_BYTES:
             break
         groups.append(group)
     return groups

@@ -5,10 +5,13 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
-from itertools import islice
 from threading import Lock
+from typing import Final
 
 from mast_tui.traces.model import Role, Span, SpanKind, Trace
+
+_NAMING_STEPS: Final = 16
+"""The most steps of a sub-agent in which the name of its agent is looked for."""
 
 
 class SubAgentFinder:
@@ -21,7 +24,8 @@ class SubAgentFinder:
     def __init__(self) -> None:
         self.span_count = 0
         self._previous_key = ""
-        self._open_sub_agents: list[tuple[str, int]] = []
+        self._running_sub_agents: list[tuple[str, int]] = []
+        """The thread of each sub-agent that may continue, and its position in ``_first_steps``."""
         self._lock = Lock()
         self._first_steps = array("I")
         self._ends = array("I")  # 0 while the sub-agent may continue
@@ -35,8 +39,8 @@ class SubAgentFinder:
     def read_until(self, trace: Trace, end: int) -> None:
         """Read the spans up to ``end`` (exclusive).
 
-        If all these spans are of one thread, only the first is read: no sub-agent begins or ends
-        after it.
+        If all these spans are of one thread (one sub-agent, or the main agent), only the first is
+        read: no sub-agent begins or ends after it.
 
         Args:
             trace: The trace; always the same one.
@@ -51,10 +55,12 @@ class SubAgentFinder:
             self.read(trace.span(index) for index in range(first, end))
 
     def beginning_at(self, index: int) -> tuple[int, int] | None:
-        """Return the first step and the end (exclusive) of the sub-agent that begins with a span.
+        """Return the range of steps of the sub-agent that begins at a span, None if none does.
 
-        Return None if no sub-agent begins there. If the sub-agent may continue, the end is the
-        number of spans read so far.
+        While the sub-agent may continue, the range ends with the last span read.
+
+        Returns:
+            The index of the first step, and the index after the last step.
         """
         with self._lock:
             position = bisect_left(self._first_steps, index)
@@ -63,29 +69,34 @@ class SubAgentFinder:
             return index, self._ends[position] or self.span_count
 
     def _read_span(self, index: int, span: Span) -> None:
-        """End the sub-agents that a span ends, and begin the sub-agent that it begins, if any."""
+        """End the sub-agents that a span ends, and begin the sub-agent that it begins, if any.
+
+        A span of an agent ends the sub-agents that this agent began.
+        """
         thread = _thread_of(span.key)
-        # A sub-agent ends with the next step of the agent that began it.
+        # The running sub-agents are nested. The span ends all of them that are deeper than this.
         depth = self._depth_of(thread)
-        begins = not depth and bool(thread) and _is_beginning(span, thread, self._previous_key)
-        if begins:
+        begins_sub_agent = (
+            depth == 0 and bool(thread) and _is_beginning(span, thread, self._previous_key)
+        )
+        if begins_sub_agent:
             depth = self._depth_of(_thread_of(span.parent or ""))
-        if depth < len(self._open_sub_agents) or begins:
+        if depth < len(self._running_sub_agents) or begins_sub_agent:
             with self._lock:
-                for _, position in self._open_sub_agents[depth:]:
+                for _, position in self._running_sub_agents[depth:]:
                     self._ends[position] = index
-                del self._open_sub_agents[depth:]
-                if begins:
-                    self._open_sub_agents.append((thread, len(self._first_steps)))
+                del self._running_sub_agents[depth:]
+                if begins_sub_agent:
+                    self._running_sub_agents.append((thread, len(self._first_steps)))
                     self._first_steps.append(index)
                     self._ends.append(0)
         self._previous_key = span.key
 
     def _depth_of(self, thread: str) -> int:
-        """Return the number of open sub-agents up to a thread; 0 if the thread is not open."""
-        for depth in range(len(self._open_sub_agents), 0, -1):
-            open_thread, _ = self._open_sub_agents[depth - 1]
-            if open_thread == thread:
+        """Return the depth, from 1, of a running sub-agent's thread; 0 if it does not run."""
+        for depth in range(len(self._running_sub_agents), 0, -1):
+            running_thread, _ = self._running_sub_agents[depth - 1]
+            if running_thread == thread:
                 return depth
         return 0
 
@@ -96,12 +107,16 @@ def _thread_of(key: str) -> str:
 
 
 def _is_beginning(span: Span, thread: str, previous_key: str) -> bool:
-    """Return whether a span begins a sub-agent; another part of the same record does not."""
-    if (
-        span.kind is SpanKind.TOOL_RESULT
-        or previous_key == thread
-        or _thread_of(previous_key) == thread
-    ):
+    """Return whether a span begins a sub-agent.
+
+    Args:
+        span: A span whose key has a slash.
+        thread: The part before the slash: the thread of a sub-agent, or the key of a record of
+            which the span is a further part.
+        previous_key: The key of the previous span.
+    """
+    continues = previous_key == thread or _thread_of(previous_key) == thread
+    if continues or span.kind is SpanKind.TOOL_RESULT:
         return False
     parent = span.parent
     if parent is not None:
@@ -115,9 +130,9 @@ def acting_agent(trace: Trace, first: int, end: int) -> str:
 
     Args:
         trace: The trace.
-        first: The first of the steps.
-        end: The span after the last.
+        first: The index of the first step.
+        end: The index after the last step.
     """
-    spans = (trace.span(index) for index in range(first, end))
-    agents = (span.agent for span in islice(spans, 16) if span.role is Role.AGENT)
+    spans = (trace.span(index) for index in range(first, min(end, first + _NAMING_STEPS)))
+    agents = (span.agent for span in spans if span.role is Role.AGENT)
     return next(agents, _thread_of(trace.span(first).key))

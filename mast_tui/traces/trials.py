@@ -79,11 +79,9 @@ class Trial:
 
 
 def _json_object(path: Path, problems: list[Problem]) -> Fields:
-    """Return the JSON object in a small file; empty if the file has none or is unreadable.
+    """Return the JSON object in a small file; empty if the file has none.
 
-    Args:
-        path: The file.
-        problems: The list to which an unreadable file is added.
+    If the file is unreadable, return an empty object and add to ``problems``.
     """
     data = neighbour_bytes(path, path.name, problems)
     try:
@@ -99,14 +97,9 @@ _HARBOR_TRAJECTORY_NAME: Final = re.compile(r"trajectory(?:\.cont-(\d{1,6}))?\.j
 _HARBOR_FIELDS: Final = ("trial_name", "verifier_result", "agent_info")
 
 
-def _find_harbor(folder: Path, names: frozenset[str]) -> Trial | None:
-    """Return the trial in a folder with a ``result.json`` of Harbor; None for any other folder.
-
-    Args:
-        folder: The folder.
-        names: The names of its members.
-    """
-    if not {"result.json", "agent"} <= names:
+def _find_harbor(folder: Path, member_names: frozenset[str]) -> Trial | None:
+    """Return the trial in a folder with a ``result.json`` of Harbor; None for any other folder."""
+    if not {"result.json", "agent"} <= member_names:
         return None
     # An unreadable file is reported when it is read as a file of its own, so not here.
     result = _json_object(folder / "result.json", problems=[])
@@ -129,7 +122,7 @@ def _find_harbor(folder: Path, names: frozenset[str]) -> Trial | None:
 
 
 def _trajectory_files(agent: Path) -> tuple[Path, ...]:
-    """Return the file of the trajectory, then the files that continue it with a cleared context."""
+    """Return the first file of a trajectory, then those that continue it with a cleared context."""
     numbered = [
         (int(match[1] or 0), path)
         for path in agent.glob("trajectory*.json")
@@ -175,7 +168,7 @@ def _harbor_answer_key(result: Fields, test_text: str) -> AnswerKey:
 
 
 def _main_harbor_reward(rewards: Fields) -> float | None:
-    """Return the reward with the name ``reward``, else the only reward; None without both."""
+    """Return the reward named ``reward``, or else the only reward; None if there is neither."""
     main_reward = as_number(rewards.get("reward"))
     if main_reward is not None or len(rewards) != 1:
         return main_reward
@@ -206,25 +199,22 @@ _ITBENCH_FOLDERS_UP: Final = 4
 _ITBENCH_METRIC: Final = "root_cause_entity"
 
 
-def _find_itbench(folder: Path, names: frozenset[str]) -> Trial | None:
-    """Return the trial in a folder; None for a folder of another kind.
-
-    Args:
-        folder: The folder.
-        names: The names of its members.
-    """
+def _find_itbench(folder: Path, member_names: frozenset[str]) -> Trial | None:
+    """Return the ITBench trial in a folder; None for a folder of another kind."""
     session = folder / _ITBENCH_SESSION
     program_output = folder / "traces" / "stdout.log"
     telemetry = folder / "traces" / "traces.jsonl"
-    is_published = _ITBENCH_SESSION in names and not names.isdisjoint(_ITBENCH_RESULTS)
-    has_traces = "traces" in names and (program_output.is_file() or telemetry.is_file())
-    if not (is_published or has_traces or {"agent_output.json", "sessions"} <= names):
+    is_published = _ITBENCH_SESSION in member_names and not member_names.isdisjoint(
+        _ITBENCH_RESULTS
+    )
+    has_traces = "traces" in member_names and (program_output.is_file() or telemetry.is_file())
+    if not (is_published or has_traces or {"agent_output.json", "sessions"} <= member_names):
         return None
     rollouts = sorted((folder / "sessions").glob("**/rollout-*.jsonl*"))
     problems: list[Problem] = []
-    facts, fact_files = _facts_of_itbench_evaluation(folder, names, problems)
-    runs = (session,) if is_published else tuple(rollouts)
-    sources = (runs, (program_output,), (telemetry,))
+    facts, fact_files = _facts_of_itbench_evaluation(folder, member_names, problems)
+    agent_logs = (session,) if is_published else tuple(rollouts)
+    sources = (agent_logs, (program_output,), (telemetry,))
     return Trial(
         "ITBench trial",
         folder,
@@ -236,9 +226,9 @@ def _find_itbench(folder: Path, names: frozenset[str]) -> Trial | None:
 
 
 def _with_itbench_task(facts: TraceMeta, folder: Path) -> TraceMeta:
-    """Return the facts with the domain, task and trial in the names of a run's folders.
+    """Return the facts with the domain, task and trial from the path ``…/DOMAIN/…/TASK/TRIAL``.
 
-    The facts are unchanged if the folder is not the number of a trial.
+    The facts are unchanged if the name of the folder is no number of a trial.
     """
     if not folder.name.isdecimal():
         return facts
@@ -251,14 +241,14 @@ def _with_itbench_task(facts: TraceMeta, folder: Path) -> TraceMeta:
 
 
 def _facts_of_itbench_evaluation(
-    folder: Path, names: frozenset[str], problems: list[Problem]
+    folder: Path, member_names: frozenset[str], problems: list[Problem]
 ) -> tuple[TraceMeta, tuple[Path, ...]]:
     """Return the facts of a trial's evaluation, and the files that hold the evaluation.
 
     The evaluation is in the trial's folder, or in a file for many trials in a folder above it.
     """
     for name in _ITBENCH_OWN_EVALUATIONS:
-        if name not in names:
+        if name not in member_names:
             continue
         scores = _scores_of_itbench_evaluation(_json_object(folder / name, problems))
         if scores:
@@ -272,7 +262,7 @@ def _facts_of_itbench_evaluation(
 
 
 def _scores_of_itbench_evaluation(evaluation: Fields) -> Fields:
-    """Return the scores by metric in an evaluation or in its ``eval_result``; empty if none."""
+    """Return the scores by metric in an evaluation or in its ``eval_result``; empty without any."""
     result = fields_of(evaluation.get("eval_result"))
     return fields_of(evaluation.get("scores")) or fields_of(result.get("scores"))
 
@@ -314,7 +304,7 @@ def _itbench_answer_key(scores: Fields) -> AnswerKey:
 
 
 def _recall_of_itbench_metric(metric: object) -> float | None:
-    """Return the recall from 0 to 1: a number, a computed recall, or a score in percent."""
+    """Return the recall (0 to 1) from a number, a computed recall, or a score in percent."""
     if not isinstance(metric, Mapping):
         return as_number(metric)
     recall = as_number(metric.get("calculation_recall"))
@@ -332,17 +322,12 @@ _MESSAGE_FILE: Final = re.compile(r"message_\d{1,12}\.json")
 _MESSAGE_NUMBER: Final = re.compile(r"\d{1,12}")
 
 
-def _find_openhands(folder: Path, names: frozenset[str]) -> Trial | None:
+def _find_openhands(folder: Path, member_names: frozenset[str]) -> Trial | None:
     """Return the conversation in a folder of files such as ``event-00001-….json`` or ``1.json``.
 
-    Args:
-        folder: A folder.
-        names: The names of the files and folders in it.
-
-    Returns:
-        The trial; None if the folder holds no such conversation.
+    Return None if the folder holds no such conversation.
     """
-    if not any(map(_EVENT_FILE.fullmatch, names)):
+    if not any(map(_EVENT_FILE.fullmatch, member_names)):
         return None
     files = openhands.event_files(folder)
     if not files:
@@ -356,17 +341,12 @@ def _find_openhands(folder: Path, names: frozenset[str]) -> Trial | None:
     )
 
 
-def _find_opencode(folder: Path, names: frozenset[str]) -> Trial | None:
+def _find_opencode(folder: Path, member_names: frozenset[str]) -> Trial | None:
     """Return the sessions in OpenCode's storage, which has a folder for each kind of record.
 
-    Args:
-        folder: A folder.
-        names: The names of the files and folders in it.
-
-    Returns:
-        The trial; None if the folder is no such storage.
+    Return None if the folder is no such storage.
     """
-    if not {"session", "message", "part"} <= names:
+    if not {"session", "message", "part"} <= member_names:
         return None
     nested_sessions = sorted(folder.glob("session/*/*.json"))
     sessions = (*nested_sessions, *sorted(folder.glob("session/*.json")))
@@ -383,32 +363,28 @@ def _find_opencode(folder: Path, names: frozenset[str]) -> Trial | None:
     )
 
 
-def _find_strands(folder: Path, names: frozenset[str]) -> Trial | None:
-    """Return the session in a folder of Strands, of one of its agents, or of its messages.
+def _find_strands(folder: Path, member_names: frozenset[str]) -> Trial | None:
+    """Return the Strands session in the folder of a session, of an agent, or of messages.
 
-    Args:
-        folder: A folder.
-        names: The names of the files and folders in it.
-
-    Returns:
-        The trial; None if the folder is none of these.
+    Return None if the folder is none of these.
     """
-    if {"session.json", "agents"} <= names:
+    if {"session.json", "agents"} <= member_names:
         files = folder.glob("agents/*/messages/*.json")
-    elif {"agent.json", "messages"} <= names:
+    elif {"agent.json", "messages"} <= member_names:
         files = folder.glob("messages/*.json")
-    elif any(map(_MESSAGE_FILE.fullmatch, names)):
+    elif any(map(_MESSAGE_FILE.fullmatch, member_names)):
         files = (path for path in folder.iterdir() if _MESSAGE_FILE.fullmatch(path.name))
     else:
         return None
     messages = tuple(sorted(files, key=_message_sort_key))
     if not messages or "message_id" not in _json_object_in(messages[0], folder, []):
         return None
+    header = folder / "session.json"
     return Trial(
         "Strands session",
         folder,
         sources=(),
-        fact_files=(*(path for path in (folder / "session.json",) if path.is_file()), *messages),
+        fact_files=((header, *messages) if header.is_file() else messages),
         read=partial(_read_strands, folder, messages),
     )
 
@@ -443,11 +419,12 @@ def _read_opencode(folder: Path, session_files: Sequence[Path]) -> FileReport:
 
 
 def _parts_by_message(folder: Path, problems: list[Problem]) -> dict[str, list[object]]:
-    """Return the parts of each message; older versions keep all parts in one folder."""
+    """Return the parts of each message by its id."""
     parts: dict[str, list[object]] = {}
     for path in sorted((folder / "part").glob("**/*.json")):
         part = _json_object_in(path, folder, problems)
         if part:
+            # Newer versions name the folder after the message; older ones have one folder.
             message_id = as_text(part.get("messageID")) or path.parent.name
             parts.setdefault(message_id, []).append(part)
     return parts
@@ -462,16 +439,17 @@ def _read_strands(folder: Path, message_files: Sequence[Path]) -> FileReport:
     """Return the trace of a session; the messages of several agents are sorted by time."""
     problems: list[Problem] = []
     header = _json_object_in(folder / "session.json", folder, problems)
-    agents = {path.parent.parent.name for path in message_files}
+    # The path of a message: agents/agent_NAME/messages/message_1.json
+    agent_folders = {path.parent.parent.name for path in message_files}
     records = []
     for path in message_files:
         message = _json_object_in(path, folder, problems)
         if not message:
             continue
-        if len(agents) > 1:
+        if len(agent_folders) > 1:
             message = {**message, "agent": path.parent.parent.name.removeprefix("agent_")}
         records.append(SessionRecord(message, str(path.relative_to(folder))))
-    if len(agents) > 1:
+    if len(agent_folders) > 1:
         records.sort(key=lambda record: unix_seconds(record.value.get("created_at")) or 0.0)
     traces = [_trace_of_session(SessionReader(STRANDS), folder, header, records)] if records else []
     return FileReport(folder, STRANDS.name, tuple(traces), tuple(problems))
@@ -518,14 +496,9 @@ _FENCED_BLOCK: Final = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 _EPISODE_TEXT_FIELDS: Final = ("state_analysis", "analysis", "explanation", "plan")
 
 
-def _find_terminal_bench(folder: Path, names: frozenset[str]) -> Trial | None:
-    """Return the trial in a folder with a ``results.json`` of one task; None for another folder.
-
-    Args:
-        folder: The folder.
-        names: The names of the files and folders in it.
-    """
-    if "results.json" not in names or not names & {"agent-logs", "sessions", "panes"}:
+def _find_terminal_bench(folder: Path, member_names: frozenset[str]) -> Trial | None:
+    """Return the trial in a folder with a ``results.json`` of one task; None for another folder."""
+    if "results.json" not in member_names or not member_names & {"agent-logs", "sessions", "panes"}:
         return None
     # An unreadable file is reported when it is read as a file of its own, so not here.
     result = _json_object(folder / "results.json", problems=[])
@@ -554,7 +527,7 @@ def _episode_folders(folder: Path) -> list[Path]:
 
 
 def _terminal_bench_logs(folder: Path) -> tuple[tuple[Path, ...], ...]:
-    """Return the agent's JSON files, its logs, and the first file of the terminal's output."""
+    """Return groups of files: the agent's JSON, its logs, and the terminal's output (one file)."""
     logs = folder / "agent-logs"
     records = tuple(sorted({*logs.glob("**/*.jsonl"), *logs.glob("**/*.json")}))
     texts = tuple(sorted({*logs.glob("**/*.log"), *logs.glob("**/*.txt")}))
@@ -621,7 +594,7 @@ def _read_episodes(folder: Path, episodes: list[Path]) -> FileReport:
 def _read_episode_text(
     folder: Path, path: Path, content: list[bytes], problems: list[Problem]
 ) -> str | None:
-    """Return the text of a file, and add its bytes to ``content``; None if it is unreadable."""
+    """Return the text of a file, and append its bytes to ``content``; None if it is unreadable."""
     location = path.relative_to(folder).as_posix()
     data = neighbour_bytes(path, location, problems, _MAX_BYTES)
     if data is None:
@@ -703,24 +676,26 @@ _KINDS: Final[tuple[Callable[[Path, frozenset[str]], Trial | None], ...]] = (
 )
 
 
-def trial_in(folder: Path, names: frozenset[str]) -> Trial | None:
-    """Return the trial in a folder; None for any other folder.
+def trial_in(folder: Path, member_names: frozenset[str]) -> Trial | None:
+    """Return the trial (one run in several files) in a folder; None for any other folder.
 
     Args:
         folder: The folder.
-        names: The names of its members.
+        member_names: The names of the files and folders in it.
     """
-    return next((trial for find in _KINDS if (trial := find(folder, names)) is not None), None)
+    return next(
+        (trial for find in _KINDS if (trial := find(folder, member_names)) is not None), None
+    )
 
 
 def trial_facts(path: Path) -> TraceMeta | None:
-    """Return the facts of the trial whose run is in a file; None if no trial has that file."""
+    """Return the facts of the trial whose run may be in this file; None if there is no trial."""
     for folder in path.parents[:_FOLDERS_ABOVE_RUN]:
         try:
-            names = frozenset(member.name for member in folder.iterdir())
+            member_names = frozenset(member.name for member in folder.iterdir())
         except OSError:
             return None
-        trial = trial_in(folder, names)
+        trial = trial_in(folder, member_names)
         if trial is not None:
             return trial.facts if any(path in group for group in trial.sources) else None
     return None

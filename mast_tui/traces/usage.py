@@ -48,7 +48,10 @@ def usage_of(trace: Trace) -> RunUsage:
 
 
 def usage_of_spans(spans: Iterable[Span]) -> RunUsage:
-    """Return the sums of spans in reading order."""
+    """Return the steps, time and tokens of spans by agent and by tool.
+
+    The spans are in reading order.
+    """
     agents: dict[str, UsageSums] = {}
     tools: dict[str, UsageSums] = {}
     latest: float | None = None
@@ -76,7 +79,11 @@ def usage_of_spans(spans: Iterable[Span]) -> RunUsage:
 def _add_times(
     span: Span, latest: float | None, agent: UsageSums, tool: UsageSums | None
 ) -> float | None:
-    """Add the time of a span to its agent or tool, and return the latest time so far."""
+    """Add the time of a span to its agent or tool, and return the latest time so far.
+
+    The time since the previous step belongs to the tool if the span is its result, else to the
+    agent.
+    """
     if span.start is None:
         return latest
     if latest is not None and span.start > latest:

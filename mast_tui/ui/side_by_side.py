@@ -50,7 +50,7 @@ class PairList(VirtualLines):
         super().__init__(id=id)
         self._a = a
         self._b = b
-        self.alignment = RunAlignment(pairs=(), actions=(), first=None, fork=None, cause=None)
+        self.alignment = RunAlignment(pairs=(), action_flags=(), first=None, fork=None, cause=None)
 
     @property
     def row_count(self) -> int:
@@ -81,7 +81,7 @@ class PairList(VirtualLines):
             width: The cells of the row.
         """
         pair = self.alignment.pairs[row]
-        is_action = self.alignment.actions[row]
+        is_action = self.alignment.action_flags[row]
         is_same = pair.likeness is Likeness.SAME
         is_fork = row == self.alignment.fork
         base_style = self.row_style(row)
@@ -241,7 +241,7 @@ class SideBySideScreen(DetailScreen):
         alignment = pair_list.alignment
         row = pair_list.cursor + step
         while 0 <= row < pair_list.row_count:
-            is_action = alignment.actions[row]
+            is_action = alignment.action_flags[row]
             if is_action and alignment.pairs[row].likeness is not Likeness.SAME:
                 pair_list.move_to(row)
                 return

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.traces.atif_format import COPY, atif_line
+from mast_tui.traces.atif_format import COPY_SUFFIX, atif_line
 from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.library import read_file, read_fully, scan
@@ -231,7 +231,7 @@ def test_the_outcome_of_a_run_is_left_out(tmp_path: Path) -> None:
         (),
     )
     assert (actual.meta.model, actual.meta.task_id) == ("m-1", "t7")
-    assert actual.identity.trace_id == "run-1" + COPY
+    assert actual.identity.trace_id == "run-1" + COPY_SUFFIX
     assert record["steps"][1]["metrics"] == {"prompt_tokens": 7, "completion_tokens": 2}
     assert actual.span(1).tokens == Tokens(7, 2)
 

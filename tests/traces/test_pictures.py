@@ -12,7 +12,7 @@ import pytest
 
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
-from mast_tui.traces.pictures import Picture, PictureFinder, picture_notes
+from mast_tui.traces.pictures import Picture, PictureFinder, count_picture_notes
 
 
 def png(width: int, height: int, red: int) -> bytes:
@@ -280,7 +280,7 @@ def test_the_size_comes_from_the_head_of_the_picture(data: bytes, description: s
     ],
 )
 def test_notes_of_pictures_are_counted(text: str, notes: int) -> None:
-    assert picture_notes(text) == notes
+    assert count_picture_notes(text) == notes
 
 
 def test_a_damaged_picture_is_marked_and_other_texts_are_not(tmp_path: Path) -> None:

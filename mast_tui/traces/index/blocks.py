@@ -67,15 +67,16 @@ def write_block(file: IO[bytes], block: Block) -> int:
         (name, _BYTES if isinstance(column, bytearray) else column.typecode, memoryview(column))
         for name, column in block.columns.items()
     ]
-    facts = to_json((block.facts, [(name, code, data.nbytes) for name, code, data in columns]))
+    column_heads = [(name, typecode, data.nbytes) for name, typecode, data in columns]
+    facts = to_json((block.facts, column_heads))
     checksum = 0
     size = 0
-    for _name, _code, data in columns:
+    for _name, _typecode, data in columns:
         checksum = crc32(data, checksum)
         size += data.nbytes
     file.write(_HEAD.pack(_MARK, len(facts), size, crc32(facts), checksum))
     file.write(facts)
-    for _name, _code, data in columns:
+    for _name, _typecode, data in columns:
         file.write(data)
     return _HEAD.size + len(facts) + size
 
@@ -138,10 +139,10 @@ def _empty_column(typecode: str, length: int) -> Column:
 
 
 def _fill_column(file: int, position: int, column: Column, checksum: int) -> int:
-    """Fill a column with the bytes of a file from a position on, and return the checksum.
+    """Fill a column with the bytes of a file from a position on.
 
-    The checksum covers the earlier columns with ``checksum`` and this one. It is wrong if the file
-    ends before the column is full.
+    Return the checksum of the earlier columns (``checksum``) and this one together. If the file
+    ends before the column is full, the returned checksum is wrong.
     """
     unfilled = memoryview(column).cast(_BYTES)
     while len(unfilled):

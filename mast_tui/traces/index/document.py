@@ -55,7 +55,7 @@ class Step:
 
     def row(self) -> tuple[str, bool]:
         """Return the preview, and True if that is the entire text."""
-        if self.shown is not None:
+        if self.shown is not None:  # the preview of an earlier reading
             return " ".join(self.shown[:PREVIEW_CHARS].splitlines()), False
         if self.kind is SpanKind.TOOL_CALL:
             return call_preview(self.text)
@@ -100,7 +100,7 @@ class StepList:
     ) -> str:
         """Append a step.
 
-        If ``more`` has no status of a tool's result, its text determines the status.
+        If ``more`` does not say whether a tool's result is an error, the text of the result does.
 
         Args:
             key: The key that the step should have; also its place if ``more`` has none.
@@ -189,7 +189,7 @@ class StepList:
     def move_after_call(self, result: str, call: str) -> None:
         """Move a result that came before its call to the end, and make the call its parent.
 
-        A result that is more than 50 steps before the end stays unchanged, to limit the cost.
+        A result that is more than 50 steps before the end is left where it is, to limit the cost.
 
         Args:
             result: The key of the result.
@@ -238,17 +238,17 @@ class StepSpans(Spans):
         return self._steps[index].text
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
-        """Return columns of spans.
+        """Return the fields of a range of spans as columns.
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         return self._columns.columns(first, self._steps[first:end])
 
     @cached_property
     def _first_by_location(self) -> dict[str, int]:
-        """The first span at or within each location of the source."""
+        """The index of the first span at or within each location of the source."""
         first_by_location: dict[str, int] = {}
         for index, step in enumerate(self._steps):
             for location in _enclosing_locations(step.place):

@@ -87,7 +87,7 @@ class LineIndex:
         self._ahead_cache = (0, b"")
         """An offset, and the bytes that were read in advance from there."""
         self.path = content.local_path if isinstance(content, OpenedFile) else None
-        self._last_read_end = size
+        self._last_read_end = size  # where no line begins, so the first read is not sequential
         self.size = size
         self.done = 0
         self.ends_open = False
@@ -171,7 +171,10 @@ class LineIndex:
         self._piece_lines = lines
 
     def _take_lines(self, max_bytes: int) -> list[bytes]:
-        """Return the next lines that were found and not yet returned, about ``max_bytes``."""
+        """Return about ``max_bytes`` of the lines that were found and not yet returned, in order.
+
+        Return at least one line, if there is any.
+        """
         first = self._returned_count
         line_count = len(self._line_starts) - 1
         if first == line_count:
@@ -249,7 +252,7 @@ class LineIndex:
         self.size = size
 
     def grew_by_line_feed(self) -> bool | None:
-        """Return whether the byte after the old end is a line feed; None if it cannot grow.
+        """Return whether the byte after the old end is a line feed; None for content in memory.
 
         Raises:
             OSError: The content cannot be read.
@@ -261,7 +264,7 @@ class LineIndex:
     def read(self, first: int, last: int, most: int | None = None) -> bytes:
         """Read lines, without the last line feed.
 
-        If the lines follow the lines read last, later lines are read in advance.
+        If the lines follow those of the previous call, later lines are read in advance.
 
         Args:
             first: The number of the first line, from 1 on.

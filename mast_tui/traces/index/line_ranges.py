@@ -104,7 +104,7 @@ class DigestLines:
 
 
 def _lines_in(file: int, byte_range: Range) -> tuple[int, list[bytes]]:
-    """Return the offset of the first line that begins in a range, and all such lines.
+    """Return the offset of the first line that begins in a range, and all lines that begin there.
 
     The lines are without line feeds. A last line that ends after the range is read to its end.
     """
@@ -158,10 +158,10 @@ class DigestFeed:
         self._digested: Iterator[_DigestedLines | LostItem | None] | None = None
 
     def __call__(self, index: LineIndex, parser: LineParser, max_bytes: int) -> None:
-        """Feed about ``max_bytes`` of lines to the parser.
+        """Feed about ``max_bytes`` of lines to the parser, as digests where there are any.
 
-        Lines that no worker has digested in time are parsed here. So are the lines of a parser that
-        accepts no digests.
+        A digest is what a worker has parsed from one line alone. Lines that no worker has digested
+        in time are parsed here. So are the lines of a parser that accepts no digests.
 
         Raises:
             OSError: The file cannot be read, or has changed.
@@ -205,7 +205,7 @@ def _feed_digests(index: LineIndex, parser: DigestingParser, digested: _Digested
     lines_before = len(index)
     index.append_lines(digested.ends, lines_before)
     for number, digest in enumerate(digested.digests, lines_before + 1):
-        if type(digest) is bytes:
+        if type(digest) is bytes:  # the line itself
             parser.feed(number, digest, False)
         elif not parser.take(number, digest):
             parser.feed(number, index.read(number, number), False)

@@ -36,7 +36,7 @@ _OWN_MODULES: Final = "mast_tui.traces."
 
 
 def state_of(parser: LineParser) -> bytes:
-    """Return the pickled state of a parser without its table."""
+    """Return the pickled state of a parser, in which a name stands for its table."""
     table = parser.table
     buffer = io.BytesIO()
 
@@ -186,7 +186,7 @@ class BackgroundReader(Protocol):
         """Return the next block; None if it is not there yet or nothing follows.
 
         Args:
-            wait: Wait a moment for the block.
+            wait: True to wait a moment for the block.
         """
 
     def stop(self, *, complete: bool) -> None:
@@ -236,7 +236,7 @@ class IndexedSpans(Spans):
             if text.strip():
                 line, _is_complete = preview(text)
                 return line, False
-        last_index, text = self._last_text
+        last_index, text = self._last_text  # of a search, which reads the preview after the text
         if last_index != index:
             text = self.text(index)
         is_call = self._table.kind_of(index) is SpanKind.TOOL_CALL
@@ -276,22 +276,22 @@ class IndexedSpans(Spans):
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return the texts that may hold a needle, without texts that cannot be read.
+        """Return the texts of those spans whose text or tool's name may hold the searched text.
 
-        Rows are searched too, because previews are not in memory.
+        Texts that cannot be read are left out.
 
         Args:
-            prefilter: The filter for the needle; None for all texts.
-            begin: The first span.
-            limit: The span after the last.
+            prefilter: The filter for the searched text; None for all texts.
+            begin: The index of the first span.
+            limit: The index at which the slice ends at the latest.
             max_bytes: About how much of the source to read.
         """
         lines = Lines(self._index, *self._table.lines)
-        rows_to_check = _no_spans
+        extra_spans = _no_spans
         if prefilter is not None:
-            rows_to_check = partial(self._table.rows_to_check, prefilter)
+            extra_spans = partial(self._table.rows_to_check, prefilter)
         try:
-            end, matches = lines.candidates(prefilter, begin, limit, max_bytes, rows_to_check)
+            end, matches = lines.candidates(prefilter, begin, limit, max_bytes, extra_spans)
         except OSError:
             return Candidates(limit, ())
         return Candidates(end, self._candidate_texts(matches))
@@ -308,11 +308,11 @@ class IndexedSpans(Spans):
         self._last_text = -1, ""
 
     def has_one_thread(self, first: int, end: int, /) -> bool:
-        """Return whether the keys of the spans name one thread or none.
+        """Return whether all spans are of one thread (one sub-agent, or the main agent).
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         return self._table.has_one_thread(first, end)
 
@@ -320,8 +320,8 @@ class IndexedSpans(Spans):
         """Return the shapes, statuses and times of a range of spans as columns.
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         return self._table.columns(first, end)
 
@@ -345,11 +345,11 @@ class IndexedSpans(Spans):
         if cached is not None:
             return cached
         try:
-            cached = self._preview_of_lines(index, *self._table.lines_of(index))
+            new_preview = self._preview_of_lines(index, *self._table.lines_of(index))
         except OSError as error:
             return preview(f"[can no longer be read: {error.strerror or error}]")
-        self._previews.add(index, cached)
-        return cached
+        self._previews.add(index, new_preview)
+        return new_preview
 
 
 class LineSpans(IndexedSpans):
@@ -383,7 +383,9 @@ class LineSpans(IndexedSpans):
         totals = self._totals
         if totals is None or totals.span_count <= len(self):
             return Loaded(done, size, self._finished)
-        return Loaded(done, size, self._finished, totals.span_count, self._totals_end == size)
+        # An earlier reading has counted more spans than are known now.
+        counted_all = self._totals_end == size
+        return Loaded(done, size, self._finished, totals.span_count, counted_all)
 
     def advance(self, max_bytes: int, /) -> bool:
         """Read about ``max_bytes`` more; return False if nothing is left.
@@ -409,9 +411,9 @@ class LineSpans(IndexedSpans):
         """Load the totals of an earlier reading, if they are stored."""
         self._begin_background(may_start_process=False)
         if self._background is not None:
-            block = self._background.next(wait=False)
-            if block is not None:
-                self.append_block(block)
+            first_block = self._background.next(wait=False)  # a stored index begins with the totals
+            if first_block is not None:
+                self.append_block(first_block)
 
     def load_cached(self) -> None:
         """Load the index of an earlier reading, if it is stored."""
@@ -439,9 +441,9 @@ class LineSpans(IndexedSpans):
             background.stop(complete=self._finished)
 
     def _take_from_background(self, background: BackgroundReader) -> bool:
-        """Append the blocks that have come from the background reader, if any.
+        """Append the blocks that have come from the background reader, if any, and return True.
 
-        Return False, and stop the reader, if it has no more blocks or its block does not fit.
+        If the reader has ended, or its block does not fit, stop it and return False.
         """
         block = background.next(wait=True)
         if block is None and not background.over:
@@ -458,10 +460,9 @@ class LineSpans(IndexedSpans):
         return True
 
     def append_block(self, block: Block) -> bool:
-        """Append a block of the index, or set the totals that it has.
+        """Append a block of the index; return False if it does not begin at the end of the index.
 
-        A block whose lines are in the index already is skipped. Return False if the block does not
-        begin at the end of the index.
+        A block whose lines are in the index already is skipped. A block of totals only sets them.
         """
         facts, columns = block
         if "totals" in facts:
@@ -474,6 +475,7 @@ class LineSpans(IndexedSpans):
         is_first = lines_before == 0
         if not is_first and (lines_before, spans_before) != (len(self._index), len(self._table)):
             return False
+        # The first block replaces what was read before.
         table = type(self._table)() if is_first else self._table
         self._index.append_lines(columns["lines"], lines_before)
         table.append_block(Block(facts["table"], columns))
@@ -496,7 +498,7 @@ class LineSpans(IndexedSpans):
         index = self._index
         table = self._table
         block_bytes = _FIRST_BLOCK
-        index.size = index.end_of_whole_lines()
+        index.size = index.end_of_whole_lines()  # a last line may be incomplete
         table.begin_block()
         feed: Feed = feed_lines
         while not index.complete:
@@ -517,9 +519,7 @@ class LineSpans(IndexedSpans):
     def _block(self, sizes_before: tuple[int, int], table_block: Block) -> Block:
         """Return a block of the index: line ends, spans, and the state of the parser.
 
-        Args:
-            sizes_before: The numbers of lines and spans before the block.
-            table_block: The spans of the block.
+        ``sizes_before`` has the numbers of lines and spans before the block.
         """
         lines_before, _spans_before = sizes_before
         facts = {"behind": sizes_before, "lines": len(self._index), "table": table_block.facts}
@@ -546,22 +546,26 @@ class LineSpans(IndexedSpans):
         """
         index = self._index
         table = self._table
-        tail_was_complete = index.grew_by_line_feed()
-        state_before_tail = table.state_before_tail
-        valid_state = self._state_at_end
-        if not self._finished or tail_was_complete is None or valid_state.differs(table.state):
+        last_line_was_complete = index.grew_by_line_feed()
+        if not self._finished or last_line_was_complete is None:
             return False
-        keep_tail = True
-        if index.ends_open and state_before_tail is not None:
+        state_at_end = self._state_at_end
+        if state_at_end.differs(table.state):  # the end of the parsing has changed spans
+            return False
+        valid_state = state_at_end
+        keep_last_line = True
+        state_before_last_line = table.state_before_open_line
+        if index.ends_open and state_before_last_line is not None:
             # The last line was parsed although it may have been incomplete.
-            keep_tail = state_before_tail.problems >= valid_state.problems
-            if keep_tail and not tail_was_complete:
+            parsing_failed = state_at_end.problems > state_before_last_line.problems
+            if parsing_failed:
+                if state_before_last_line.differs(state_at_end):
+                    return False
+                keep_last_line = False
+                valid_state = state_before_last_line
+            elif not last_line_was_complete:
                 return False
-            if not keep_tail and state_before_tail.differs(valid_state):
-                return False
-            if not keep_tail:
-                valid_state = state_before_tail
-        index.resume(size, keep_tail=keep_tail)
+        index.resume(size, keep_tail=keep_last_line)
         del table.problems[valid_state.problems :]
         self._finished = False
         return True
@@ -580,7 +584,10 @@ class LineSpans(IndexedSpans):
 
 
 def feed_lines(index: LineIndex, parser: LineParser, max_bytes: int) -> None:
-    """Feed the next lines of an index to a parser; store its state before an open last line.
+    """Feed the next lines of an index to a parser.
+
+    Before a last line without a line feed, store the state of the parser's table, so that this line
+    can be read again when the file has grown.
 
     Args:
         index: The index of the file.
@@ -594,7 +601,7 @@ def feed_lines(index: LineIndex, parser: LineParser, max_bytes: int) -> None:
     for number, line in enumerate(lines, first_number):
         is_open = number == open_line
         if is_open:
-            parser.table.state_before_tail = parser.table.state
+            parser.table.state_before_open_line = parser.table.state
         feed(number, line, is_open)
 
 
@@ -623,44 +630,49 @@ class Lines(NamedTuple):
         max_bytes: int,
         extra_spans: Callable[[int, int], Sequence[int]] = _no_spans,
     ) -> tuple[int, Iterator[tuple[int, bytes]]]:
-        """Return the spans of a slice of the file that may hold a needle, with their bytes.
+        """Return the spans of a slice of the file that may hold the searched text.
 
         Args:
-            prefilter: The filter for the needle; None for all spans.
-            begin: The first span.
-            limit: The span after the last.
+            prefilter: The filter for the searched text; None for all spans.
+            begin: The index of the first span.
+            limit: The index at which the slice ends at the latest.
             max_bytes: About how many bytes to read.
             extra_spans: Returns the spans of a range that are candidates in any case.
 
         Returns:
-            The end of the slice, and the index and the bytes of each candidate.
+            The index after the last span of the slice; the index and the bytes of each candidate.
 
         Raises:
             OSError: The file cannot be read.
         """
-        end, start, stop = self._next_slice(begin, limit, max_bytes)
+        end, first_byte, end_byte = self._next_slice(begin, limit, max_bytes)
         if prefilter is None:
-            data = self.line_index.read_range(start, stop)
-            return end, self._span_bytes(data, start, range(begin, end))
+            data = self.line_index.read_range(first_byte, end_byte)
+            return end, self._span_bytes(data, first_byte, range(begin, end))
         extra = extra_spans(begin, end)
-        is_long = stop - start > max_bytes
-        if is_long and not extra and not self._may_have_match(prefilter, start, stop, max_bytes):
+        is_long = end_byte - first_byte > max_bytes
+        if (
+            is_long
+            and not extra
+            and not self._may_have_match(prefilter, first_byte, end_byte, max_bytes)
+        ):
             return end, iter(())
-        data = self.line_index.read_range(start, stop)
-        spans = self._spans_hit(prefilter.hits(data), start, begin, end)
+        data = self.line_index.read_range(first_byte, end_byte)
+        spans = self._spans_with_hits(prefilter.hits(data), first_byte, begin, end)
         if extra:
             spans = sorted({*spans, *extra})
-        return end, self._span_bytes(data, start, spans)
+        return end, self._span_bytes(data, first_byte, spans)
 
     def _next_slice(self, begin: int, limit: int, max_bytes: int) -> tuple[int, int, int]:
         """Return the next slice: the end of its spans, its first byte, and the byte after it.
 
-        In a slice no span begins on an earlier line than the span before it, and all lines lie in
-        about ``max_bytes`` bytes. Spans are added many at a time, and at the end one by one.
+        The lines of a slice have about ``max_bytes`` bytes, and the first line of a span is never
+        before that of the previous span.
         """
         line = self.first[begin]
-        start, stop = self.line_index.range_of(line, self.last[begin])
-        line_limit = self.line_index.line_at(start + max_bytes)
+        first_byte, end_byte = self.line_index.range_of(line, self.last[begin])
+        line_limit = self.line_index.line_at(first_byte + max_bytes)
+        # For speed, spans are first added many at a time, and at the end one by one.
         end = begin + 1
         span_limit = min(limit, begin + _SPANS_AT_ONCE)
         while end < span_limit:
@@ -669,39 +681,44 @@ class Lines(NamedTuple):
             decreases = first_lines[0] < line or any(map(gt, first_lines, first_lines[1:]))
             if decreases or last_line >= line_limit:
                 break
-            stop = max(stop, self.line_index.range_of(line, last_line)[1])
+            end_byte = max(end_byte, self.line_index.range_of(line, last_line)[1])
             line = first_lines[-1]
             end += len(first_lines)
         span_limit = min(span_limit, end + _STRIDE)
         while end < span_limit and line <= self.first[end] and self.last[end] < line_limit:
             line = self.first[end]
-            stop = max(stop, self.line_index.range_of(line, self.last[end])[1])
+            end_byte = max(end_byte, self.line_index.range_of(line, self.last[end])[1])
             end += 1
-        return end, start, stop
+        return end, first_byte, end_byte
 
-    def _may_have_match(self, prefilter: Prefilter, start: int, stop: int, max_bytes: int) -> bool:
-        """Return whether a range of bytes may hold the needle; the range is read piece by piece.
+    def _may_have_match(
+        self, prefilter: Prefilter, first_byte: int, end_byte: int, max_bytes: int
+    ) -> bool:
+        """Return whether a range of bytes may hold the searched text, reading it in pieces.
 
         Pieces overlap, so that no match is lost. If the file ends early, return False.
         """
         length = max(max_bytes, 2 * prefilter.overlap)
-        while start < stop:
-            piece = self.line_index.read_range(start, min(stop, start + length))
+        piece_begin = first_byte
+        while piece_begin < end_byte:
+            piece = self.line_index.read_range(piece_begin, min(end_byte, piece_begin + length))
             if not piece:
                 return False
             if prefilter.hits(piece):
                 return True
-            start += length - prefilter.overlap
+            piece_begin += length - prefilter.overlap
         return False
 
-    def _spans_hit(self, hits: Sequence[int], start: int, begin: int, end: int) -> list[int]:
-        """Return the spans from ``begin`` to ``end`` with a hit on their lines.
+    def _spans_with_hits(
+        self, hits: Sequence[int], first_byte: int, begin: int, end: int
+    ) -> list[int]:
+        """Return the indices of the spans in a range that have a hit on their lines.
 
         Args:
-            hits: The sorted offsets of the hits, counted from byte ``start``.
-            start: A byte of the file.
-            begin: The first span.
-            end: The span after the last.
+            hits: The sorted offsets of the hits, counted from ``first_byte``.
+            first_byte: A byte of the file.
+            begin: The index of the first span.
+            end: The index after the last span.
         """
         indices: list[int] = []
         if not hits:
@@ -709,21 +726,22 @@ class Lines(NamedTuple):
         first_lines = self.first[begin:end]
         last_lines = self.last[begin:end]
         if first_lines == last_lines:  # each span is on one line
-            for line in dict.fromkeys(self.line_index.line_at(start + hit) for hit in hits):
+            hit_lines = dict.fromkeys(self.line_index.line_at(first_byte + hit) for hit in hits)
+            for line in hit_lines:
                 low = bisect_left(first_lines, line)
                 indices += range(begin + low, begin + bisect_right(first_lines, line, low))
             return indices
         for index in range(begin, end):
             low, high = self.line_index.range_of(self.first[index], self.last[index])
-            position = bisect_left(hits, low - start)
-            if position < len(hits) and hits[position] < high - start:
+            position = bisect_left(hits, low - first_byte)
+            if position < len(hits) and hits[position] < high - first_byte:
                 indices.append(index)
         return indices
 
     def _span_bytes(
-        self, data: bytes, start: int, spans: Iterable[int]
+        self, data: bytes, first_byte: int, spans: Iterable[int]
     ) -> Iterator[tuple[int, bytes]]:
-        """Yield each span with the bytes of its lines; ``data`` begins at byte ``start``."""
+        """Yield the index of each span with its lines; ``data`` begins at byte ``first_byte``."""
         for index in spans:
             low, high = self.line_index.range_of(self.first[index], self.last[index])
-            yield index, data[low - start : high - start].removesuffix(b"\n")
+            yield index, data[low - first_byte : high - first_byte].removesuffix(b"\n")

@@ -61,13 +61,14 @@ class RunSpans(Spans):
     def __init__(self, main: MemberFile, sub_agents: Iterable[MemberFile]) -> None:
         self._files = [main, *sub_agents]
         self._last_read_member = self._files[0]
+        # Reversed, so that the first of two files with the same thread stays.
         self._by_thread = {file.thread.id: file for file in reversed(self._files)}
         self._file_numbers = array("Q")
         """The number of the file of each merged span."""
         self._inner_indices = array("Q")
         """The index of each merged span in its own file."""
         self._columns = ColumnsOfParts()
-        self._open_files = [0]
+        self._merging_files = [0]
         """The numbers of the files that are being merged: each was begun by the one before."""
         self._files[0].begun = True
         self._finished = False
@@ -123,10 +124,10 @@ class RunSpans(Spans):
         return file.trace.spans.source_lines(inner_index)
 
     def change_reason(self) -> str | None:
-        """Return why the sub-agent's file of the text read last has changed, None if it has not.
+        """Return why a sub-agent's file is not the file that was read; None if it is.
 
-        Only this file is checked: a run may have hundreds of files, and each displayed text causes
-        a check.
+        Only the file of the text that was read last is checked: a run may have hundreds of files,
+        and each displayed text causes a check.
         """
         if self._last_read_member is self._files[0]:
             return None
@@ -142,12 +143,12 @@ class RunSpans(Spans):
     def candidates(
         self, prefilter: Prefilter | None, begin: int, limit: int, max_bytes: int, /
     ) -> Candidates:
-        """Return the texts that may hold a needle, up to the end of one file's consecutive spans.
+        """Return those texts of a slice of spans of one file that may hold the searched text.
 
         Args:
-            prefilter: The filter for the needle; None for all texts.
-            begin: The first span.
-            limit: The span after the last.
+            prefilter: The filter for the searched text; None for all texts.
+            begin: The index of the first span.
+            limit: The index at which the slice ends at the latest.
             max_bytes: About how much of the source to read.
         """
         number = self._file_numbers[begin]
@@ -165,11 +166,11 @@ class RunSpans(Spans):
         return Candidates(inner_end + shift, run_texts)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
-        """Return columns of spans.
+        """Return the fields of a range of spans as columns.
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         return self._columns.columns(first, self._file_columns(first, end))
 
@@ -193,17 +194,20 @@ class RunSpans(Spans):
         return None
 
     def advance(self, max_bytes: int, /) -> bool:
-        """Read about ``max_bytes`` more of the file that is being merged; False if all is read."""
+        """Read about ``max_bytes`` more of the file that is being merged.
+
+        Return False if all files were read.
+        """
         if self._finished:
             return False
-        self._files[self._open_files[-1]].trace.advance(max_bytes)
+        self._files[self._merging_files[-1]].trace.advance(max_bytes)
         self._merge_new_spans()
         return not self._finished
 
     def read_in_background(self) -> None:
         """Let another process read the file that is being merged, if its rest is long."""
         if not self._finished:
-            self._files[self._open_files[-1]].trace.spans.read_in_background()
+            self._files[self._merging_files[-1]].trace.spans.read_in_background()
 
     def stop_background_read(self) -> None:
         """Stop all other processes; ``advance`` reads the rest."""
@@ -211,35 +215,38 @@ class RunSpans(Spans):
             file.trace.spans.stop_background_read()
 
     def _merge_new_spans(self) -> None:
-        """Merge the known spans in their order; begin a sub-agent before the span that it precedes.
+        """Merge the known spans of all files in the order of the run.
 
-        Stop at a file that is not read completely; after the last file the run is finished.
+        The spans of a sub-agent are merged before the span that they precede. Stop at a file that
+        is not read completely; after the last file the run is finished.
         """
-        while self._open_files:
-            number = self._open_files[-1]
+        while self._merging_files:
+            number = self._merging_files[-1]
             file = self._files[number]
             trace = file.trace
-            unbegun = self._unbegun_by_key(trace)
+            waiting_files = self._waiting_files_by_key(trace)
             while len(file.run_indices) < len(trace):
                 inner_index = len(file.run_indices)
+                sub_agent_number = None
                 # Most traces have no sub-agents, and making a span only for its key takes time.
-                sub_agent = unbegun.pop(trace.span(inner_index).key, None) if unbegun else None
-                if sub_agent is not None:
-                    self._begin_member(sub_agent, trace.span(inner_index).parent)
+                if waiting_files:
+                    sub_agent_number = waiting_files.pop(trace.span(inner_index).key, None)
+                if sub_agent_number is not None:
+                    self._begin_member(sub_agent_number, trace.span(inner_index).parent)
                     break  # to merge the spans of the sub-agent first
                 file.run_indices.append(len(self._file_numbers))
                 self._file_numbers.append(number)
                 self._inner_indices.append(inner_index)
-            else:
+            else:  # all known spans of the file are merged
                 if not trace.loaded.complete:
                     return
-                self._open_files.pop()
-            if not self._open_files:
-                self._begin_unnamed_member()
+                self._merging_files.pop()
+            if not self._merging_files:
+                self._begin_member_without_call()
         self._finished = True
 
-    def _unbegun_by_key(self, trace: Trace) -> dict[str, int]:
-        """Return the numbers of the files of sub-agents of a trace that have not begun.
+    def _waiting_files_by_key(self, trace: Trace) -> dict[str, int]:
+        """Return the numbers of the files of a trace's sub-agents that are still to be merged.
 
         Each is under the key of the span before which the sub-agent's spans belong.
         """
@@ -251,13 +258,13 @@ class RunSpans(Spans):
         return numbers_by_key
 
     def _begin_member(self, number: int, parent: str | None) -> None:
-        """Let the spans of a file be merged next, with the key of the call that began it."""
+        """Let the spans of a file be merged next; ``parent`` is the call that began its thread."""
         file = self._files[number]
         file.begun = True
         file.parent = parent
-        self._open_files.append(number)
+        self._merging_files.append(number)
 
-    def _begin_unnamed_member(self) -> None:
+    def _begin_member_without_call(self) -> None:
         """Begin the first sub-agent whose call is unknown, if there is one."""
         unbegun = (number for number, file in enumerate(self._files) if not file.begun)
         number = next(unbegun, None)
@@ -269,7 +276,7 @@ class RunSpans(Spans):
 
 
 def join_members(main: MemberFile, members: Sequence[MemberFile]) -> Trace:
-    """Return the files of a run as one trace; if two files have a thread, the first is used.
+    """Return the files of a run as one trace; of two files with the same thread, use the first.
 
     Args:
         main: The file of the main thread.

@@ -100,9 +100,12 @@ class ColumnsOfParts:
         return SpanColumns(first, shapes, self._numbers.shape_list, bytes(statuses), starts, ends)
 
     def _run_numbers_of(self, file_number: int, shape_list: Sequence[Shape]) -> array[int]:
-        """Return the number in the run of each shape in the list of a file, and store them."""
+        """Return the number in the run of each shape (kind, role, agent, name) in a file's list.
+
+        The numbers are stored for the next call, as a list only grows.
+        """
         earlier_list, run_numbers = self._numbers_by_file.get(file_number, (None, array("I")))
-        if earlier_list is not shape_list:
+        if earlier_list is not shape_list:  # the file was read again
             run_numbers = array("I")
         run_numbers.extend(map(self._numbers.__getitem__, shape_list[len(run_numbers) :]))
         self._numbers_by_file[file_number] = shape_list, run_numbers

@@ -89,8 +89,8 @@ class KeyTable:
 
         Args:
             part: The bytes.
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         return self._key_bytes.find(part, self._key_ends[first], self._key_ends[end]) >= 0
 
@@ -103,7 +103,7 @@ class KeyTable:
     def add(self, explicit_key: str | None) -> None:
         """Add the key of the next span; a key that is in use gets ``~2`` or a higher number.
 
-        The line of the span must be in ``lines`` already.
+        ``_lines`` must have the line of the span already.
 
         Args:
             explicit_key: The key; None to make it of the number of the span's first line.
@@ -124,6 +124,7 @@ class KeyTable:
                 return
             key = f"{_LINE}{line}"
             looks_like_line = True
+
         is_used = key in self._indices
         if not is_used and self._block_hashes:
             is_used = self._index_of_stored_key(key) is not None
@@ -131,6 +132,7 @@ class KeyTable:
             self.repeat_count += 1
             key = self._free_key(key)
             explicit_key = key
+
         if explicit_key:
             self._key_bytes += explicit_key.encode("utf-8", "surrogatepass")
         end = len(self._key_bytes)
@@ -164,7 +166,10 @@ class KeyTable:
         return None
 
     def _free_key(self, key: str) -> str:
-        """Return the first unused ``key~N``, and store the number if the next search is long."""
+        """Return the first unused ``key~N``.
+
+        For a key with many repetitions, N is stored as the beginning of the next search.
+        """
         number = self._last_numbers.get(key, 1) + 1
         while self._index_of_stored_key(free_key := f"{key}~{number}") is not None:
             number += 1
@@ -177,8 +182,7 @@ class KeyTable:
         index = self._indices.get(key)
         if index is not None or not self._block_hashes:
             return index
-        # An entry has the hash of a key in its high bits, and the number of the span, which counts
-        # from 1, in its low bits.
+        # An entry: the hash of a key in the high bits, the span's number in the low bits.
         key_hash = crc32(key.encode("utf-8", "surrogatepass")) << _NUMBER_BITS
         for hashes in self._block_hashes:
             for position in range(bisect_left(hashes, key_hash), len(hashes)):
@@ -196,21 +200,22 @@ class KeyTable:
         return len(self._line_key_spans)
 
     def block_since(self, first_span: int, first_line_key: int) -> Block:
-        """Return the keys of the later spans as a block.
+        """Return the keys of the spans from ``first_span`` on as a block.
 
         Args:
-            first_span: The first span of the block.
-            first_line_key: The position of the first span of the block in ``_line_key_spans``.
+            first_span: The index of the first span.
+            first_line_key: The position in ``_line_key_spans`` at which the block begins.
         """
         ends = self._key_ends[first_span:]
         begin = self._key_ends[first_span]
         key_bytes = self._key_bytes[begin:]
         line_key_spans = self._line_key_spans[first_line_key:]
-        without_hash = frozenset(line_key_spans)
+        found_by_line = frozenset(line_key_spans)  # these keys need no hash
         entries: list[int] = []
         for index, (low, high) in enumerate(pairwise(ends), first_span):
-            if index not in without_hash:
+            if index not in found_by_line:
                 key = key_bytes[low - begin : high - begin] or b"line %d" % self._lines[index]
+                # An entry: the hash of a key in the high bits, the span's number in the low bits.
                 entries.append(crc32(key) << _NUMBER_BITS | index + 1)
         hashes = array("Q", sorted(entries))
         facts = {
@@ -226,13 +231,13 @@ class KeyTable:
         return Block(facts, columns)
 
     def append_block(self, block: Block, lines: Sequence[int]) -> None:
-        """Append the keys of a block that ``block_since`` of another table returned.
+        """Append the keys of a block from ``block_since`` of another table.
 
         The block must begin at the end of this table.
 
         Args:
             block: The keys.
-            lines: The first line of each span, with the spans of the block.
+            lines: The first line of each span, including the spans of the block.
         """
         facts, columns = block
         self._lines = lines
@@ -320,7 +325,7 @@ class SpanTable:
         self.problems: list[Problem] = []
         self.prefix = ""
         """The beginning of every key: ``<thread id>/``; set before there are any spans."""
-        self.state_before_tail: TableState | None = None
+        self.state_before_open_line: TableState | None = None
         """The state before a last line without a line feed."""
         self.amendment_count = 0
         """The number of changes to spans that were there already."""
@@ -338,7 +343,7 @@ class SpanTable:
         self._tokens = _TokenColumn()
         self._keys = KeyTable(self._first)
         self._block_start: BlockStart | None = None
-        self._changed_earlier: set[int] = set()
+        self._changed_spans: set[int] = set()
         """The spans of earlier blocks that have changed since the last block."""
 
     def __len__(self) -> int:
@@ -419,7 +424,7 @@ class SpanTable:
             self._end[index] = end
             self.amendment_count += 1
             if self._block_start is not None:
-                self._changed_earlier.add(index)
+                self._changed_spans.add(index)
 
     def set_status(self, index: int, status: SpanStatus) -> None:
         """Set the result of a span.
@@ -431,7 +436,7 @@ class SpanTable:
         self._status[index] = STATUSES.index(status)
         self.amendment_count += 1
         if self._block_start is not None:
-            self._changed_earlier.add(index)
+            self._changed_spans.add(index)
 
     def set_tokens(self, index: int, tokens: Tokens) -> None:
         """Set the tokens of the model call that made a span.
@@ -456,14 +461,14 @@ class SpanTable:
     def begin_block(self) -> None:
         """Let the next block begin after the current spans."""
         self._block_start = self._current_sizes()
-        self._changed_earlier.clear()
+        self._changed_spans.clear()
         self._tokens.first_unsent = len(self._tokens)
 
     def whole(self) -> Block:
         """Return the whole table as a block, for ``append_block`` of an empty table."""
         self._block_start = BlockStart()
         self._tokens.first_unsent = 0
-        self._changed_earlier.clear()
+        self._changed_spans.clear()
         return self.block()
 
     def _current_sizes(self) -> BlockStart:
@@ -488,9 +493,7 @@ class SpanTable:
         if block_start is None:
             raise ValueError("nothing says where the block begins")
         first = block_start.spans
-        changed_spans = array(
-            "I", sorted(index for index in self._changed_earlier if index < first)
-        )
+        changed_spans = array("I", sorted(index for index in self._changed_spans if index < first))
         tokens = self._tokens.unsent_columns()
         keys = self._keys.block_since(first, block_start.by_line)
         facts = {
@@ -527,7 +530,7 @@ class SpanTable:
         facts, columns = block
         for kind, role, agent, name in facts["shapes"]:
             self._shapes[SpanKind(kind), Role(role), agent, name]  # a look-up adds a new shape
-        is_shared = self._last is self._first
+        is_shared = self._last is self._first  # while each span is on one line
         if "last" in columns:
             last_lines = self._first[:] if is_shared else self._last
             self._last = extended_column(last_lines, columns["last"])
@@ -576,25 +579,27 @@ class SpanTable:
         return self._first, self._last
 
     def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
-        """Return the spans whose agent or tool may hold the needle, although their lines may not.
+        """Return the spans whose tool's name may hold the searched text, whatever their lines hold.
 
         Args:
-            prefilter: The filter for the needle.
-            first: The first span.
-            end: The span after the last.
+            prefilter: The filter for the searched text.
+            first: The index of the first span.
+            end: The index after the last span.
         """
-        shapes = self._shape[first:end]
-        matching = {
+        shape_numbers = self._shape[first:end]
+        matching_numbers = {
             number
-            for number in set(shapes)
+            for number in set(shape_numbers)
             if self._name_may_match(self._shapes.shape_list[number], prefilter)
         }
-        if not matching:
+        if not matching_numbers:
             return []
-        return [index for index, number in enumerate(shapes, first) if number in matching]
+        return [
+            index for index, number in enumerate(shape_numbers, first) if number in matching_numbers
+        ]
 
     def _name_may_match(self, shape: Shape, prefilter: Prefilter) -> bool:
-        """Return whether the tool's name in a shape may hold the needle of the prefilter."""
+        """Return whether the tool's name in a shape may hold the searched text."""
         _kind, _role, _agent, name = shape
         return name is not None and prefilter.may_be_in(name)
 
@@ -613,11 +618,13 @@ class SpanTable:
         return name
 
     def has_one_thread(self, first: int, end: int) -> bool:
-        """Return whether the keys of the spans name no other thread than the prefix of the table.
+        """Return whether all spans are of one thread (one sub-agent, or the main agent).
+
+        A key of another thread than that of the table has a slash after the thread's id.
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         return not self._keys.any_holds(b"/", first, end)
 
@@ -635,8 +642,8 @@ class SpanTable:
         """Return the shapes, statuses and times of a range of spans as columns.
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         return SpanColumns(
             first,
@@ -731,7 +738,7 @@ class _TokenColumn:
         """
         input_count = nan if input_tokens is None else input_tokens
         output_count = nan if output_tokens is None else output_tokens
-        if not self._indices or self._indices[-1] < index:  # as it nearly always is
+        if not self._indices or self._indices[-1] < index:  # nearly always true
             self._input_counts.append(input_count)
             self._output_counts.append(output_count)
             self._indices.append(index)

@@ -98,7 +98,7 @@ class SpanTotals:
         self.span_count += len(columns)
 
     def peek(self, span: Span) -> None:
-        """Extend the time by that of a later span, such as the last one, without counting it."""
+        """Extend ``duration`` to the time of a later span, without counting the span."""
         if self.start is not None and span.start is not None:
             self._extend_times((span.start,), (nan if span.end is None else span.end,))
 
@@ -117,7 +117,7 @@ class SpanTotals:
             self.duration = max(self.duration, last_time - self.start)
 
     def _add_agents(self, columns: SpanColumns) -> None:
-        """Add the agents of shapes that no earlier span had."""
+        """Add the agents of those shapes (kind, role, agent, name) that no earlier span had."""
         shapes = columns.shapes
         new_shapes = set(shapes) - self._seen_shapes
         # Agents are listed in order of appearance.
@@ -128,7 +128,7 @@ class SpanTotals:
                 self.agents[agent] = None
 
     def _count_kinds_and_errors(self, columns: SpanColumns) -> None:
-        """Count the kinds of spans in their buckets, and add the indices of errors."""
+        """Count the spans of each kind in each bucket of consecutive spans; add errors' indices."""
         new_shapes = columns.shape_list[len(self._kinds) :]
         for span_kind, role, _agent, _name in new_shapes:
             self._kinds.append(kind_of(span_kind, role))
@@ -156,11 +156,13 @@ class SpanTotals:
             error_position = statuses.find(_ERROR, error_position + 1)
 
     def kinds_in(self, first: int, end: int) -> list[int]:
-        """Return the number of spans of each kind in all buckets that have spans of a range.
+        """Return the number of spans of each kind around a range of spans.
+
+        All spans of a bucket count that has a span of the range.
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         buckets = self.buckets
         low = first >> buckets.shift
@@ -171,8 +173,8 @@ class SpanTotals:
         """Return the number of errors in a range of spans.
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         low = bisect_left(self.errors, first)
         return bisect_left(self.errors, end, low) - low
@@ -181,7 +183,7 @@ class SpanTotals:
         """Return the next error.
 
         Args:
-            index: The span from which to search.
+            index: The index of the span from which to search.
             step: Positive for errors after the span, negative for errors before it.
 
         Returns:

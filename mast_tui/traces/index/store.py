@@ -72,7 +72,7 @@ def write_cached(file: IO[bytes], report: FileReport | None) -> Iterator[int]:
     """
     traces = () if report is None else report.traces
     total = sum(map(len, traces))
-    percent = max(1, total // 100)
+    spans_per_percent = max(1, total // 100)
     written_count = 0
     begin = 0
     heads = []
@@ -86,7 +86,7 @@ def write_cached(file: IO[bytes], report: FileReport | None) -> Iterator[int]:
             text_bytes += len(line)
             text_ends.append(text_bytes)
             written_count += 1
-            if written_count % percent == 0:
+            if written_count % spans_per_percent == 0:
                 yield written_count * 100 // total
         column_bytes = write_block(file, _column_block(spans, text_ends))
         heads.append(_trace_head(trace, begin, text_bytes, column_bytes))
@@ -108,7 +108,10 @@ def write_end(file: IO[bytes], begin: int, facts: Mapping[str, object]) -> None:
 
 
 def facts_at_end(file: IO[bytes]) -> tuple[Mapping[str, Any], int] | None:
-    """Return the facts after the spans of a file, and their offset; None if it is incomplete."""
+    """Return the facts at the end of a file of spans, and their offset.
+
+    Return None if the file is incomplete.
+    """
     size = os.fstat(file.fileno()).st_size
     end = os.pread(file.fileno(), END_BYTES, max(0, size - END_BYTES))
     offset_digits = end[:_OFFSET_DIGITS]
@@ -132,7 +135,7 @@ def _spans_of(trace: Trace) -> Sequence[Step | Span]:
 def _previews_and_texts(
     trace: Trace, spans: Sequence[Step | Span]
 ) -> Iterator[tuple[tuple[str, bool], str]]:
-    """Yield for each span its preview with True if that is the entire text, and its text."""
+    """Yield for each span its preview (with True if that is the entire text), and its text."""
     for index, span in enumerate(spans):
         if isinstance(span, Step):
             yield span.row(), span.text
@@ -141,12 +144,7 @@ def _previews_and_texts(
 
 
 def _column_block(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
-    """Return the columns and totals of all spans of a trace as one block.
-
-    Args:
-        spans: The spans or their steps.
-        text_ends: The offsets at which the texts end.
-    """
+    """Return the columns and totals of all spans of a trace as one block."""
     table = SpanTable()
     index_by_key = {span.key: index for index, span in enumerate(spans)}
     later_parents: dict[int, str] = {}  # The table holds only parents that come before the child.
@@ -161,11 +159,12 @@ def _column_block(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
         table.set_end(index, span.end)
         if span.tokens is not None:
             table.set_tokens(index, span.tokens)
+
     places = [
         b"" if span.place == span.key else span.place.encode("utf-8", "surrogatepass")
         for span in spans
     ]
-    thread_changes = array("I")  # spans with another thread than the previous span
+    thread_changes = array("I")  # the indices of spans with another thread than the previous span
     previous_thread = ""
     for index, span in enumerate(spans):
         prefix, slash, _suffix = span.key.partition("/")
@@ -173,6 +172,7 @@ def _column_block(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
         if thread != previous_thread:
             thread_changes.append(index)
         previous_thread = thread
+
     facts, columns = table.whole()
     document_columns = {
         "text_ends": text_ends,
@@ -257,15 +257,15 @@ def open_cached(cache_path: Path, path: Path) -> CachedDocument | None:
         OSError: The file cannot be read.
         Exception: One of ``BROKEN``; the file has unexpected content.
     """
-    spans = _SpanFile(open_regular(cache_path))
-    end_facts = facts_at_end(spans.file)
+    span_file = _SpanFile(open_regular(cache_path))
+    end_facts = facts_at_end(span_file.file)
     if end_facts is None:
         return None
     facts, _begin = end_facts
     report_facts = facts["report"]
-    if report_facts is None:
+    if report_facts is None:  # no reader knows the document
         return CachedDocument(None)
-    traces = tuple(_trace_of_head(path, spans, head) for head in facts["traces"])
+    traces = tuple(_trace_of_head(path, span_file, head) for head in facts["traces"])
     if len(traces) == 1:
         traces[0].advance()
     report = FileReport(
@@ -297,14 +297,14 @@ class _SpanFile:
             os.unlink(self.file.name)  # noqa: PTH108
 
     def read(self, offset: int, length: int, /) -> bytes:
-        """Read a part of the file, even beyond 2 GB.
+        """Read a part of the file.
 
         Args:
             offset: The first byte.
             length: The most bytes to read.
         """
         data = os.pread(self.file.fileno(), length, offset)
-        if 0 < len(data) < length:
+        if 0 < len(data) < length:  # the system reads at most 2 GB at once
             return data + self.read(offset + len(data), length - len(data))
         return data
 
@@ -326,12 +326,12 @@ class _FileSection:
         return self._spans.read(self._begin + offset, length)
 
 
-def _trace_of_head(path: Path, spans: _SpanFile, head: Mapping[str, Any]) -> Trace:
+def _trace_of_head(path: Path, span_file: _SpanFile, head: Mapping[str, Any]) -> Trace:
     """Return the trace whose facts are ``head``; its columns are read later."""
     return Trace(
         TraceIdentity(**head["identity"]),
         path,
-        CachedSpans(spans, head),
+        CachedSpans(span_file, head),
         record=head["record"],
         meta=_meta_of_facts(head["meta"]),
         problems=_problems_of(head["problems"]),
@@ -344,10 +344,11 @@ class CachedSpans(IndexedSpans):
     The spans are equal to the spans that were read from the document.
     """
 
-    def __init__(self, spans: _SpanFile, head: Mapping[str, Any]) -> None:
+    def __init__(self, span_file: _SpanFile, head: Mapping[str, Any]) -> None:
+        """Create the spans from the result of ``_trace_head``; ``advance`` reads their columns."""
         begin, size = head["texts"]
-        super().__init__(LineIndex(_FileSection(spans, begin), size), SpanTable())
-        self._file = spans
+        super().__init__(LineIndex(_FileSection(span_file, begin), size), SpanTable())
+        self._file = span_file
         self._total = head["total"]
         self._span_count = head["spans"]
         self._columns_begin, _size = head["rows"]
@@ -377,11 +378,11 @@ class CachedSpans(IndexedSpans):
         return None
 
     def has_one_thread(self, first: int, end: int, /) -> bool:
-        """Return whether the keys of the spans name one thread or none.
+        """Return whether all spans are of one thread (one sub-agent, or the main agent).
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         position = bisect_right(self._thread_changes, first)
         return position == len(self._thread_changes) or self._thread_changes[position] >= end

@@ -43,7 +43,7 @@ class BigDocuments(NamedTuple):
     lines: int = BIG_LINES
 
     def offer(self, trace: Trace, source: Source) -> None:
-        """Let another process read the rest of a long trace of lines when that is requested.
+        """Allow a trace to start another process that reads the rest of a long file of lines.
 
         Args:
             trace: The trace.
@@ -87,7 +87,7 @@ class BigDocuments(NamedTuple):
             return recognise(source) is not None
         if reads_by_line(source):
             return False
-        # A reader reads JSON whole. Other text is no trace, unless a reader recognises it.
+        # Readers read JSON as a whole; of other files only those that a reader recognises.
         begins_as_json = as_utf8(source.head).lstrip()[:1] in (b"{", b"[")
         if not begins_as_json or is_no_json(source.head):
             return recognise(source) is not None

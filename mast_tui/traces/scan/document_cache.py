@@ -65,7 +65,7 @@ class DocumentCache:
         self.folder = folder
 
     def path_of(self, path: Path) -> Path:
-        """Return the path at which the document at ``path`` is kept in its current state.
+        """Return the path in the cache for the document at ``path`` in its current state.
 
         Raises:
             OSError: There is no such document.
@@ -110,7 +110,7 @@ class DocumentCache:
         return None
 
     def open(self, path: Path) -> CachedDocument | None:
-        """Return a document that was read before, None if it is not kept; delete a damaged file."""
+        """Return a document from the cache, None if it is not there; delete a damaged file."""
         try:
             cache_path = self.path_of(path)
             document = open_cached(cache_path, path)
@@ -126,7 +126,7 @@ class DocumentCache:
         return document
 
     def unusable_reason(self) -> str | None:
-        """Return why no document can be kept in the folder; None if it can."""
+        """Return why no document can be stored in the folder; None if documents can be stored."""
         try:
             make_private(self.folder)
         except OSError as error:

@@ -78,7 +78,7 @@ class DocumentProcess:
         Args:
             path: The document.
             documents: The cache.
-            lines: It is a file of lines, of which only an index is kept.
+            lines: True for a file of lines, of which only an index is kept.
 
         Raises:
             OSError: The document is missing, or no process can start.
@@ -102,7 +102,7 @@ class DocumentProcess:
 
     @property
     def progress(self) -> ReadingProgress:
-        """The progress: by bytes first, then by spans."""
+        """The progress of reading, parsing and writing the document."""
         since = self._parsing_since
         if since is None:
             return self._progress
@@ -120,7 +120,7 @@ class DocumentProcess:
         """Wait until the process has ended, and handle its messages; return whether it has ended.
 
         Args:
-            seconds: The longest time to wait; None for any time.
+            seconds: The longest time to wait; None for no limit.
         """
         if seconds is None:
             while not self.listen():
@@ -133,16 +133,16 @@ class DocumentProcess:
         return True
 
     def listen(self, seconds: float | None = None) -> bool:
-        """Wait for a message of the process, and handle all that are there.
+        """Wait for a message of the process, and handle all messages that have arrived.
 
         Args:
-            seconds: The longest time to wait; None for any time.
+            seconds: The longest time to wait; None for no limit.
 
         Returns:
             True if the process has ended.
         """
         while self._end_process.alive and self._process.connection.poll(seconds):
-            seconds = 0
+            seconds = 0  # only the first message is waited for
             try:
                 answer, error = self._process.connection.recv()
             except (EOFError, OSError):
@@ -162,38 +162,34 @@ class DocumentProcess:
         self.failed = STOPPED
         self._process.popen.kill()
 
-    def _handle_message(self, event: str, done: int | str | Block = 0) -> None:
+    def _handle_message(self, event: str, detail: int | str | Block = 0) -> None:
         """Update the progress and the state by a message.
 
         Args:
             event: The kind of message.
-            done: The bytes read, the per cents written, a block, or the reason of a failure.
+            detail: The bytes read, the per cents written, a block, or the reason of a failure.
         """
         size = self._progress.total
         if event == FAILED:
-            self._end(str(done))
-        elif event == READING and isinstance(done, int):
-            read_bytes = min(done, size)  # the file may grow
+            self._end(str(detail))
+        elif event == READING and isinstance(detail, int):
+            read_bytes = min(detail, size)  # the file may grow
             description = f"reading {read_bytes / max(1, size):.0%} of {size / 1e6:,.0f} MB"
             self._progress = ReadingProgress(read_bytes, size, description)
         elif event == PARSING:
             self._parsing_since = monotonic()
         elif event == WRITING:
             self._parsing_since = None
-            self._progress = ReadingProgress(size, size, f"preparing its spans, {done} %")
-        elif isinstance(done, Block):
-            self.blocks.append(done)
+            self._progress = ReadingProgress(size, size, f"preparing its spans, {detail} %")
+        elif isinstance(detail, Block):
+            self.blocks.append(detail)
         elif event == WRITTEN:
             self.written = True
         elif event == DONE:
             self._end(None)
 
     def _end(self, reason: str | None) -> None:
-        """End the process, which has nothing more to say.
-
-        Args:
-            reason: The reason of a failure; None for success.
-        """
+        """End the process after its last message, and record the reason if it has failed."""
         self._end_process()
         self.failed = self.failed or reason
 
@@ -247,14 +243,14 @@ class IndexInProgress:
         """Return the next block; None if it is not there yet or nothing follows.
 
         Args:
-            wait: Wait a moment for the block.
+            wait: True to wait a moment for the block.
         """
         process = self._process
-        may_wait = wait and not process.blocks
-        has_ended = process.listen(_BLOCK_WAIT_SECONDS if may_wait else 0) or process.written
+        seconds = _BLOCK_WAIT_SECONDS if wait and not process.blocks else 0
+        all_came = process.listen(seconds) or process.written
         if process.blocks:
             return process.blocks.popleft()
-        self.over = has_ended
+        self.over = all_came
         return None
 
     def stop(self, *, complete: bool) -> None:
@@ -285,7 +281,7 @@ class DocumentReading:
     def read(self, path: Path) -> CachedDocument | None:
         """Return a document from the cache; if it is missing, wait until a process has read it.
 
-        Return None if nothing can be kept and the document is small enough for this process.
+        Return None if nothing can be stored and the document is small enough for this process.
         """
         document = self._cache.open(path)
         if document is not None:
@@ -293,7 +289,7 @@ class DocumentReading:
         process = self._start_process(path)
         if process is None:
             return None
-        if isinstance(process, str):
+        if isinstance(process, str):  # the reason why the document cannot be read
             return CachedDocument(FileReport(path, failed=process))
         process.wait()
         document = self._cache.open(path)
@@ -303,7 +299,9 @@ class DocumentReading:
         return document
 
     def begin(self, path: Path) -> DocumentProcess | None:
-        """Start a process that reads a document; None if none is needed, or none can start.
+        """Start a process that reads a document.
+
+        Return None if the document is in the cache, or nothing can be stored there.
 
         Raises:
             OSError: The document is missing, or no process can start.
@@ -322,8 +320,9 @@ class DocumentReading:
         Args:
             path: The file.
             opened: The file as it was when its first lines were read.
-            most_unread_bytes: The most unread bytes for which an older index is enough.
-            may_start: A process may be started; else only an index in the cache is returned.
+            most_unread_bytes: An index in the cache is returned if it lacks at most so many bytes
+                at the end of the file.
+            may_start: True if a process may be started.
         """
         documents = self._cache
         cached = documents.open_lines(path, opened)
@@ -343,7 +342,7 @@ class DocumentReading:
     def _start_process(self, path: Path) -> DocumentProcess | str | None:
         """Start a process that reads a document, and return it.
 
-        If nothing can be kept, start no process, and return
+        If nothing can be stored in the cache, start no process, and return
 
         - None if the document is small enough for this process,
         - else the reason why the document cannot be read.

@@ -86,14 +86,14 @@ def cache_document(tasks: Sequence[Task]) -> Iterator[Message]:
 
 
 def _read_content(source: Source) -> Iterator[Message]:
-    """Read the content of a source piece by piece, and yield the bytes read so far.
+    """Read the content of a source piece by piece, and yield the number of bytes read so far.
 
-    The readers read a compressed file, and report the error of a file that cannot be read.
+    A compressed file is left to the readers. They also report the error of an unreadable file.
     """
     with suppress(OSError):
         if source.packing is not None:
             return
-        pieces = BytesIO()  # returned without another copy
+        pieces = BytesIO()  # which returns its content without a copy
         with open_regular(source.path) as file:
             while piece := file.read(_READ_BYTES):
                 pieces.write(piece)
@@ -102,7 +102,9 @@ def _read_content(source: Source) -> Iterator[Message]:
 
 
 def index_lines(tasks: Sequence[Task]) -> Iterator[Message]:
-    """Yield the index of a file of lines block by block, then write all of it; yield errors.
+    """Yield the index of a file of lines block by block, then write it to the cache; yield errors.
+
+    An index in the cache is continued if the file has only grown.
 
     Args:
         tasks: One task.
@@ -119,6 +121,7 @@ def index_lines(tasks: Sequence[Task]) -> Iterator[Message]:
     try:
         with LocalProcesses(cores(), low_priority=True) as workers:
             cached_blocks = () if cached is None else _cached_blocks(spans, cached)
+            # For a long file, other processes parse the lines.
             later_feed = DigestFeed(workers) if opened.size > _LEAST_SHARED_BYTES else None
             for block in chain(cached_blocks, spans.blocks(later_feed)):
                 yield BLOCK, block
@@ -134,7 +137,7 @@ def index_lines(tasks: Sequence[Task]) -> Iterator[Message]:
 
 @contextmanager
 def _cache_file(documents: DocumentCache, cache_path: Path) -> Iterator[IO[bytes]]:
-    """Write a file in the cache under another name, and rename it once it is complete.
+    """Open a new file in the cache; it gets its final name once it is complete.
 
     Raises:
         OSError: The file cannot be written.

@@ -47,7 +47,7 @@ class ReadAndDo(Generic[Result]):
     work: Callable[[Trace], Result]
 
     def __call__(self, units: Sequence[Unit]) -> list[list[ReadReport[Result]]]:
-        """Return the reports of each unit, with the results of their traces."""
+        """Return the reports on each unit (files read together), with the results of its traces."""
         scan = Scan(())  # without paths, since the units are known
         fetch_all(path for unit in units for path in unit.files)
         return [
@@ -70,7 +70,7 @@ def each_trace(
     without: Iterable[Path] = (),
     tell: Callable[[int, int], object] = lambda _done, _total: None,
 ) -> Iterator[tuple[FileReport, Iterable[Result]]]:
-    """Yield each report under paths, with the results of a function for its traces.
+    """Yield the report on each file under paths, with the results of a function for its traces.
 
     The reports and results are the same with and without workers.
 
@@ -92,16 +92,18 @@ def each_trace(
         return
     pending: deque[Step] = deque()
     done_count = 0
-    for read_reports in workers.map(ReadAndDo(work), _unit_batches(walk, pending, workers.count)):
-        unit = pending.popleft()
-        while not isinstance(unit, Unit):  # a step before it, which no worker reads
-            yield from _reports_without_reading(walk, unit)
+    batches = _unit_batches(walk, pending, workers.count)
+    for read_reports in workers.map(ReadAndDo(work), batches):
+        # The steps before the unit that a worker has read need no reading.
+        step = pending.popleft()
+        while not isinstance(step, Unit):
+            yield from _reports_without_reading(walk, step)
             done_count += 1
-            unit = pending.popleft()
+            step = pending.popleft()
         if isinstance(read_reports, LostItem):
-            yield FileReport(unit.path, failed=read_reports.reason), ()
+            yield FileReport(step.path, failed=read_reports.reason), ()
         elif read_reports is not None:
-            yield from _final_results(walk, unit, read_reports, work)
+            yield from _final_results(walk, step, read_reports, work)
         done_count += 1
         tell(done_count, walk.total)
     for step in pending:
@@ -109,15 +111,16 @@ def each_trace(
 
 
 def _unit_batches(walk: Scan, pending: deque[Step], workers: int) -> Iterator[list[Unit]]:
-    """Yield the units of a walk in batches, and add all of its steps to ``pending``."""
+    """Yield the units (files read together) of a walk in batches; add all steps to ``pending``."""
     units = _queued_units(walk, pending)
     for first_unit in units:
+        # The known total grows during the walk, and the batches with it.
         size = max(1, min(MOST_AT_ONCE, walk.total // (_LEAST_BATCHES * workers)))
         yield [first_unit, *islice(units, size - 1)]
 
 
 def _queued_units(walk: Scan, pending: deque[Step]) -> Iterator[Unit]:
-    """Yield the units of a walk, and add all of its steps to ``pending``."""
+    """Yield the steps of a walk that are units to read, and add all steps to ``pending``."""
     for step in walk.steps():
         pending.append(step)
         if isinstance(step, Unit):
@@ -136,7 +139,7 @@ def _final_results(
     read_reports: Sequence[ReadReport[Result]],
     work: Callable[[Trace], Result],
 ) -> Iterator[tuple[FileReport, list[Result]]]:
-    """Yield the final reports of a unit that another process has read, with the results.
+    """Yield the final reports on files that another process has read, with the results.
 
     If a trace gets another id, its result is computed again here.
     """

@@ -46,7 +46,7 @@ _CODE_NAMES: Final = frozenset({"makefile", "dockerfile", "requirements"})
 
 
 def reason_by_name(path: Path) -> str | None:
-    """Return why a file of a folder is left out by its name; None if it must be read to know."""
+    """Return why a file of a folder is left out by its name; None if its content must decide."""
     if path.name.startswith("."):
         return "hidden file"
     stem = path.name.split(".", 1)[0].lower()

@@ -55,7 +55,7 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
 
     Args:
         path: The file.
-        named: True if the user named just this file; then a file without a trace is ``failed``.
+        named: True if the user named this very file; then a file without a trace is ``failed``.
         big: The limits above which another process reads documents.
 
     Returns:
@@ -64,15 +64,16 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
     """
     source = Source(path)
     try:
-        document = _read_in_background(source, big)
+        big_document = _read_in_background(source, big)
     except TooBig as error:  # do not unpack the file again
         report: FileReport | None = FileReport(path, failed=error.strerror)
     else:
-        if document is None:
+        if big_document is None:
             report = _read_safely(source, lambda: _read_by_recognition(source, named))
-        else:
-            report = document.report or _read_safely(source, lambda: _read_text(source, named))
+        else:  # without a report, no reader has recognised the document
+            report = big_document.report or _read_safely(source, lambda: _read_text(source, named))
     assert report is not None
+
     # The file may hold several records, one after the other or with headings in between.
     if not report.traces or report.format == "text":
         report = _split_records_report(source) or report
@@ -80,6 +81,7 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
         split_report = _split_records_report(source, report.format)
         if split_report is not None and _span_count(split_report) >= _span_count(report):
             report = split_report
+
     nul_line = source.line_of_nul_bytes if report.traces else None
     if nul_line is not None:
         damage = Problem(f"line {nul_line}", NUL_BYTES)
@@ -111,7 +113,7 @@ def read_known(source: Source) -> FileReport | None:
 
 
 def _read_safely(source: Source, read: Callable[[], FileReport | None]) -> FileReport | None:
-    """Return the report of ``read``, with the damage of the file and the remarks of readers.
+    """Return the report of ``read``, with the problems that the source has found in its content.
 
     If the file cannot be read, ``failed`` has the reason. Return None if ``read`` does.
     """
@@ -124,16 +126,14 @@ def _read_safely(source: Source, read: Callable[[], FileReport | None]) -> FileR
         return FileReport(path, failed=error.strerror or str(error))
     if report is None:
         return None
-    if report.format is None:
+    if report.format is None:  # the file is no trace
         return _with_remarks(report, source.remarks)
-    if source.remarks:
-        report = report._replace(problems=(*report.problems, *source.remarks))
-    if source.broken is not None:
-        problem = Problem("whole file", f"{source.broken}; what came before it was read")
-        report = report._replace(problems=(*report.problems, problem))
-    if source.damage and report.format != "text":
-        report = report._replace(problems=(*report.problems, *source.damage))
-    return report
+    problems = [*report.problems, *source.remarks]
+    if source.broken is not None:  # compressed data ends early
+        problems.append(Problem("whole file", f"{source.broken}; what came before it was read"))
+    if report.format != "text":  # the text of a log need not be JSON
+        problems += source.damage
+    return report._replace(problems=tuple(problems))
 
 
 def _with_remarks(report: FileReport, remarks: Sequence[Problem]) -> FileReport:
@@ -208,10 +208,10 @@ def _read_text(source: Source, named: bool) -> FileReport:
 
 
 def _split_records_report(source: Source, format_name: str | None = None) -> FileReport | None:
-    """Return the report on a file whose JSON records are not separated as its format requires.
+    """Return the report on a file whose JSON records are laid out in an unusual way.
 
-    They may also be in a list. They are read as JSON lines, or else each as a separate document.
-    The file may also be one JSON text, in which another document is written.
+    The records may be separated by anything, or be in a list. They are read as JSON lines, or else
+    each as a document of its own. The file may also be a JSON string that contains a document.
 
     Args:
         source: The file.
@@ -226,7 +226,7 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
         if is_no_json(source.head):
             return None
         inner_document = text_in_json(source.data)
-        if inner_document is not None:
+        if inner_document is not None:  # the whole file is one JSON string
             inner_source = RecordsSource(source, inner_document)
             return _read_safely(inner_source, lambda: _read_records(inner_source))
         is_intact = not source.is_binary and source.json is not None and not source.damage
@@ -244,7 +244,10 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
 
 
 def _separate_documents_report(source: Source, records: Sequence[bytes]) -> FileReport | None:
-    """Return the report on a file whose records are traces of their own; None if none is."""
+    """Return the report on a file whose records are traces of their own.
+
+    Return None if no record is a trace, or none of the first records is.
+    """
     traces: list[Trace] = []
     problems: list[Problem] = []
     format_of_records: str | None = None
@@ -257,8 +260,8 @@ def _separate_documents_report(source: Source, records: Sequence[bytes]) -> File
             format_of_records = document_report.format
             traces += document_report.traces
             problems += document_report.problems
-    for number, trace in enumerate(traces):
-        trace.record = number
+    for record_number, trace in enumerate(traces):
+        trace.record = record_number
     if format_of_records is None:
         return None
     return FileReport(source.path, format_of_records, tuple(traces), tuple(problems))
@@ -304,7 +307,7 @@ def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
     Args:
         path: The file of the run.
         members: The files of its sub-agents.
-        named: True if the user named just this file.
+        named: True if the user named this very file.
     """
     report = read_one(path, named)
     if not members or len(report.traces) != 1:
@@ -318,6 +321,7 @@ def read_run(path: Path, members: Sequence[Path], *, named: bool) -> FileReport:
         member_report = read_one(member, named=False)
         problems += member_report.problems
         for trace in member_report.traces[:1]:
+            # A thread is the part of one agent or sub-agent in a run.
             member_thread = member_report.thread or Thread(member.stem, path.stem)
             sub_agents.append(MemberFile(member_thread, trace, relative_name(member, path)))
     thread = report.thread or Thread(report.traces[0].identity.trace_id)

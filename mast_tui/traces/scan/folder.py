@@ -104,7 +104,10 @@ def _trial_entry(folder: Path, names: frozenset[str]) -> FolderEntry | None:
 
 
 def _local_entries(folder: Path, entered: set[Path]) -> Iterator[FolderEntry]:
-    """Yield the entries of a folder, and add it to ``entered``; skip it if it is there already."""
+    """Yield the entries of a folder, unless it is in ``entered``, and add it there.
+
+    Links may lead to one folder several times.
+    """
     try:
         real_folder = folder.resolve(strict=True)
         with os.scandir(folder) as members_iterator:

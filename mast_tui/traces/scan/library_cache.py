@@ -65,7 +65,7 @@ _INTERNED_FIELDS: Final = tuple(
 
 _PROBLEMS: Final = TraceSummary._fields.index("problems")
 
-Looked = tuple[Trace, Sequence[str]]
+ScannedTrace = tuple[Trace, Sequence[str]]
 """A trace, and the paths of the files of its sub-agents."""
 
 
@@ -138,8 +138,10 @@ class LibraryCache:
         except sqlite3.Error:
             self._give_up()
 
-    def keep_traces(self, paths: Sequence[Path], traces: Sequence[Looked]) -> None:
-        """Store the traces of a walk for ``cached_traces``, unless a name or text is no Unicode.
+    def keep_traces(self, paths: Sequence[Path], traces: Sequence[ScannedTrace]) -> None:
+        """Store the traces of a walk for ``cached_traces``.
+
+        Nothing is stored if a name or a text is no Unicode.
 
         Args:
             paths: The files and folders that were walked over.
@@ -147,16 +149,16 @@ class LibraryCache:
         """
         if self._database is None:
             return
-        name = _walk_key(paths)
+        walk_key = _walk_key(paths)
         ends = [0, *range(FIRST_PART, len(traces), NEXT_PARTS), len(traces)]
         parts = [traces[begin:end] for begin, end in pairwise(ends) if begin < end]
         try:
             rows = [
-                (name, number, _with_checksum(_trace_entries(part)))
+                (walk_key, number, _with_checksum(_trace_entries(part)))
                 for number, part in enumerate(parts)
             ]
             with self._database:
-                self._database.execute("DELETE FROM looks WHERE paths = ?", (name,))
+                self._database.execute("DELETE FROM looks WHERE paths = ?", (walk_key,))
                 self._database.executemany("INSERT INTO looks VALUES (?, ?, ?)", rows)
         except (TypeError, ValueError):
             return  # a name or a text is no Unicode
@@ -176,7 +178,7 @@ class LibraryCache:
             path: The file.
             members: The files of its sub-agents.
             read: Reads the file and its members.
-            file: Reads the file for the traces of a cached report.
+            file: The file as the unread traces of a cached report need it, to read it later.
         """
         stamp = _stamp_of_files((path, *members))
         values = self._cached_fact(path, _REPORT, stamp)
@@ -188,7 +190,10 @@ class LibraryCache:
         return report
 
     def thread_of(self, path: Path) -> Thread | None:
-        """Return the thread in a file; None if there is none. An unchanged file is not opened."""
+        """Return the thread (one agent's part of a run) in a file; None if there is none.
+
+        An unchanged file is not opened.
+        """
         stamp = _stamp_of_files((path,))
         values = self._cached_fact(path, _THREAD, stamp)
         if values is not None:
@@ -205,15 +210,16 @@ class LibraryCache:
         return _checked_value(value)
 
     def _queue_fact(
-        self, path: Path, fact: str, stamp: bytes | None, value: Callable[[], object]
+        self, path: Path, fact: str, stamp: bytes | None, make_value: Callable[[], object]
     ) -> None:
         """Queue a fact of a file for the next transaction; write the queue if it is long."""
         if stamp is None or self._database is None:
             return
         try:
-            self._queued_facts.append((str(path.absolute()), fact, stamp, _with_checksum(value())))
+            value = _with_checksum(make_value())
         except TypeError:
             return  # a text is no Unicode, or a number is too big
+        self._queued_facts.append((str(path.absolute()), fact, stamp, value))
         if len(self._queued_facts) >= _TRANSACTION_FACTS:
             self.flush()
 
@@ -311,7 +317,7 @@ def _report_values(report: FileReport) -> object:
 
 
 def _report_of_values(path: Path, values: Sequence[Any], file: FileToRead) -> FileReport:
-    """Return the report that ``_report_values`` turned into values, with unread traces."""
+    """Return the report from the values that ``_report_values`` made; its traces are unread."""
     format_name, skipped, problems, thread, traces = values
     return FileReport(
         path,
@@ -325,7 +331,7 @@ def _report_of_values(path: Path, values: Sequence[Any], file: FileToRead) -> Fi
     )
 
 
-def _trace_entries(traces: Sequence[Looked]) -> object:
+def _trace_entries(traces: Sequence[ScannedTrace]) -> object:
     return [
         (trace.file, trace.record, members, trace.is_amended, tuple(trace.summary))
         for trace, members in traces
@@ -333,7 +339,10 @@ def _trace_entries(traces: Sequence[Looked]) -> object:
 
 
 def _traces_of_entries(entries: Sequence[Sequence[Any]]) -> Iterator[Trace]:
-    """Yield the unread traces of the values from ``_trace_entries``; one file is read once."""
+    """Yield unread traces from the values of ``_trace_entries``.
+
+    Traces of one file share a ``FileToRead``, so that the file is read once.
+    """
     file: FileToRead | None = None
     for path, record, members, is_amended, values in entries:
         if file is None or path != file.path:
@@ -341,16 +350,17 @@ def _traces_of_entries(entries: Sequence[Sequence[Any]]) -> Iterator[Trace]:
             file = FileToRead(path, read_file)
         summary = _summary_of_values(values)
         trace = unread_trace(file, record, summary)
-        if is_amended:  # its id or facts are not from its file alone
-            trace = trace.with_id(summary.trace_id).with_facts(summary.meta._replace(task=None))
+        if is_amended:  # the id or some facts are not from the trace's own file
+            other_facts = summary.meta._replace(task=None)  # the summary may have cut the task
+            trace = trace.with_id(summary.trace_id).with_facts(other_facts)
         yield trace
 
 
 def _summary_of_values(values: list[Any]) -> TraceSummary:
     """Return the summary with these values, which are in the order of its fields.
 
-    ``_cache_format_number`` changes with this order. With names, 10,000 traces take 45 ms instead
-    of 11.
+    ``_cache_format_number`` changes with this order. Passing 10,000 summaries by the names of
+    fields would take 45 ms instead of 11.
     """
     for index in _INTERNED_FIELDS:
         if values[index] is not None:

@@ -74,7 +74,7 @@ class Outcomes(NamedTuple):
         return text
 
     def rows_of(self, trace_id: str, file: str, record: int | None) -> Iterator[str]:
-        """Return the names of the rows for a trace, the most exact name first.
+        """Yield the names (cells ``trace``) of the rows for a trace, the most exact name first.
 
         Args:
             trace_id: The id of the trace.
@@ -85,21 +85,21 @@ class Outcomes(NamedTuple):
         return (name for name in (*names, trace_id, file) if name in self.facts)
 
     def unmatched(self, matched_rows: Container[str]) -> tuple[Problem, ...]:
-        """Return a problem for each row that is not among the matched rows."""
+        """Return a problem for each row that matches no trace."""
         return tuple(
             Problem(f"line {self.lines[name]}", f"{name!r} is not a file here or a trace id")
             for name in self.facts
             if name not in matched_rows
         )
 
-    def added_to(self, report: FileReport) -> FileReport:
+    def add_facts_to(self, report: FileReport) -> FileReport:
         """Return the report with unknown facts of its traces taken from their rows."""
         if not self.facts or not report.traces:
             return report
         return report._replace(traces=tuple(map(self._added_to_trace, report.traces)))
 
-    def with_problem_in(self, report: FileReport) -> FileReport:
-        """Return the report, with a problem if this ``outcomes.csv`` cannot be read."""
+    def add_problem_to(self, report: FileReport) -> FileReport:
+        """Return the report; if this ``outcomes.csv`` cannot be read, add that as a problem."""
         if self.unread is None or not report.traces:
             return report
         problem = Problem(FILE_NAME, f"not read: {self.unread}")
@@ -111,7 +111,7 @@ class Outcomes(NamedTuple):
 
 
 def rows_of_trace(outcomes: Outcomes, trace: Trace) -> Iterator[str]:
-    """Return the names of the rows of an ``outcomes.csv`` for a trace that was read.
+    """Yield the names of the rows of an ``outcomes.csv`` for a trace that was read.
 
     Args:
         outcomes: The rows.
@@ -133,33 +133,36 @@ def load_outcomes(folder: Path) -> Outcomes:
 
 
 def parse_outcomes(data: bytes) -> Outcomes:
-    """Return the facts in the bytes of an ``outcomes.csv``; bad cells are left out and listed."""
+    """Return the facts in the bytes of an ``outcomes.csv``; invalid cells become problems."""
     import csv
 
     text, problem = decode(data)
     problems = [] if problem is None else [problem]
     facts: dict[str, TraceMeta] = {}
-    lines: dict[str, int] = {}
-    lines_of_text = text.splitlines(keepends=True)
-    rows = csv.DictReader(lines_of_text, restval="", delimiter=csv_separator(text))
+    line_numbers: dict[str, int] = {}
+    lines = text.splitlines(keepends=True)
+    rows = csv.DictReader(lines, restval="", delimiter=csv_separator(text))
     try:
         if "trace" not in (rows.fieldnames or ()):
             return Outcomes({}, (Problem("line 1", "there is no column named 'trace'"),))
         for row in rows:
             cells = {name: value.strip() for name, value in row.items() if isinstance(value, str)}
-            if cells.get("trace"):
-                facts[cells["trace"]] = _facts_of_row(cells, f"line {rows.line_num}", problems)
-                lines[cells["trace"]] = rows.line_num
+            name = cells.get("trace")
+            if name:
+                facts[name] = _facts_of_row(cells, f"line {rows.line_num}", problems)
+                line_numbers[name] = rows.line_num
     except csv.Error as error:
         problems.append(Problem(f"line {rows.line_num}", f"not CSV: {error}"))
-    return Outcomes(facts, tuple(problems), lines=lines)
+    return Outcomes(facts, tuple(problems), lines=line_numbers)
 
 
 def _facts_of_row(cells: Mapping[str, str], location: str, problems: list[Problem]) -> TraceMeta:
     """Return the facts of a row; invalid cells become problems."""
 
     def fact(column: str, value_of: Callable[[str], Value | None], expected: str) -> Value | None:
-        """Return the value of a cell; None if it is empty or, with a problem added, invalid.
+        """Return the value of a cell, None if it is empty or invalid.
+
+        An invalid cell is added to the problems.
 
         Args:
             column: The name of the column.
@@ -191,7 +194,7 @@ def _outcome_of_cell(cell: str) -> Outcome | None:
 
 
 def _score_of_cell(cell: str) -> float | None:
-    """Return the number in a cell; None if it is none from 0 to 1."""
+    """Return the number in a cell; None if it is no number from 0 to 1."""
     with suppress(ValueError):
         score = float(cell)
         if 0 <= score <= 1:

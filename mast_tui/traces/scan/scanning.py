@@ -52,7 +52,7 @@ class Unit:
 
     @property
     def files(self) -> Sequence[Path]:
-        """The files that are read, as far as they are known before."""
+        """The files to read, as far as they are known before reading."""
         if self.trial is None:
             return (self.path, *self.members)
         parts = (path for group in self.trial.sources for path in group)
@@ -68,21 +68,23 @@ class _TraceIds:
         """The file of each trace by its id and the hash of its content."""
 
     def unique_traces(self, report: FileReport) -> FileReport:
-        """Return the report without traces of earlier reports, and with unique ids.
+        """Return the report without the traces that earlier reports have, and with unique ids.
 
-        A repeated trace, or a trace with another id, becomes a problem. If all traces are repeated,
+        A problem reports each trace that is left out or gets a new id. If all traces are left out,
         the report says that the file is skipped.
         """
         traces: list[Trace] = []
         problems = list(report.problems)
-        same_file: Path | None = None
+        earlier_file: Path | None = None
         for trace in report.traces:
             identity = trace.identity
             files_by_hash = self._files_by_id.setdefault(identity.trace_id, {})
-            same_file = files_by_hash.get(identity.content_hash)
+            earlier_file = files_by_hash.get(identity.content_hash)
             location = "whole file" if trace.record is None else f"record {trace.record}"
-            if same_file is not None:
-                problems.append(Problem(location, f"the same trace as in {same_file}; shown once"))
+            if earlier_file is not None:
+                problems.append(
+                    Problem(location, f"the same trace as in {earlier_file}; shown once")
+                )
                 continue
             trace_id = self._ids.take(identity.trace_id)
             if trace_id != identity.trace_id:
@@ -94,14 +96,14 @@ class _TraceIds:
             files_by_hash[identity.content_hash] = report.path
             traces.append(trace)
         if report.traces and not traces:
-            return FileReport(report.path, skipped=f"the same trace as in {same_file}")
+            return FileReport(report.path, skipped=f"the same trace as in {earlier_file}")
         return report._replace(traces=tuple(traces), problems=tuple(problems))
 
 
 def _records_by_file(paths: Iterable[Path]) -> dict[str, frozenset[int]]:
     """Return the numbers of the traces that paths name, by file.
 
-    A file that a path without a number names is left out: all its traces are read.
+    A file is left out if a path names it without a number: then all its traces are read.
     """
     records: dict[str, frozenset[int]] = {}
     complete_files: set[str] = set()
@@ -170,7 +172,7 @@ class Scan:
 
     @classmethod
     def one_run(cls, path: Path) -> FileReport:
-        """Return the report on a folder with exactly one run; any other path has ``failed``."""
+        """Return the report on a folder with exactly one run; ``failed`` is set for other paths."""
         try:
             trial = trial_in(path, frozenset(member.name for member in path.iterdir()))
         except OSError as error:
@@ -197,7 +199,7 @@ class Scan:
             yield from group
 
     def steps(self) -> Iterator[Step]:
-        """Yield the steps of the walk, without reading traces; ``total`` grows meanwhile."""
+        """Yield the steps of the walk, without reading traces, and count them in ``total``."""
         list_folders(self._paths)
         files = [path for path in self._paths if not is_folder(path)]
         named_threads = threads_among(filter(may_hold_thread, files))
@@ -223,9 +225,9 @@ class Scan:
         """Yield the steps for entries that were not seen before; ``outcomes.csv`` comes last.
 
         Args:
-            entries: The files and trials of a folder, or one named file.
-            threads: The sub-agents among them.
-            named: The user named the file.
+            entries: The files and trials of a folder, or one file that the user named.
+            threads: The sub-agents among the files.
+            named: True if the user named the file.
         """
         outcomes_paths = []
         for entry in entries:
@@ -255,7 +257,7 @@ class Scan:
             yield OutcomesFile(path, follows_all=self._reads_all and not named)
 
     def read(self, unit: Unit) -> Iterator[FileReport]:
-        """Read the traces of a unit, with the facts from its other files."""
+        """Read the traces of a unit: a file with its sub-agents' files, or a trial's folder."""
         if unit.trial is not None:
             yield from self._trial_reports(unit.trial)
             return
@@ -266,8 +268,8 @@ class Scan:
         """Yield the reports of a step with unique ids and the facts from ``outcomes.csv``.
 
         Args:
-            step: One of ``steps``, in their order.
-            reports: The reports of reading it.
+            step: One of ``steps``; this method is called for them in their order.
+            reports: The results of reading the step.
         """
         match step:
             case FileReport():
@@ -276,21 +278,22 @@ class Scan:
                 yield self._outcomes_report(step.path, follows_all=step.follows_all)
             case Unit():
                 for report in map(self._final_report, reports):
-                    if step.named:
-                        yield self._outcomes_in(step.path.parent).with_problem_in(report)
+                    if step.named:  # else the ``outcomes.csv`` has a report of its own
+                        yield self._outcomes_in(step.path.parent).add_problem_to(report)
                     else:
                         yield report
 
     def with_outcomes(self, report: FileReport) -> FileReport:
         """Return a report with the facts from the ``outcomes.csv`` beside it."""
-        return self._outcomes_in(report.path.parent).added_to(report)
+        return self._outcomes_in(report.path.parent).add_facts_to(report)
 
     def _outcomes_report(self, path: Path, *, follows_all: bool) -> FileReport:
         """Return the report on an ``outcomes.csv``.
 
         Args:
             path: The file.
-            follows_all: All traces beside it were read; then rows without a trace are problems.
+            follows_all: True if all traces beside it were read; then rows without a trace are
+                problems.
         """
         outcomes = self._outcomes_in(path.parent)
         matched_rows = self._matched_rows.get(path.parent, set())
@@ -329,9 +332,9 @@ class Scan:
         file: FileToRead,
         library: LibraryCache | None,
     ) -> FileReport:
-        """Return the report from the cache, if there is one, or read it.
+        """Return the report from the cache, or else by calling ``read``.
 
-        Unless ``keep_spans`` is set, its traces are unread.
+        Without ``keep_spans``, its traces are unread: ``file`` reads them again on demand.
         """
         report = read() if library is None else library.report(path, members, read, file)
         return report if self._keep_spans else without_spans(report, file)
@@ -342,7 +345,7 @@ class Scan:
         return threads_among(paths, self._library.thread_of)
 
     def _trial_reports(self, trial: Trial) -> Iterator[FileReport]:
-        """Yield the reports of a trial's run, with the facts from the other files of its folder.
+        """Yield the reports on the run in a trial's folder, with the facts from its other files.
 
         A last report counts the files that were not read, or says that there is no trace.
         """
@@ -362,9 +365,10 @@ class Scan:
             yield FileReport(trial.folder, skipped=f"{trial.kind} without a trace of its run")
 
     def _run_reports_of_trial(self, trial: Trial) -> list[FileReport]:
-        """Return the reports from the first of a trial's sources that has a trace.
+        """Return the reports on the first group of a trial's files that has a trace.
 
-        If none has, read the trial as a folder. Reports without a trace or failure are left out.
+        If no group has one, the trial is read as a folder. Reports on files that are no trace are
+        left out.
         """
         for group in trial.sources:
             files = [path for path in group if is_regular(path)]
@@ -387,7 +391,7 @@ class Scan:
     def _final_report(self, report: FileReport) -> FileReport:
         """Return a report with unique traces and the facts of ``outcomes.csv``.
 
-        Record the matched rows.
+        Record the rows of ``outcomes.csv`` that match a trace.
         """
         if not report.traces:
             return report
@@ -399,7 +403,7 @@ class Scan:
             matched_rows = self._matched_rows.setdefault(folder, set())
             for trace in (*report.traces, *unique_report.traces):
                 matched_rows.update(rows_of_trace(outcomes, trace))
-        return outcomes.added_to(unique_report)
+        return outcomes.add_facts_to(unique_report)
 
     def _outcomes_in(self, folder: Path) -> Outcomes:
         """Return the outcomes in a folder, which are read once."""

@@ -47,7 +47,7 @@ class Threads:
 
 
 def may_hold_thread(path: Path) -> bool:
-    """Return whether a file may be one thread of a run, by its name.
+    """Return whether a file may hold a thread (one agent's part of a run), by its name.
 
     A remote file must have a name as Codex or Claude Code gives it, because reading the beginning
     of each remote file costs a request.
@@ -62,6 +62,7 @@ def threads_among(
 ) -> Threads:
     """Return the sub-agents among files; a sub-agent whose run is missing is left out.
 
+    A file holds a thread, the part of a run by one agent or sub-agent; a thread names its parent.
     Only the beginning of each file is read. Files that cannot be read are ignored.
 
     Args:
@@ -74,21 +75,21 @@ def threads_among(
         thread = find_thread(path)
         if thread is not None:
             threads_by_path[path] = thread
-    parents = {
+    files_and_parents = {
         (thread.system, thread.id): (path, thread.parent)
         for path, thread in threads_by_path.items()
     }
     for path, thread in threads_by_path.items():
         # A resumed session begins with the records of an earlier one; its own id is its file name.
         if thread.parent is None:
-            name = path.name.split(".jsonl")[0]
-            parents.setdefault((thread.system, name), (path, None))
+            own_id = path.name.split(".jsonl")[0]
+            files_and_parents.setdefault((thread.system, own_id), (path, None))
     threads = Threads()
     for path, thread in threads_by_path.items():
-        run = _main_file_of_run(thread, parents)
-        if run is not None and run != path:
-            threads.run_of[path] = run
-            threads.members.setdefault(run, []).append(path)
+        main_file = _main_file_of_run(thread, files_and_parents)
+        if main_file is not None and main_file != path:
+            threads.run_of[path] = main_file
+            threads.members.setdefault(main_file, []).append(path)
     return threads
 
 
@@ -104,14 +105,18 @@ def sub_agents_of(path: Path) -> list[Path]:
         return []
     neighbours = [other for other in path.parent.glob("*.jsonl*") if other != path]
     stem = path.name.split(".jsonl")[0]
-    below = list((path.parent / stem).glob("**/*.jsonl*"))
-    candidates = [other for other in (*below, *neighbours) if may_hold_thread(other)]
+    files_in_own_folder = list((path.parent / stem).glob("**/*.jsonl*"))
+    files = (*files_in_own_folder, *neighbours)
+    candidates = [other for other in files if may_hold_thread(other)]
     threads = threads_among([path, *candidates[:_MOST_NEIGHBOURS]])
     return sorted(threads.members.get(path, []))
 
 
 def thread_of(path: Path) -> Thread | None:
-    """Return the thread in a Codex rollout or a Claude Code session; None for other files."""
+    """Return the thread (one agent's part of a run) in a file of Codex or Claude Code.
+
+    Return None for other files.
+    """
     try:
         head = _head_of(path)
     except OSError:
@@ -127,7 +132,7 @@ def thread_of(path: Path) -> Thread | None:
 
 
 def _claude_thread(head: bytes) -> Thread | None:
-    """Return the thread of the first complete record of a Claude Code session, None without one."""
+    """Return the thread of the first complete record of a Claude Code session; else None."""
     for line in head.split(b"\n"):
         if _CLAUDE_MARK.search(line) is None:
             continue
@@ -162,22 +167,22 @@ def _head_of(path: Path) -> bytes:
 
 
 def _main_file_of_run(
-    thread: Thread, parents: Mapping[tuple[str, str], tuple[Path, str | None]]
+    thread: Thread, files_and_parents: Mapping[tuple[str, str], tuple[Path, str | None]]
 ) -> Path | None:
-    """Return the file of the main thread of a run; None if no file of a parent is known.
+    """Return the file of the outermost known parent of a thread; None if no parent is known.
 
     Args:
         thread: A thread.
-        parents: The file and the parent of each thread, by its system and id.
+        files_and_parents: The file and the parent's id of each thread, by its system and id.
     """
     seen_ids = {thread.id}
     parent = thread.parent
     path = None
-    while parent is not None and (thread.system, parent) in parents:
+    while parent is not None and (thread.system, parent) in files_and_parents:
         if parent in seen_ids:
             return None  # the parents form a circle
         seen_ids.add(parent)
-        path, parent = parents[thread.system, parent]
+        path, parent = files_and_parents[thread.system, parent]
     return path
 
 

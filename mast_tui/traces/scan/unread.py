@@ -56,6 +56,7 @@ class FileToRead:
     def read(self) -> _FileReading:
         """Return a reading of the file: the last one if it is in memory and valid, or a new one."""
         reading = None if self._last_reading is None else self._last_reading()
+        # The first trace tells for all whether the file has changed.
         if reading is None or any(map(_has_changed, reading.report.traces[:1])):
             reading = _FileReading(self._read())
             self._last_reading = ref(reading)
@@ -84,8 +85,11 @@ class UnreadFile(UnreadSpans):
         self._record = record
         self._summary = summary
         self._failure: str | None = None
+        """The reason why the trace cannot be read any more."""
         self._process: DocumentProcess | None = None
+        """The process that reads the file, if it is a big document."""
         self._reading: _FileReading | None = None
+        """The reading of the file, kept so that the other traces in it share it."""
         self._opened: Trace | None = None
 
     def unread_again(self, summary: TraceSummary, /) -> UnreadFile:
@@ -106,7 +110,7 @@ class UnreadFile(UnreadSpans):
 
     @property
     def loaded(self) -> Loaded:
-        """The progress of another process that reads the file; else nothing is read."""
+        """The progress of another process that reads the file; without one nothing is read."""
         if self._failure is not None:
             return Loaded(0, 0, complete=True)
         summary = self._summary
@@ -131,8 +135,8 @@ class UnreadFile(UnreadSpans):
         """Raise ``IndexError``, as there are no spans yet.
 
         Args:
-            first: The first span.
-            end: The span after the last.
+            first: The index of the first span.
+            end: The index after the last span.
         """
         raise IndexError(first)
 

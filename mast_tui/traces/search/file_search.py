@@ -199,7 +199,7 @@ def search_file(
 
 
 def _may_match(unit: Unit, prefilter: Prefilter) -> bool:
-    """Return whether a file, one of its members, or a file in the folder may match."""
+    """Return whether a file of the unit may match: the file, a member, or a file in its folder."""
     paths = unit.path.rglob("*") if is_folder(unit.path) else (unit.path, *unit.members)
     return any(_file_may_match(part, prefilter) for part in paths if is_regular(part))
 
@@ -219,6 +219,7 @@ def _file_may_match(path: Path, prefilter: Prefilter) -> bool:
             next_block = file.read(_BLOCK_BYTES)
             if not next_block:
                 return False
+            # A match may begin in one block and end in the next.
             border = block[-_OVERLAP_BYTES:] + next_block[:_OVERLAP_BYTES]
             if prefilter.may_match(border):
                 break
@@ -237,7 +238,7 @@ def _search_trace(trace: Trace, query: Query, matcher: Matcher | None) -> Iterat
 
 
 def _matching_spans(trace: Trace, matcher: Matcher) -> Iterator[Iterable[tuple[Span, int]]]:
-    """Yield the spans that match with the number of matches in each, in groups."""
+    """Yield the matching spans in groups, each span with its number of matches."""
     search = TextSearch(trace, matcher, 0)
     while (result := search.step(max_bytes=_BLOCK_BYTES)) is not None:
         yield ((trace.span(index), match_count) for index, match_count in result.hits)
@@ -265,7 +266,10 @@ def _hit_of_span(trace: Trace, span: Span, match_count: int, matcher: Matcher | 
     except OSError:
         pass  # the text cannot be read any more, but the hit counts
     start, end = match_ranges[0] if match_ranges else (None, None)
-    preview = excerpt(text, *match_ranges[0]) if match_ranges else _row_excerpt(span, matcher)
+    if match_ranges:
+        preview_and_match_range = excerpt(text, *match_ranges[0])
+    else:
+        preview_and_match_range = _row_excerpt(span, matcher)
     return Hit(
         str(trace.path),
         trace.record,
@@ -280,7 +284,7 @@ def _hit_of_span(trace: Trace, span: Span, match_count: int, matcher: Matcher | 
         match_count,
         start,
         end,
-        *preview,
+        *preview_and_match_range,
     )
 
 
@@ -415,7 +419,7 @@ class ManyFilesSearch:
             self.close()
 
     def _ordered_results(self, patience: float | None) -> Iterator[Hit | NotSearched | None]:
-        """Yield the hits of all files in order; None if nothing came in time."""
+        """Yield the hits of all files in order; None if none came for ``patience`` seconds."""
         files: list[FileToSearch | NotSearched] = []
         for file_list in self._workers.map(list_files, [[self._paths]], patience):
             if file_list is None:
@@ -439,13 +443,14 @@ class ManyFilesSearch:
             self.searched_count += 1
 
     def _file_batches(self, files: Sequence[FileToSearch]) -> Iterator[list[FileToSearch]]:
-        """Yield the files in batches with limits of their number and size."""
+        """Yield the files in batches of limited length and size."""
+        # With few files, the batches are small enough to keep all workers busy.
         fair_count = len(files) // (_LEAST_BATCHES * self._workers.count)
         most_files = max(1, min(_MOST_FILES_AT_ONCE, fair_count))
         batch: list[FileToSearch] = []
         for file in files:
-            batch_bytes = sum(batched.size for batched in batch)
-            if batch and (len(batch) == most_files or batch_bytes + file.size > _BYTES_AT_ONCE):
+            bytes_with_file = sum(batched.size for batched in batch) + file.size
+            if batch and (len(batch) == most_files or bytes_with_file > _BYTES_AT_ONCE):
                 yield batch
                 batch = []
             batch.append(file)
@@ -456,7 +461,7 @@ class ManyFilesSearch:
 def _results_of(
     file: FileToSearch, findings: Iterator[Findings | LostItem | None]
 ) -> Iterator[Hit | NotSearched | None]:
-    """Yield the results of the next file, up to its empty group of findings.
+    """Yield the results of a file, up to the empty group of findings that ends them.
 
     Yield None for a group that did not come in time.
     """

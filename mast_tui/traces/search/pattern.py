@@ -45,7 +45,7 @@ class Pattern:
     """
 
     def __init__(self, text: str, *, exact: bool = False) -> None:
-        text_without_escapes = _ESCAPED.sub("", text)
+        text_without_escapes = _ESCAPED.sub("", text)  # ``\W`` has no capital letter
         self.exact = exact or text_without_escapes != text_without_escapes.lower()
         self._compiled = compile_pattern(text, "m" if self.exact else "im")
         literals = literals_of(text, exact=self.exact)
@@ -57,11 +57,11 @@ class Pattern:
         return self._prefilter
 
     def count(self, text: str, row_lines: Callable[[], tuple[str, ...]], /) -> int:
-        """Return the number of matches in a text; 1 if only the row matches.
+        """Return the number of matches in a text; 1 if only its row in the list matches.
 
         Args:
             text: The text.
-            row_lines: Returns the preview and the name in the row.
+            row_lines: Returns the texts of the row: the preview and the tool's name.
         """
         match_count = len(self.match_ranges(text))
         if match_count:
@@ -109,7 +109,7 @@ def literals_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
     if "(" in without_groups:  # the pattern sets flags
         return None
     parts = [without_groups]
-    if "|" not in without_groups:
+    if "|" not in without_groups:  # no alternative avoids the groups
         parts += _required_groups(simplified)
     literal = _PLAIN if exact else _PLAIN_IN_ANY_CASE
     for part in parts:
@@ -144,7 +144,7 @@ def compile_pattern(pattern: str, flags: str) -> re2._Regexp:
     Raises:
         InvalidPattern: The pattern is invalid, or RE2 does not support it.
     """
-    reason = _refusal_of_meaning(pattern)
+    reason = _reason_of_other_meaning(pattern)
     if reason is not None:
         raise InvalidPattern(reason)
     import re2  # start-up: the screens import this module, and few searches have a pattern
@@ -199,11 +199,14 @@ def in_re2(pattern: str) -> str:
             parts.append(ranges if is_in_set else f"[{ranges}]")
         elif part[0] == "\\":
             parts.append(_re2_escape(part))
-        elif part.startswith("{,"):
+        elif part.startswith("{,"):  # RE2 requires the first number
             parts.append("*" if part == "{,}" else f"{{0{part[1:]}")
         else:
             parts.append(part)
-            is_in_set = part != "]" if is_in_set else part.startswith("[")
+            if is_in_set:
+                is_in_set = part != "]"
+            else:
+                is_in_set = part.startswith("[")
     return "".join(parts)
 
 
@@ -213,7 +216,7 @@ def _re2_escape(part: str) -> str:
         return f"\\x{{{part[2:]}}}"
     if part == r"\Z":
         return r"\z"
-    return part if part.isascii() else part[1]
+    return part if part.isascii() else part[1]  # RE2 escapes only ASCII characters
 
 
 @cache
@@ -224,8 +227,8 @@ def _character_ranges(escape: str) -> str:
     return "".join(f"\\x{{{ord(run[0]):x}}}-\\x{{{ord(run[-1]):x}}}" for run in runs)
 
 
-def _refusal_of_meaning(pattern: str) -> str | None:
-    """Return why a pattern is refused that means something else in RE2; None for other patterns."""
+def _reason_of_other_meaning(pattern: str) -> str | None:
+    """Return why a pattern has another meaning in RE2 than in Python; None if it has the same."""
     escapes = re.findall(r"\\(.)", pattern, re.DOTALL)
     if "C" in escapes or "Q" in escapes:
         return "“\\C” and “\\Q” are not supported"

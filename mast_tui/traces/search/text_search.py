@@ -29,11 +29,11 @@ class Matcher(Protocol):
         """The filter that rules out most texts that cannot match; None if there is none."""
 
     def count(self, text: str, row_lines: Callable[[], tuple[str, ...]], /) -> int:
-        """Return the number of matches in a text; 1 if only the row matches.
+        """Return the number of matches in a text; 1 if only its row in the list matches.
 
         Args:
             text: The text.
-            row_lines: Returns the preview and the name in the row.
+            row_lines: Returns the texts of the row: the preview and the tool's name.
         """
 
     def match_ranges(self, text: str, /) -> Sequence[tuple[int, int]]:
@@ -45,7 +45,7 @@ def pattern_in(typed: str, regex: bool = False) -> str | None:
 
     Args:
         typed: The text of the search line.
-        regex: All of the text is an expression; else only a text between two slashes is.
+        regex: True if the text is an expression even without a slash before and after it.
     """
     if len(typed) > 2 and typed.startswith("/") and typed.endswith("/"):
         return typed[1:-1]
@@ -69,11 +69,11 @@ class Needle:
         return text if self.exact else folded(text)
 
     def count(self, text: str, row_lines: Callable[[], tuple[str, ...]], /) -> int:
-        """Return the number of matches in a text; 1 if only the row matches.
+        """Return the number of matches in a text; 1 if only its row in the list matches.
 
         Args:
             text: The text.
-            row_lines: Returns the preview and the name in the row.
+            row_lines: Returns the texts of the row: the preview and the tool's name.
         """
         if len(text) <= PIECE_CHARS:
             match_count = min(self._comparable_text(text).count(self._needle), MOST_MATCHES)

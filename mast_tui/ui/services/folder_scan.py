@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from mast_tui.traces.io.regular_files import is_folder
 from mast_tui.traces.library import scan as walk
 from mast_tui.traces.model import FileReport, Trace
-from mast_tui.traces.scan.library_cache import LibraryCache, Looked, library_cache_path
+from mast_tui.traces.scan.library_cache import LibraryCache, ScannedTrace, library_cache_path
 from mast_tui.ui.services.trace_scan import (
     REPORT_SECONDS,
     CachedTraces,
@@ -126,7 +126,7 @@ def scan_paths(
             yield CachedTraces(traces)
             differences.add_cached(traces)
         # The walk imports much, so it begins after the first traces are on screen.
-        scanned: list[Looked] = []
+        scanned: list[ScannedTrace] = []
         batch = FilesRead([], done=False)
 
         def take_batch() -> FilesRead:
@@ -167,7 +167,7 @@ def scan_paths(
         if differences.has_differences:
             name_of = names_under(paths)
 
-            def sort_key(scanned_trace: Looked) -> str:
+            def sort_key(scanned_trace: ScannedTrace) -> str:
                 trace, _ = scanned_trace
                 return natural(name_of(trace))
 
