@@ -13,7 +13,7 @@ from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.traces.io.regular_files import read_beside
 from mast_tui.traces.io.remote import RemotePath, table_of, trace_path
-from mast_tui.traces.io.url_secrets import ADDRESSES, object_in_query
+from mast_tui.traces.io.url_secrets import ADDRESSES, object_parameters
 from mast_tui.traces.model import FileReport
 
 _LIST_BYTES: Final = 4 << 30
@@ -52,10 +52,10 @@ def _record_path(file: str, record: int | None) -> RecordPath:
 
 
 def file_or_record(text: str) -> Path:
-    """Return the path in an argument; ``FILE#2`` is the third trace of FILE.
+    """Return the path that an argument names; ``FILE#2`` is trace 2, counted from 0, of FILE.
 
     Args:
-        text: A path of this machine. If a file has the name ``FILE#2``, it is that file.
+        text: A path of this machine. A file whose name is ``FILE#2`` goes before a trace of FILE.
     """
     path = Path(text)
     name, sign, number = text.rpartition("#")
@@ -65,7 +65,7 @@ def file_or_record(text: str) -> Path:
 
 
 def only_records(report: FileReport, records: Collection[int]) -> FileReport:
-    """Return the report on a file with only some traces; a failed report if a trace is missing.
+    """Return the report on a file with only some traces; a failed report if one of them is missing.
 
     Args:
         report: The report on the whole file.
@@ -152,7 +152,7 @@ class _ArgumentParser:
         self._queries[path] = query
         if earlier is None:
             return True
-        if object_in_query(earlier) != object_in_query(query):
+        if object_parameters(earlier) != object_parameters(query):
             raise MastError(
                 f"{path}: two URLs with different queries (?…); the query is not kept, so that "
                 "their traces would have one path; give one of them to each command, or download "
