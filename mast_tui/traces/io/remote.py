@@ -159,7 +159,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return self.exists() and not _is_folder(self, self._file_facts())
 
     def stat(self, **_: bool) -> os.stat_result:
-        """Return the size, and as time of change a hash of the state, as some stores have no time."""
+        """Return the size, and as time of change a hash of the state: some stores have no time."""
         facts = self._file_facts()
         kind = stat.S_IFDIR if _is_folder(self, facts) else stat.S_IFREG
         size = int(facts.get("size") or 0)
