@@ -365,7 +365,7 @@ class _Repair:
 
     def _read_damaged_text(self, frame: _Frame) -> None:
         """Add the readable part of a string that is damaged after its opening quote."""
-        if not frame.is_list and _KEY_AHEAD.match(self._text, self._pos):
+        if not frame.is_list and _KEY_AHEAD.match(self._text, self._pos):  # a key, no value
             self._add_problem("an opening brace is missing")
             self._enter_container(_Frame({}), has_opening=False)
             return
@@ -649,7 +649,7 @@ class _Repair:
             return
         self._count_lines(drop_count)
         self._lines_counted_to = max(0, self._lines_counted_to - drop_count)
-        self._next_matches.clear()
+        self._next_matches.clear()  # the positions in it change
         self._text = self._text[drop_count:]
         self._pos -= drop_count
 

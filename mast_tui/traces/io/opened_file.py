@@ -83,7 +83,7 @@ class OpenedFile:
             file = open_regular(self.local_path)
         except FileNotFoundError:
             raise SourceChanged(self.path, "the file is gone") from None
-        except UnreadableFile as error:
+        except UnreadableFile as error:  # "not a regular file"
             raise SourceChanged(self.path, f"it is {error.strerror} any more") from None
         try:
             self._check_unchanged(file)

@@ -55,7 +55,7 @@ class Source:
         self.damage: tuple[Problem, ...] = ()
         """The damage of ``json``, once that was read; empty if it is intact."""
         self.remarks: list[Problem] = []
-        """Remarks on readers that tried the file, whatever the result."""
+        """Remarks about plug-ins that failed on the file, even if another reader has read it."""
 
     @cached_property
     def packing(self) -> str | None:

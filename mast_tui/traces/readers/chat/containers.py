@@ -264,7 +264,7 @@ def _response_error(record: Fields) -> str | None:
             continue
         response = _json_object(record[field]) or {}
         error = first_in(response, "error")
-        if not error and not response:
+        if not error and not response:  # the error is beside an empty response
             error = record.get("error")
         if text := _error_text(error):
             return text
@@ -593,7 +593,7 @@ def _located_messages(list_pointer: str, messages: Sequence[object]) -> Messages
 
 
 def _is_of_other_format(record: Fields) -> bool:
-    """Return whether a record has the fields of a format with messages that has its own reader."""
+    """Return whether a record has the fields of a format that has a reader of its own."""
     return any(
         fields <= record.keys()
         and all(isinstance(record[field], list) for field in fields & _FOREIGN_LIST_FIELDS)
