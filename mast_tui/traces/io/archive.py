@@ -340,10 +340,8 @@ class Archive:
         """
         if method == zipfile.ZIP_STORED:
             for offset in range(begin, end, _PIECE_BYTES):
-                yield (
-                    self._read_at(offset, min(_PIECE_BYTES, end - offset)),
-                    min(offset + _PIECE_BYTES, end),
-                )
+                piece_end = min(offset + _PIECE_BYTES, end)
+                yield self._read_at(offset, piece_end - offset), piece_end
             return
         if method not in _FEED_BYTES:
             raise UnreadableMember(f"unknown compression method ({method})")

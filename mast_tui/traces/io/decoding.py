@@ -19,8 +19,7 @@ def decode(data: bytes) -> tuple[str, Problem | None]:
     """Return the text of ``data``, and a problem if some of it is invalid, else None.
 
     A byte order mark determines UTF-8, UTF-16 or UTF-32 and is dropped; without a mark the bytes
-    are UTF-8. Invalid bytes become U+FFFD, and the problem names the first line
-    with invalid bytes.
+    are UTF-8. Invalid bytes become U+FFFD; the problem names the first line with invalid bytes.
     """
     encoding = "utf-8"
     for mark, name in _MARKS:

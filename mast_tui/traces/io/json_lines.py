@@ -44,7 +44,7 @@ def first_lines(text: str, most: int = LINES_LOOKED_AT) -> list[str]:
 
     Args:
         text: The text, whose leading white space does not count.
-        most: The number of first lines, with blank ones.
+        most: The number of lines to look at, blank ones included.
     """
     lines = text.lstrip().split("\n", most)[:most]
     return [line for line in lines if line.strip()]
@@ -186,8 +186,7 @@ def _next_start(decoder: json.JSONDecoder, text: str, begin: int) -> int:
     """Return the offset at which to continue after a broken record.
 
     It is the beginning of an intact object that ends where the line ends, or else the end of the
-    line.
-    An object that ends before the end of the line may be a part of the broken record.
+    line. An object that ends earlier may be a part of the broken record.
     """
     line_end = text.find("\n", begin)
     line_end = len(text) if line_end < 0 else line_end

@@ -21,11 +21,12 @@ MOST_CHARS: Final = 64 << 20
 
 _NO_VALUE: Final = object()
 _MOST_DEPTH: Final = 200
+_MOST_OPEN_CONTAINERS: Final = 2 * _MOST_DEPTH  # repairs open some that the text does not
 _MOST_PROBLEMS: Final = 200
 _MOST_IDLE_STEPS: Final = 16
-"""The steps without progress, beyond the number of frames, after which a character is skipped."""
+"""The steps without progress, besides one for each container, before a character is skipped."""
 _MOST_FIRST_KEYS: Final = 8
-_MOST_SEARCHED_FRAMES: Final = 12
+_MOST_SEARCHED_CONTAINERS: Final = 12
 _MOST_EARLIER_LISTS: Final = 8
 _MOST_FAILED_SCANS: Final = 24
 """The number of times that failed attempts may read the text, on average."""
@@ -96,7 +97,7 @@ def repair(text: str) -> Repaired | None:
     return _Repair(text).read()
 
 
-class _Frame:
+class _Container:
     """A container that is being read: its members so far, and the first keys of its objects."""
 
     def __init__(self, value: dict[str, object] | list[object]) -> None:
@@ -151,8 +152,8 @@ class _Frame:
         """Return the patterns at which reading can resume: each matches the beginning of a member.
 
         Args:
-            innermost: True for the innermost frame, whose last string may be open; then a closing
-                quote is a pattern too.
+            innermost: True for the innermost container. Its last string may be open, so a closing
+                quote matches too.
         """
         patterns = [_QUOTE_BEFORE_CLOSER] if innermost else []
         if not self.is_list:
@@ -166,8 +167,8 @@ class _Frame:
 class _ClosedList(NamedTuple):
     """A list of objects that ended, with the container around it; its end may be an error."""
 
-    objects: _Frame
-    container: _Frame
+    objects: _Container
+    parent: _Container
 
 
 class _Repair:
@@ -188,8 +189,8 @@ class _Repair:
         self._has_surrogates = _SURROGATE_ESCAPE.search(text) is not None
         """True if the text may have lone surrogates."""
         self._decoder = json.JSONDecoder(strict=False)
-        self._root = _Frame({} if text.lstrip()[0] == "{" else [])
-        self._frames: list[_Frame] = []
+        self._root = _Container({} if text.lstrip()[0] == "{" else [])
+        self._open_containers: list[_Container] = []
         self._closed_lists: list[_ClosedList] = []
         """The lists of objects that ended most recently, the last one first."""
         self._next_matches: dict[re.Pattern[str], tuple[int, int | None]] = {}
@@ -206,9 +207,9 @@ class _Repair:
         self._skip_space()
         value = self._scan_value()
         if isinstance(value, dict | list):  # this decoder reads the document, orjson does not
-            self._root = _Frame(value)
+            self._root = _Container(value)
             self._read_after_document()
-            if not self._problems:
+            if not self._problems:  # a control character is all that orjson refuses
                 self._pos = self._first_error()
                 self._add_problem("control characters inside a text; read all the same")
         else:
@@ -216,10 +217,10 @@ class _Repair:
 
         steps_without_progress = 0
         previous_pos = -1
-        while self._frames:
+        while self._open_containers:
             steps_without_progress = steps_without_progress + 1 if self._pos == previous_pos else 0
             previous_pos = self._pos
-            if steps_without_progress > _MOST_IDLE_STEPS + len(self._frames):
+            if steps_without_progress > _MOST_IDLE_STEPS + len(self._open_containers):
                 self._pos += 1  # else the loop might not end
             self._read_next()
 
@@ -233,102 +234,109 @@ class _Repair:
         """Read the next member, comma or end of the innermost container."""
         self._drop_read_text()
         self._skip_space()
-        if self._failure_budget <= 0 or len(self._frames) > 2 * _MOST_DEPTH:
+        if self._failure_budget <= 0 or len(self._open_containers) > _MOST_OPEN_CONTAINERS:
             self._add_problem("damaged too much; from here on nothing is read")
-            self._frames.clear()
+            self._open_containers.clear()
             return
         if self._pos >= len(self._text):
             self._end_cut_document()
             return
-        frame = self._frames[-1]
+        container = self._open_containers[-1]
         char = self._text[self._pos]
         key_match = _KEY_AHEAD.match(self._text, self._pos) if char == '"' else None
         # Without a comma before it, only a quote or an opening bracket begins an item.
-        begins_item = char not in "}:" and (char in '{["' or not frame.expects_comma)
-        if char == frame.closer:
+        begins_item = char not in "}:" and (char in '{["' or not container.expects_comma)
+        if char == container.closer:
             self._pos += 1
             self._leave_container()
         elif char == ",":
-            if not frame.expects_comma:
+            if not container.expects_comma:
                 self._add_problem("a comma too many")
             self._pos += 1
-            frame.expects_comma = False
-        elif frame.is_list and key_match is not None:
-            self._repair_key_in_list(frame, key_match[1])
-        elif frame.is_list and begins_item:
-            if char == "{" and frame.value and self._continue_in_outer_list(frame):
+            container.expects_comma = False
+        elif container.is_list and key_match is not None:
+            self._repair_key_in_list(container, key_match[1])
+        elif container.is_list and begins_item:
+            if char == "{" and container.value and self._continue_in_outer_list(container):
                 return
-            if frame.expects_comma:
+            if container.expects_comma:
                 self._add_problem("a comma is missing")
-            self._read_value(frame)
-        elif frame.is_list:
-            self._skip_misplaced(frame, char)
+            self._read_value(container)
+        elif container.is_list:
+            self._skip_misplaced(container, char)
         else:
-            self._read_member(frame, char, key_match)
+            self._read_member(container, char, key_match)
 
-    def _read_member(self, frame: _Frame, char: str, key_match: re.Match[str] | None) -> None:
+    def _read_member(
+        self, container: _Container, char: str, key_match: re.Match[str] | None
+    ) -> None:
         """Read a key and its value into an object; repair a damaged key or missing braces.
 
         The key match is None if no intact key begins here.
         """
-        if key_match is not None and frame.expects_comma:
+        if key_match is not None and container.expects_comma:
             self._add_problem("a comma is missing")
         elif key_match is None:
-            key_match = None if frame.expects_comma else _BROKEN_KEY.match(self._text, self._pos)
+            key_match = (
+                None if container.expects_comma else _BROKEN_KEY.match(self._text, self._pos)
+            )
             if key_match is None:
-                self._skip_misplaced(frame, char)
+                self._skip_misplaced(container, char)
                 return
             self._add_problem("a key is damaged")
         # The pattern of a broken key has a group for each kind of damage.
         key_texts = [group for group in key_match.groups() if group]
         key = _decode_string(key_texts[0] if key_texts else "")
 
-        parent = self._frames[-2] if len(self._frames) > 1 else None
+        parent = self._parent()
         # The objects in a list usually begin with the same key.
-        repeats_first_key = key == next(iter(frame.value), None)
+        repeats_first_key = key == next(iter(container.value), None)
         if parent is not None and parent.is_list and repeats_first_key:
             self._add_problem("the braces between two records are missing")
             self._leave_container()
-            frame = _Frame({})
-            self._enter_container(frame, has_opening=False)
-        elif parent is not None and not frame.value:
+            container = _Container({})
+            self._enter_container(container, has_opening=False)
+        elif parent is not None and not container.value:
             parent.learn_first_key({key: None})  # without the value, which follows
 
         self._pos = key_match.end()
-        frame.key = key
-        self._read_value(frame)
+        container.key = key
+        self._read_value(container)
 
-    def _repair_key_in_list(self, frame: _Frame, key: str) -> None:
+    def _repair_key_in_list(self, container: _Container, key: str) -> None:
         """Repair a key directly in a list: a bracket before it is wrong, missing or superfluous."""
-        if not frame.value:
+        if not container.value:  # the list is an object
             self._add_problem("a bracket where a brace should be")
-            self._frames.pop()
-            if self._frames:
-                self._frames[-1].drop_last_member()
-                self._enter_container(_Frame({}), has_opening=False)
+            self._open_containers.pop()
+            if self._open_containers:
+                self._open_containers[-1].drop_last_member()
+                self._enter_container(_Container({}), has_opening=False)
             else:
-                self._root = _Frame({})
+                self._root = _Container({})
                 self._enter_container(self._root, has_opening=False)
             return
-        last_member = frame.last_value()
-        is_first_key = key in frame.first_keys
-        is_later_key = not is_first_key and frame.has_record_with(key)
-        is_list_in_object = len(self._frames) > 1 and not self._frames[-2].is_list
-        may_be_key_of_outer_object = bool(frame.first_keys) and is_list_in_object
+
+        last_member = container.last_value()
+        is_first_key = key in container.first_keys
+        is_later_key = not is_first_key and container.has_record_with(key)
+        parent = self._parent()
+        is_list_in_object = parent is not None and not parent.is_list
+        may_be_key_of_outer_object = bool(container.first_keys) and is_list_in_object
         if is_later_key and isinstance(last_member, dict) and key not in last_member:
+            # The last object has ended too early, so it is continued.
             self._add_problem("a closing brace too many")
-            self._enter_container(_Frame(last_member), has_opening=False, is_attached=True)
+            self._enter_container(_Container(last_member), has_opening=False, is_attached=True)
         elif is_first_key or is_later_key or not may_be_key_of_outer_object:
             self._add_problem("an opening brace is missing")
-            if frame.first_keys and isinstance(last_member, str):
-                frame.drop_last_member()  # the value of a key in the lost part
-            self._enter_container(_Frame({}), has_opening=False)
-        else:
+            if container.first_keys and isinstance(last_member, str):
+                container.drop_last_member()  # the value of a key in the lost part
+            self._enter_container(_Container({}), has_opening=False)
+        else:  # the key is one of the outer object
             self._add_problem("a closing bracket is missing")
             self._leave_container()
-            self._frames[-1].expects_comma = False
+            self._open_containers[-1].expects_comma = False
 
-    def _read_value(self, frame: _Frame) -> None:
+    def _read_value(self, container: _Container) -> None:
         """Read the value that begins here, damaged or not, into the container."""
         self._skip_space()
         start = self._pos
@@ -338,36 +346,36 @@ class _Repair:
         value = self._scan_value()
         has_value = value is not _NO_VALUE
         if isinstance(value, dict | list):
-            frame.add_member(value)
+            container.add_member(value)
         elif has_value and _VALUE_END.match(self._text, self._pos):
             # A number at the very end of the text may have been cut off.
             if isinstance(value, str) or self._pos < len(self._text):
-                frame.add_member(value)
+                container.add_member(value)
         elif has_value and char != '"' and self._text[self._pos].isspace():
-            frame.add_member(value)  # a number or word; the damage is after it
+            container.add_member(value)  # a number or word; the damage is after it
         elif char in "{[":
-            self._read_container(frame, char)
+            self._read_container(container, char)
         else:
             self._pos = start
             if char == '"':
-                self._read_damaged_text(frame)
+                self._read_damaged_string(container)
             else:
-                self._read_damaged_word(frame)
+                self._read_damaged_word(container)
 
-    def _read_container(self, frame: _Frame, char: str) -> None:
+    def _read_container(self, container: _Container, char: str) -> None:
         """Enter a container that the scanner refuses; skip it if it is nested too deeply."""
-        if len(self._frames) < _MOST_DEPTH:
-            self._enter_container(_Frame({} if char == "{" else []))
+        if len(self._open_containers) < _MOST_DEPTH:
+            self._enter_container(_Container({} if char == "{" else []))
             return
         self._add_problem("nested too deeply; left out")
         self._pos = _end_of_container(self._text, self._pos)
-        frame.expects_comma = True
+        container.expects_comma = True
 
-    def _read_damaged_text(self, frame: _Frame) -> None:
+    def _read_damaged_string(self, container: _Container) -> None:
         """Add the readable part of a string that is damaged after its opening quote."""
-        if not frame.is_list and _KEY_AHEAD.match(self._text, self._pos):  # a key, no value
+        if not container.is_list and _KEY_AHEAD.match(self._text, self._pos):  # a key, no value
             self._add_problem("an opening brace is missing")
-            self._enter_container(_Frame({}), has_opening=False)
+            self._enter_container(_Container({}), has_opening=False)
             return
         string = _STRING.match(self._text, self._pos)
         if string and _VALUE_END.match(self._text, string.end()):
@@ -375,15 +383,15 @@ class _Repair:
         elif string and _COMMA_MISSING.match(self._text, string.end()):
             self._add_problem("a comma is missing")
         else:
-            self._read_unclosed_text(frame)
+            self._read_unclosed_string(container)
             return
         self._pos = string.end()
-        frame.add_member(_decode_string(string[1]))
+        container.add_member(_decode_string(string[1]))
 
-    def _read_unclosed_text(self, frame: _Frame) -> None:
-        """Add a text without a valid end, up to the next position that looks like its end."""
+    def _read_unclosed_string(self, container: _Container) -> None:
+        """Add a string without a valid end, up to the next position that looks like an end."""
         start = self._pos + 1
-        end_pattern = _ENDS_IN_LIST if frame.is_list else _ENDS_IN_OBJECT
+        end_pattern = _ENDS_IN_LIST if container.is_list else _ENDS_IN_OBJECT
         end = end_pattern.search(self._text, start)
         if end is not None:
             self._add_problem("a text is damaged here; its readable part is shown")
@@ -393,20 +401,20 @@ class _Repair:
             self._pos += 1
         elif end is not None:
             text = text.removesuffix('"')
-        frame.add_member(_decode_string(text))
+        container.add_member(_decode_string(text))
 
-    def _read_damaged_word(self, frame: _Frame) -> None:
-        """Add a text that has lost its opening quote, or skip a value that cannot be read."""
-        frame.expects_comma = True
+    def _read_damaged_word(self, container: _Container) -> None:
+        """Add a string that has lost its opening quote, or skip a value that cannot be read."""
+        container.expects_comma = True
         unopened_text = _LOST_QUOTE.match(self._text, self._pos)
         if unopened_text is not None:
             self._add_problem("a text has lost its opening quote")
             self._pos = unopened_text.end()
-            frame.add_member(_decode_string(unopened_text[1]))
+            container.add_member(_decode_string(unopened_text[1]))
             return
         junk = _JUNK.match(self._text, self._pos)
         if junk is None:
-            self._skip_misplaced(frame, self._text[self._pos])
+            self._skip_misplaced(container, self._text[self._pos])
             return
         self._pos = junk.end()
         if self._pos >= len(self._text):  # cut off, which is reported later
@@ -414,14 +422,15 @@ class _Repair:
         self._add_problem("a value that cannot be read; left out")
         # After a single wrong character, the object or list that follows is intact.
         if len(junk[0].strip()) == 1 and self._text[self._pos] in "{[":
-            self._read_value(frame)
+            self._read_value(container)
 
-    def _skip_misplaced(self, frame: _Frame, char: str) -> None:
+    def _skip_misplaced(self, container: _Container, char: str) -> None:
         """Repair a bracket that is missing before a misplaced character, or skip the character."""
-        if char in "{[" and not frame.is_list and self._repair_missing_key(frame):
+        if char in "{[" and not container.is_list and self._repair_missing_key(container):
             return
-        is_end = char in "]}" and _VALUE_END.match(self._text, self._pos + 1)
-        if is_end and len(self._frames) > 1 and self._frames[-2].closer == char:
+        is_closer = char in "]}" and _VALUE_END.match(self._text, self._pos + 1)
+        parent = self._parent()
+        if is_closer and parent is not None and parent.closer == char:
             self._add_problem("a closing bracket is missing")
             self._leave_container()
             return
@@ -434,31 +443,31 @@ class _Repair:
         else:
             self._skip_to_next_member()
 
-    def _repair_missing_key(self, frame: _Frame) -> bool:
+    def _repair_missing_key(self, container: _Container) -> bool:
         """Repair a bracket that is missing before an object or list without a key in an object.
 
         Returns:
             True if it is repaired, so that reading continues at the current position.
         """
-        if self._continue_in_outer_list(frame):
+        if self._continue_in_outer_list(container):
             return True
-        parent = self._frames[-2] if len(self._frames) > 1 else None
+        parent = self._parent()
         if parent is not None and parent.is_list and not parent.first_keys:
             self._add_problem("a closing brace is missing")
             self._leave_container()
-            self._frames[-1].expects_comma = False
+            self._open_containers[-1].expects_comma = False
             return True
-        last_value = frame.last_value()
+        last_value = container.last_value()
         if isinstance(last_value, dict | list) and last_value:
             # A list has lost its bracket; the last value and the next ones are its items.
             self._add_problem("a bracket is missing or too many")
-            items = _Frame(last_value if isinstance(last_value, list) else [last_value])
-            frame.add_member(items.value)
+            items = _Container(last_value if isinstance(last_value, list) else [last_value])
+            container.add_member(items.value)
             self._enter_container(items, has_opening=False, is_attached=True)
             return True
         return False
 
-    def _continue_in_outer_list(self, frame: _Frame) -> bool:
+    def _continue_in_outer_list(self, container: _Container) -> bool:
         """Leave this container for an outer list, if the next object is like those of that list.
 
         The list is still open around this container, or a wrong bracket has just ended the list.
@@ -468,18 +477,18 @@ class _Repair:
         """
         match = _OBJECT_WITH_KEY.match(self._text, self._pos)
         first_key = None if match is None else match[1]
-        if first_key is None or first_key in frame.first_keys:
+        if first_key is None or first_key in container.first_keys:
             return False
-        for depth in range(len(self._frames) - 1, 0, -1):
-            if first_key in self._frames[depth - 1].first_keys:
+        for depth in range(len(self._open_containers) - 1, 0, -1):
+            if first_key in self._open_containers[depth - 1].first_keys:
                 self._add_problem("closing brackets are missing")
                 self._leave_down_to(depth)
                 return True
         for closed_list in self._closed_lists:
             objects = closed_list.objects
-            if first_key in objects.first_keys and closed_list.container in self._frames:
+            if first_key in objects.first_keys and closed_list.parent in self._open_containers:
                 self._add_problem("a closing bracket too many")
-                self._leave_down_to(self._frames.index(closed_list.container) + 1)
+                self._leave_down_to(self._open_containers.index(closed_list.parent) + 1)
                 objects.expects_comma = False
                 self._enter_container(objects, has_opening=False, is_attached=True)
                 return True
@@ -492,9 +501,9 @@ class _Repair:
         """
         nearest = len(self._text)
         nearest_depth: int | None = None
-        innermost = len(self._frames)
-        for depth in range(innermost, max(0, innermost - _MOST_SEARCHED_FRAMES), -1):
-            for pattern in self._frames[depth - 1].resume_patterns(depth == innermost):
+        innermost = len(self._open_containers)
+        for depth in range(innermost, max(0, innermost - _MOST_SEARCHED_CONTAINERS), -1):
+            for pattern in self._open_containers[depth - 1].resume_patterns(depth == innermost):
                 position = self._next_position(pattern, self._pos + 1)
                 if position is not None and (nearest_depth is None or position < nearest):
                     nearest = position
@@ -503,7 +512,7 @@ class _Repair:
         if nearest_depth is not None:
             self._leave_down_to(nearest_depth)
             is_after_member = self._text[self._pos] in "]}"
-            self._frames[-1].expects_comma = is_after_member
+            self._open_containers[-1].expects_comma = is_after_member
 
     def _next_position(self, pattern: re.Pattern[str], pos: int) -> int | None:
         """Return the next position from ``pos`` on that matches a pattern; None if there is none.
@@ -523,38 +532,42 @@ class _Repair:
         return position
 
     def _enter_container(
-        self, frame: _Frame, *, has_opening: bool = True, is_attached: bool = False
+        self, container: _Container, *, has_opening: bool = True, is_attached: bool = False
     ) -> None:
         """Make a container the innermost one.
 
         Args:
-            frame: The container.
+            container: The container.
             has_opening: Its opening bracket is at the current position; move past it.
             is_attached: The container is a member of its parent already.
         """
-        if self._frames and not is_attached:
-            self._frames[-1].add_member(frame.value)
-        self._frames.append(frame)
+        if self._open_containers and not is_attached:
+            self._open_containers[-1].add_member(container.value)
+        self._open_containers.append(container)
         if has_opening:
             self._pos += 1
 
+    def _parent(self) -> _Container | None:
+        """Return the container around the innermost one; None if that is the whole document."""
+        return self._open_containers[-2] if len(self._open_containers) > 1 else None
+
     def _leave_container(self) -> None:
         """End the innermost container; if it was the whole document, read the text after it."""
-        frame = self._frames.pop()
-        if self._frames:
-            self._frames[-1].expects_comma = True
-            self._frames[-1].learn_first_key(frame.value)
-            if frame.first_keys:
-                closed_list = _ClosedList(frame, self._frames[-1])
+        container = self._open_containers.pop()
+        if self._open_containers:
+            self._open_containers[-1].expects_comma = True
+            self._open_containers[-1].learn_first_key(container.value)
+            if container.first_keys:
+                closed_list = _ClosedList(container, self._open_containers[-1])
                 self._closed_lists = [closed_list, *self._closed_lists[: _MOST_EARLIER_LISTS - 1]]
         else:
             self._read_after_document()
 
     def _leave_down_to(self, depth: int) -> None:
         """End containers until ``depth`` of them are open; a member may follow."""
-        while len(self._frames) > depth:
+        while len(self._open_containers) > depth:
             self._leave_container()
-        self._frames[-1].expects_comma = False
+        self._open_containers[-1].expects_comma = False
 
     def _read_after_document(self) -> None:
         """Reopen the document if its end was wrong and a comma follows; else report the rest."""
@@ -566,7 +579,7 @@ class _Repair:
             self._add_problem("a closing bracket too many")
             self._pos = closers.end() - 1  # at the comma, which the match includes
             self._root.expects_comma = True
-            self._frames.append(self._root)
+            self._open_containers.append(self._root)
             return
         rest_count = len(self._text) - self._pos
         self._add_problem(f"{rest_count} {TEXT_AFTER_DOCUMENT}")
@@ -582,10 +595,10 @@ class _Repair:
     def _end_cut_document(self) -> None:
         """End all containers at the end of a text that is cut off; drop empty containers."""
         self._add_problem("cut off here; everything before it was read", always=True)
-        while self._frames:
-            frame = self._frames.pop()
-            if not frame.value and self._frames:
-                self._frames[-1].drop_last_member()
+        while self._open_containers:
+            container = self._open_containers.pop()
+            if not container.value and self._open_containers:
+                self._open_containers[-1].drop_last_member()
 
     def _add_problem(self, message: str, always: bool = False) -> None:
         """Add a problem at the current position.
