@@ -188,7 +188,7 @@ def as_number(value: object) -> float | None:
 
 
 def as_count(value: object) -> int | None:
-    """Return the whole number from 0 on that an integer, float or text is; else None."""
+    """Return a whole number from 0 on, given as an integer, float or digits; else None."""
     # The quick way for most values; exact, unlike a large float.
     if type(value) is int and 0 <= value < _FIRST_INEXACT_FLOAT:
         return value

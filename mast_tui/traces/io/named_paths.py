@@ -64,21 +64,21 @@ def file_or_record(text: str) -> Path:
     return _record_path(name, int(number))
 
 
-def only_records(report: FileReport, records: Collection[int]) -> FileReport:
+def only_records(report: FileReport, numbers: Collection[int]) -> FileReport:
     """Return the report on a file with only some traces; a failed report if one of them is missing.
 
     Args:
         report: The report on the whole file.
-        records: The numbers of the traces, from 0.
+        numbers: The numbers of the traces, from 0.
     """
     if not report.traces:
         return report
     traces = report.traces
-    missing_number = next((number for number in sorted(records) if number >= len(traces)), None)
+    missing_number = next((number for number in sorted(numbers) if number >= len(traces)), None)
     if missing_number is not None:
         count_text = counted(len(traces), "trace")
         return FileReport(report.path, failed=f"contains {count_text}, but no #{missing_number}")
-    return report._replace(traces=tuple(traces[number] for number in sorted(records)))
+    return report._replace(traces=tuple(traces[number] for number in sorted(numbers)))
 
 
 def paths_of(*arguments: str) -> Iterator[Path]:
@@ -116,7 +116,7 @@ class _ArgumentParser:
             lists: The lists that contain the line, outermost first.
 
         Raises:
-            MastError: As ``paths_of`` of the module.
+            MastError: The argument cannot be followed; see the function ``paths_of``.
         """
         if argument.startswith("@") and not os.path.exists(argument):  # noqa: PTH110 # long names raise
             yield from self._paths_in_list(argument[1:], lists)
@@ -148,11 +148,11 @@ class _ArgumentParser:
             MastError: By its query, an earlier URL of this path may name another file.
         """
         query = ADDRESSES.query_of(str(path))
-        earlier = self._queries.get(path)
+        earlier_query = self._queries.get(path)
         self._queries[path] = query
-        if earlier is None:
+        if earlier_query is None:
             return True
-        if object_parameters(earlier) != object_parameters(query):
+        if object_parameters(earlier_query) != object_parameters(query):
             raise MastError(
                 f"{path}: two URLs with different queries (?…); the query is not kept, so that "
                 "their traces would have one path; give one of them to each command, or download "

@@ -90,7 +90,7 @@ def trace_path(text: str) -> Path:
     # In a chain such as zip://a.json::file.zip the last part is the outermost container.
     member, chained, containers = text.partition("::")
     inner_containers, separator, outermost = containers.rpartition("::")
-    if chained and not is_url(outermost):  # a local path, made absolute for other folders
+    if chained and not is_url(outermost):  # local; absolute, as readers may be in other folders
         containers = f"{inner_containers}{separator}{Path(outermost).absolute()}"
     scheme, _, inside = member.partition("://")
     return RemotePath(f"{scheme.lower()}:{quote(containers, safe='')}", inside.strip("/"))
@@ -276,7 +276,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
             os.utime(copy, ns=(time.time_ns(), copy.stat().st_mtime_ns))
         except FileNotFoundError:
             with _file_errors(self):
-                _download(*_file_system_of(self), copy, self._download_limit())
+                _download(*_file_system_of(self), copy, self._callback_maker())
         return copy
 
     @property
@@ -286,11 +286,11 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
             return bool(_file_system_of(self)[0].async_impl)
         return False
 
-    def _download_limit(self) -> Any:
-        """Return a function that makes the callback of a download, with the size limit in it.
+    def _callback_maker(self) -> Any:
+        """Return a function that makes the callback of a download, which limits its size.
 
-        The function's argument is the ``_CacheRoom`` that the callback calls for each piece. Over
-        the limit the callback raises an error. A member of an archive has a lower limit.
+        The callback calls the argument of that function, a ``_CacheRoom``, for each piece. Over the
+        limit it raises an error. A member of an archive has a lower limit than other files.
 
         Raises:
             OSError: The size of the file, as its server states it, is over the limit.
@@ -507,7 +507,7 @@ def _is_folder(path: RemotePath, facts: Mapping[str, Any]) -> bool:
     if path.parts[0] in _WEB_PREFIXES:
         is_page = str(facts.get("mimetype") or "").startswith("text/html")
         has_file_name = path.name.endswith((".html", ".htm", ".json", ".jsonl"))
-        return is_page and not has_file_name
+        return is_page and not has_file_name  # a page with a file name is itself a file
     return bool(facts["type"] == "directory")
 
 

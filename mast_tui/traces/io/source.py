@@ -190,7 +190,7 @@ class Source:
     def json_lines(self) -> list[object]:
         """The first values of a file with one JSON record a line; empty for any other file.
 
-        Only the head is examined; if the first line is longer, the whole content is.
+        Only the head is examined, or the whole content if the first line is longer than the head.
         """
         if as_utf8(self.head).lstrip()[:1] not in (b"{", b"["):
             return []

@@ -50,7 +50,7 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
                 self._position_by_name[name] = (group, row)
         self._group = -1  # the group of rows that is being read
         self._next_row = 0
-        self._rows: Iterator[Any] = iter(())
+        self._batches: Iterator[Any] = iter(())
         self._batch: tuple[int, list[Any]] = (0, [])
 
     def _unique_name(self, row_id: object, row: int) -> str:
@@ -100,10 +100,10 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
             self._group = group
             self._next_row = 0
             batch = []
-            self._rows = self._table.iter_batches(_BATCH_ROWS, [group], [CONTENT])
+            self._batches = self._table.iter_batches(_BATCH_ROWS, [group], [CONTENT])
         while row >= self._next_row:
             batch_begin = self._next_row
-            batch = next(self._rows)[CONTENT].to_pylist()
+            batch = next(self._batches)[CONTENT].to_pylist()
             self._next_row += len(batch)
         self._batch = (batch_begin, batch)
         return batch[row - batch_begin]

@@ -97,14 +97,14 @@ def split_url(url: str) -> SplitUrl | None:
     if user_match is not None and scheme not in _NAMES_BEFORE_AT:
         user = user_match["user"]
         location = location[user_match.end() :]
-    # An unquoted ``?`` or ``#`` in a password looked like the begin of the query.
+    # An unquoted ``?`` or ``#`` in a password looked like the beginning of the query.
     if scheme in _WEB_SCHEMES and "@" in query:
         location = _PASSWORD_START.sub(r"\g<host>", location, count=1)
     return SplitUrl(scheme, user, location, query)
 
 
 def object_parameters(query: str) -> tuple[tuple[str, str], ...]:
-    """Return the parameters of a query that may name the stored object; signatures do not."""
+    """Return the parameters of a query that may name the stored object: all but signatures."""
     parameters = parse_qsl(query.lstrip("?").partition("#")[0], keep_blank_values=True)
     return tuple(
         (name, value) for name, value in parameters if not _SIGNATURE_PARAMETER.fullmatch(name)

@@ -55,18 +55,19 @@ def task_messages(record: Fields, pointer: str) -> tuple[tuple[str, object], ...
     history_ids: set[str] = set()
     for number, message in enumerate(items_of(record.get("history"))):
         fields = fields_of(message)
-        if not fields:  # A value that is no message stays as it is.
-            messages.append((f"{pointer}/history/{number}", message))
-            continue
         if message_id := as_text(fields.get("messageId")):
             history_ids.add(message_id)
-        messages.append((f"{pointer}/history/{number}", _with_plain_role(fields)))
+        # A value that is no message stays as it is.
+        plain_message = _with_plain_role(fields) if fields else message
+        messages.append((f"{pointer}/history/{number}", plain_message))
+
     status = fields_of(record.get("status"))
     status_message = status.get("message")
     if isinstance(status_message, Mapping):
         is_in_history = as_text(status_message.get("messageId")) in history_ids
         if not is_in_history:
             messages.append((f"{pointer}/status/message", _with_plain_role(status_message)))
+
     for number, artifact in enumerate(items_of(record.get("artifacts"))):
         fields = fields_of(artifact)
         heading = texts_in(fields, "name", "description")
@@ -200,7 +201,7 @@ def _stream_event(value: object) -> tuple[str, Fields, str]:
 
 
 def _with_plain_role(message: Fields) -> Fields:
-    """Return a message of any version of A2A with a role of the first ones, and with ``parts``."""
+    """Return a message with its role as A2A wrote it before version 1.0, and with ``parts``."""
     role = name_in(message, "role") or "agent"
     plain_message = {**message, "role": role.lower().removeprefix("role_")}
     if isinstance(message.get("content"), list) and "parts" not in message:

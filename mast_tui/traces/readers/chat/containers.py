@@ -144,6 +144,7 @@ def conversation_in(value: object) -> Conversation | None:
     request = _json_object(value.get("request"))
     located_records += _bodies(request or {}, "/request")
 
+    # Try each kind of record, the most specific first.
     for pointer, record in located_records:
         task_messages = a2a.task_messages(record, pointer) if a2a.is_task(record) else ()
         if task_messages:
@@ -292,7 +293,10 @@ def _are_equal(left: object, right: object) -> bool:
 
 
 def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Messages]:
-    """Return the name of the field with a record's messages, None without one; and the messages."""
+    """Return the name of the field with a record's messages, and the messages.
+
+    The name is None if the record has no messages.
+    """
     is_page = record.get("object") == "list"  # a page of a list in OpenAI's API
     for list_field in (*_MESSAGE_LIST_FIELDS, "data" if is_page else "items"):
         values = record.get(list_field)
@@ -307,6 +311,7 @@ def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Message
             if any(map(_is_cohere_message, items_of(values))):
                 return "message", located_messages + _cohere_prompt(record, pointer)
             return list_field, located_messages
+    # A request to Cohere's first API without a history.
     prompt = _cohere_prompt(record, pointer) if "preamble" in record else ()
     return ("message", prompt) if prompt else (None, ())
 
@@ -357,6 +362,7 @@ def _oldest_first(messages: Messages) -> Messages:
     """Return the messages of a page of OpenAI's API, which has the newest first by default."""
     roles = [text_in(fields_of(message), "role") for _pointer, message in messages]
     is_prompt = [role in _PROMPT_ROLES for role in roles]
+    # A conversation begins with a prompt.
     is_newest_first = is_prompt[-1] and not is_prompt[0]
     return messages[::-1] if is_newest_first else messages
 
@@ -450,7 +456,7 @@ def _response_in_field(record: Fields, pointer: str) -> Conversation | None:
             continue
         response = _vendor_response(candidate, f"{pointer}/{field}")
         if response is not None:
-            is_whole = isinstance(json_in(record[field]), Mapping)  # else it was joined
+            is_whole = isinstance(json_in(record[field]), Mapping)  # else joined from a stream
             return replace(response, is_streamed=not is_whole)
         if isinstance(candidate.get("role"), str) and is_message(candidate):
             message = (f"{pointer}/{field}", candidate)

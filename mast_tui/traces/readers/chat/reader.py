@@ -194,7 +194,7 @@ def _has_request(conversation: Conversation) -> bool:
 
 
 def _traces_of_tasks(path: Path, records: Sequence[Record]) -> list[Trace]:
-    """Return a trace for each task in a stream of updates."""
+    """Return a trace for each task in a stream of A2A."""
     tasks = a2a.streamed_tasks((record.location, record.value) for record in records)
     return [
         trace_of(
@@ -299,7 +299,8 @@ def _tau_bench_answer_key(info: Fields) -> AnswerKey:
     for output in items_of(task.get("outputs")):
         draft.add("reference", "output", output)
     for name, value in fields_of(reward.get("info")).items():
-        if name.startswith("r_") or isinstance(value, bool | Mapping):
+        is_part_of_reward = name.startswith("r_")
+        if is_part_of_reward or isinstance(value, bool | Mapping):
             draft.add_score(name, value)
         else:
             draft.add("other", name, value)
@@ -470,7 +471,7 @@ def _model_row(record: Record, conversation: Conversation) -> SpanRow:
 
 
 def _tool_row(record: Record) -> SpanRow:
-    """Return a tool's call as a row."""
+    """Return a line of AutoGen's log as the row of a tool call with its result."""
     fields = fields_of(record.value)
     return SpanRow(
         id=record.location,

@@ -308,7 +308,8 @@ def _merge(target: dict[str, object], part: Fields) -> None:
     """Add the fields of a part of a response to ``target``; texts and lists there are continued."""
     for name, value in part.items():
         present = target.get(name)
-        if value is None or (value == "" and present is not None):
+        is_empty = value is None or (value == "" and present is not None)
+        if is_empty:
             continue
         if isinstance(value, Mapping):
             present = present if isinstance(present, dict) else {}

@@ -124,12 +124,11 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
         pieces = _parts_pieces(message) if has_parts else _chat_or_log_pieces(message, by_name)
         return Turn(tuple(pieces), start, tokens, model)
 
-    unwrapped = None if _is_autogen_message(message) else langchain_message(message)
-    if unwrapped is not None:
-        speaker, fields, pointer = unwrapped
+    langchain = None if _is_autogen_message(message) else langchain_message(message)
+    if langchain is not None:
+        speaker, fields, pointer = langchain
         pieces = chat_pieces(fields, speaker, pointer)
-        is_wrapped = fields is not message
-        if is_wrapped:
+        if fields is not message:  # the nested object has the time, tokens and model
             start = start_of(fields) if start is None else start
             tokens = usage_of(fields)
             model = model_of(fields)
@@ -173,14 +172,14 @@ def _without_wrapper(value: Fields) -> Fields:
     return {**outer_fields, **message}
 
 
-def _item_of_agent(raw_item: Fields, agent: Fields, kind: str) -> Fields:
-    """Return the raw item in an item of OpenAI's Agents SDK, with the agent of that item.
+def _item_of_agent(raw_item: Fields, agent: Fields, outer_type: str) -> Fields:
+    """Return the response item in an item of OpenAI's Agents SDK, with the agent of the latter.
 
     A request for approval repeats a call, so only the name and the id of the call are kept.
     """
     item = snake_fields(raw_item)
-    if kind == _APPROVAL_TYPE:
-        return {"type": kind, "name": item.get("name"), "call_id": item.get("call_id")}
+    if outer_type == _APPROVAL_TYPE:
+        return {"type": outer_type, "name": item.get("name"), "call_id": item.get("call_id")}
     if item.get("role") == "assistant":
         return {**item, "name": agent.get("name")}
     return {**item, "agent": agent}
@@ -238,6 +237,7 @@ def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequenc
     pieces = list(_thought_pieces_in_fields(message, speaker, pointer))
     has_thought = bool(pieces)
     pieces += content_pieces(content, speaker, content_pointer, without_thoughts=has_thought)
+
     content_call_ids = {piece.call_id for piece in pieces if piece.kind is SpanKind.TOOL_CALL}
     if plan := as_text(message.get("tool_plan")):  # a thought in Cohere's messages
         pieces.append(speaker.piece(plan, f"{pointer}/tool_plan", kind=SpanKind.REASONING))
@@ -246,11 +246,14 @@ def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequenc
         if spoken_text := as_text(value):
             text_pointer = f"{pointer}/{field}" if pieces else ""
             pieces.append(speaker.piece(spoken_text, text_pointer))
+
+    # Some vendors repeat the calls of the content in fields beside it.
     for piece in _call_pieces_beside_content(message, speaker, pointer):
         if piece.call_id is None or piece.call_id not in content_call_ids:
             if speaker.role is Role.USER:  # Users have tools in some simulations.
                 piece = replace(piece, role=Role.USER)
             pieces.append(piece)
+
     empty_text = "[audio]" if audio else ""
     return pieces or [speaker.piece(empty_text, kind=speaker.kind)]
 
@@ -437,6 +440,7 @@ def _is_parts_message(message: Fields) -> bool:
     texts in ``content``.
     """
     parts = message.get("parts")
+    # The parts may be a JSON text or a single part.
     if isinstance(parts, str | Mapping) and message.get("content") is None:
         return isinstance(message.get("role"), str)
     if not isinstance(parts, list):
@@ -457,7 +461,7 @@ def _is_adk_event(message: Fields) -> bool:
     content = message.get("content")
     if isinstance(content, Mapping):
         return isinstance(content.get("parts"), list)
-    # An event without content is recognised by two of its other fields.
+    # An event without content is recognised by two or more of its other fields.
     return content is None and sum(field in message for field in _ADK_EVENT_FIELDS) > 1
 
 
@@ -479,19 +483,19 @@ def unfinished_messages(
         event = fields_of(message)
         if "author" not in event or not _is_adk_event(event):
             continue
-        answer_key = (
+        answer_id = (
             event.get("author"),
             first_in(event, "invocation_id", "invocationId"),
             event.get("branch"),
         )
         if event.get("partial") is True:
-            partial_events.setdefault(answer_key, []).append((key, event))
+            partial_events.setdefault(answer_id, []).append((key, event))
             continue
         # Results of tools have the role of a user, but the author is an agent.
         has_user_role = fields_of(event.get("content")).get("role") == "user"
         is_result = has_user_role and event.get("author") != "user"
         if _event_parts(event) and not is_result:
-            partial_events.pop(answer_key, None)  # This event has the whole answer.
+            partial_events.pop(answer_id, None)  # This event has the whole answer.
 
     unfinished_events: dict[str, Fields] = {}
     for events in partial_events.values():
