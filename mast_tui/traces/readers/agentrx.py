@@ -189,6 +189,7 @@ def _add_span(
         details["parent"] = open_calls.pop(tool, None)
         steps.result(key, agent, result, **details)
         return
+
     details["tokens"] = tokens_of(
         attributes.get("gen_ai.usage.input_tokens"), attributes.get("gen_ai.usage.output_tokens")
     )

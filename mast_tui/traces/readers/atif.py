@@ -140,7 +140,8 @@ def _call_id_of(record: Fields) -> str | None:
     The ``id`` of a step or result is its own, not that of a call.
     """
     is_call = "content" not in record and "source" not in record
-    return identifier_in(record, *((*_CALL_IDS, "id") if is_call else _CALL_IDS))
+    id_fields = (*_CALL_IDS, "id") if is_call else _CALL_IDS
+    return identifier_in(record, *id_fields)
 
 
 def _extra_name(record: Fields, name: str) -> str | None:
@@ -226,7 +227,8 @@ class AtifStep:
             calls = [tool_calls] if isinstance(tool_calls, dict) else items_of(tool_calls)
             self.calls = [self._call_piece(call, number) for number, call in enumerate(calls)]
             self.results = list(self._result_pieces())
-            self.messages = self.messages or list(self._message_pieces())
+            if not self.messages:  # else the step is a bare value
+                self.messages = list(self._message_pieces())
         self.references = [reference for result in self.results for reference in result.references]
 
     def as_result(self) -> AtifResult:
@@ -492,6 +494,7 @@ class _TrajectorySpans:
             _first_by_id(trajectory.children, trajectory.ids)
         )
         self._shown_positions = shown_positions
+        # A sub-agent adds its spans and problems to those of its caller.
         self.steps: StepList = caller.steps if caller else StepList()
         self.problems: list[Problem] = caller.problems if caller else []
         self._depth: int = caller._depth + 1 if caller else 0
@@ -522,8 +525,8 @@ class _TrajectorySpans:
         if notes := as_text(self._trajectory.fields.get("notes")):
             self._add_span(json_log_piece(notes, "/notes", name="notes"))
         if copied_count := sum(step.is_copied for step in self._trajectory.steps):
-            steps = "step is" if copied_count == 1 else "steps are"
-            message = f"{copied_count} {steps} copied from an earlier context; not shown"
+            steps_are = "step is" if copied_count == 1 else "steps are"
+            message = f"{copied_count} {steps_are} copied from an earlier context; not shown"
             self._report_problem(f"{position}/steps", message)
         if continuation := self._trajectory.fields.get("continued_trajectory_ref"):
             message = f"the run continues in {preview(dump_text(continuation))[0]}"

@@ -85,6 +85,7 @@ def line_of(trace: Trace, *, hides_outcomes: bool = False) -> bytes:
     """
     identity = trace.identity
     meta = trace.meta
+    hidden = dict(reversed(meta.hidden))  # of several texts under one name the first
     record = {
         "format": FORMAT,
         "version": VERSION,
@@ -108,7 +109,7 @@ def line_of(trace: Trace, *, hides_outcomes: bool = False) -> bytes:
         "started": meta.started,
         "outcome": Outcome.UNKNOWN.value if hides_outcomes else meta.outcome.value,
         "score": None if hides_outcomes else meta.score,
-        "hidden": {} if hides_outcomes else dict(reversed(meta.hidden)),
+        "hidden": {} if hides_outcomes else hidden,
         "answer_key": {} if hides_outcomes else as_json(meta.answer_key),
         "spans": [
             _span_fields(trace.span(index), trace.text(index)) for index in range(len(trace))

@@ -426,7 +426,7 @@ def _add_chatdev_steps(transcript: Transcript, reading: Reading) -> None:
         time = block.match["time"]
         start = parse_time(time, "%Y-%d-%m %H:%M:%S")
         start = parse_time(time, "%Y-%m-%d %H:%M:%S") if start is None else start
-        if turn := _CHATDEV_TURN.match(block.body):
+        if turn := _CHATDEV_TURN.match(block.body):  # its preview begins after the heading
             role = Role.SYSTEM if turn["prompt"] else Role.AGENT
             reading.add_message(block, turn["role"], block.body, role, start=start, lead=turn.end())
         elif _CHATDEV_TESTS.match(block.body):
@@ -542,7 +542,7 @@ _MAGENTIC_ONE_USER_NAMES: Final = frozenset({"user", "human", "userproxy", "user
 
 
 def _add_magentic_one_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the log; a block that begins with a marker is a log entry."""
+    """Add the steps of a Magentic-One log; a block that begins with a marker is a log entry."""
     for block in reading.blocks(transcript.text, _MAGENTIC_ONE_HEADING):
         if marker := block.match["marker"]:
             reading.add_log(block, f"{marker}\n{block.body}".rstrip())
@@ -605,7 +605,7 @@ def _is_metagpt_log(transcript: Transcript) -> bool:
 
 
 def _add_metagpt_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the logger's output in a JSON record, else those of a message pool's log."""
+    """Add the steps of MetaGPT's logger in a JSON record, else those of its message pool's log."""
     record = _metagpt_record_of_run(transcript)
     if record is None:
         _add_metagpt_pool_steps(transcript.text, reading)

@@ -138,7 +138,8 @@ def _is_bare_run(messages: Sequence[object]) -> bool:
             match = _OBSERVATION.match(content)
             if match and match["exception"] is None and match["opening"] is not None:
                 result_count += 1
-    return result_count > 0 and command_count - 1 <= result_count <= command_count
+    missing_count = command_count - result_count
+    return result_count > 0 and missing_count in (0, 1)
 
 
 def _facts_of_run(info: Fields, steps: Sequence[Step]) -> TraceMeta:
@@ -161,7 +162,8 @@ def _user_pieces(text: str, extra: Fields, *, has_open_call: bool) -> Iterator[P
     if refused_answer := as_text(extra.get("model_response")):
         yield THE_MODEL.piece(refused_answer, "/extra/model_response")
     is_result = "returncode" in extra or "raw_output" in extra or _OBSERVATION.match(text)
-    if is_result or (has_open_call and "interrupt_type" not in extra):
+    is_interruption = "interrupt_type" in extra
+    if is_result or (has_open_call and not is_interruption):
         yield _observation_piece({"content": text}, extra)
         return
     yield Speaker("user", Role.USER).piece(text)
@@ -291,9 +293,11 @@ def _split_commands(text: str, recorded_commands: list[str]) -> tuple[str, list[
         blocks = [block for block in blocks if block.command.strip() in recorded_commands]
     elif len(blocks) != 1:
         return text, []
-    ends = [0, *(block.end for block in blocks)]
-    starts = [*(block.start for block in blocks), len(text)]
-    other_text = "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
+
+    # The other text is before, between and after the blocks.
+    begins = [0, *(block.end for block in blocks)]
+    ends = [*(block.start for block in blocks), len(text)]
+    other_text = "".join(text[begin:end] for begin, end in zip(begins, ends, strict=True))
     return other_text.strip(), recorded_commands or [blocks[0].command]
 
 

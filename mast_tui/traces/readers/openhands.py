@@ -178,12 +178,15 @@ class EventMapper:
         self.messages = MessageMapper(self.steps)
         self.model: str | None = None
         self._agent_stack = [agent or _DEFAULT_AGENT]
+        """The agents that have delegated to one another; the last one acts."""
         self._call_by_event: dict[str | None, MessageToolCall] = {}
         self._is_sdk = False
         self._previous_event_id: str | None = None
         self._last_prompt = ""
+        """The last message of the user."""
         self._responses_with_action: set[str | None] = set()
         self._thought_ids: set[str | None] = set()
+        """The ids of the calls of the tool ``think``, and of their events."""
         self._last_action_by_response: dict[str | None, OpenHandsEvent] = {}
         self._reports_by_call: dict[str, list[OpenHandsEvent]] = {}
 
@@ -296,7 +299,7 @@ class EventMapper:
                 self._last_prompt = text.strip()
             yield Piece(SpanKind.MESSAGE, role, agent, text)
         elif action == "system":
-            if self._agent_stack == [_DEFAULT_AGENT]:
+            if self._agent_stack == [_DEFAULT_AGENT]:  # its name is not known yet
                 self._agent_stack = [one_line(arguments.get("agent_class")) or _DEFAULT_AGENT]
             text = content_text(arguments.get("content")) or content_text(fields.get("message"))
             yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)

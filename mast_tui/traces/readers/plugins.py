@@ -54,12 +54,12 @@ class PluginReader:
         try:
             loaded = entry.load()
             reader: Reader = loaded() if isinstance(loaded, type) else loaded
-            unknown_file = _wrongly_recognised_file(reader)
+            wrong_file = _wrongly_recognised_file(reader)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plug-in may raise anything
             self._fault = f"cannot be used: {_error_text(error)}"
             return
-        if unknown_file is not None:
-            self._fault = f"is not used: it wrongly recognises {unknown_file!r}"
+        if wrong_file is not None:
+            self._fault = f"is not used: it wrongly recognises {wrong_file!r}"
         else:
             self._reader = reader
 
@@ -138,7 +138,7 @@ def reader_metadata_folders() -> Iterator[os.DirEntry[str]]:
 
 
 def _wrongly_recognised_file(reader: Reader) -> str | None:
-    """Return the name of a file that a reader recognises though it has no format, else None."""
+    """Return the name of a test file without any format that a reader recognises, else None."""
     with tempfile.TemporaryDirectory(prefix="mast-tui-") as folder:
         for name, data in _UNKNOWN_FILES.items():
             path = Path(folder, name)

@@ -40,9 +40,9 @@ _OUTCOME_BY_NAME: Final = {
 
 
 def facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
-    """Return the facts of a run in a record's fields; its task is else the first message of a user.
+    """Return the facts of a run in a record's fields, with a benchmark's answers in the answer key.
 
-    A benchmark's reward, answer and labels go to the answer key.
+    If the record states no task, it is the first message of a user.
 
     Args:
         record: The record.
@@ -224,7 +224,7 @@ class AnswerKeyDraft:
                 self.add_value(name, value, section)
 
     def add_value(self, name: str, value: object, section: Section | None = None) -> None:
-        """Add a value in the form of its section.
+        """Add a value to a section, in the form of that section.
 
         Args:
             name: The name of the entry.
