@@ -55,7 +55,7 @@ def file_or_record(text: str) -> Path:
     """Return the path that an argument names; ``FILE#2`` is trace 2, counted from 0, of FILE.
 
     Args:
-        text: A path of this machine. A file whose name is ``FILE#2`` goes before a trace of FILE.
+        text: A path of this machine. A file whose name is ``FILE#2`` is preferred to a trace.
     """
     path = Path(text)
     name, sign, number = text.rpartition("#")
@@ -158,7 +158,7 @@ class _ArgumentParser:
                 "their traces would have one path; give one of them to each command, or download "
                 "the files"
             )
-        # The same URL twice without a query is left to the reader, like the same path twice.
+        # A URL without a query may be named twice, like a path of this machine.
         return not query
 
     def _paths_in_list(self, name: str, lists: tuple[str, ...]) -> Iterator[Path]:

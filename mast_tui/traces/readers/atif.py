@@ -459,9 +459,9 @@ class AtifTrajectory:
 def _first_by_id(
     trajectories: Sequence[AtifTrajectory], excluded_ids: Sequence[str] = ()
 ) -> dict[str, AtifTrajectory]:
-    """Return the first trajectory with each id, by id, without the excluded ids.
+    """Return for each id the first trajectory that has it, without the excluded ids.
 
-    The ids of a trajectory are excluded for its sub-agents, which may share its session's id.
+    Among its sub-agents, the ids of a trajectory are excluded: they may share its session's id.
     """
     trajectory_by_id: dict[str, AtifTrajectory] = {}
     for trajectory in trajectories:

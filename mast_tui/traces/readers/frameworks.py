@@ -642,7 +642,7 @@ def _add_metagpt_pool_steps(text: str, reading: Reading) -> None:
         if sender := block.match["sender"]:
             role = Role.USER if sender.strip().lower() in _METAGPT_USER_NAMES else Role.AGENT
             content_heading = _METAGPT_CONTENT.search(body)
-            heading_length = content_heading.end() if content_heading else 0
+            heading_length = content_heading.end() if content_heading else 0  # not in previews
             reading.add_message(block, sender.strip(), body, role, start=start, lead=heading_length)
             if role is Role.USER and reading.task is None and content_heading:
                 reading.task = body[heading_length:].strip() or None
@@ -730,10 +730,11 @@ class _OpenManusRun:
         self._open_calls_by_tool.setdefault(name or "", []).append(key)
 
     def _add_result(self, block: LogBlock, name: str, text: str, start: float | None) -> None:
-        """Add a tool's result to the first open call of the tool, else of an unnamed tool."""
+        """Add a tool's result under its first open call, else under the first unnamed one."""
         open_calls = self._open_calls_by_tool.get(name) or self._open_calls_by_tool.get("") or []
         parent = open_calls.pop(0) if open_calls else None
-        status = status_of_result(_OPENMANUS_RESULT_HEADING.sub("", text, count=1))
+        output = _OPENMANUS_RESULT_HEADING.sub("", text, count=1)
+        status = status_of_result(output)
         more = More(name=name, parent=parent, start=start, status=status)
         self._reading.steps.result(block.key, self._agent, text, **more)
 

@@ -185,7 +185,7 @@ def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
     tokens = None
     match message.get("role") or message.get("object") or message.get("type"):
         case "assistant" | "response":
-            mapper.forget_open_calls()
+            mapper.forget_open_calls()  # earlier commands get no results any more
             pieces, commands = _answer_pieces(message, extra)
             tokens = usage_of(fields_of(extra.get("response"))) or usage_of(message)
         case "exit":

@@ -450,7 +450,8 @@ class EventMapper:
     def _sdk_result_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
         """Yield the result of a call; nothing for ``think``, whose call has its whole content."""
         fields = event.fields
-        if {event.call_id, identifier(fields.get("action_id"))} & self._thought_ids:
+        answered_ids = {event.call_id, identifier(fields.get("action_id"))}
+        if answered_ids & self._thought_ids:
             return
         name = one_line(fields.get("tool_name"))
         observation = fields.get("observation")

@@ -134,7 +134,7 @@ def _outcome_of_record(record: Fields) -> Outcome:
         return _OUTCOME_BY_NAME.get(outcome_name.strip().lower(), Outcome.UNKNOWN)
     if (flag := flag_in(record, "success", "resolved", "is_correct")) is not None:
         return outcome_of_flag(flag)
-    if record.get("is_corrected") is False:
+    if record.get("is_corrected") is False:  # a field of Who&When
         return Outcome.FAILED
     return outcome_of_reward(record.get("reward"))
 

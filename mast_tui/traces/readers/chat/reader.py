@@ -166,6 +166,7 @@ def traces_of(
         for _record, conversation in records_and_conversations
     )
     if records_and_conversations and are_responses_alone:
+        # The only trace of a file has no number.
         entries = [
             (replace(record, number=None), conversation)
             for record, conversation in records_and_conversations

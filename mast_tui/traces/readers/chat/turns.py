@@ -698,8 +698,8 @@ _AUTOGEN_CODE_TOOL: Final = "code"
 def _is_autogen_message(message: Fields) -> bool:
     """Return whether a JSON object is a message or an event of AutoGen.
 
-    It has a source, and a type that ends like those of AutoGen or the tokens of its model. Some
-    types come without a source. Other programs write a type and a source too, but with
+    It has a source, and a type with AutoGen's ending or the field ``models_usage``. Some types come
+    without a source. Other programs write a type and a source too, but with
     ``_NON_AUTOGEN_FIELDS``.
     """
     type_name = kind_of(message)
