@@ -241,11 +241,13 @@ class _Repair:
         if self._pos >= len(self._text):
             self._end_cut_document()
             return
+
         container = self._open_containers[-1]
         char = self._text[self._pos]
         key_match = _KEY_AHEAD.match(self._text, self._pos) if char == '"' else None
         # Without a comma before it, only a quote or an opening bracket begins an item.
         begins_item = char not in "}:" and (char in '{["' or not container.expects_comma)
+
         if char == container.closer:
             self._pos += 1
             self._leave_container()

@@ -124,6 +124,7 @@ class _ArgumentParser:
         if _ONE_SLASH.match(argument):
             scheme = argument.partition(":")[0]
             raise MastError(f"{scheme}:/…: a URL begins with {scheme}://")
+
         path = trace_path(argument)
         try:
             if not isinstance(path, RemotePath):
@@ -175,18 +176,21 @@ class _ArgumentParser:
             list_id = str(path)
         else:
             list_id = os.path.realpath(name)
+
         if list_id in lists:
             circle = (*lists[lists.index(list_id) :], list_id)
             circle_text = " -> ".join(f"@{outer_list}" for outer_list in circle)
             raise MastError(
                 f"@{path}: the list names itself ({circle_text}); remove the line with @ from it"
             )
+
         self._list_count += 1
         if len(lists) == _DEEPEST_LIST or self._list_count > _MOST_LISTS:
             raise MastError(
                 f"@{path}: lists may name lists up to {_DEEPEST_LIST} deep, {_MOST_LISTS} in "
                 "all; list the files themselves"
             )
+
         try:
             data = sys.stdin.buffer.read() if is_stdin else read_beside(path, _LIST_BYTES)
         except OSError as error:
@@ -195,6 +199,7 @@ class _ArgumentParser:
             raise MastError(
                 f"@{path}: no such file; after @, give a file with a path or URL on each line"
             )
+
         for line in data.decode("utf-8-sig", "surrogateescape").splitlines():
             text = line.strip()
             if text and not text.startswith("#"):

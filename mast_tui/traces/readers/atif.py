@@ -216,6 +216,7 @@ class AtifStep:
         self.messages: list[Piece] = []
         self.calls: list[Piece] = []
         self.early_results: list[tuple[int, AtifResult]] = []
+
         if not isinstance(value, dict):
             self.messages = [_bare_value_piece(value, self.pointer, "a step")]
         names_answered_call = self.source == "system" and _call_id_of(self.fields) is not None

@@ -470,6 +470,7 @@ def _add_hyperagent_steps(transcript: Transcript, reading: Reading) -> None:
         reading.task = content_text(record.get("problem_statement")) or None
         reading.answer_key = study_answer_key(record)
     text = transcript.text if lines is None else "\n".join(lines)
+
     for block, print_count in _hyperagent_distinct_records(
         reading.blocks(text, _HYPERAGENT_RECORD)
     ):

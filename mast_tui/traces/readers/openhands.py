@@ -280,6 +280,7 @@ class EventMapper:
         is_by_user = fields.get("source") == "user"
         role = Role.USER if is_by_user else Role.AGENT
         agent = "user" if is_by_user else self._agent_stack[-1]
+
         if action in _SILENT_KINDS:
             return
         if action in _LOGGED_KINDS:

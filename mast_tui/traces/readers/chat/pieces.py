@@ -349,6 +349,7 @@ def content_pieces(
         if text := message_text(content):
             yield speaker.piece(text, kind=speaker.kind)
         return
+
     text_parts: list[object] = []
     text_pointer = ""
     for number, part in enumerate(content):

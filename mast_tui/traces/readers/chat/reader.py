@@ -242,12 +242,14 @@ def trace_of(
     steps = StepList()
     by_name = speaks_by_name([message for _key, message in conversation.messages])
     mapper = MessageMapper(steps, by_name=by_name, prefix=prefix)
+
     unfinished_by_key = unfinished_messages(conversation.messages)
     for key, message in conversation.messages:
         mapper.add(unfinished_by_key.get(key, message), key)
         if key in unfinished_by_key:
             mapper.problems.append(Problem(prefix + key, "the message was cut off"))
     mapper.count_tokens(conversation.usage)
+
     if is_task_result(conversation.record):
         for piece in end_pieces(conversation.record):
             mapper.add_piece(piece, "/stop_reason")
@@ -256,6 +258,7 @@ def trace_of(
             SpanKind.LOG, Role.LOG, "error", conversation.error, status=SpanStatus.ERROR
         )
         mapper.add_piece(error_piece, "/error")
+
     meta = _facts_of_conversation(conversation.record, conversation.messages, steps.steps)
     meta = meta._replace(model=conversation.model or meta.model or mapper.model)
     return trace_of_steps(
@@ -454,6 +457,7 @@ def _model_row(record: Record, conversation: Conversation) -> SpanRow:
     if response_count == 0 and messages and messages[-1].get("role") == "assistant":
         response_count = 1  # the last message is the response
     request_count = len(messages) - response_count
+
     return SpanRow(
         id=record.location,
         parent=None,

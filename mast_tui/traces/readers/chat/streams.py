@@ -168,6 +168,7 @@ def _streams_in(values: Iterable[object]) -> list[tuple[int, _Stream | None]]:
         if part is None:
             numbered_streams.append((number, None))
             continue
+
         response_id = text_in(part, "id", "responseId")
         stream = current
         current_lacks_id = current is not None and current.lacks_id  # this may be its id

@@ -735,6 +735,7 @@ def _autogen_pieces(message: Fields) -> Iterator[Piece]:
         agent = ASSISTANT
     role = _ROLE_BY_CONTEXT_TYPE.get(type_name) or role_of_name(agent)
     speaker = Speaker(agent, role, thinks=type_name == "ThoughtEvent")
+
     if thought := as_text(message.get("thought")):
         yield speaker.piece(thought, "/thought", kind=SpanKind.REASONING)
     if type_name in _AUTOGEN_LOG_TYPES:
