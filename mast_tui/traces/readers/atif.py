@@ -125,6 +125,7 @@ def _source_of(step: Fields) -> str:
     source = step.get("source")
     if isinstance(source, str) and source in _SOURCES:
         return source
+    # Other writers have other names and spellings.
     return preview(text_in(step, "source", "role") or "")[0].lower()
 
 

@@ -325,7 +325,7 @@ class _AppWorldRun:
             self._add_output(block, _APPWORLD_SUPERVISOR, api)
         elif match["output"]:
             self._add_output(block, _APPWORLD_SUPERVISOR, "python")
-        else:  # A message loop begins or ends.
+        else:  # A message loop begins or ends: the next message to an agent is a new task.
             self._agents_with_task = {_APPWORLD_SUPERVISOR.lower()}
             self._reading.add_log(block, match[0].strip())
 

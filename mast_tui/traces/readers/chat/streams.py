@@ -64,7 +64,7 @@ def response_in_stream(value: object) -> Fields | None:
     if isinstance(value, str) and value[:_HEAD_CHARS].lstrip().startswith(_STREAM_BEGINNINGS):
         value = [json_in(line.decode()) for line in split_records(value.encode("utf-8", "replace"))]
     # The events of one list are one response, although old ones of Gemini have no id.
-    values = [{"responseId": "stream", **fields_of(each)} for each in items_of(value)]
+    values = [{"responseId": "stream", **fields_of(event)} for event in items_of(value)]
     return next(
         (stream.response() for _number, stream in _streams_in(values) if stream is not None), None
     )
