@@ -148,20 +148,21 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
 
 
 def _without_wrapper(value: Fields) -> Fields:
-    """Return the message in a value that wraps it, with the fields around it; else the value.
+    """Return a message without the wrapper or spelling of its framework; other values unchanged.
 
-    The wrapper is an item of OpenAI's Agents SDK, or an object with the field ``message``. A line
-    of a coding agent's log has that field too, but is no message.
+    Of a message in the field ``message``, the fields around it are kept. A line of a coding agent's
+    log has that field too, but is no message.
     """
     raw_item = first_in(value, "raw_item", "rawItem")
-    if isinstance(raw_item, Mapping):
+    if isinstance(raw_item, Mapping):  # in OpenAI's Agents SDK
         return _item_of_agent(raw_item, fields_of(value.get("agent")), kind_of(value))
-    # Items of the SDK for TypeScript are in camel case.
+    # The Agents SDK for TypeScript writes items in camel case.
     if "callId" in value and kind_of(value) in _ITEM_TYPES:
         return snake_fields(value)
     role = fields_of(value.get("role")).get("value")
     if isinstance(role, str):  # an object in Microsoft's Agent Framework
         return {**value, "role": role}
+
     message = value.get("message")
     if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
         return value
