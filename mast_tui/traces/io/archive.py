@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import IO, Final, NamedTuple, Protocol
 
@@ -29,13 +29,13 @@ _MOST_DIRECTORY_BYTES: Final = 16 << 20
 
 _LOCAL: Final = Struct("<4s5H3I2H")
 _LOCAL_MARK: Final = b"PK\x03\x04"
-_CENTRAL_MARK: Final = b"PK\x01\x02"
+_DIRECTORY_MARK: Final = b"PK\x01\x02"
 _DESCRIPTOR_MARK: Final = b"PK\x07\x08"
 _DESCRIPTOR_BYTES: Final = (0, 16, 24, 12, 20)
 """The possible lengths of a descriptor: none, with or without its mark, with 32 or 64 bits."""
 
 _MARKED_DESCRIPTOR_BYTES: Final = (16, 24)
-_SIZE_IN_EXTRA: Final = 0xFFFFFFFF
+_SIZE_IN_EXTRA_FIELD: Final = 0xFFFFFFFF
 
 _ENCRYPTED: Final = 0x1 | 0x40
 _SIZES_FOLLOW: Final = 0x8
@@ -43,9 +43,12 @@ _UTF8: Final = 0x800
 _DEFLATED: Final = 8
 _ZSTANDARD: Final = 93
 
-_PIECE: Final = 64 << 10
+_PIECE_BYTES: Final = 64 << 10
 _FEED_BYTES: Final = {_DEFLATED: 4096, _ZSTANDARD: 512}
 """The packed bytes that are unpacked in one step, by method: their content has at most 22 MB."""
+
+_MOST_WINDOW_BYTES: Final = 1 << 27
+"""The most memory of the zstd unpacker."""
 
 _MOST_NAME_PROBLEMS: Final = 20
 _NO_DIRECTORY: Final = (
@@ -66,7 +69,7 @@ class _Member(NamedTuple):
     method: int
     flags: int
     packed_bytes: int | None
-    bytes: int | None
+    unpacked_bytes: int | None
     checksum: int | None
 
 
@@ -86,7 +89,7 @@ class _BoundedFile:
         self.tell = file.tell
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move to a position.
+        """Move to a position, as in other files; refuse one before the beginning.
 
         Args:
             offset: The distance in bytes.
@@ -95,12 +98,12 @@ class _BoundedFile:
         Raises:
             ValueError: The position is before the beginning.
         """
-        if whence == 0 and offset < 0:
+        if whence == 0 and offset < 0:  # a damaged directory may state such an offset
             raise ValueError(f"no place in a file: {offset}")
         return self._file.seek(offset, whence)
 
     def read(self, size: int = -1) -> bytes:
-        """Read bytes.
+        """Read ``size`` bytes; if it is negative, read up to the limit.
 
         Raises:
             ValueError: ``size`` is over the limit.
@@ -140,15 +143,17 @@ class Archive:
         self._size = file.seek(0, 2)  # to the end
         self._most_member_bytes = most_member_bytes
         self._bytes_left = most_bytes
-        self._rescue_bytes_left = most_bytes
+        """The bytes of content that may still be unpacked."""
+        self._search_bytes_left = most_bytes
+        """The bytes that may still be unpacked in search of the ends of members."""
         self._most_bytes = most_bytes
         self._members: dict[str, _Member] = {}
-        directory = self._members_in_directory()
-        if directory is None:
+        directory_members = self._members_in_directory()
+        if directory_members is None:
             self.problems.append(Problem("whole file", _NO_DIRECTORY))
             self._add_members(self._members_by_headers())
         else:
-            self._add_members(iter(directory))
+            self._add_members(directory_members)
 
     @property
     def names(self) -> list[str]:
@@ -160,22 +165,24 @@ class Archive:
 
         Raises:
             UnreadableMember: The member is damaged, encrypted, too big, packed in an unknown way or
-                not as the directory says.
+                different from its facts in the directory.
             KeyError: There is no member with this name.
         """
         member = self._members[name]
         if member.flags & _ENCRYPTED:
             raise UnreadableMember("it is encrypted")
         too_big = UnreadableMember(f"it is bigger than {self._most_member_bytes >> 20} MB")
-        if member.bytes is not None and member.bytes > self._most_member_bytes:
+        if member.unpacked_bytes is not None and member.unpacked_bytes > self._most_member_bytes:
             raise too_big
+
         header = self._member_at(member.offset)
         if header is None:
             raise UnreadableMember("its header is damaged")
-        _member, begin = header
+        _header_member, begin = header
         end = self._size if member.packed_bytes is None else begin + member.packed_bytes
         if end > self._size:
             raise UnreadableMember("it is cut off")
+
         pieces: list[bytes] = []
         size = 0
         for piece, _end in self._unpacked_pieces(member.method, begin, end):
@@ -183,21 +190,22 @@ class Archive:
             self._bytes_left -= len(piece)
             if size > self._most_member_bytes:
                 raise too_big
-            if member.bytes is not None and size > member.bytes:
+            if member.unpacked_bytes is not None and size > member.unpacked_bytes:
                 raise UnreadableMember("it is bigger than the archive says")
             if self._bytes_left < 0:
                 raise UnreadableMember(
                     f"the archive contains more than {self._most_bytes >> 20} MB when unpacked"
                 )
             pieces.append(piece)
+
         data = b"".join(pieces)
-        if member.bytes is not None and size != member.bytes:
+        if member.unpacked_bytes is not None and size != member.unpacked_bytes:
             raise UnreadableMember("it is cut off")
         if member.checksum is not None and zlib.crc32(data) != member.checksum:
             raise UnreadableMember("its checksum is wrong")
         return data
 
-    def _add_members(self, members: Iterator[_Member]) -> None:
+    def _add_members(self, members: Iterable[_Member]) -> None:
         """Record the members with safe names, up to the limit; the others are problems."""
         unsafe_count = 0
         for number, member in enumerate(members):
@@ -231,7 +239,7 @@ class Archive:
                         method=entry.compress_type,
                         flags=entry.flag_bits,
                         packed_bytes=entry.compress_size,
-                        bytes=entry.file_size,
+                        unpacked_bytes=entry.file_size,
                         checksum=entry.CRC,
                     )
                     for entry in archive.infolist()
@@ -272,7 +280,7 @@ class Archive:
         if len(head) < _LOCAL.size or not head.startswith(_LOCAL_MARK):
             return None
         _mark, _version, flags, method, _time, _date, *numbers = _LOCAL.unpack(head)
-        checksum, packed_bytes, plain_bytes, name_length, extra_length = numbers
+        checksum, packed_bytes, unpacked_bytes, name_length, extra_length = numbers
         name_and_extra = self._read_at(offset + _LOCAL.size, name_length + extra_length)
         if len(name_and_extra) < name_length + extra_length:
             return None
@@ -281,16 +289,17 @@ class Archive:
             name = encoded_name.decode("utf-8" if flags & _UTF8 else "cp437")
         except UnicodeDecodeError:
             name = encoded_name.decode("utf-8", "replace")
-        member = _Member(name, offset, method, flags, packed_bytes, plain_bytes, checksum)
+        member = _Member(name, offset, method, flags, packed_bytes, unpacked_bytes, checksum)
         sizes_follow = flags & _SIZES_FOLLOW and packed_bytes == 0
-        if packed_bytes == _SIZE_IN_EXTRA or sizes_follow:  # the sizes are not in this header
-            member = member._replace(packed_bytes=None, bytes=None, checksum=None)
+        # Then the sizes are in the extra field, or after the data.
+        if packed_bytes == _SIZE_IN_EXTRA_FIELD or sizes_follow:
+            member = member._replace(packed_bytes=None, unpacked_bytes=None, checksum=None)
         return member, offset + _LOCAL.size + name_length + extra_length
 
     def _end_of_packed_data(self, member: _Member, begin: int) -> int | None:
         """Return the end of the packed data of a member, found by unpacking it.
 
-        Return None if the data does not show its end, is damaged, or is too big.
+        Return None if the data has no mark at its end, is damaged, or is too big.
         """
         if member.method not in _FEED_BYTES or member.flags & _ENCRYPTED:
             return None
@@ -298,8 +307,8 @@ class Archive:
         try:
             for piece, packed_end in self._unpacked_pieces(member.method, begin, self._size):
                 end = packed_end
-                self._rescue_bytes_left -= len(piece)
-                if self._rescue_bytes_left < 0:
+                self._search_bytes_left -= len(piece)
+                if self._search_bytes_left < 0:
                     return None
         except UnreadableMember:
             return None
@@ -308,15 +317,15 @@ class Archive:
     def _end_of_descriptor(self, offset: int) -> int:
         """Return the end of a member's data descriptor, an optional record of sizes after its data.
 
-        Its length varies, so each length is tried: the descriptor ends before the next header, or
-        at the end of the file.
+        Its length varies, so each length is tried: the next header, or the end of the file, must
+        follow. If no length fits, return the end of the file.
         """
         for length in _DESCRIPTOR_BYTES:
             data = self._read_at(offset, length + len(_LOCAL_MARK))
-            has_mark = length in _MARKED_DESCRIPTOR_BYTES
-            if has_mark and not data.startswith(_DESCRIPTOR_MARK):
+            needs_mark = length in _MARKED_DESCRIPTOR_BYTES
+            if needs_mark and not data.startswith(_DESCRIPTOR_MARK):
                 continue
-            if data[length:] in (_LOCAL_MARK, _CENTRAL_MARK, b""):
+            if data[length:] in (_LOCAL_MARK, _DIRECTORY_MARK, b""):
                 return min(offset + length, self._size)
         return self._size
 
@@ -330,15 +339,16 @@ class Archive:
             UnreadableMember: The data is damaged, or packed in an unknown way.
         """
         if method == zipfile.ZIP_STORED:
-            for offset in range(begin, end, _PIECE):
-                yield self._read_at(offset, min(_PIECE, end - offset)), min(offset + _PIECE, end)
+            for offset in range(begin, end, _PIECE_BYTES):
+                piece_end = min(offset + _PIECE_BYTES, end)
+                yield self._read_at(offset, piece_end - offset), piece_end
             return
         if method not in _FEED_BYTES:
             raise UnreadableMember(f"unknown compression method ({method})")
         unpacker, damage_error = _unpacker_of(method)
-        feed_bytes = _FEED_BYTES[method]
-        for offset in range(begin, end, _PIECE):
-            packed = self._read_at(offset, min(_PIECE, end - offset))
+        feed_bytes = _FEED_BYTES[method]  # few, as a few kB may unpack to many MB
+        for offset in range(begin, end, _PIECE_BYTES):
+            packed = self._read_at(offset, min(_PIECE_BYTES, end - offset))
             for position in range(0, len(packed), feed_bytes):
                 try:
                     piece = unpacker.decompress(packed[position : position + feed_bytes])
@@ -355,9 +365,10 @@ def _unpacker_of(method: int) -> tuple[_Unpacker, type[Exception]]:
     """Return the unpacker of a method, and the error that it raises for damaged data."""
     if method == _DEFLATED:
         return zlib.decompressobj(-zlib.MAX_WBITS), zlib.error
-    import zstandard  # few archives are packed so
+    import zstandard  # imported here, as few archives need it
 
-    return zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj(), zstandard.ZstdError
+    unpacker = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW_BYTES).decompressobj()
+    return unpacker, zstandard.ZstdError
 
 
 def _is_safe(name: str) -> bool:

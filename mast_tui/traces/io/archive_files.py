@@ -38,12 +38,12 @@ def file_system(address: str) -> tuple[Any, str]:
     Raises:
         OSError: An archive is over a limit (``EFBIG``), or cannot be read.
     """
-    first, chained, container = address.partition("::")
-    kind, _, name = first.partition("://")
-    if not chained or kind not in _KINDS:
+    member_url, chained, container = address.partition("::")
+    kind, _, member_name = member_url.partition("://")
+    if not chained or kind not in _OPENERS:  # fsspec opens it without our limits
         files, path = url_to_fs(address)
         return files, path
-    return open_archive(kind, container), name.strip("/")
+    return open_archive(kind, container), member_name.strip("/")
 
 
 def open_archive(kind: str, container: str) -> Any:
@@ -56,23 +56,24 @@ def open_archive(kind: str, container: str) -> Any:
     Raises:
         OSError: The archive is over a limit (``EFBIG``), or cannot be read.
     """
-    open_kind = _KINDS.get(kind)
-    if open_kind is None:
+    opener = _OPENERS.get(kind)
+    if opener is None:
         return url_to_fs(f"{kind}://::{container}")[0]
     files, path = file_system(container)
     info = files.info(path)
     if info["type"] == "directory":
         raise OSError(ENOENT, "no such archive")
-    if "::" in container and (info.get("size") or 0) > MOST_MEMBER_BYTES:
+    is_nested = "::" in container  # then the archive is itself a member of an archive
+    if is_nested and (info.get("size") or 0) > MOST_MEMBER_BYTES:
         raise too_big("the archive in it", MOST_MEMBER_BYTES)
-    return open_kind(files.open(path, "rb"), path)
+    return opener(files.open(path, "rb"), path)
 
 
 def too_big(subject: str, most: int) -> OSError:
     """Return the error of an archive or a file that is over a limit.
 
     Args:
-        subject: The subject of the message.
+        subject: The archive or file in the words of the message.
         most: The limit in bytes.
     """
     return OSError(
@@ -83,18 +84,18 @@ def too_big(subject: str, most: int) -> OSError:
 class ByteLimit(Callback):  # type: ignore[misc] # fsspec has no types
     """The callback of a download, which raises an error if the file is over a limit."""
 
-    def __init__(self, error: OSError, most: int, written: Callable[[int], None]) -> None:
-        """Begin to count.
+    def __init__(self, error: OSError, most: int, on_write: Callable[[int], None]) -> None:
+        """Create the callback of one download.
 
         Args:
             error: The error that is raised over the limit.
             most: The most bytes that the file may have.
-            written: Called with the length of each piece that is written.
+            on_write: Called with the length of each piece that is written.
         """
         super().__init__()
         self._error = error
         self._most = most
-        self._written = written
+        self._on_write = on_write
 
     def set_size(self, size: int | None) -> None:
         """Raise the error if the announced size is over the limit."""
@@ -102,11 +103,11 @@ class ByteLimit(Callback):  # type: ignore[misc] # fsspec has no types
             raise self._error
 
     def relative_update(self, inc: int = 1) -> None:
-        """Count a piece of ``inc`` bytes, which fsspec has written."""
+        """Count ``inc`` more bytes that fsspec has written; raise the error over the limit."""
         self.value += inc
         if self.value > self._most:
             raise self._error
-        self._written(inc)
+        self._on_write(inc)
 
     def absolute_update(self, value: int) -> None:
         """Count a piece that was written, from the number of all bytes written."""
@@ -145,6 +146,7 @@ class _LimitedReader(RawIOBase):
         return self._file.seek(offset, whence)
 
     def read(self, size: int = -1) -> bytes:
+        """Read bytes; raise ``OSError`` if the size or the new position is over a limit."""
         if size > _MOST_READ_BYTES:
             raise too_big("a header of the archive", _MOST_READ_BYTES)
         data = self._file.read(_MOST_READ_BYTES if size < 0 else size)
@@ -185,7 +187,7 @@ def _open_tar(file: IO[bytes], path: str) -> Any:
     """Open a tar archive, perhaps compressed; raise ``OSError`` if it is over a limit."""
     compression = infer_compression(path)
     unpacked = file if compression is None else compr[compression](file)
-    # To list the members, the reader must move past each of them, also past a big one.
+    # To list the members, ``tarfile`` moves past all of them, so the limit is for the whole file.
     files = _LimitedTar(_LimitedReader(unpacked, MOST_BYTES + _HEADER_BYTES))
     _check_sizes(info["size"] for info, *_ in files.index.values())
     return files
@@ -200,10 +202,10 @@ def _check_number(number: int) -> None:
 def _check_sizes(sizes: Iterable[int]) -> None:
     """Raise ``OSError`` if all members together are too big.
 
-    A member that is too big does not count: reading that member will be refused.
+    A member over its own limit does not count, because a read of it is refused anyway.
     """
     if sum(size for size in sizes if size <= MOST_MEMBER_BYTES) > MOST_BYTES:
         raise too_big("the archive", MOST_BYTES)
 
 
-_KINDS: Final[dict[str, Callable[[IO[bytes], str], Any]]] = {"zip": _open_zip, "tar": _open_tar}
+_OPENERS: Final[dict[str, Callable[[IO[bytes], str], Any]]] = {"zip": _open_zip, "tar": _open_tar}

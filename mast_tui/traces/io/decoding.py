@@ -19,7 +19,7 @@ def decode(data: bytes) -> tuple[str, Problem | None]:
     """Return the text of ``data``, and a problem if some of it is invalid, else None.
 
     A byte order mark determines UTF-8, UTF-16 or UTF-32 and is dropped; without a mark the bytes
-    are UTF-8. Invalid bytes become U+FFFD; the problem names the first line with any.
+    are UTF-8. Invalid bytes become U+FFFD; the problem names the first line with invalid bytes.
     """
     encoding = "utf-8"
     for mark, name in _MARKS:
@@ -46,11 +46,11 @@ def as_utf8(data: bytes) -> bytes:
 
 
 def csv_separator(text: str) -> str:
-    """Return the character between the cells of a CSV, by its heading row.
+    """Return the character that separates the cells of a CSV, judged by its heading row.
 
     Spreadsheets write semicolons where the comma is the decimal sign, and tabs on request.
     """
     heading = text.lstrip("\ufeff").partition("\n")[0]
     if "," in heading:
         return ","
-    return max(",;\t", key=heading.count)  # a comma if there is none of them
+    return max(",;\t", key=heading.count)  # the comma, which is first, if all are missing

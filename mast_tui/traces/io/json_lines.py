@@ -16,11 +16,11 @@ NUL_BYTES: Final = "NUL bytes, as a crash leaves them, are left out"
 """The problem of a line with NUL bytes."""
 
 _ENOUGH_RECORDS: Final = 3
-_MOST_SPACE: Final = 16
+_MOST_SPACE_CHARS: Final = 16
 _CONTINUATIONS: Final = ("{", "[", ",", ":")
 
 _EVENT_FIELD: Final = re.compile(r"^(?:data: ?|(?:event|id|retry):.*|:.*)", re.MULTILINE)
-_TEXT_WITH_DOCUMENT: Final = re.compile(rb'\s*"(?:\s|\\[nrt])*[{\[]')
+_STRING_WITH_DOCUMENT: Final = re.compile(rb'\s*"(?:\s|\\[nrt])*[{\[]')
 _HEAD_BYTES: Final = 1024
 _BEGINNING: Final = re.compile(r"[\s\0\x1e\ufeff]*(?:[{\[]|(?:data|event|id|retry)?:)")
 _RECORD: Final = re.compile(r"[{\[]")
@@ -28,10 +28,10 @@ _OBJECT: Final = re.compile(r'\{(?=\s*")')
 _MOST_TRIES: Final = 100
 """The most beginnings of a record that are tried on a broken line."""
 
-_MOST_BROKEN: Final = 10_000
+_MOST_BROKEN_RECORDS: Final = 10_000
 """The most broken records that are skipped; after them nothing is read."""
 
-_MOST_READ_CHARS: Final = 1 << 20
+_MOST_PASSED_CHARS: Final = 1 << 20
 """The length at which text that has been read is cut off: an error of the decoder counts all line
 feeds before it."""
 
@@ -40,11 +40,11 @@ TEXT_AFTER_DOCUMENT: Final = "characters after the end of the document are left 
 
 
 def first_lines(text: str, most: int = LINES_LOOKED_AT) -> list[str]:
-    r"""Return those of the first lines that are not blank, split at ``\\n`` only.
+    r"""Return the first lines of a text except blank ones, split at ``\\n`` only.
 
     Args:
         text: The text, whose leading white space does not count.
-        most: The number of lines to examine.
+        most: The number of lines to look at, blank ones included.
     """
     lines = text.lstrip().split("\n", most)[:most]
     return [line for line in lines if line.strip()]
@@ -56,30 +56,33 @@ def is_json_lines(lines: Sequence[str]) -> bool:
 
 
 def json_records(lines: Sequence[str]) -> list[object]:
-    """Return the values of the first lines of a text; empty if they are no JSON lines.
+    """Return the values of the first lines of a text; empty if these are not JSON lines.
 
-    Lines that begin with a comma are a list without brackets. Others are JSON lines in two cases:
+    Broken lines are left out. The lines are not JSON lines if
 
-    - The first line is a record.
-    - The first line is broken, at least half of the lines are records, and either there are several
-      records or the first line does not seem to continue in the second one.
+    - the first intact one is no record (an object or a list),
+    - the second line begins with a comma, as in a list without brackets,
+    - the first line is broken, and more than half of the lines are no records,
+    - the first line is broken and ends as if the second continued it, and there are few records.
     """
-    first_line_values = [_value_or_none(line) for line in lines[:LINES_LOOKED_AT]]
-    values = [value for value in first_line_values if value is not None]
-    if not values or not isinstance(values[0], dict | list) or (lines[1:2] and lines[1][0] == ","):
+    value_by_line = [_value_or_none(line) for line in lines[:LINES_LOOKED_AT]]
+    values = [value for value in value_by_line if value is not None]
+    is_list_without_brackets = len(lines) > 1 and lines[1].startswith(",")
+    if not values or not isinstance(values[0], dict | list) or is_list_without_brackets:
         return []
-    if first_line_values[0] is None:
+    is_first_broken = value_by_line[0] is None
+    if is_first_broken:
         record_count = sum(isinstance(value, dict | list) for value in values)
-        continues = lines[0].rstrip().endswith(_CONTINUATIONS)
-        if record_count < _ENOUGH_RECORDS and continues:
+        seems_to_continue = lines[0].rstrip().endswith(_CONTINUATIONS)
+        if seems_to_continue and record_count < _ENOUGH_RECORDS:
             return []
-        if 2 * record_count < len(first_line_values):
+        if 2 * record_count < len(value_by_line):
             return []
     return values
 
 
 def _value_or_none(line: str) -> object | None:
-    """Return the value of a line, None if it is no JSON."""
+    """Return the JSON value of a line; None if the line is no JSON."""
     try:
         return load_json(line)
     except InvalidJSON:
@@ -87,7 +90,10 @@ def _value_or_none(line: str) -> object | None:
 
 
 def glued_records(line: str) -> list[object]:
-    """Return the objects on a line that has lost line feeds; empty if it has anything else."""
+    """Return the JSON objects on one line that has lost the line feeds between them.
+
+    The list is empty if the line has only one object, or anything else.
+    """
     values: list[object] = []
     decoder = json.JSONDecoder()
     pos = 0
@@ -99,13 +105,14 @@ def glued_records(line: str) -> list[object]:
             return []
         if not isinstance(value, dict):
             return []
-        next_chars = line[pos : pos + _MOST_SPACE]
-        pos += len(next_chars) - len(next_chars.lstrip())  # after the white space
+        # Move past white space; a slice is cheaper than the rest of a long line.
+        next_chars = line[pos : pos + _MOST_SPACE_CHARS]
+        pos += len(next_chars) - len(next_chars.lstrip())
     return values if len(values) > 1 else []
 
 
 def split_records(data: bytes) -> list[bytes]:
-    """Return the JSON objects and lists of a file, in whatever way they are separated.
+    """Return the JSON objects and lists of a file, with any separators between them.
 
     The file may have records on lines or over several lines, records without separators, JSON text
     sequences (RFC 7464), the ``data:`` lines of server-sent events, and NUL bytes. It may be in
@@ -123,18 +130,20 @@ def split_records(data: bytes) -> list[bytes]:
     if _BEGINNING.match(text) is None:
         return []
     text = text.replace("\0", "").replace("\x1e", "\n").removeprefix("\ufeff")
-    if text.lstrip()[:1] not in ("{", "["):
+    is_event_stream = text.lstrip()[:1] not in ("{", "[")
+    if is_event_stream:
         text = _EVENT_FIELD.sub("", text)
+
     records: list[bytes] = []
     decoder = json.JSONDecoder()
     pos = 0
     broken_count = 0
-    while broken_count < _MOST_BROKEN:
+    while broken_count < _MOST_BROKEN_RECORDS:
         bracket = _RECORD.search(text, pos)
         if bracket is None:
             break
         begin = bracket.start()
-        if begin > _MOST_READ_CHARS:  # an error of the decoder counts all lines before it
+        if begin > _MOST_PASSED_CHARS:  # an error of the decoder counts all lines before it
             text = text[begin:]
             pos = 0
             continue
@@ -144,18 +153,18 @@ def split_records(data: bytes) -> list[bytes]:
             pos = _next_start(decoder, text, begin)
             continue
         pos = end
-        # A line feed in JSON is never part of a text.
+        # JSON strings escape their line feeds, so these are white space.
         record = text[begin:end].replace("\r", " ").replace("\n", " ")
         records.append(record.encode("utf-8", "replace"))
     return records
 
 
-def text_in_json(data: bytes) -> bytes | None:
-    """Return the document in a file that is one JSON string; None for any other file.
+def document_in_string(data: bytes) -> bytes | None:
+    """Return the JSON document in a file that is one JSON string; None for any other file.
 
-    Programs write such a file if they convert a document to JSON that is a string of JSON already.
+    Programs write such a file if they convert to JSON twice.
     """
-    if _TEXT_WITH_DOCUMENT.match(as_utf8(data[:_HEAD_BYTES])) is None:
+    if _STRING_WITH_DOCUMENT.match(as_utf8(data[:_HEAD_BYTES])) is None:
         return None
     try:
         value = load_json(as_utf8(data).decode("utf-8", "replace"))
@@ -176,8 +185,8 @@ def _end_of_record(decoder: json.JSONDecoder, text: str, begin: int) -> int | No
 def _next_start(decoder: json.JSONDecoder, text: str, begin: int) -> int:
     """Return the offset at which to continue after a broken record.
 
-    This is the beginning of a complete object that ends with the line, or else the end of the line.
-    An object that ends earlier may be a part of the broken record.
+    It is the beginning of an intact object that ends where the line ends, or else the end of the
+    line. An object that ends earlier may be a part of the broken record.
     """
     line_end = text.find("\n", begin)
     line_end = len(text) if line_end < 0 else line_end

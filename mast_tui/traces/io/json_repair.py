@@ -19,20 +19,22 @@ from mast_tui.traces.model import Problem
 MOST_CHARS: Final = 64 << 20
 """The most code points of a broken document that is repaired."""
 
-_MISSING: Final = object()
+_NO_VALUE: Final = object()
 _MOST_DEPTH: Final = 200
+_MOST_OPEN_CONTAINERS: Final = 2 * _MOST_DEPTH  # repairs open some that the text does not
 _MOST_PROBLEMS: Final = 200
 _MOST_IDLE_STEPS: Final = 16
-"""The steps without progress, beyond the number of frames, after which a character is skipped."""
-_MOST_OPENINGS: Final = 8
-_MOST_SEARCHED_FRAMES: Final = 12
+"""The steps without progress, besides one for each container, before a character is skipped."""
+_MOST_FIRST_KEYS: Final = 8
+_MOST_SEARCHED_CONTAINERS: Final = 12
 _MOST_EARLIER_LISTS: Final = 8
-_MOST_SCANS: Final = 24
+_MOST_FAILED_SCANS: Final = 24
 """The number of times that failed attempts may read the text, on average."""
 
 _WINDOW: Final = 1 << 16
 """The least number of read characters that are cut off at a time."""
-_KEPT_CHARS: Final = 1 << 10
+_LOOK_BEHIND_CHARS: Final = 1 << 10
+_LEAST_FAILURE_COST: Final = 1 << 10
 
 _KEY: Final = r'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"\s*+:'
 _KEY_AHEAD: Final = re.compile(_KEY)
@@ -44,10 +46,10 @@ _BROKEN_KEY: Final = re.compile(
 _STRING: Final = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
 _SPACE: Final = re.compile(r"\s*+")
 _VALUE_END: Final = re.compile(r"\s*+(?:[,}\]]|\Z)")
-_NO_COMMA: Final = re.compile(rf'[^\s"]?\s*+{_KEY}|[^\s"\w]?\s*+[}}\]]')
+_COMMA_MISSING: Final = re.compile(rf'[^\s"]?\s*+{_KEY}|[^\s"\w]?\s*+[}}\]]')
 _JUNK: Final = re.compile(r'[^,\[\]{}"\n]+')
 _LOST_QUOTE: Final = re.compile(r'([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"(?=\s*+(?:[,}\]]|\Z))')
-_LITTER: Final = re.compile(r"[\s}\]]*+,")
+_CLOSERS_AND_COMMA: Final = re.compile(r"[\s}\]]*+,")
 _NEXT_DOCUMENT: Final = re.compile(rf",\s*+\{{\s*+{_KEY}")
 _SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _BEGINNING: Final = re.compile(
@@ -59,11 +61,11 @@ _CLOSED_TEXT: Final = r'(?<!\\)"\s*+[}\]]'
 _NEXT_RECORD: Final = r'[}\]]\s*+,\s*+[{\[]\s*+"'
 _ENDS_IN_OBJECT: Final = re.compile(rf",\s*+{_KEY}|{_CLOSED_TEXT}|{_NEXT_RECORD}")
 _ENDS_IN_LIST: Final = re.compile(rf',\s*+"|{_CLOSED_TEXT}|{_NEXT_RECORD}')
-_CLOSED: Final = re.compile(r'(?<!\\)"\s*+(?=[}\]])')
+_QUOTE_BEFORE_CLOSER: Final = re.compile(r'(?<!\\)"\s*+(?=[}\]])')
 _ANY_RECORD: Final = re.compile(r'[{\[]\s*+["{\[]')
 _ANY_TEXT: Final = re.compile(r',\s*+(?=")')
-_OPENING: Final = re.compile(rf"\{{\s*+{_KEY}")
-_BRACKET: Final = re.compile(r'["\[\]{}]')
+_OBJECT_WITH_KEY: Final = re.compile(rf"\{{\s*+{_KEY}")
+_BRACKET_OR_QUOTE: Final = re.compile(r'["\[\]{}]')
 _MOST_BRACKETS: Final = 1 << 20
 _ESCAPE: Final = re.compile(
     r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])|\\u[0-9a-fA-F]{0,3}\Z|\\\Z|\\|"|[\x00-\x1f]'
@@ -79,10 +81,10 @@ class Repaired:
 
 
 def repair(text: str) -> Repaired | None:
-    """Return the intact parts of a broken JSON document, at their positions in it.
+    """Return the intact parts of a broken JSON document, in its structure.
 
-    Only a broken member of an object or list is left out. The readable part of a damaged text is
-    kept. The result is None
+    Of an object or list only the broken members are left out, and of a damaged string only the
+    unreadable part. The result is None
 
     - if nothing is intact,
     - if the text is plain text or JSON lines,
@@ -95,7 +97,7 @@ def repair(text: str) -> Repaired | None:
     return _Repair(text).read()
 
 
-class _Frame:
+class _Container:
     """A container that is being read: its members so far, and the first keys of its objects."""
 
     def __init__(self, value: dict[str, object] | list[object]) -> None:
@@ -106,8 +108,8 @@ class _Frame:
         """True if a member was just read, so that a comma or the end must follow."""
         self.key = next(reversed(value), "") if isinstance(value, dict) else ""
         """The key of an object's last member."""
-        self.openings: tuple[str, ...] = ()
-        """The first keys of the objects in a list."""
+        self.first_keys: tuple[str, ...] = ()
+        """The different first keys of the objects in a list, of which a new object has one."""
         for member in value if isinstance(value, list) else ():
             self.learn_first_key(member)
 
@@ -121,12 +123,12 @@ class _Frame:
         self.learn_first_key(value)
 
     def learn_first_key(self, member: object) -> None:
-        """Add the first key of a member to ``openings``, if it is an object in a list."""
+        """Add a member's first key to ``first_keys``, if the member is an object in this list."""
         if not self.is_list or not isinstance(member, dict):
             return
         key = next(iter(member), None)
-        if isinstance(key, str) and key not in self.openings:
-            self.openings = (*self.openings, key)[-_MOST_OPENINGS:]
+        if isinstance(key, str) and key not in self.first_keys:
+            self.first_keys = (*self.first_keys, key)[-_MOST_FIRST_KEYS:]
 
     def last_value(self) -> object:
         """Return the last member's value; None if there is none."""
@@ -146,17 +148,18 @@ class _Frame:
         samples = [*self.value[:3], *self.value[-3:]] if isinstance(self.value, list) else []
         return any(isinstance(record, dict) and key in record for record in samples)
 
-    def beginnings(self, innermost: bool) -> list[re.Pattern[str]]:
-        """Return the patterns at which reading can continue: the beginning of a next member.
+    def resume_patterns(self, innermost: bool) -> list[re.Pattern[str]]:
+        """Return the patterns at which reading can resume: each matches the beginning of a member.
 
         Args:
-            innermost: True for the innermost frame; then the end of its last text is added.
+            innermost: True for the innermost container. Its last string may be open, so a closing
+                quote matches too.
         """
-        patterns = [_CLOSED] if innermost else []
+        patterns = [_QUOTE_BEFORE_CLOSER] if innermost else []
         if not self.is_list:
             return [*patterns, _KEY_AHEAD]
-        if self.openings:
-            keys = "|".join(map(re.escape, sorted(self.openings)))
+        if self.first_keys:
+            keys = "|".join(map(re.escape, sorted(self.first_keys)))
             return [*patterns, re.compile(rf'\{{\s*+"(?:{keys})"\s*+:')]
         return [*patterns, _ANY_TEXT if isinstance(self.last_value(), str) else _ANY_RECORD]
 
@@ -164,8 +167,8 @@ class _Frame:
 class _ClosedList(NamedTuple):
     """A list of objects that ended, with the container around it; its end may be an error."""
 
-    objects: _Frame
-    container: _Frame
+    objects: _Container
+    parent: _Container
 
 
 class _Repair:
@@ -179,17 +182,17 @@ class _Repair:
     def __init__(self, text: str) -> None:
         self._text = text
         self._pos = 0
-        self._budget = _MOST_SCANS * len(text) + (1 << 20)
-        """The number of characters that failed attempts may still read."""
-        self._most_kept = max(_WINDOW, len(text) >> 8)
-        """The number of read characters after which they are cut off."""
+        self._failure_budget = _MOST_FAILED_SCANS * len(text) + (1 << 20)
+        """The number of characters that may still be read in vain; it limits the time."""
+        self._drop_size = max(_WINDOW, len(text) >> 8)
+        """The number of read characters after which they are dropped."""
         self._has_surrogates = _SURROGATE_ESCAPE.search(text) is not None
         """True if the text may have lone surrogates."""
         self._decoder = json.JSONDecoder(strict=False)
-        self._root = _Frame({} if text.lstrip()[0] == "{" else [])
-        self._frames: list[_Frame] = []
+        self._root = _Container({} if text.lstrip()[0] == "{" else [])
+        self._open_containers: list[_Container] = []
         self._closed_lists: list[_ClosedList] = []
-        """The lists of objects that ended last, the last one first."""
+        """The lists of objects that ended most recently, the last one first."""
         self._next_matches: dict[re.Pattern[str], tuple[int, int | None]] = {}
         """The start of the last search for each pattern, and the position of the match."""
         self._problems: list[Problem] = []
@@ -203,22 +206,24 @@ class _Repair:
         """Return the value with everything that can be read; None if nothing can be read."""
         self._skip_space()
         value = self._scan_value()
-        if isinstance(value, dict | list):
-            self._root = _Frame(value)
+        if isinstance(value, dict | list):  # this decoder reads the document, orjson does not
+            self._root = _Container(value)
             self._read_after_document()
-            if not self._problems:  # only a strict scanner refuses the text
+            if not self._problems:  # a control character is all that orjson refuses
                 self._pos = self._first_error()
                 self._add_problem("control characters inside a text; read all the same")
         else:
             self._enter_container(self._root)
+
         steps_without_progress = 0
         previous_pos = -1
-        while self._frames:
+        while self._open_containers:
             steps_without_progress = steps_without_progress + 1 if self._pos == previous_pos else 0
             previous_pos = self._pos
-            if steps_without_progress > _MOST_IDLE_STEPS + len(self._frames):
-                self._pos += 1  # otherwise the loop would not end
+            if steps_without_progress > _MOST_IDLE_STEPS + len(self._open_containers):
+                self._pos += 1  # else the loop might not end
             self._read_next()
+
         if not self._root.value:
             return None
         if not self._problems:
@@ -229,147 +234,166 @@ class _Repair:
         """Read the next member, comma or end of the innermost container."""
         self._drop_read_text()
         self._skip_space()
-        if self._budget <= 0 or len(self._frames) > 2 * _MOST_DEPTH:
+        if self._failure_budget <= 0 or len(self._open_containers) > _MOST_OPEN_CONTAINERS:
             self._add_problem("damaged too much; from here on nothing is read")
-            self._frames.clear()
+            self._open_containers.clear()
             return
         if self._pos >= len(self._text):
             self._end_cut_document()
             return
-        frame = self._frames[-1]
+
+        container = self._open_containers[-1]
         char = self._text[self._pos]
-        key = _KEY_AHEAD.match(self._text, self._pos) if char == '"' else None
-        if char == frame.closer:
+        key_match = _KEY_AHEAD.match(self._text, self._pos) if char == '"' else None
+        # Without a comma before it, only a quote or an opening bracket begins an item.
+        begins_item = char not in "}:" and (char in '{["' or not container.expects_comma)
+
+        if char == container.closer:
             self._pos += 1
             self._leave_container()
         elif char == ",":
-            if not frame.expects_comma:
+            if not container.expects_comma:
                 self._add_problem("a comma too many")
             self._pos += 1
-            frame.expects_comma = False
-        elif frame.is_list and key is not None:
-            self._repair_key_in_list(frame, key[1])
-        elif frame.is_list and char not in "}:" and (char in '{["' or not frame.expects_comma):
-            if char == "{" and frame.value and self._continue_in_outer_list(frame):
+            container.expects_comma = False
+        elif container.is_list and key_match is not None:
+            self._repair_key_in_list(container, key_match[1])
+        elif container.is_list and begins_item:
+            if char == "{" and container.value and self._continue_in_outer_list(container):
                 return
-            if frame.expects_comma:
+            if container.expects_comma:
                 self._add_problem("a comma is missing")
-            self._read_value(frame)
-        elif frame.is_list:
-            self._skip_misplaced(frame, char)
+            self._read_value(container)
+        elif container.is_list:
+            self._skip_misplaced(container, char)
         else:
-            self._read_member(frame, char, key)
+            self._read_member(container, char, key_match)
 
-    def _read_member(self, frame: _Frame, char: str, key: re.Match[str] | None) -> None:
-        """Read a key and its value into an object; repair a damaged key or missing braces."""
-        if key is not None and frame.expects_comma:
+    def _read_member(
+        self, container: _Container, char: str, key_match: re.Match[str] | None
+    ) -> None:
+        """Read a key and its value into an object; repair a damaged key or missing braces.
+
+        The key match is None if no intact key begins here.
+        """
+        if key_match is not None and container.expects_comma:
             self._add_problem("a comma is missing")
-        elif key is None:
-            key = None if frame.expects_comma else _BROKEN_KEY.match(self._text, self._pos)
-            if key is None:
-                self._skip_misplaced(frame, char)
+        elif key_match is None:
+            key_match = (
+                None if container.expects_comma else _BROKEN_KEY.match(self._text, self._pos)
+            )
+            if key_match is None:
+                self._skip_misplaced(container, char)
                 return
             self._add_problem("a key is damaged")
         # The pattern of a broken key has a group for each kind of damage.
-        key_texts = [group for group in key.groups() if group]
-        name = _decode_string(key_texts[0] if key_texts else "")
-        parent = self._frames[-2] if len(self._frames) > 1 else None
-        # A record in a list begins with the key with which the one before began.
-        repeats_first_key = name == next(iter(frame.value), None)
+        key_texts = [group for group in key_match.groups() if group]
+        key = _decode_string(key_texts[0] if key_texts else "")
+
+        parent = self._parent()
+        # The objects in a list usually begin with the same key.
+        repeats_first_key = key == next(iter(container.value), None)
         if parent is not None and parent.is_list and repeats_first_key:
             self._add_problem("the braces between two records are missing")
             self._leave_container()
-            frame = _Frame({})
-            self._enter_container(frame, has_opening=False)
-        elif parent is not None and not frame.value:
-            parent.learn_first_key({name: None})
-        self._pos = key.end()
-        frame.key = name
-        self._read_value(frame)
+            container = _Container({})
+            self._enter_container(container, has_opening=False)
+        elif parent is not None and not container.value:
+            parent.learn_first_key({key: None})  # without the value, which follows
 
-    def _repair_key_in_list(self, frame: _Frame, key: str) -> None:
-        """Repair a key in a list: a bracket before it is missing or superfluous."""
-        if not frame.value:
+        self._pos = key_match.end()
+        container.key = key
+        self._read_value(container)
+
+    def _repair_key_in_list(self, container: _Container, key: str) -> None:
+        """Repair a key directly in a list: a bracket before it is wrong, missing or superfluous."""
+        if not container.value:  # the list is an object
             self._add_problem("a bracket where a brace should be")
-            self._frames.pop()
-            if self._frames:
-                self._frames[-1].drop_last_member()
-                self._enter_container(_Frame({}), has_opening=False)
+            self._open_containers.pop()
+            if self._open_containers:
+                self._open_containers[-1].drop_last_member()
+                self._enter_container(_Container({}), has_opening=False)
             else:
-                self._root = _Frame({})
+                self._root = _Container({})
                 self._enter_container(self._root, has_opening=False)
             return
-        last_member = frame.last_value()
-        is_in_object = len(self._frames) > 1 and not self._frames[-2].is_list
-        has_key = frame.has_record_with(key)
-        is_later_key = has_key and key not in frame.openings
-        if isinstance(last_member, dict) and key not in last_member and is_later_key:
+
+        last_member = container.last_value()
+        is_first_key = key in container.first_keys
+        is_later_key = not is_first_key and container.has_record_with(key)
+        parent = self._parent()
+        is_list_in_object = parent is not None and not parent.is_list
+        may_be_key_of_outer_object = bool(container.first_keys) and is_list_in_object
+        if is_later_key and isinstance(last_member, dict) and key not in last_member:
+            # The last object has ended too early, so it is continued.
             self._add_problem("a closing brace too many")
-            self._enter_container(_Frame(last_member), has_opening=False, is_attached=True)
-        elif has_key or key in frame.openings or not (frame.openings and is_in_object):
+            self._enter_container(_Container(last_member), has_opening=False, is_attached=True)
+        elif is_first_key or is_later_key or not may_be_key_of_outer_object:
             self._add_problem("an opening brace is missing")
-            if frame.openings and isinstance(last_member, str):
-                frame.drop_last_member()  # the value of a key in the lost part
-            self._enter_container(_Frame({}), has_opening=False)
-        else:
+            if container.first_keys and isinstance(last_member, str):
+                container.drop_last_member()  # the value of a key in the lost part
+            self._enter_container(_Container({}), has_opening=False)
+        else:  # the key is one of the outer object
             self._add_problem("a closing bracket is missing")
             self._leave_container()
-            self._frames[-1].expects_comma = False
+            self._open_containers[-1].expects_comma = False
 
-    def _read_value(self, frame: _Frame) -> None:
-        """Read the value that begins here into the container, damaged or not."""
+    def _read_value(self, container: _Container) -> None:
+        """Read the value that begins here, damaged or not, into the container."""
         self._skip_space()
         start = self._pos
         if start >= len(self._text):
             return
         char = self._text[start]
         value = self._scan_value()
+        has_value = value is not _NO_VALUE
         if isinstance(value, dict | list):
-            frame.add_member(value)
-        elif value is not _MISSING and _VALUE_END.match(self._text, self._pos):
+            container.add_member(value)
+        elif has_value and _VALUE_END.match(self._text, self._pos):
+            # A number at the very end of the text may have been cut off.
             if isinstance(value, str) or self._pos < len(self._text):
-                frame.add_member(value)  # a number at the very end may have been cut off
-        elif value is not _MISSING and char != '"' and self._text[self._pos].isspace():
-            frame.add_member(value)  # the damage is after the value
+                container.add_member(value)
+        elif has_value and char != '"' and self._text[self._pos].isspace():
+            container.add_member(value)  # a number or word; the damage is after it
         elif char in "{[":
-            self._read_container(frame, char)
+            self._read_container(container, char)
         else:
             self._pos = start
             if char == '"':
-                self._read_damaged_text(frame)
+                self._read_damaged_string(container)
             else:
-                self._read_damaged_word(frame)
+                self._read_damaged_word(container)
 
-    def _read_container(self, frame: _Frame, char: str) -> None:
+    def _read_container(self, container: _Container, char: str) -> None:
         """Enter a container that the scanner refuses; skip it if it is nested too deeply."""
-        if len(self._frames) < _MOST_DEPTH:
-            self._enter_container(_Frame({} if char == "{" else []))
+        if len(self._open_containers) < _MOST_DEPTH:
+            self._enter_container(_Container({} if char == "{" else []))
             return
         self._add_problem("nested too deeply; left out")
         self._pos = _end_of_container(self._text, self._pos)
-        frame.expects_comma = True
+        container.expects_comma = True
 
-    def _read_damaged_text(self, frame: _Frame) -> None:
+    def _read_damaged_string(self, container: _Container) -> None:
         """Add the readable part of a string that is damaged after its opening quote."""
-        if not frame.is_list and _KEY_AHEAD.match(self._text, self._pos):
+        if not container.is_list and _KEY_AHEAD.match(self._text, self._pos):  # a key, no value
             self._add_problem("an opening brace is missing")
-            self._enter_container(_Frame({}), has_opening=False)
+            self._enter_container(_Container({}), has_opening=False)
             return
         string = _STRING.match(self._text, self._pos)
         if string and _VALUE_END.match(self._text, string.end()):
             self._add_problem("an invalid escape inside a text; it is shown as it is")
-        elif string and _NO_COMMA.match(self._text, string.end()):
+        elif string and _COMMA_MISSING.match(self._text, string.end()):
             self._add_problem("a comma is missing")
         else:
-            self._read_unclosed_text(frame)
+            self._read_unclosed_string(container)
             return
         self._pos = string.end()
-        frame.add_member(_decode_string(string[1]))
+        container.add_member(_decode_string(string[1]))
 
-    def _read_unclosed_text(self, frame: _Frame) -> None:
-        """Add a text without a valid end, up to the next position that looks like its end."""
+    def _read_unclosed_string(self, container: _Container) -> None:
+        """Add a string without a valid end, up to the next position that looks like an end."""
         start = self._pos + 1
-        end_pattern = _ENDS_IN_LIST if frame.is_list else _ENDS_IN_OBJECT
+        end_pattern = _ENDS_IN_LIST if container.is_list else _ENDS_IN_OBJECT
         end = end_pattern.search(self._text, start)
         if end is not None:
             self._add_problem("a text is damaged here; its readable part is shown")
@@ -379,53 +403,40 @@ class _Repair:
             self._pos += 1
         elif end is not None:
             text = text.removesuffix('"')
-        frame.add_member(_decode_string(text))
+        container.add_member(_decode_string(text))
 
-    def _read_damaged_word(self, frame: _Frame) -> None:
-        """Add a text that has lost its opening quote, or skip a value that cannot be read."""
-        frame.expects_comma = True
+    def _read_damaged_word(self, container: _Container) -> None:
+        """Add a string that has lost its opening quote, or skip a value that cannot be read."""
+        container.expects_comma = True
         unopened_text = _LOST_QUOTE.match(self._text, self._pos)
         if unopened_text is not None:
             self._add_problem("a text has lost its opening quote")
             self._pos = unopened_text.end()
-            frame.add_member(_decode_string(unopened_text[1]))
+            container.add_member(_decode_string(unopened_text[1]))
             return
         junk = _JUNK.match(self._text, self._pos)
         if junk is None:
-            self._skip_misplaced(frame, self._text[self._pos])
+            self._skip_misplaced(container, self._text[self._pos])
             return
         self._pos = junk.end()
-        if self._pos >= len(self._text):
+        if self._pos >= len(self._text):  # cut off, which is reported later
             return
         self._add_problem("a value that cannot be read; left out")
-        # A single wrong character before a container has not damaged the container.
+        # After a single wrong character, the object or list that follows is intact.
         if len(junk[0].strip()) == 1 and self._text[self._pos] in "{[":
-            self._read_value(frame)
+            self._read_value(container)
 
-    def _skip_misplaced(self, frame: _Frame, char: str) -> None:
+    def _skip_misplaced(self, container: _Container, char: str) -> None:
         """Repair a bracket that is missing before a misplaced character, or skip the character."""
-        if char in "{[" and not frame.is_list:
-            last_value = frame.last_value()
-            if self._continue_in_outer_list(frame):
-                return
-            parent = self._frames[-2] if len(self._frames) > 1 else None
-            if parent is not None and parent.is_list and not parent.openings:
-                self._add_problem("a closing brace is missing")
-                self._leave_container()
-                self._frames[-1].expects_comma = False
-                return
-            if isinstance(last_value, dict | list) and last_value:
-                # A list has lost its bracket; the last value and the next ones are its items.
-                self._add_problem("a bracket is missing or too many")
-                items = _Frame(last_value if isinstance(last_value, list) else [last_value])
-                frame.add_member(items.value)
-                self._enter_container(items, has_opening=False, is_attached=True)
-                return
-        is_end = char in "]}" and _VALUE_END.match(self._text, self._pos + 1)
-        if is_end and len(self._frames) > 1 and self._frames[-2].closer == char:
+        if char in "{[" and not container.is_list and self._repair_missing_key(container):
+            return
+        is_closer = char in "]}" and _VALUE_END.match(self._text, self._pos + 1)
+        parent = self._parent()
+        if is_closer and parent is not None and parent.closer == char:
             self._add_problem("a closing bracket is missing")
             self._leave_container()
             return
+
         self._add_problem("unreadable text; left out")
         if junk := _JUNK.match(self._text, self._pos):
             self._pos = junk.end()
@@ -434,27 +445,52 @@ class _Repair:
         else:
             self._skip_to_next_member()
 
-    def _continue_in_outer_list(self, frame: _Frame) -> bool:
-        """Continue in an outer list if the object here begins like the objects of that list.
+    def _repair_missing_key(self, container: _Container) -> bool:
+        """Repair a bracket that is missing before an object or list without a key in an object.
 
-        The list is around this container, or was around it until a wrong bracket ended the list.
+        Returns:
+            True if it is repaired, so that reading continues at the current position.
+        """
+        if self._continue_in_outer_list(container):
+            return True
+        parent = self._parent()
+        if parent is not None and parent.is_list and not parent.first_keys:
+            self._add_problem("a closing brace is missing")
+            self._leave_container()
+            self._open_containers[-1].expects_comma = False
+            return True
+        last_value = container.last_value()
+        if isinstance(last_value, dict | list) and last_value:
+            # A list has lost its bracket; the last value and the next ones are its items.
+            self._add_problem("a bracket is missing or too many")
+            items = _Container(last_value if isinstance(last_value, list) else [last_value])
+            container.add_member(items.value)
+            self._enter_container(items, has_opening=False, is_attached=True)
+            return True
+        return False
+
+    def _continue_in_outer_list(self, container: _Container) -> bool:
+        """Leave this container for an outer list, if the next object is like those of that list.
+
+        The list is still open around this container, or a wrong bracket has just ended the list.
 
         Returns:
             True if reading continues in the outer list.
         """
-        opening = _OPENING.match(self._text, self._pos)
-        if opening is None or opening[1] in frame.openings:
+        match = _OBJECT_WITH_KEY.match(self._text, self._pos)
+        first_key = None if match is None else match[1]
+        if first_key is None or first_key in container.first_keys:
             return False
-        for depth in range(len(self._frames) - 1, 0, -1):
-            if opening[1] in self._frames[depth - 1].openings:
+        for depth in range(len(self._open_containers) - 1, 0, -1):
+            if first_key in self._open_containers[depth - 1].first_keys:
                 self._add_problem("closing brackets are missing")
                 self._leave_down_to(depth)
                 return True
         for closed_list in self._closed_lists:
             objects = closed_list.objects
-            if opening[1] in objects.openings and closed_list.container in self._frames:
+            if first_key in objects.first_keys and closed_list.parent in self._open_containers:
                 self._add_problem("a closing bracket too many")
-                self._leave_down_to(self._frames.index(closed_list.container) + 1)
+                self._leave_down_to(self._open_containers.index(closed_list.parent) + 1)
                 objects.expects_comma = False
                 self._enter_container(objects, has_opening=False, is_attached=True)
                 return True
@@ -463,24 +499,25 @@ class _Repair:
     def _skip_to_next_member(self) -> None:
         """Move to the nearest position at which a member of an open container begins or ends.
 
-        Leave the containers inside that container. Without such a position move to the end.
+        Containers inside that container end. Without such a position, move to the end of the text.
         """
         nearest = len(self._text)
         nearest_depth: int | None = None
-        innermost = len(self._frames)
-        for depth in range(innermost, max(0, innermost - _MOST_SEARCHED_FRAMES), -1):
-            for pattern in self._frames[depth - 1].beginnings(depth == innermost):
+        innermost = len(self._open_containers)
+        for depth in range(innermost, max(0, innermost - _MOST_SEARCHED_CONTAINERS), -1):
+            for pattern in self._open_containers[depth - 1].resume_patterns(depth == innermost):
                 position = self._next_position(pattern, self._pos + 1)
                 if position is not None and (nearest_depth is None or position < nearest):
                     nearest = position
                     nearest_depth = depth
         self._pos = nearest
-        if nearest_depth is not None:  # a member begins or ends there
+        if nearest_depth is not None:
             self._leave_down_to(nearest_depth)
-            self._frames[-1].expects_comma = self._text[self._pos] in "]}"
+            is_after_member = self._text[self._pos] in "]}"
+            self._open_containers[-1].expects_comma = is_after_member
 
     def _next_position(self, pattern: re.Pattern[str], pos: int) -> int | None:
-        """Return the next position of a pattern; None if there is none.
+        """Return the next position from ``pos`` on that matches a pattern; None if there is none.
 
         The position is remembered, so that all searches together take linear time.
         """
@@ -491,75 +528,79 @@ class _Repair:
                 return position
         match = pattern.search(self._text, pos)
         position = None
-        if match is not None:
-            position = match.end() if pattern is _CLOSED else match.start()
+        if match is not None:  # after a closing quote, reading resumes at the bracket
+            position = match.end() if pattern is _QUOTE_BEFORE_CLOSER else match.start()
         self._next_matches[pattern] = (pos, position)
         return position
 
     def _enter_container(
-        self, frame: _Frame, *, has_opening: bool = True, is_attached: bool = False
+        self, container: _Container, *, has_opening: bool = True, is_attached: bool = False
     ) -> None:
         """Make a container the innermost one.
 
         Args:
-            frame: The container.
-            has_opening: The opening bracket is at the current position, which then moves past it.
+            container: The container.
+            has_opening: Its opening bracket is at the current position; move past it.
             is_attached: The container is a member of its parent already.
         """
-        if self._frames and not is_attached:
-            self._frames[-1].add_member(frame.value)
-        self._frames.append(frame)
+        if self._open_containers and not is_attached:
+            self._open_containers[-1].add_member(container.value)
+        self._open_containers.append(container)
         if has_opening:
             self._pos += 1
 
+    def _parent(self) -> _Container | None:
+        """Return the container around the innermost one; None if that is the whole document."""
+        return self._open_containers[-2] if len(self._open_containers) > 1 else None
+
     def _leave_container(self) -> None:
-        """End the innermost container; after the outermost one read the rest of the text."""
-        frame = self._frames.pop()
-        if self._frames:
-            self._frames[-1].expects_comma = True
-            self._frames[-1].learn_first_key(frame.value)
-            if frame.openings:
-                closed_list = _ClosedList(frame, self._frames[-1])
+        """End the innermost container; if it was the whole document, read the text after it."""
+        container = self._open_containers.pop()
+        if self._open_containers:
+            self._open_containers[-1].expects_comma = True
+            self._open_containers[-1].learn_first_key(container.value)
+            if container.first_keys:
+                closed_list = _ClosedList(container, self._open_containers[-1])
                 self._closed_lists = [closed_list, *self._closed_lists[: _MOST_EARLIER_LISTS - 1]]
         else:
             self._read_after_document()
 
     def _leave_down_to(self, depth: int) -> None:
         """End containers until ``depth`` of them are open; a member may follow."""
-        while len(self._frames) > depth:
+        while len(self._open_containers) > depth:
             self._leave_container()
-        self._frames[-1].expects_comma = False
+        self._open_containers[-1].expects_comma = False
 
     def _read_after_document(self) -> None:
-        """Continue in the document if a comma follows its end; else report the rest of the text."""
+        """Reopen the document if its end was wrong and a comma follows; else report the rest."""
         self._skip_space()
         if self._pos >= len(self._text):
             return
-        brackets = _LITTER.match(self._text, self._pos)
-        if brackets is not None and not self._is_before_document():
+        closers = _CLOSERS_AND_COMMA.match(self._text, self._pos)
+        if closers is not None and not self._is_before_next_document():
             self._add_problem("a closing bracket too many")
-            self._pos = brackets.end() - 1  # at the comma, which the match includes
+            self._pos = closers.end() - 1  # at the comma, which the match includes
             self._root.expects_comma = True
-            self._frames.append(self._root)
+            self._open_containers.append(self._root)
             return
         rest_count = len(self._text) - self._pos
         self._add_problem(f"{rest_count} {TEXT_AFTER_DOCUMENT}")
         self._pos = len(self._text)
 
-    def _is_before_document(self) -> bool:
-        """Return whether a comma and an object with the same first key as the document follow."""
+    def _is_before_next_document(self) -> bool:
+        """Return whether a comma and another document follow, with the same first key."""
         next_document = _NEXT_DOCUMENT.match(self._text, self._pos)
         if next_document is None or not isinstance(self._root.value, dict):
             return False
         return next_document[1] == next(iter(self._root.value), None)
 
     def _end_cut_document(self) -> None:
-        """End all containers, as the text ends within the document; drop empty ones."""
+        """End all containers at the end of a text that is cut off; drop empty containers."""
         self._add_problem("cut off here; everything before it was read", always=True)
-        while self._frames:
-            frame = self._frames.pop()
-            if not frame.value and self._frames:
-                self._frames[-1].drop_last_member()
+        while self._open_containers:
+            container = self._open_containers.pop()
+            if not container.value and self._open_containers:
+                self._open_containers[-1].drop_last_member()
 
     def _add_problem(self, message: str, always: bool = False) -> None:
         """Add a problem at the current position.
@@ -589,23 +630,25 @@ class _Repair:
     def _scan_value(self) -> object:
         """Return the value that begins here, and move to its end.
 
-        If there is no value, return ``_MISSING`` and lower the budget without moving.
+        If there is no intact value, do not move, lower the budget and return ``_NO_VALUE``.
         """
         start = self._pos
         try:
             value, self._pos = self._decoder.raw_decode(self._text, start)
             return without_surrogates(value) if self._has_surrogates else value
         except json.JSONDecodeError as error:
+            # The error of an open string is at its quote, but it was read to the end.
             read_to = len(self._text) if error.msg.startswith("Unterminated") else error.pos
-            self._budget -= read_to - start
+            self._failure_budget -= read_to - start
         except (ValueError, RecursionError):  # too many digits, nested too deeply
             pass
-        self._budget -= _KEPT_CHARS + (start >> 3)  # an error counts all lines before it
+        cost_of_error = start >> 3  # it counts all lines before it
+        self._failure_budget -= _LEAST_FAILURE_COST + cost_of_error
         self._pos = start
-        return _MISSING
+        return _NO_VALUE
 
     def _first_error(self) -> int:
-        """Return the position of the first error for a strict scanner; else the current one."""
+        """Return the position of a strict decoder's error; the current one if it reports none."""
         try:
             json.loads(self._text)
         except json.JSONDecodeError as error:
@@ -615,13 +658,13 @@ class _Repair:
         return self._pos
 
     def _drop_read_text(self) -> None:
-        """Cut off the text that was read, once it is longer than ``_most_kept``."""
-        drop_count = self._pos - _KEPT_CHARS
-        if drop_count < self._most_kept:
+        """Drop the beginning of the text that was read, once it is longer than ``_drop_size``."""
+        drop_count = self._pos - _LOOK_BEHIND_CHARS
+        if drop_count < self._drop_size:
             return
         self._count_lines(drop_count)
         self._lines_counted_to = max(0, self._lines_counted_to - drop_count)
-        self._next_matches.clear()
+        self._next_matches.clear()  # the positions in it change
         self._text = self._text[drop_count:]
         self._pos -= drop_count
 
@@ -629,21 +672,21 @@ class _Repair:
 def _end_of_container(text: str, pos: int) -> int:
     """Return the end of the container that begins at ``pos``, found by counting brackets.
 
-    Return the end of the text if there is no such end.
+    Return the end of the text if a bracket or quote is missing, or there are too many brackets.
     """
     depth = 0
     for _ in range(_MOST_BRACKETS):
-        bracket = _BRACKET.search(text, pos)
-        if bracket is None:
+        match = _BRACKET_OR_QUOTE.search(text, pos)
+        if match is None:
             break
-        pos = bracket.end()
-        if bracket[0] == '"':
-            string = _STRING.match(text, bracket.start())
+        pos = match.end()
+        if match[0] == '"':  # brackets in a string do not count
+            string = _STRING.match(text, match.start())
             if string is None:
                 break
             pos = string.end()
             continue
-        depth += 1 if bracket[0] in "[{" else -1
+        depth += 1 if match[0] in "[{" else -1
         if depth == 0:
             return pos
     return len(text)
@@ -656,14 +699,15 @@ def _decode_string(body: str) -> str:
 
 
 def _valid_escape(escape: re.Match[str]) -> str:
-    """Return a valid escape for any escape or special character; empty if it is cut off."""
+    """Return a valid escape for an escape or special character; empty if it is cut off."""
     text = escape[0]
     if text == '"':
         return '\\"'
-    if text < " ":
+    if text < " ":  # a control character
         return f"\\u{ord(text):04x}"
-    if text == "\\":
-        return "" if escape.end() == len(escape.string) else "\\\\"
+    if text == "\\":  # a backslash before no valid letter
+        is_cut_off = escape.end() == len(escape.string)
+        return "" if is_cut_off else "\\\\"
     if text.startswith("\\u") and len(text) < len("\\u0000"):
         return ""
     return text

@@ -16,7 +16,7 @@ from mast_tui.traces.model import Tokens
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _REPLACEMENT: Final = "\ufffd"
 _MOST_DIGITS: Final = 16
-_FIRST_INEXACT: Final = 1 << 53
+_FIRST_INEXACT_FLOAT: Final = 1 << 53
 
 
 class InvalidJSON(ValueError):
@@ -41,7 +41,7 @@ def load_json(data: bytes | str) -> object:
 
 
 def why_not_json(text: str) -> str | None:
-    """Return why ``load_json`` refuses the text, with line and column; None if it is JSON."""
+    """Return why ``load_json`` refuses the text, with line and column; None if it accepts it."""
     try:
         load_json(text)
     except InvalidJSON as invalid:
@@ -100,7 +100,7 @@ def dump_text(value: object) -> str:
         return value
     try:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-    except TypeError:
+    except TypeError:  # such as for huge integers
         pass
     try:
         return json.dumps(value, indent=2, ensure_ascii=False)
@@ -115,7 +115,7 @@ def dump_line(value: object) -> bytes:
     """
     try:
         return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
-    except TypeError:
+    except TypeError:  # such as for huge integers and lone surrogates
         text = json.dumps(without_surrogates(value), ensure_ascii=False, separators=(",", ":"))
         return text.encode() + b"\n"
 
@@ -124,7 +124,7 @@ def canonical_bytes(value: object) -> bytes:
     """Return the value's JSON with sorted keys: the bytes that a record's content hash covers."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except TypeError:
+    except TypeError:  # such as for huge integers
         pass
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
@@ -136,7 +136,7 @@ def content_text(content: object) -> str:
     """Return the text of a chat message's ``content``: a string, a list of parts, or None.
 
     Text parts (``text``, ``input_text``, ``output_text``, ``refusal`` …) are joined by newlines;
-    a part without text, such as an image, becomes a note of its type in brackets.
+    an image or audio becomes its type in brackets.
     """
     if content is None:
         return ""
@@ -150,16 +150,17 @@ def content_text(content: object) -> str:
 
 
 def _part_text(part: object) -> str:
-    """Return the text of a part of a message, a note of an image or audio, or else its JSON."""
+    """Return the text of a part of a message; of an image or audio ``[type]``, else its JSON."""
     if not isinstance(part, Mapping):
         return dump_text(part)
     for field in ("text", "content", "refusal", "thinking", "value"):
         value = part.get(field)
         if isinstance(value, str):
             return value
-    kind = part.get("type")
-    if isinstance(kind, str) and "text" not in part and ("image" in kind or "audio" in kind):
-        return f"[{kind}]"
+    part_type = part.get("type")
+    is_media = isinstance(part_type, str) and ("image" in part_type or "audio" in part_type)
+    if is_media and "text" not in part:
+        return f"[{part_type}]"
     return dump_text(part)
 
 
@@ -187,8 +188,9 @@ def as_number(value: object) -> float | None:
 
 
 def as_count(value: object) -> int | None:
-    """Return a value that is a whole number from 0 on, also as a float or as digits; else None."""
-    if type(value) is int and 0 <= value < _FIRST_INEXACT:
+    """Return a whole number from 0 on, given as an integer, float or digits; else None."""
+    # The quick way for most values; exact, unlike a large float.
+    if type(value) is int and 0 <= value < _FIRST_INEXACT_FLOAT:
         return value
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _MOST_DIGITS:
         return int(value)
@@ -215,22 +217,24 @@ MOST_CHARS: Final = 32 << 20
 DEEPEST: Final = 100
 """The deepest nesting that a record of a run may have."""
 
-_BEGINNING: Final = re.compile(
+_DICT_BEGINNING: Final = re.compile(
     r"""\s*[\[(]?\s*\{\s*(?:'|"[^"\n]{0,200}"\s*:\s*(?:'|True|False|None))"""
 )
 
 
 def python_literal(text: str) -> object | None:
-    """Return the value of a Python literal in types that JSON has; no code in it is run.
+    """Return the value of a Python dictionary, written as a literal, in types that JSON has.
+
+    No code in the text is run.
 
     Args:
         text: The whole text.
 
     Returns:
-        The value, with texts for keys, and lists for tuples and sets. None if the text is no
-        literal that begins with a dictionary, is too long or nested too deeply.
+        The value, with texts for keys, and lists for tuples and sets; it may be a list of
+        dictionaries. None if the text is anything else, too long or nested too deeply.
     """
-    if _BEGINNING.match(text) is None:
+    if _DICT_BEGINNING.match(text) is None:
         return None
     try:
         return _json_value(read_literal(text, MOST_CHARS), 0)

@@ -13,7 +13,7 @@ from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.traces.io.regular_files import read_beside
 from mast_tui.traces.io.remote import RemotePath, table_of, trace_path
-from mast_tui.traces.io.url_secrets import ADDRESSES, object_in_query
+from mast_tui.traces.io.url_secrets import ADDRESSES, object_parameters
 from mast_tui.traces.model import FileReport
 
 _LIST_BYTES: Final = 4 << 30
@@ -52,10 +52,10 @@ def _record_path(file: str, record: int | None) -> RecordPath:
 
 
 def file_or_record(text: str) -> Path:
-    """Return the path in an argument; ``FILE#2`` is the third trace of FILE.
+    """Return the path that an argument names; ``FILE#2`` is trace 2, counted from 0, of FILE.
 
     Args:
-        text: A path of this machine. If a file has the name ``FILE#2``, it is that file.
+        text: A path of this machine. A file whose name is ``FILE#2`` is preferred to a trace.
     """
     path = Path(text)
     name, sign, number = text.rpartition("#")
@@ -64,21 +64,21 @@ def file_or_record(text: str) -> Path:
     return _record_path(name, int(number))
 
 
-def only_records(report: FileReport, records: Collection[int]) -> FileReport:
-    """Return the report on a file with only some traces; a failed report if a trace is missing.
+def only_records(report: FileReport, numbers: Collection[int]) -> FileReport:
+    """Return the report on a file with only some traces; a failed report if one of them is missing.
 
     Args:
         report: The report on the whole file.
-        records: The numbers of the traces, from 0.
+        numbers: The numbers of the traces, from 0.
     """
     if not report.traces:
         return report
     traces = report.traces
-    missing_number = next((number for number in sorted(records) if number >= len(traces)), None)
+    missing_number = next((number for number in sorted(numbers) if number >= len(traces)), None)
     if missing_number is not None:
         count_text = counted(len(traces), "trace")
         return FileReport(report.path, failed=f"contains {count_text}, but no #{missing_number}")
-    return report._replace(traces=tuple(traces[number] for number in sorted(records)))
+    return report._replace(traces=tuple(traces[number] for number in sorted(numbers)))
 
 
 def paths_of(*arguments: str) -> Iterator[Path]:
@@ -116,7 +116,7 @@ class _ArgumentParser:
             lists: The lists that contain the line, outermost first.
 
         Raises:
-            MastError: As ``paths_of`` of the module.
+            MastError: The argument cannot be followed; see the function ``paths_of``.
         """
         if argument.startswith("@") and not os.path.exists(argument):  # noqa: PTH110 # long names raise
             yield from self._paths_in_list(argument[1:], lists)
@@ -124,6 +124,7 @@ class _ArgumentParser:
         if _ONE_SLASH.match(argument):
             scheme = argument.partition(":")[0]
             raise MastError(f"{scheme}:/…: a URL begins with {scheme}://")
+
         path = trace_path(argument)
         try:
             if not isinstance(path, RemotePath):
@@ -148,17 +149,17 @@ class _ArgumentParser:
             MastError: By its query, an earlier URL of this path may name another file.
         """
         query = ADDRESSES.query_of(str(path))
-        earlier = self._queries.get(path)
+        earlier_query = self._queries.get(path)
         self._queries[path] = query
-        if earlier is None:
+        if earlier_query is None:
             return True
-        if object_in_query(earlier) != object_in_query(query):
+        if object_parameters(earlier_query) != object_parameters(query):
             raise MastError(
                 f"{path}: two URLs with different queries (?…); the query is not kept, so that "
                 "their traces would have one path; give one of them to each command, or download "
                 "the files"
             )
-        # The same URL twice without a query is left to the reader, like the same path twice.
+        # A URL without a query may be named twice, like a path of this machine.
         return not query
 
     def _paths_in_list(self, name: str, lists: tuple[str, ...]) -> Iterator[Path]:
@@ -175,18 +176,21 @@ class _ArgumentParser:
             list_id = str(path)
         else:
             list_id = os.path.realpath(name)
+
         if list_id in lists:
             circle = (*lists[lists.index(list_id) :], list_id)
             circle_text = " -> ".join(f"@{outer_list}" for outer_list in circle)
             raise MastError(
                 f"@{path}: the list names itself ({circle_text}); remove the line with @ from it"
             )
+
         self._list_count += 1
         if len(lists) == _DEEPEST_LIST or self._list_count > _MOST_LISTS:
             raise MastError(
                 f"@{path}: lists may name lists up to {_DEEPEST_LIST} deep, {_MOST_LISTS} in "
                 "all; list the files themselves"
             )
+
         try:
             data = sys.stdin.buffer.read() if is_stdin else read_beside(path, _LIST_BYTES)
         except OSError as error:
@@ -195,6 +199,7 @@ class _ArgumentParser:
             raise MastError(
                 f"@{path}: no such file; after @, give a file with a path or URL on each line"
             )
+
         for line in data.decode("utf-8-sig", "surrogateescape").splitlines():
             text = line.strip()
             if text and not text.startswith("#"):

@@ -57,20 +57,20 @@ class OpenedFile:
         self.size = stat.st_size
         """The length of the file in bytes when it was opened, or when its growth was accepted."""
         self._file_id = (stat.st_dev, stat.st_ino)
-        self._state = (stat.st_size, stat.st_mtime_ns)
-        self._known_ends: bytes | None = None
-        """The digest of the first and last known bytes, if the file may grow."""
+        self._size_and_time = (stat.st_size, stat.st_mtime_ns)
+        self._ends_digest: bytes | None = None
+        """The digest of the first and last bytes up to ``size`` if the file may grow, else None."""
 
     def let_grow(self) -> None:
         """Let the file become longer, as the log of a running agent does.
 
-        From now on a digest of its first and last known bytes shows whether something else changed.
+        From now on a digest of the first and last bytes read so far shows any other change.
 
         Raises:
             OSError: The file has changed, or cannot be read.
         """
         with self.open() as file:
-            self._known_ends = _digest_of_ends(file, self.size)
+            self._ends_digest = _digest_of_ends(file, self.size)
 
     def open(self) -> FileIO:
         """Open the file again.
@@ -83,7 +83,7 @@ class OpenedFile:
             file = open_regular(self.local_path)
         except FileNotFoundError:
             raise SourceChanged(self.path, "the file is gone") from None
-        except UnreadableFile as error:
+        except UnreadableFile as error:  # "not a regular file"
             raise SourceChanged(self.path, f"it is {error.strerror} any more") from None
         try:
             self._check_unchanged(file)
@@ -108,7 +108,7 @@ class OpenedFile:
             return file.read(length) or b""
 
     def change_reason(self) -> str | None:
-        """Return why the file has changed; None if it is unchanged, or has only grown."""
+        """Return why the file has changed; None if it is unchanged or has grown as allowed."""
         try:
             self.open().close()
         except OSError as error:
@@ -133,40 +133,42 @@ class OpenedFile:
             OSError: The file cannot be opened.
         """
         with self.open() as file:
-            self._known_ends = _digest_of_ends(file, size)
+            self._ends_digest = _digest_of_ends(file, size)
         self.size = size
 
     def stamp(self, read_to: int) -> Stamp:
         """Return the stamp of the first ``read_to`` bytes of the file."""
         with self.open() as file:
-            return Stamp(read_to, *self._state, _digest_of_ends(file, read_to).hex())
+            return Stamp(read_to, *self._size_and_time, _digest_of_ends(file, read_to).hex())
 
     def matches_stamp(self, stamp: Stamp) -> bool:
-        """Return whether the file has this stamp, perhaps with more bytes at its end.
+        """Return whether the file begins with the bytes of a stamp, a record of its earlier state.
 
         Raises:
             SourceChanged: The file has changed since it was opened.
             OSError: The file cannot be opened.
         """
-        size, change_time = self._state
-        if size < stamp.size or (size == stamp.size and change_time != stamp.changed):
+        size, change_time = self._size_and_time
+        is_rewritten = size == stamp.size and change_time != stamp.changed
+        if size < stamp.size or is_rewritten:
             return False
-        return self.stamp(stamp.read_to) == stamp._replace(size=size, changed=change_time)
+        expected_stamp = stamp._replace(size=size, changed=change_time)
+        return self.stamp(stamp.read_to) == expected_stamp
 
     def _check_unchanged(self, file: FileIO) -> None:
         """Raise ``SourceChanged`` if the file has changed, except for an allowed growth."""
         stat = os.fstat(file.fileno())
         if (stat.st_dev, stat.st_ino) != self._file_id:
             raise SourceChanged(self.path, "another file is in its place")
-        state = (stat.st_size, stat.st_mtime_ns)
-        if state == self._state:
+        size_and_time = (stat.st_size, stat.st_mtime_ns)
+        if size_and_time == self._size_and_time:
             return
         if stat.st_size < self.size:
             raise SourceChanged(self.path, "the file has been cut")
-        may_be_grown = self._known_ends is not None and stat.st_size > self.size
-        if not may_be_grown or _digest_of_ends(file, self.size) != self._known_ends:
+        is_allowed_growth = self._ends_digest is not None and stat.st_size > self.size
+        if not is_allowed_growth or _digest_of_ends(file, self.size) != self._ends_digest:
             raise SourceChanged(self.path, "the file has changed")
-        self._state = state
+        self._size_and_time = size_and_time
 
 
 def _digest_of_ends(file: FileIO, size: int) -> bytes:

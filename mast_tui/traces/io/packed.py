@@ -45,7 +45,7 @@ def packing_of(head: bytes) -> str | None:
 
 
 def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
-    """Return the unpacked content of a compressed file, as far as it is intact.
+    """Return the unpacked content of a compressed file, up to the first damage.
 
     Args:
         path: The file.
@@ -71,7 +71,7 @@ def unpack(path: Path, most: int = MOST_BYTES) -> Unpacked:
 
 
 def beginning(path: Path, length: int) -> bytes:
-    """Return the first bytes of the unpacked content of a compressed file, as far as it is intact.
+    """Return the first bytes of a compressed file's unpacked content, up to the first damage.
 
     Args:
         path: The file.
@@ -118,9 +118,9 @@ def _unpacked_pieces(file: FileIO) -> Iterator[bytes]:
 
 
 def _unpacker_of(packing: str | None, file: FileIO) -> tuple[_UnpackedReader, type[Exception]]:
-    """Return the unpacker of a file, and an error that it raises for damaged data.
+    """Return the unpacker of a file, and its own error for damaged data.
 
-    All of them may also raise ``EOFError``, or an ``OSError`` without a number.
+    Each may also raise ``EOFError``, or an ``OSError`` without a number.
     """
     match packing:
         case "zstd":

@@ -28,8 +28,8 @@ _ABANDONED_SECONDS: Final = 600
 def make_private(folder: Path) -> None:
     """Create a folder and its missing parents, for the owner alone.
 
-    If the folder exists and other users may use it, remove their rights, also on its contents.
-    A folder of another user stays as it is.
+    If the folder exists already, remove the rights of other users on it and on its contents. A
+    folder that belongs to another user stays as it is.
 
     Raises:
         OSError: The folder cannot be created.
@@ -74,8 +74,9 @@ def remove_least_used(paths: Iterable[Path], most: int) -> None:
 
     Args:
         paths: All files in the cache.
-        most: The most bytes to keep, with files that are being written.
+        most: The most bytes of the files that stay; incomplete files (``PART``) count too.
     """
+    bytes_left = most
     complete_files = []
     for path in paths:
         with suppress(OSError):  # another process has deleted it
@@ -85,16 +86,19 @@ def remove_least_used(paths: Iterable[Path], most: int) -> None:
             elif time.time() - status.st_mtime > _ABANDONED_SECONDS:
                 path.unlink()
             else:
-                most -= status.st_size
-    for _used, size, path in sorted(complete_files, reverse=True):
-        most -= size
-        if most < 0:
+                bytes_left -= status.st_size
+    for _used, size, path in sorted(complete_files, reverse=True):  # the most recent first
+        bytes_left -= size
+        if bytes_left < 0:
             with suppress(OSError):
                 path.unlink()
 
 
 def _make_contents_private(folder: Path) -> None:
-    """Remove the rights of other users on a folder and its contents, if they may use the folder."""
+    """Remove the rights of other users on a folder and its contents.
+
+    A folder on which they have no rights is done already.
+    """
     if not folder.stat().st_mode & _GROUP_AND_WORLD:
         return
     folder.chmod(_FOLDER_MODE)

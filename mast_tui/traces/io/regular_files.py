@@ -18,7 +18,7 @@ from mast_tui.traces.io.remote import RemotePath
 BESIDE_BYTES: Final = 16 << 20
 """The most bytes of a file beside a trace with further facts of it."""
 
-_LEAST_PIECE: Final = 1 << 16
+_LEAST_PIECE_BYTES: Final = 1 << 16
 NOT_REGULAR: Final = "not a regular file"
 
 
@@ -33,7 +33,7 @@ class UnreadableFile(OSError):
 
 
 def open_regular(path: Path) -> FileIO:
-    """Open a regular file for reading, without waiting; for a remote file open its local copy.
+    """Open a regular file for reading, without waiting for a pipe; open a remote file's copy.
 
     Raises:
         UnreadableFile: The path is a folder, a pipe, a socket or a device, or a link to one.
@@ -52,7 +52,7 @@ def open_regular(path: Path) -> FileIO:
 
 
 def is_regular(path: Path) -> bool:
-    """Return whether a regular file is there; False if that cannot be found out."""
+    """Return whether the path is a regular file; False if that cannot be found out."""
     try:
         return path.is_file()
     except OSError:
@@ -60,7 +60,7 @@ def is_regular(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether a folder is there; False if that cannot be found out."""
+    """Return whether the path is a folder; False if that cannot be found out."""
     try:
         return path.is_dir()
     except OSError:
@@ -68,7 +68,7 @@ def is_folder(path: Path) -> bool:
 
 
 def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
-    """Read a whole file beside a trace.
+    """Read a whole file that lies beside a trace.
 
     Args:
         path: The file.
@@ -95,16 +95,16 @@ def read_beside(path: Path, most: int = BESIDE_BYTES) -> bytes | None:
 def _content_of(path: Path, file: FileIO, most: int) -> bytes:
     """Read a whole file of at most ``most`` bytes.
 
-    The file may have more bytes than its facts say, as it may grow.
+    The file is read to its end even if ``fstat`` reports a shorter one, as it may be growing.
 
     Raises:
         UnreadableFile: The file is too big.
     """
     pieces = []
     bytes_left = most + 1  # the byte over the limit shows that the file is too big
-    expected_bytes = os.fstat(file.fileno()).st_size + 1
+    expected_bytes = os.fstat(file.fileno()).st_size + 1  # one more, to see the end at once
     if expected_bytes <= bytes_left:
-        piece_bytes = max(expected_bytes, _LEAST_PIECE)
+        piece_bytes = max(expected_bytes, _LEAST_PIECE_BYTES)
         while bytes_left > 0 and (piece := file.read(min(bytes_left, piece_bytes))):
             pieces.append(piece)
             bytes_left -= len(piece)

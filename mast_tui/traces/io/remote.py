@@ -44,7 +44,7 @@ _FACTS_SECONDS: Final = 5.0
 """Seconds after which the facts of a file are requested again."""
 
 _CHECKSUMS: Final = ("ETag", "etag", "md5Hash", "Content-MD5", "checksum", "CRC", "chksum")
-_STATES: Final = (
+_STATE_FACTS: Final = (
     *_CHECKSUMS,
     *("LastModified", "last_modified", "Last-Modified", "updated", "mtime", "created"),
 )
@@ -57,7 +57,7 @@ _MOST_DOWNLOADS: Final = 16
 """The number of files that are fetched at the same time."""
 
 _WEB_PREFIXES: Final = ("http:", "https:")
-_SIGNED: Final = ("http", "https")
+_SIGNED_SCHEMES: Final = ("http", "https")
 _GONE_STATUSES: Final = (404, 410)
 _REFUSED_STATUSES: Final = (401, 403, 407)
 
@@ -77,7 +77,9 @@ def is_url(text: str) -> bool:
 
 
 def trace_path(text: str) -> Path:
-    """Return the path of a file or folder of traces; remember the user and query of a URL.
+    """Return the path of a file or folder of traces, for a URL without its user and query.
+
+    ``ADDRESSES`` remembers the user and query for reading.
 
     Args:
         text: A path of this machine, or a URL as fsspec writes it.
@@ -88,7 +90,7 @@ def trace_path(text: str) -> Path:
     # In a chain such as zip://a.json::file.zip the last part is the outermost container.
     member, chained, containers = text.partition("::")
     inner_containers, separator, outermost = containers.rpartition("::")
-    if chained and not is_url(outermost):  # absolute, for programs in other folders
+    if chained and not is_url(outermost):  # local; absolute, as readers may be in other folders
         containers = f"{inner_containers}{separator}{Path(outermost).absolute()}"
     scheme, _, inside = member.partition("://")
     return RemotePath(f"{scheme.lower()}:{quote(containers, safe='')}", inside.strip("/"))
@@ -157,7 +159,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return self.exists() and not _is_folder(self, self._file_facts())
 
     def stat(self, **_: bool) -> os.stat_result:
-        """Return the size, and as time of change a number that differs with the file's state."""
+        """Return the size, and as time of change a hash of the state: some stores have no time."""
         facts = self._file_facts()
         kind = stat.S_IFDIR if _is_folder(self, facts) else stat.S_IFREG
         size = int(facts.get("size") or 0)
@@ -191,7 +193,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         """Return the paths of the files in a folder, relative to it, in sorted order.
 
         Args:
-            deep: List the files at any depth; else the files and folders of this folder.
+            deep: List the files at any depth; else only the files and folders directly in it.
             fresh: List the folder again, even if it was listed before.
 
         Raises:
@@ -203,19 +205,19 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
                 file_system.invalidate_cache()
             paths = file_system.find(root) if deep else file_system.ls(root, detail=False)
         if self.parts[0] in _WEB_PREFIXES:
-            return self._link_names(paths, ADDRESSES.query_of(str(self)))
-        prefix = f"{root.strip('/')}/".lstrip("/")
+            return self._names_of_links(paths, ADDRESSES.query_of(str(self)))
+        prefix = f"{root.strip('/')}/".lstrip("/")  # empty for the root of an archive
         names = [name.strip("/") for name in paths]
         return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
 
-    def _link_names(self, links: Iterable[str], query: str) -> list[str]:
-        """Return the names of the links of a page that lead into this folder.
+    def _names_of_links(self, links: Iterable[str], query: str) -> list[str]:
+        """Return the names in this folder to which the links of its web page lead.
 
-        Remember the queries of the links.
+        ``ADDRESSES`` remembers the queries of the links.
 
         Args:
             links: The URLs; each may be signed.
-            query: The query of the page, which links without a query get too.
+            query: The query of the page, which is used for links without a query.
         """
         prefix = f"{self}/"
         names = set()
@@ -232,19 +234,19 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return sorted(names)
 
     def matches(self) -> list[RemotePath]:
-        """Return the files and folders that match the path, which is a pattern with ``*``.
+        """Return the files and folders that match this path, which is a pattern with ``*``.
 
         Raises:
             OSError: The folder cannot be listed.
         """
-        first_pattern = next(index for index, part in enumerate(self.parts) if "*" in part)
-        base = RemotePath(*self.parts[:first_pattern])
+        pattern_index = next(index for index, part in enumerate(self.parts) if "*" in part)
+        base = RemotePath(*self.parts[:pattern_index])  # the folder without a pattern
         with _file_errors(self):
             file_system, name_pattern = _file_system_of(self)
             if self.parts[0] in _WEB_PREFIXES:
                 pattern = str(self).removeprefix(f"{base}/")
                 links = file_system.glob(f"{base.address}/{pattern}")
-                names = base._link_names(links, ADDRESSES.query_of(str(self)))
+                names = base._names_of_links(links, ADDRESSES.query_of(str(self)))
                 return [base / name for name in names]
             paths = [name.strip("/") for name in file_system.glob(name_pattern)]
             _files, base_name = _file_system_of(base)
@@ -274,7 +276,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
             os.utime(copy, ns=(time.time_ns(), copy.stat().st_mtime_ns))
         except FileNotFoundError:
             with _file_errors(self):
-                _download(*_file_system_of(self), copy, self._download_limit())
+                _download(*_file_system_of(self), copy, self._callback_maker())
         return copy
 
     @property
@@ -284,16 +286,17 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
             return bool(_file_system_of(self)[0].async_impl)
         return False
 
-    def _download_limit(self) -> Any:
-        """Return a function that makes the callback of a download from its room in the cache.
+    def _callback_maker(self) -> Any:
+        """Return a function that makes the callback of a download, which limits its size.
 
-        The callback ends a download over the limit of archive members, or else of the cache.
+        The callback calls the argument of that function, a ``_CacheRoom``, for each piece. Over the
+        limit it raises an error. A member of an archive has a lower limit than other files.
 
         Raises:
-            OSError: The file is over the limit, as its facts say.
+            OSError: The size of the file, as its server states it, is over the limit.
         """
         archive_files = import_module(f"{__package__}.archive_files")
-        # After the colon is the archive with the file, see ``trace_path``.
+        # The first part is the scheme, a colon and the archive with the file, if there is one.
         is_member = not self.parts[0].endswith(":") and not is_row(self)
         if is_member:
             most = archive_files.MOST_MEMBER_BYTES
@@ -317,7 +320,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return _copies_folder() / name[:2] / name
 
     def _file_facts(self) -> Mapping[str, Any]:
-        """Return fsspec's facts of the file; they are cached for a few seconds.
+        """Return fsspec's facts of the file, such as its size; they are cached for a few seconds.
 
         Raises:
             OSError: There is no such file, or the server cannot be reached.
@@ -340,14 +343,14 @@ def is_row(path: Path) -> bool:
 
 
 def table_of(path: Path) -> RemotePath | None:
-    """Return the rows of a table of traces, as a folder of files.
+    """Return a table of traces as a folder, in which each row is a file.
 
     Args:
-        path: A file. A table of traces is a Parquet file with the columns ``id`` and ``content``,
-            and without ``role``: then its rows would be the messages of one trace.
+        path: A file. A table of traces is a Parquet file with the columns ``id`` and ``content``.
+            With a column ``role`` its rows would be the messages of one trace.
 
     Returns:
-        The folder; None if the file is no such table, or cannot be opened.
+        The folder; None if the file is no table of traces, or cannot be opened.
     """
     if path.suffix.lower() != ".parquet" or is_row(path):
         return None
@@ -360,15 +363,16 @@ def table_of(path: Path) -> RemotePath | None:
             columns = columns_of(ADDRESSES.full_url(table_path))
     except (ImportError, OSError):  # reading the file will report the reason
         return None
-    if not {"id", "content"} <= columns or "role" in columns:
+    has_traces = {"id", "content"} <= columns and "role" not in columns
+    if not has_traces:
         return None
     return RemotePath(f"parquet:{quote(table_path, safe='')}")
 
 
 def list_folders(paths: Iterable[Path]) -> None:
-    """List the remote folders that hold several of these files.
+    """List the remote folders that contain several of these files.
 
-    fsspec caches the lists, so that the facts of each file need no request.
+    fsspec caches the lists, so that the facts of each file need no request of their own.
     """
     remote_paths = (path for path in paths if isinstance(path, RemotePath))
     for folder, file_count in Counter(path.parent for path in remote_paths).items():
@@ -395,14 +399,16 @@ def _fetch_quietly(path: RemotePath) -> None:
             path.fetched()
 
 
-def _download(file_system: Any, name: str, copy: Path, limit: Callable[[_CacheRoom], Any]) -> None:
-    """Download a file to ``copy``, and remove older copies while it is written.
+def _download(
+    file_system: Any, name: str, copy: Path, make_callback: Callable[[_CacheRoom], Any]
+) -> None:
+    """Download a file to ``copy``, and remove other copies if the cache gets full.
 
     Args:
         file_system: The file system.
         name: The name of the file in it.
         copy: The path of the copy.
-        limit: Makes the callback of the download from the room in the cache.
+        make_callback: Makes the callback of one try, which checks the size of the file.
     """
     make_private(copy.parent)
     draft = copy.with_name(f"{copy.name}.{uuid4().hex}{PART}")
@@ -410,13 +416,14 @@ def _download(file_system: Any, name: str, copy: Path, limit: Callable[[_CacheRo
     try:
         for tries_left in reversed(range(_MOST_TRIES)):
             try:
-                file_system.get_file(name, str(draft), callback=limit(room))
+                file_system.get_file(name, str(draft), callback=make_callback(room))
                 break
             except (FileNotFoundError, PermissionError):
                 raise
             except Exception as error:
                 is_too_big = getattr(error, "errno", None) == EFBIG
-                if is_too_big or not tries_left or "http" not in file_system.protocol:
+                is_web = "http" in file_system.protocol  # other clients repeat by themselves
+                if is_too_big or not is_web or not tries_left:
                     raise
                 time.sleep(_RETRY_SECONDS)
         draft.replace(copy)
@@ -432,17 +439,17 @@ class _CacheRoom:
     """
 
     def __init__(self) -> None:
-        self._bytes_to_sweep = int(random() * _SWEEP_BYTES)
+        self._bytes_until_sweep = int(random() * _SWEEP_BYTES)
 
     def __call__(self, size: int) -> None:
-        """Count the bytes of a piece, and remove old copies if it is time.
+        """Count the bytes of a piece, and sometimes remove the least recently used copies.
 
         Args:
             size: The bytes of the piece.
         """
-        self._bytes_to_sweep -= size
-        if self._bytes_to_sweep < 0:
-            self._bytes_to_sweep = _SWEEP_BYTES
+        self._bytes_until_sweep -= size
+        if self._bytes_until_sweep < 0:
+            self._bytes_until_sweep = _SWEEP_BYTES
             remove_least_used(_copies_folder().glob("*/*"), max(0, MOST_BYTES - _SWEEP_BYTES))
 
 
@@ -453,7 +460,7 @@ def _copies_folder() -> Path:
 
 
 def _file_system_of(path: RemotePath) -> tuple[Any, str]:
-    """Return the file system of a path, and the name of the path in it.
+    """Return the file system that contains a path, and the name of the path in it.
 
     Raises:
         OSError: The archive or table with the file is over a limit, or cannot be read.
@@ -461,7 +468,7 @@ def _file_system_of(path: RemotePath) -> tuple[Any, str]:
     scheme, _, container = path.parts[0].partition(":")
     if container:
         container_files = _container_files(scheme, ADDRESSES.full_url(unquote(container)))
-        if isinstance(container_files, OSError):
+        if isinstance(container_files, OSError):  # a cached error
             raise OSError(*container_files.args)
         return container_files, "/".join(path.parts[1:])
     fsspec = import_module("fsspec")
@@ -499,24 +506,26 @@ def _is_folder(path: RemotePath, facts: Mapping[str, Any]) -> bool:
     """Return whether the facts of a path are those of a folder, or of a web page with links."""
     if path.parts[0] in _WEB_PREFIXES:
         is_page = str(facts.get("mimetype") or "").startswith("text/html")
-        return is_page and not path.name.endswith((".html", ".htm", ".json", ".jsonl"))
+        has_file_name = path.name.endswith((".html", ".htm", ".json", ".jsonl"))
+        return is_page and not has_file_name  # a page with a file name is itself a file
     return bool(facts["type"] == "directory")
 
 
 def _state_text(facts: Mapping[str, Any]) -> str:
     """Return a text that differs for two states of a file: its size, and a checksum or time.
 
-    Without checksum and time the text differs for each process, which then fetches the file again.
+    Without a checksum or time the text has the process id, so that each process fetches the file.
     """
-    states = [str(facts[name]) for name in _STATES if facts.get(name)]
-    return f"{facts.get('size')} {states[0] if states else os.getpid()}"
+    states = [str(facts[name]) for name in _STATE_FACTS if facts.get(name)]
+    state = states[0] if states else os.getpid()
+    return f"{facts.get('size')} {state}"
 
 
 @contextmanager
 def _file_errors(path: Path) -> Iterator[None]:
-    """Turn the errors of fsspec's libraries into those of files, without secrets of a URL.
+    """Turn each error of fsspec and its libraries into an ``OSError`` without secrets of a URL.
 
-    The library's own error quotes the whole URL, so it is not chained.
+    The original error quotes the whole URL, so it is not chained.
     """
     try:
         yield
@@ -553,12 +562,13 @@ def _unreachable_error(path: Path, error: BaseException) -> OSError:
     if is_refused or "credential" in message.lower():
         scheme = str(path).rsplit("::", 1)[-1].partition(":")[0]
         hint = f"set up credentials for {scheme} (docs/commands.md)"
-        if scheme in _SIGNED and ADDRESSES.full_url(str(path)) == str(path):
+        has_secrets = ADDRESSES.full_url(str(path)) != str(path)
+        if scheme in _SIGNED_SCHEMES and not has_secrets:
             hint += (
                 "; if its URL had a user, a password or a query (?…), these are not kept: "
                 "give the whole URL again, such as mast-tui 'https://…?…'"
             )
-        elif scheme in _SIGNED:
+        elif scheme in _SIGNED_SCHEMES:
             hint += "; the user or query (?…) of its URL is refused, and may have expired"
     elif "CERTIFICATE_VERIFY_FAILED" in message:
         hint = "if it is your own server, set SSL_CERT_FILE to the certificate of its authority"

@@ -27,11 +27,11 @@ from mast_tui.traces.model import Problem
 HEAD_BYTES: Final = 64 * 1024
 """The bytes of a file that recognition reads, and that a line-based trace id depends on."""
 
-_MOST_HEAD_LINES: Final = 40
-_FEW_LINES: Final = 8
+_MOST_RECORD_LINES: Final = 40
+_ENOUGH_HEAD_LINES: Final = 8
 """If the head has fewer lines, recognition reads on for more."""
 
-_MOST_LONG_LINES: Final = 16 << 20
+_MOST_HEAD_LINE_BYTES: Final = 16 << 20
 """The bytes up to which recognition reads on for complete lines."""
 
 _LEAST_BYTES_PER_NULL: Final = 8
@@ -55,7 +55,7 @@ class Source:
         self.damage: tuple[Problem, ...] = ()
         """The damage of ``json``, once that was read; empty if it is intact."""
         self.remarks: list[Problem] = []
-        """Remarks on readers that tried the file, whatever the result."""
+        """Remarks about plug-ins that failed on the file, even if another reader has read it."""
 
     @cached_property
     def packing(self) -> str | None:
@@ -123,7 +123,7 @@ class Source:
 
     @cached_property
     def is_binary(self) -> bool:
-        """True if the head has NUL bytes, and no mark of UTF-16 or UTF-32.
+        """True if the head has NUL bytes and is not UTF-16 or UTF-32, by its byte order mark.
 
         JSON with a few NUL bytes is not binary but damaged.
         """
@@ -136,9 +136,9 @@ class Source:
 
     @property
     def line_of_nul_bytes(self) -> int | None:
-        """The number of the first line with a NUL byte in the head; None if there is none.
+        """The number of the first line with a NUL byte in the head of a JSON file.
 
-        It is also None if the file does not begin like JSON.
+        It is None if there is no such byte, or if the file does not begin like JSON.
         """
         position = self.head.find(b"\0")
         if position < 0 or _JSON_BEGINNING.match(self.head) is None:
@@ -147,10 +147,10 @@ class Source:
 
     @cached_property
     def json(self) -> object | None:
-        """The value of the file as one JSON document in any UTF encoding; None if it is none.
+        """The value of the file as one JSON document in any UTF encoding; None for other files.
 
-        A Python literal is read like JSON. If the document is broken, the value has the intact
-        parts, and ``damage`` lists the problems.
+        The literal of a Python dictionary is read like JSON. A broken document has its intact
+        parts as value, and ``damage`` lists its problems.
         """
         if as_utf8(self.head).lstrip()[:1] not in (b"{", b"[") or is_no_json(self.head):
             return None  # the head is enough, so that a big log is not read
@@ -190,19 +190,20 @@ class Source:
     def json_lines(self) -> list[object]:
         """The first values of a file with one JSON record a line; empty for any other file.
 
-        Only the head is examined, unless it ends within the first line.
+        Only the head is examined, or the whole content if the first line is longer than the head.
         """
         if as_utf8(self.head).lstrip()[:1] not in (b"{", b"["):
             return []
         data = self.head
-        is_complete = self._head_is_all
-        if not is_complete and b"\n" not in data.lstrip():
+        is_whole_file = self._head_is_all
+        if not is_whole_file and b"\n" not in data.lstrip():
             data = self.data
         data = as_utf8(data)
-        if not is_complete:
+        if not is_whole_file:  # the last line may be incomplete
             data = data[: data.rfind(b"\n") + 1]
         lines = first_lines(data.decode("utf-8", "replace"), LINES_LOOKED_AT + 1)
-        if not lines or (len(lines) == 1 and is_complete):
+        is_one_document = len(lines) == 1 and is_whole_file
+        if not lines or is_one_document:
             return []
         return json_records(lines)
 
@@ -210,14 +211,16 @@ class Source:
     def head_lines(self) -> list[bytes]:
         """The complete first lines as UTF-8, split at ``\\n`` only.
 
-        They are the lines of the head. If the head has only a few, more of the content is read,
-        unless it is a list.
+        They are the lines of the head. If the head has only a few lines, more of the content is
+        read, unless it is a list of objects.
         """
         head = self.head
         is_all = self._head_is_all
-        # The lines of a list are no records, so more of them would tell nothing.
-        length = _MOST_LONG_LINES if self._is_list_of_objects else HEAD_BYTES
-        while not is_all and head.count(b"\n") < _FEW_LINES and length < _MOST_LONG_LINES:
+        # The lines of a list are no records, so that more of them would not help recognition.
+        length = _MOST_HEAD_LINE_BYTES if self._is_list_of_objects else HEAD_BYTES
+        while (
+            not is_all and head.count(b"\n") < _ENOUGH_HEAD_LINES and length < _MOST_HEAD_LINE_BYTES
+        ):
             length *= 4
             head = self._beginning(length)
             is_all = len(head) < length
@@ -237,12 +240,12 @@ class Source:
 
     @cached_property
     def head_records(self) -> list[dict[str, object]]:
-        """The JSON objects on the first 40 lines; none of a list or a long line alone."""
-        records = []
-        lines = self.head_lines[:_MOST_HEAD_LINES]
+        """The JSON objects on the first lines; empty for a list of objects or one long line."""
+        lines = self.head_lines[:_MOST_RECORD_LINES]
         is_long_document = len(lines) == 1 and len(lines[0]) > HEAD_BYTES
         if is_long_document or self._is_list_of_objects:
             return []
+        records = []
         for line in lines:
             try:
                 value = orjson.loads(line)
@@ -259,11 +262,11 @@ class RecordsSource(Source):
     packing = "records"
 
     def __init__(self, source: Source, records: bytes) -> None:
-        """Create a source with another content.
+        """Create a source of the same file with other content.
 
         Args:
-            source: The file.
-            records: The content that is read instead of the file's.
+            source: The source of the file.
+            records: The records, which are read instead of the content of the file.
         """
         super().__init__(source.path)
         self._file = source

@@ -16,7 +16,7 @@ from mast_tui.traces.io.archive_files import file_system
 
 ID = "id"
 CONTENT = "content"
-_ROWS_AT_ONCE = 16
+_BATCH_ROWS = 16
 
 
 class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no types
@@ -36,40 +36,41 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
         """Open a table.
 
         Args:
-            fo: The path or URL of the table; the name is fsspec's.
+            fo: The path or URL of the table; fsspec chose the name of the argument.
         """
         super().__init__()
         files, path = file_system(fo)
         self._table = pyarrow.parquet.ParquetFile(files.open(path, "rb"))
         self._state = files.ukey(path)
-        self._names: dict[str, tuple[int, int]] = {}
+        self._position_by_name: dict[str, tuple[int, int]] = {}
         for group in range(self._table.num_row_groups):
             ids = self._table.read_row_group(group, columns=[ID])[ID].to_pylist()
-            for number, value in enumerate(ids):
-                self._names[self._unique_name(value, len(self._names))] = (group, number)
-        self._open_group = -1
+            for row, row_id in enumerate(ids):
+                name = self._unique_name(row_id, len(self._position_by_name))
+                self._position_by_name[name] = (group, row)
+        self._group = -1  # the group of rows that is being read
         self._next_row = 0
-        self._rows: Iterator[Any] = iter(())
+        self._batches: Iterator[Any] = iter(())
         self._batch: tuple[int, list[Any]] = (0, [])
 
-    def _unique_name(self, value: object, row: int) -> str:
-        """Return the name of the next row by its id, or its number if the id is empty."""
-        preferred = str(value or "").strip("/") or f"row-{row + 1}"
+    def _unique_name(self, row_id: object, row: int) -> str:
+        """Return a new name for a row: its id, or its number if the id is empty."""
+        preferred = str(row_id or "").strip("/") or f"row-{row + 1}"
         name = preferred
         suffix = 1
-        while name in self._names:
+        while name in self._position_by_name:
             suffix += 1
             name = f"{preferred}~{suffix}"
         return name
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
-        """Return the facts of a row without reading it."""
+        """Return fsspec's facts of a row without reading it, or of the whole table as a folder."""
         name = self._strip_protocol(path)
         if not name:
             return {"name": "", "type": "directory", "size": 0}
-        if name not in self._names:
+        if name not in self._position_by_name:
             raise FileNotFoundError(path)
-        state = f"{self._state} {self._names[name]}"
+        state = f"{self._state} {self._position_by_name[name]}"
         return {"name": name, "type": "file", "size": None, "checksum": state}
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
@@ -77,35 +78,35 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
 
         Args:
             path: The path, which has no effect, as a table has no folders.
-            detail: Return facts instead of names.
+            detail: Return the facts of the rows; else their names.
         """
-        return [self.info(name) if detail else name for name in self._names]
+        return [self.info(name) if detail else name for name in self._position_by_name]
 
     def find(self, path: str, *_: Any, **__: Any) -> list[str]:
         """Return the names of all rows."""
-        return [*self._names]
+        return [*self._position_by_name]
 
     def _open(self, path: str, *_: Any, **__: Any) -> BytesIO:
-        content = self._content_of_row(*self._names[self._strip_protocol(path)])
+        content = self._content_of_row(*self._position_by_name[self._strip_protocol(path)])
         return BytesIO(content.encode() if isinstance(content, str) else bytes(content or b""))
 
     def _content_of_row(self, group: int, row: int) -> Any:
-        """Return the content of a row, and keep its batch for the rows that follow.
+        """Return the content of a row of a row group, and keep its batch for the rows that follow.
 
-        If the row is before the batch, its group is read again from the beginning.
+        If the row is before the kept batch, its group is read again from the beginning.
         """
-        begin, batch = self._batch
-        if group != self._open_group or row < begin:
-            self._open_group = group
+        batch_begin, batch = self._batch
+        if group != self._group or row < batch_begin:
+            self._group = group
             self._next_row = 0
             batch = []
-            self._rows = self._table.iter_batches(_ROWS_AT_ONCE, [group], [CONTENT])
+            self._batches = self._table.iter_batches(_BATCH_ROWS, [group], [CONTENT])
         while row >= self._next_row:
-            begin = self._next_row
-            batch = next(self._rows)[CONTENT].to_pylist()
+            batch_begin = self._next_row
+            batch = next(self._batches)[CONTENT].to_pylist()
             self._next_row += len(batch)
-        self._batch = begin, batch
-        return batch[row - begin]
+        self._batch = (batch_begin, batch)
+        return batch[row - batch_begin]
 
 
 def columns_of(path: str) -> frozenset[str]:

@@ -32,7 +32,7 @@ _NO_USER: Final = frozenset({"s3", "s3a", "gs", "gcs", "oss", "oci"})
 _USER_PART: Final = re.compile(r"(?P<user>[^/]*|[^/@]*:(?!\d*(?:/|\Z))[^@]*)@", re.DOTALL)
 """A user, or user and password; keys of S3 may hold a ``/``."""
 
-_NO_PORT: Final = re.compile(r"(?P<host>[^/:]*):(?!\d*(?:/|\Z))[^/]*")
+_PASSWORD_START: Final = re.compile(r"(?P<host>[^/:]*):(?!\d*(?:/|\Z))[^/]*")
 """A host and what is no port: the first half of a password with an unquoted ``?`` or ``#``."""
 
 _QUERY: Final = re.compile(r"\?[^/?]*=.*", re.DOTALL)
@@ -79,7 +79,7 @@ class SplitUrl(NamedTuple):
 
 
 def split_url(url: str) -> SplitUrl | None:
-    """Return the parts of a URL that is no chain; None for a path on this machine."""
+    """Return the parts of a URL that is no chain of URLs; None for a text that is no URL."""
     url_match = _URL.fullmatch(url)
     if url_match is None:
         return None
@@ -97,13 +97,14 @@ def split_url(url: str) -> SplitUrl | None:
     if user_match is not None and scheme not in _NAMES_BEFORE_AT:
         user = user_match["user"]
         location = location[user_match.end() :]
-    if scheme in _WEB_SCHEMES and "@" in query:  # a password with ``?`` or ``#`` was split
-        location = _NO_PORT.sub(r"\g<host>", location, count=1)
+    # An unquoted ``?`` or ``#`` in a password looked like the beginning of the query.
+    if scheme in _WEB_SCHEMES and "@" in query:
+        location = _PASSWORD_START.sub(r"\g<host>", location, count=1)
     return SplitUrl(scheme, user, location, query)
 
 
-def object_in_query(query: str) -> tuple[tuple[str, str], ...]:
-    """Return the parameters of a query that may name the object, without signatures."""
+def object_parameters(query: str) -> tuple[tuple[str, str], ...]:
+    """Return the parameters of a query that may name the stored object: all but signatures."""
     parameters = parse_qsl(query.lstrip("?").partition("#")[0], keep_blank_values=True)
     return tuple(
         (name, value) for name, value in parameters if not _SIGNATURE_PARAMETER.fullmatch(name)
@@ -114,7 +115,7 @@ class AddressBook:
     """The users and queries of the URLs that this process has seen, by their public URLs."""
 
     def __init__(self, inherited: str = "") -> None:
-        """Begin with the URLs of the process that has started this one.
+        """Create a book with the URLs of the process that has started this one.
 
         Args:
             inherited: The whole URLs, one per line.
@@ -128,7 +129,7 @@ class AddressBook:
         """Remember the user and query of a URL, and return the URL without them.
 
         Args:
-            url: A URL, or a chain of URLs with ``::``, of which only the last is split.
+            url: A URL, or a chain of URLs with ``::``; only the last can have a user or query.
         """
         chain, separator, last = url.rpartition("::")
         parts = split_url(last)
@@ -161,7 +162,7 @@ class AddressBook:
         return self._queries.get(url.rpartition("::")[2], "")
 
     def without_secrets(self, text: str) -> str:
-        """Return a message without secrets: of URLs in the message and of remembered URLs.
+        """Return a message without the secrets of URLs in it and of all remembered URLs.
 
         Args:
             text: The message, such as the error of a library.
@@ -174,7 +175,7 @@ class AddressBook:
                     text = text.replace(secret, "…")
         for query in self._queries.values():
             if len(query) > _SHORTEST_SECRET:
-                text = text.replace(query, "").replace(query[1:], "…")
+                text = text.replace(query, "").replace(query[1:], "…")  # without ``?``
         return text
 
 

@@ -53,7 +53,7 @@ def readers(binary: bool = False) -> Iterator[Reader]:
 def recognising_readers(source: Source) -> Iterator[Reader]:
     """Yield the readers that recognise this file, the most specific first.
 
-    If a reader recognises the file by marks, plug-ins and the fallback are not asked.
+    Plug-ins and the fallback are asked only if no reader recognises a mark of its format.
     """
     is_recognised = False
     for reader in readers(source.is_binary):
@@ -81,17 +81,19 @@ def recognise(source: Source) -> Reader | None:
 def read_recognised(source: Source) -> FileReport | None:
     """Return the report of the first reader that recognises and understands a file.
 
-    If no reader understands the file, return the first report. If no reader recognises the file,
-    or only plug-ins that cannot read it, return None.
+    A reader understands a file if it makes more than logs of it. If no reader does, return the
+    first report. If no reader recognises the file, or only plug-ins that cannot read it, return
+    None.
     """
     first_report: FileReport | None = None
     tried_readers: list[Reader] = []
+    # Readers without marks may understand a file that a reader with marks does not.
     for reader in chain(recognising_readers(source), _readers_without_marks(source)):
         if reader in tried_readers:
             continue
         tried_readers.append(reader)
         report = reader.read(source)
-        if report.format is None and isinstance(reader, PluginReader):  # It could not read it.
+        if report.format is None and isinstance(reader, PluginReader):  # it has failed
             continue
         if _has_understood_spans(report):
             return report
@@ -100,7 +102,7 @@ def read_recognised(source: Source) -> FileReport | None:
 
 
 def _has_understood_spans(report: FileReport) -> bool:
-    """Return whether a trace begins with more than logs; a reader shows unknown records as logs."""
+    """Return whether a trace begins with more than logs, which unknown records become."""
     return any(
         trace.span(index).role is not Role.LOG
         for trace in report.traces

@@ -108,7 +108,7 @@ def _read_substeps(document: Fields, steps: StepList, problems: list[Problem]) -
 
 
 def _add_substep(steps: StepList, substep: Fields, location: str) -> None:
-    """Add a substep as a message, or as a tool's result if its text states the role of a tool."""
+    """Add a substep as a message, or as a tool's result if its text states that role."""
     text = content_text(substep.get("content"))
     fields = _substep_fields(text)
     role_name = short_name(substep.get("role")) or "agent"
@@ -143,8 +143,10 @@ def _read_telemetry(document: Fields, steps: StepList, problems: list[Problem]) 
     frameworks = [fields_at(span, "attributes").get("gen_ai.agent.framework") for span in spans]
     model = None
     open_calls: dict[str, str] = {}
+
     starts = [_seconds_at(span, "start") or 0.0 for span in spans]
-    for span_index in sorted(range(len(spans)), key=starts.__getitem__):
+    indexes_by_start = sorted(range(len(spans)), key=starts.__getitem__)
+    for span_index in indexes_by_start:
         span = spans[span_index]
         location = f"/spans/{span_index}"
         if not isinstance(span, Mapping):
@@ -167,7 +169,7 @@ def _add_span(
 ) -> None:
     """Add the message and the call of an agent, or a tool's result; skip a span without an agent.
 
-    ``open_calls`` has the key of each tool's last call without a result. It is updated.
+    ``open_calls`` has the key of each tool's last call without a result, and is updated.
     """
     key = as_text(span.get("span_id")) or location
     agent = short_name(attributes.get("gen_ai.agent.name"))
@@ -180,21 +182,24 @@ def _add_span(
     details = More(place=location, start=start, end=end, status=status)
     tool = short_name(attributes.get("tool.name"))
     output = dump_text(attributes.get("agent.output_message"))
+
     if attributes.get("experiment.operation_type") == "tool_call":
         result = dump_text(attributes.get("tool.result_json")) or output
         details["name"] = tool or None
         details["parent"] = open_calls.pop(tool, None)
         steps.result(key, agent, result, **details)
         return
+
     details["tokens"] = tokens_of(
         attributes.get("gen_ai.usage.input_tokens"), attributes.get("gen_ai.usage.output_tokens")
     )
     steps.add(key, SpanKind.MESSAGE, Role.AGENT, agent, output, **details)
     if tool:
         arguments = dump_text(attributes.get("tool.args_json"))
-        location = f"{location}/attributes/tool.args_json"
-        key = f"{key}:call"
-        open_calls[tool] = steps.call(key, agent, arguments, place=location, name=tool, start=end)
+        call_location = f"{location}/attributes/tool.args_json"
+        open_calls[tool] = steps.call(
+            f"{key}:call", agent, arguments, place=call_location, name=tool, start=end
+        )
 
 
 def _seconds_at(span: object, boundary: str) -> float | None:

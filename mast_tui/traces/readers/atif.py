@@ -90,7 +90,7 @@ _CAMEL_CASE: Final = frozenset(_STANDARD_NAMES)
 
 
 def standard_fields(value: object) -> Fields:
-    """Return the fields of a JSON object under the standard's names; none for any other value."""
+    """Return the fields of a JSON object under ATIF's names; none for any other value."""
     fields = fields_of(value)
     if _CAMEL_CASE.isdisjoint(fields):
         return fields
@@ -102,7 +102,7 @@ def standard_fields(value: object) -> Fields:
 
 
 def is_trajectory(value: object) -> bool:
-    """Recognise a trajectory by its version, or by its agent and its steps."""
+    """Return whether a value is a trajectory of ATIF, by its version or by its agent and steps."""
     trajectory = standard_fields(value)
     steps = trajectory.get("steps")
     if not isinstance(steps, list):
@@ -125,6 +125,7 @@ def _source_of(step: Fields) -> str:
     source = step.get("source")
     if isinstance(source, str) and source in _SOURCES:
         return source
+    # Other writers have other names and spellings.
     return preview(text_in(step, "source", "role") or "")[0].lower()
 
 
@@ -140,7 +141,8 @@ def _call_id_of(record: Fields) -> str | None:
     The ``id`` of a step or result is its own, not that of a call.
     """
     is_call = "content" not in record and "source" not in record
-    return identifier_in(record, *((*_CALL_IDS, "id") if is_call else _CALL_IDS))
+    id_fields = (*_CALL_IDS, "id") if is_call else _CALL_IDS
+    return identifier_in(record, *id_fields)
 
 
 def _extra_name(record: Fields, name: str) -> str | None:
@@ -150,7 +152,7 @@ def _extra_name(record: Fields, name: str) -> str | None:
 
 
 def _status_of(result: Fields) -> SpanStatus:
-    """Return the status recorded in a result or in its ``extra``; ``UNKNOWN`` without one."""
+    """Return the status in a result or in its ``extra``; ``UNKNOWN`` if there is none."""
     statuses = (
         status
         for record in (result, standard_fields(result.get("extra")))
@@ -165,11 +167,12 @@ def _status_of(result: Fields) -> SpanStatus:
 
 
 def _references_of(result: Fields) -> tuple[Fields, ...]:
-    """Return the references of a result to the trajectories of sub-agents."""
-    references = result.get("subagent_trajectory_ref")
+    """Return the references of a result to the trajectories of sub-agents, as objects."""
+    value = result.get("subagent_trajectory_ref")
+    references = value if isinstance(value, list) else [value]
     return tuple(
-        standard_fields(reference) or {"trajectory_id": reference}
-        for reference in (references if isinstance(references, list) else [references])
+        standard_fields(reference) or {"trajectory_id": reference}  # a bare id
+        for reference in references
         if reference is not None
     )
 
@@ -214,17 +217,20 @@ class AtifStep:
         self.messages: list[Piece] = []
         self.calls: list[Piece] = []
         self.early_results: list[tuple[int, AtifResult]] = []
-        names_answered_call = self.source == "system" and _call_id_of(self.fields) is not None
+
         if not isinstance(value, dict):
             self.messages = [_bare_value_piece(value, self.pointer, "a step")]
-        if names_answered_call or self.source in _TOOL_SOURCES:
+        names_answered_call = self.source == "system" and _call_id_of(self.fields) is not None
+        is_result = names_answered_call or self.source in _TOOL_SOURCES
+        if is_result:
             self.results = [self.as_result()]
         else:
             tool_calls = self.fields.get("tool_calls")
             calls = [tool_calls] if isinstance(tool_calls, dict) else items_of(tool_calls)
             self.calls = [self._call_piece(call, number) for number, call in enumerate(calls)]
             self.results = list(self._result_pieces())
-            self.messages = self.messages or list(self._message_pieces())
+            if not self.messages:  # else the step is a bare value
+                self.messages = list(self._message_pieces())
         self.references = [reference for result in self.results for reference in result.references]
 
     def as_result(self) -> AtifResult:
@@ -234,8 +240,8 @@ class AtifStep:
     def _message_pieces(self) -> Iterator[Piece]:
         """Yield the reasoning and the text of a step.
 
-        A blank text is yielded only if the step would have no piece without it. A step with metrics
-        needs a piece of its own besides its results, because a model was called.
+        A blank text is yielded only if the step needs a piece and has no other. A step that is only
+        results needs none, unless it has metrics of a model call.
         """
         content = first_in(self.fields, "reasoning_content", "reasoning")
         reasoning = content_text(content) if isinstance(content, str | list) else ""
@@ -249,10 +255,12 @@ class AtifStep:
     def _message_piece(self, kind: SpanKind, text: str, suffix: str = "") -> Piece:
         """Return the piece of a text; ``suffix`` is the text's pointer within the step."""
         role = _ROLES.get(self.source, Role.AGENT)
-        agent = self.agent or ("" if self.source in _AGENT_SOURCES else self.source)
+        default_agent = "" if self.source in _AGENT_SOURCES else self.source
+        agent = self.agent or default_agent
         piece = Piece(kind, role, agent, text, self.pointer + suffix, start=self.start)
+        # ``mast-tui convert`` writes a log as a step of the system.
         is_log = fields_of(self.fields.get("extra")).get("kind") == "log"
-        if is_log and role is Role.SYSTEM:  # ``mast-tui convert`` writes logs in this form.
+        if is_log and role is Role.SYSTEM:
             name = _extra_name(self.fields, "name")
             return replace(piece, kind=SpanKind.LOG, role=Role.LOG, name=name)
         return piece
@@ -263,8 +271,8 @@ class AtifStep:
         if not isinstance(value, dict):
             return _bare_value_piece(value, pointer, "a tool call")
         call = standard_fields(value)
-        wrapped = call.get("function")
-        function = standard_fields(wrapped) if isinstance(wrapped, dict) else call
+        nested = call.get("function")  # as in OpenAI's calls
+        function = standard_fields(nested) if isinstance(nested, dict) else call
         return Piece(
             SpanKind.TOOL_CALL,
             Role.AGENT,
@@ -279,7 +287,7 @@ class AtifStep:
     def _result_pieces(self) -> Iterator[AtifResult]:
         """Yield the results of a step.
 
-        The standard has a list of results; some writers have a single result without the list.
+        ATIF has a list of results; some writers have a single result without the list.
         """
         observation = self.fields.get("observation")
         pointer = f"{self.pointer}/observation"
@@ -327,7 +335,7 @@ def _bare_value_piece(value: object, pointer: str, expected: str) -> Piece:
 
 
 def _pair_results_by_position(steps: Sequence[AtifStep]) -> None:
-    """Turn system steps before an agent's step into the results of its calls.
+    """Make system steps that precede an agent's step the results of its calls.
 
     This is done if all of these hold:
 
@@ -346,7 +354,8 @@ def _pair_results_by_position(steps: Sequence[AtifStep]) -> None:
         lacks_results = step.source in _AGENT_SOURCES and not step.results and not step.is_copied
         if lacks_results and answered_ids.isdisjoint(call.call_id for call in step.calls):
             count = len(system_steps)
-            if count == len(step.calls) and step.index > count:
+            are_at_beginning = step.index <= count
+            if count == len(step.calls) and not are_at_beginning:
                 step.early_results = [
                     (call_index, system_step.as_result())
                     for call_index, system_step in enumerate(system_steps)
@@ -363,7 +372,8 @@ def _move_early_results(steps: Sequence[AtifStep]) -> None:
     for step in reversed(own_steps):
         for call_index, call in enumerate(step.calls):
             caller_by_id[call.call_id] = step, call_index
-    caller_by_id.pop(None, None)
+    caller_by_id.pop(None, None)  # calls without an id
+
     for step in own_steps:
         for result in step.results.copy():
             caller, call_index = caller_by_id.get(result.call_id, (step, 0))
@@ -414,25 +424,26 @@ class AtifTrajectory:
         """The trajectory's own id, else the id of its session; None if the id is not unique.
 
         A file with copied steps continues a session that another file began. Both files have the
-        session's id, unless the id says which part of the session the file is.
+        session's id, except if the id names the part of the session.
         """
         if not self.ids:
             return None
         first_id = self.ids[0]
         has_own_id = self.fields.get("trajectory_id") is not None
         is_continuation = not has_own_id and any(step.is_copied for step in self.steps)
-        return None if is_continuation and _CONTINUED_PART not in first_id else first_id
+        names_part = _CONTINUED_PART in first_id
+        return None if is_continuation and not names_part else first_id
 
     @property
     def model(self) -> str | None:
-        """The model that the agent or one of the first steps names; None without one."""
+        """The model that the agent or one of the first steps names; None if there is none."""
         agent = standard_fields(self.fields.get("agent"))
         records = (agent, *(step.fields for step in self.steps[:_STEPS_WITH_MODEL]))
         models = (text_in(record, "model_name", "model") for record in records)
         return next(filter(None, models), None)
 
     def facts(self, steps: Sequence[Step]) -> TraceMeta:
-        """Return the facts about the run in the trajectory, its ``extra`` and its spans."""
+        """Return the facts of the run that are in the trajectory, its ``extra`` and its spans."""
         extra = self.fields.get("extra")
         has_extra = isinstance(extra, dict)
         meta = facts_of_record(fields_of(extra) if has_extra else self.fields, steps)
@@ -450,9 +461,9 @@ class AtifTrajectory:
 def _first_by_id(
     trajectories: Sequence[AtifTrajectory], excluded_ids: Sequence[str] = ()
 ) -> dict[str, AtifTrajectory]:
-    """Map each id to the first trajectory that has it, without the excluded ids.
+    """Return for each id the first trajectory that has it, without the excluded ids.
 
-    A caller's ids are excluded, because its sub-agents may have the id of its session.
+    Among its sub-agents, the ids of a trajectory are excluded: they may share its session's id.
     """
     trajectory_by_id: dict[str, AtifTrajectory] = {}
     for trajectory in trajectories:
@@ -485,6 +496,7 @@ class _TrajectorySpans:
             _first_by_id(trajectory.children, trajectory.ids)
         )
         self._shown_positions = shown_positions
+        # A sub-agent adds its spans and problems to those of its caller.
         self.steps: StepList = caller.steps if caller else StepList()
         self.problems: list[Problem] = caller.problems if caller else []
         self._depth: int = caller._depth + 1 if caller else 0
@@ -501,8 +513,7 @@ class _TrajectorySpans:
     def _add_steps(self) -> None:
         """Add the steps, then the sub-agents to which no result refers, and the notes.
 
-        Copied steps are not added but reported. A reference to the file in which the run continues
-        is reported too.
+        Copied steps are not added but reported, like a reference to a file that continues the run.
         """
         position = self._trajectory.position
         for step in self._trajectory.steps:
@@ -516,15 +527,15 @@ class _TrajectorySpans:
         if notes := as_text(self._trajectory.fields.get("notes")):
             self._add_span(json_log_piece(notes, "/notes", name="notes"))
         if copied_count := sum(step.is_copied for step in self._trajectory.steps):
-            steps = "step is" if copied_count == 1 else "steps are"
-            message = f"{copied_count} {steps} copied from an earlier context; not shown"
+            steps_are = "step is" if copied_count == 1 else "steps are"
+            message = f"{copied_count} {steps_are} copied from an earlier context; not shown"
             self._report_problem(f"{position}/steps", message)
         if continuation := self._trajectory.fields.get("continued_trajectory_ref"):
             message = f"the run continues in {preview(dump_text(continuation))[0]}"
             self._report_problem(f"{position}/continued_trajectory_ref", message)
 
     def _add_step(self, step: AtifStep) -> None:
-        """Add the spans of a step; its tokens belong to its last message or call."""
+        """Add the spans of a step; its last message or call has its tokens."""
         messages = [self._add_span(piece) for piece in step.messages]
         calls = [self._add_call(piece) for piece in step.calls]
         if messages or calls:
@@ -534,7 +545,7 @@ class _TrajectorySpans:
         self._add_results(step, calls, messages[0].key if messages else None)
 
     def _add_call(self, piece: Piece) -> Step | None:
-        """Add the span of a call and return it; None for a log of a value that is no call."""
+        """Add the span of a call and return it; for a value that is no call, add a log."""
         call = self._add_span(piece)
         if piece.kind is not SpanKind.TOOL_CALL:
             return None
@@ -548,19 +559,20 @@ class _TrajectorySpans:
     ) -> None:
         """Add the results of a step, each under its call, else under ``parent``.
 
-        The call of a result that names one is that call. The call of any other result is the first
-        of these that exists; calls that other results name are excluded:
+        A result may name its call by id. The call of any other result is the first that exists of
+        these, without the calls that other results name:
 
-        - the call at the same position, if there are as many calls as results without a name
+        - the call at the same position, if there are as many calls as results without an id
         - the only call of the step
-        - the only unanswered call, if the step is not the agent's
+        - the only unanswered call of the trajectory, if the step is not the agent's
         """
         named_ids = [result.call_id for result in step.results if result.call_id]
         named_calls = map(self._call_by_id.get, named_ids)
-        named_keys = {call.key for call in named_calls if call}
-        calls_left = [call for call in calls if call and call.key not in named_keys]
-        unnamed_count = len(step.results) - len(named_ids)
-        calls_in_order = iter(calls_left if len(calls_left) == unnamed_count else ())
+        keys_of_named_calls = {call.key for call in named_calls if call}
+        calls_left = [call for call in calls if call and call.key not in keys_of_named_calls]
+        count_without_id = len(step.results) - len(named_ids)
+
+        calls_in_order = iter(calls_left if len(calls_left) == count_without_id else ())
         for result in step.results:
             if result.call_id:
                 self._add_result(result, self._call_by_id.get(result.call_id))
@@ -572,7 +584,7 @@ class _TrajectorySpans:
             if call is None and not is_of_agent and len(self._unanswered_calls) == 1:
                 call = next(iter(self._unanswered_calls.values()))
             self._add_result(result, call, parent, step.source)
-        if unnamed_count:  # A result that names no call may answer all calls of its step.
+        if count_without_id:  # A result without an id may answer all calls of its step.
             for call in calls_left:
                 self._unanswered_calls.pop(call.key, None)
 
@@ -585,7 +597,7 @@ class _TrajectorySpans:
     ) -> None:
         """Add a result after the sub-agents to which it refers, and set the end of its call.
 
-        A result without call, id and text that only refers to sub-agents has no span. A result
+        A result that has only references, and neither call, id nor text, has no span. A result
         without a call in a step of the system or the user is a log.
         """
         for reference in result.references:
@@ -604,9 +616,9 @@ class _TrajectorySpans:
                 call.end = end
 
     def _add_span(self, piece: Piece, call: Step | None = None, parent: str | None = None) -> Step:
-        """Add the span of a piece, and return it as a step that can still be changed.
+        """Add the span of a piece, and return its step, which the caller may change.
 
-        A result without an agent or a name has those of its call.
+        A result without an agent or a name gets those of its call.
         """
         position = self._trajectory.position + piece.key_suffix
         if piece.problem:
@@ -631,7 +643,7 @@ class _TrajectorySpans:
         return self.steps.steps[-1]
 
     def _add_referenced_sub_agent(self, reference: Fields, pointer: str) -> None:
-        """Add the sub-agent to which a result refers, unless it is shown; report a missing one."""
+        """Add the sub-agent to which a result refers, once; report a sub-agent that is missing."""
         ids = _ids_of(reference)
         for trajectory_id in ids:
             if trajectory_id in self._trajectory.ids:  # Sub-agents may share their session's id.
@@ -688,6 +700,7 @@ class AtifReader:
         shown_positions: set[str] = set()
         traces: list[Trace] = []
 
+        # Trajectories without references to them come first; they show the others.
         for trajectory in sorted(
             trajectories, key=lambda trajectory: not referenced_ids.isdisjoint(trajectory.ids)
         ):
@@ -712,7 +725,7 @@ READER: Final = AtifReader()
 
 
 def _records_of_document(document: object) -> Iterator[Record]:
-    """Yield the items of a document's list of trajectories, or the whole document as one record."""
+    """Yield the items of a list or bundle of trajectories, or the whole document as one record."""
     bundle = fields_of(document).get("trajectories")
     if isinstance(document, list):
         yield from records_of_list(document)

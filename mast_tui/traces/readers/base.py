@@ -40,11 +40,11 @@ class Reader(Protocol):
 
 
 def extended_range(line_range: tuple[int, int] | None, number: int) -> tuple[int, int]:
-    """Return the first and the last number of some adjacent lines with one more line.
+    """Return the range of some adjacent lines, extended by the next line.
 
     Args:
-        line_range: The first and the last number before; None if there were no lines.
-        number: The number of the added line.
+        line_range: The numbers of the first and the last line; None if there are no lines yet.
+        number: The number of the next line.
     """
     first_number = number if line_range is None else line_range[0]
     return first_number, number
@@ -58,14 +58,14 @@ def identity_of(
     record: int | None = None,
     native: str | None = None,
 ) -> TraceIdentity:
-    """Return the identity of a trace, with its native id or an id made of its content.
+    """Return the identity of a trace: its native id, else an id made of its content.
 
     Args:
         reader: The reader.
         path: The file of the trace.
         content: The bytes that identify the trace.
         record: The number of the trace in the file; None for the only trace.
-        native: The id that the file gives the trace, if any.
+        native: The id of the trace in the file, if it has one.
     """
     identity = identity_by_content(
         path, record, content, reader=reader.name, key_scheme=reader.key_scheme
@@ -79,13 +79,13 @@ def trace_of_lines(
     parser: LineParser,
     native: Callable[[], str | None] = lambda: None,
 ) -> Trace:
-    """Return the trace that a parser makes of a file's lines; only its first slice is read now.
+    """Return the trace that a parser makes of a file's lines; only the first lines are read now.
 
     Args:
         reader: The reader.
         source: The file.
         parser: The parser.
-        native: Returns the id that the first slice of the file gives the trace, if any.
+        native: Returns the id of the trace in the first lines, if they have one.
     """
     index = LineIndex.of_source(source)
     feed_lines(index, parser, FIRST_SLICE)
@@ -108,7 +108,7 @@ def records_on_damaged_line(
     Args:
         line: The content of the line.
         number: The number of the line in the file.
-        cut_off: Whether the line is the last line and lacks its line feed.
+        cut_off: Whether the line is the last one and has no line feed.
         problems: The list to which the damage is added.
         is_record: Returns whether an object is a complete record, not a part of a broken one.
 
@@ -120,10 +120,12 @@ def records_on_damaged_line(
         line = line.replace(b"\0", b"")
     if not line.strip():
         return ()
-    values_without_breaks = glued_records(line.decode("utf-8", "replace"))
-    if values_without_breaks:
-        list_problem(problems, number, f"{len(values_without_breaks)} records on one line")
-        return [value for value in values_without_breaks if isinstance(value, Mapping)]
+
+    glued_values = glued_records(line.decode("utf-8", "replace"))
+    if glued_values:
+        list_problem(problems, number, f"{len(glued_values)} records on one line")
+        return [value for value in glued_values if isinstance(value, Mapping)]
+
     reason = "not a JSON object, left out"
     try:
         value = load_json(line)
@@ -132,6 +134,7 @@ def records_on_damaged_line(
     else:
         if isinstance(value, Mapping):
             return (value,)
+
     values = [load_json(text) for text in split_records(line)]
     records = [value for value in values if isinstance(value, Mapping) and is_record(value)]
     if records and not cut_off:
@@ -142,7 +145,6 @@ def records_on_damaged_line(
 
 
 def is_gemini_shaped(record: Fields) -> bool:
-    """Return whether a record is of Qwen Code: its messages have ``parts``, like Gemini's."""
-    return "systemPayload" in record or isinstance(
-        fields_of(record.get("message")).get("parts"), list
-    )
+    """Return whether a record is one of Qwen Code, whose messages have ``parts`` as Gemini's do."""
+    message = fields_of(record.get("message"))
+    return "systemPayload" in record or isinstance(message.get("parts"), list)

@@ -77,14 +77,15 @@ OPENING: Final = b'{"format":"mast-tui trace",'
 
 
 def line_of(trace: Trace, *, hides_outcomes: bool = False) -> bytes:
-    """Write the trace as one line of the format, with its line feed.
+    """Return a trace as one line of the project's own format, with its line feed.
 
     Args:
         trace: The trace; its index must be complete.
-        hides_outcomes: Whether to leave out all that an annotator working blind must not see.
+        hides_outcomes: Whether to leave out the facts that a blind annotator may not see.
     """
     identity = trace.identity
     meta = trace.meta
+    hidden = dict(reversed(meta.hidden))  # of several texts under one name the first
     record = {
         "format": FORMAT,
         "version": VERSION,
@@ -108,7 +109,7 @@ def line_of(trace: Trace, *, hides_outcomes: bool = False) -> bytes:
         "started": meta.started,
         "outcome": Outcome.UNKNOWN.value if hides_outcomes else meta.outcome.value,
         "score": None if hides_outcomes else meta.score,
-        "hidden": {} if hides_outcomes else dict(reversed(meta.hidden)),
+        "hidden": {} if hides_outcomes else hidden,
         "answer_key": {} if hides_outcomes else as_json(meta.answer_key),
         "spans": [
             _span_fields(trace.span(index), trace.text(index)) for index in range(len(trace))
@@ -166,7 +167,7 @@ class ConvertedReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return whether a record names the format, with any spaces and order in its JSON."""
+        """Return whether a record names the format, whatever the spaces and order in its JSON."""
         if _is_by_line(source):
             return True
         if _FORMAT_MARK not in source.utf8:
@@ -197,7 +198,7 @@ class ConvertedReader:
     def _trace_of_record(
         self, source: Source, value: Fields, number: int | None, location: str
     ) -> Trace:
-        """Return the trace of a record; ``number`` is None for the only record of a file."""
+        """Return the trace of a record; its number is None if it is the only record of the file."""
         steps = StepList()
         problems = [
             _problem_of(problem, f"{location} /problems/{problem_index}")
@@ -221,9 +222,9 @@ class ConvertedReader:
     def _original_identity(
         self, source: Source, value: Fields, number: int | None
     ) -> TraceIdentity:
-        """Return the identity that the trace had in the original file, for the labels of both.
+        """Return the identity of the trace in its original file, so that labels fit both files.
 
-        If a part of that identity is missing, return the identity of the record's content.
+        If a part of it is missing, return an identity made of the record's content.
         """
         content_identity = identity_of(self, source.path, canonical_bytes(value), record=number)
         trace_id = as_text(value.get("id"))
@@ -232,7 +233,7 @@ class ConvertedReader:
         size = source_fields.get("content_bytes")
         reader = as_text(source_fields.get("reader"))
         scheme = source_fields.get("key_scheme")
-        if not trace_id or not digest or len(digest) != _HASH_CHARS or not reader:
+        if not trace_id or not reader or not digest or len(digest) != _HASH_CHARS:
             return content_identity
         if not isinstance(size, int) or not isinstance(scheme, int):
             return content_identity
@@ -245,7 +246,7 @@ READER: Final = ConvertedReader()
 
 
 def _add_span(steps: StepList, span: Fields, location: str) -> None:
-    """Add a span as it was written; a missing or unknown value is that of a log."""
+    """Add a span with the fields that were written; a missing or unknown one is that of a log."""
     tokens = fields_of(span.get("tokens"))
     steps.add(
         as_text(span.get("key")) or location,
@@ -274,7 +275,7 @@ def _problem_of(value: object, location: str) -> Problem:
 
 
 def _meta_of_record(value: Fields) -> TraceMeta:
-    """Return the facts of the run in a converted file; facts of a wrong form are left out."""
+    """Return the facts of the run in a record; facts of a wrong form are left out."""
     if "answer_key" in value:
         answer_key = answer_key_from_json(value["answer_key"])
     else:  # a file by an older version

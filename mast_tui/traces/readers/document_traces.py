@@ -59,8 +59,8 @@ def records_in(source: Source, problems: list[Problem]) -> Iterator[Record]:
 def records_by_line(source: Source, problems: list[Problem]) -> Iterator[Record]:
     r"""Yield the records of a JSONL file, split at ``\\n`` only.
 
-    - Broken lines are counted too, so that other records keep their numbers when a line is mended.
-    - If several records are on a line, because their line feeds were lost, each is read.
+    - Broken lines are counted too, so that other records keep their numbers if a line is repaired.
+    - Several records on a line that has lost its line feeds are read one by one.
     - A broken line with a list of records is read as far as the records are intact.
     - Any other broken line is a problem.
 
@@ -69,13 +69,13 @@ def records_by_line(source: Source, problems: list[Problem]) -> Iterator[Record]
         problems: The list to which problems are added.
     """
     lines = as_utf8(source.data).split(b"\n")
-    next_record = 0
+    next_record_number = 0
     for line_number, line in enumerate(lines, 1):
         data = line.strip()
         if not data:
             continue
-        record_number = next_record
-        next_record += 1
+        record_number = next_record_number
+        next_record_number += 1
         location = f"line {line_number}"
         prefix = f"{location} "
         try:
@@ -83,12 +83,13 @@ def records_by_line(source: Source, problems: list[Problem]) -> Iterator[Record]
             continue
         except InvalidJSON as error:
             reason = str(error)
+
         text = data.decode("utf-8", "replace")
         if values := glued_records(text):
             problems.append(Problem(location, f"{len(values)} records on one line"))
             for number, value in enumerate(values, record_number):
                 yield Record(value, number, prefix)
-            next_record = record_number + len(values)
+            next_record_number = record_number + len(values)
             continue
         repaired_record = repair(text)
         if repaired_record is not None and _has_records(repaired_record.value):
@@ -146,7 +147,7 @@ def neighbour_json(
 
 
 def _has_records(value: dict[str, object] | list[object]) -> bool:
-    """Return whether a value is a list with an object in it, or an object with such a list."""
+    """Return whether a value is, or has as a field, a list with an object in it."""
     candidates = [value] if isinstance(value, list) else list(value.values())
     lists = (candidate for candidate in candidates if isinstance(candidate, list))
     return any(isinstance(item, dict) for items in lists for item in items)

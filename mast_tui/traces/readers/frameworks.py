@@ -96,11 +96,13 @@ class Reading:
         preamble_end = matches[0].start() if matches else len(text)
         preamble = text[:preamble_end].strip()
         if preamble:
-            preamble_start = text.index(preamble[0])
+            preamble_start = text.index(preamble[0])  # after blank lines
             line_number = 1 + text.count("\n", 0, preamble_start)
             self.steps.log(f"line {line_number}", preamble)
+
         line_number = 1
         previous_start = 0
+        # Without matches, the end of the text is left over.
         block_ends = [*(match.start() for match in matches[1:]), len(text)]
         for match, block_end in zip(matches, block_ends, strict=False):
             line_number += text.count("\n", previous_start, match.start())
@@ -109,10 +111,10 @@ class Reading:
             yield LogBlock(f"line {line_number}", match, body)
 
     def add_log(self, block: LogBlock, text: str, level: str = "", **more: Unpack[More]) -> None:
-        """Add a block as a log step, because it is no step of an agent.
+        """Add a block that is no step of an agent, as a log step.
 
         Args:
-            block: The block of the record.
+            block: The block, whose key the step gets.
             text: The text.
             level: The log level; a level such as ``ERROR`` makes the step an error.
             more: Further fields of the step.
@@ -175,7 +177,7 @@ class Framework:
         return reading
 
     def recognises(self, source: Source) -> bool:
-        """Return whether the JSON of the file, or its head, is a log of this framework."""
+        """Return whether the file is a log of this framework, by its JSON or by its first bytes."""
         if source.head.lstrip()[:1] in (b"{", b"["):
             if source.json_lines:
                 return False
@@ -226,7 +228,7 @@ def study_answer_key(record: Fields) -> AnswerKey:
 
 
 def _add_ag2_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the trajectory, and set the facts in the record."""
+    """Add the messages of an AG2 run to a reading, and set the facts in its record."""
     record = _ag2_record_of_run(transcript)
     if record is None:  # The transcript is of another framework.
         return
@@ -293,9 +295,9 @@ class _AppWorldRun:
         self.evaluations: list[str] = []
 
     def add(self, block: LogBlock) -> None:
-        """Add the step of a block of the log, or record its evaluation.
+        """Add the step of a block of the log; of an evaluation, keep the text instead.
 
-        The groups of ``_APPWORLD_BLOCK_HEADING`` tell the kind of the block. The body is code
+        The groups of ``_APPWORLD_BLOCK_HEADING`` show the kind of the block. Its body is code
         that the ``code_agent`` wrote, a message to the ``message_agent``, or a reply of the
         ``reply_agent`` with the result of its task.
         """
@@ -323,7 +325,7 @@ class _AppWorldRun:
             self._add_output(block, _APPWORLD_SUPERVISOR, api)
         elif match["output"]:
             self._add_output(block, _APPWORLD_SUPERVISOR, "python")
-        else:  # A message loop begins or ends.
+        else:  # A message loop begins or ends: the next message to an agent is a new task.
             self._agents_with_task = {_APPWORLD_SUPERVISOR.lower()}
             self._reading.add_log(block, match[0].strip())
 
@@ -334,9 +336,10 @@ class _AppWorldRun:
 
 
 def _add_appworld_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the log, the outcome of its tasks and the answer key.
+    """Add the steps of an AppWorld log to a reading, and set its outcome and answer key.
 
-    The outcome is FAILED if one task failed, else the outcome that all tasks share, if any.
+    The outcome is FAILED if a task failed. Otherwise it is the outcome of all tasks, if they have
+    the same one.
     """
     run = _AppWorldRun(reading)
     for block in reading.blocks(transcript.text, _APPWORLD_BLOCK_HEADING):
@@ -353,7 +356,7 @@ def _add_appworld_steps(transcript: Transcript, reading: Reading) -> None:
 
 
 def _appworld_answer_key(evaluations: list[str]) -> AnswerKey:
-    """Return the answer key with the results of the benchmark's checks of each task."""
+    """Return the answer key with the results of AppWorld's checks of each task."""
     draft = AnswerKeyDraft()
     for number, evaluation in enumerate(evaluations, 1):
         task_prefix = f"task {number} " if len(evaluations) > 1 else ""
@@ -370,7 +373,7 @@ def _appworld_answer_key(evaluations: list[str]) -> AnswerKey:
 
 
 def _appworld_requirement_of_check(check: object) -> object:
-    """Return the requirement of a check; the whole check if it records the trace of a failure."""
+    """Return the requirement in a check of AppWorld; a failed check with a stack trace as it is."""
     if isinstance(check, dict) and check.get("requirement") and not check.get("trace"):
         return check["requirement"]
     return check
@@ -412,18 +415,18 @@ _CHATDEV_MODEL: Final = re.compile(
 
 
 def _add_chatdev_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the log, and set the task and the model."""
+    """Add the steps of a ChatDev log to a reading, and set its task and model."""
     text = transcript.text
     if task := _CHATDEV_TASK.search(text):
         reading.task = task["task"].strip()
     if model := _CHATDEV_MODEL.search(text):
         reading.model = model["model"].lower().replace("_", "-")
     for block in reading.blocks(text, _CHATDEV_RECORD):
-        # ChatDev writes the day before the month; a date that does not fit is read as usual.
+        # ChatDev writes the day before the month, but some logs have the usual order.
         time = block.match["time"]
         start = parse_time(time, "%Y-%d-%m %H:%M:%S")
         start = parse_time(time, "%Y-%m-%d %H:%M:%S") if start is None else start
-        if turn := _CHATDEV_TURN.match(block.body):
+        if turn := _CHATDEV_TURN.match(block.body):  # its preview begins after the heading
             role = Role.SYSTEM if turn["prompt"] else Role.AGENT
             reading.add_message(block, turn["role"], block.body, role, start=start, lead=turn.end())
         elif _CHATDEV_TESTS.match(block.body):
@@ -460,13 +463,14 @@ def _is_hyperagent_log(transcript: Transcript) -> bool:
 
 
 def _add_hyperagent_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the log; copies of a record are one step, with a note in its preview."""
+    """Add the steps of a HyperAgent log; copies of a record are one step, noted in its preview."""
     lines = _hyperagent_trajectory_lines(transcript)
     record = transcript.json
     if lines is not None and isinstance(record, Mapping):
         reading.task = content_text(record.get("problem_statement")) or None
         reading.answer_key = study_answer_key(record)
     text = transcript.text if lines is None else "\n".join(lines)
+
     for block, print_count in _hyperagent_distinct_records(
         reading.blocks(text, _HYPERAGENT_RECORD)
     ):
@@ -487,10 +491,11 @@ def _add_hyperagent_steps(transcript: Transcript, reading: Reading) -> None:
 
 
 def _hyperagent_distinct_records(blocks: Iterable[LogBlock]) -> Iterator[tuple[LogBlock, int]]:
-    """Yield each record with the number of its copies in the log.
+    """Yield each record of HyperAgent's logger with the number of its copies in the log.
 
-    Each handler that printed the start of the program prints a copy of every record after it. A
-    record with more copies than handlers was written several times, and is yielded several times.
+    Each of the logger's handlers prints a copy of a record. How many there are is shown by the
+    copies of the record of the program's start. A record with more copies than handlers was logged
+    several times, so it is yielded several times.
     """
     handler_count = 1
     for (_head, body), group in groupby(blocks, key=lambda block: (block.match[0], block.body)):
@@ -508,7 +513,7 @@ def _hyperagent_repeated_preview(text: str, print_count: int) -> str | None:
 
 
 def _hyperagent_trajectory_lines(transcript: Transcript) -> list[str] | None:
-    """Return the lines of a log that is a JSON list, or is in a JSON record; None for a text."""
+    """Return the lines of a log that is a JSON list, bare or in a record; None for a text."""
     record = transcript.json
     lines = record.get("trajectory") if isinstance(record, Mapping) else record
     if not isinstance(lines, list) or not any(isinstance(line, str) for line in lines):
@@ -538,7 +543,7 @@ _MAGENTIC_ONE_USER_NAMES: Final = frozenset({"user", "human", "userproxy", "user
 
 
 def _add_magentic_one_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the log; a block that begins with a marker is a log entry."""
+    """Add the steps of a Magentic-One log; a block that begins with a marker is a log entry."""
     for block in reading.blocks(transcript.text, _MAGENTIC_ONE_HEADING):
         if marker := block.match["marker"]:
             reading.add_log(block, f"{marker}\n{block.body}".rstrip())
@@ -550,7 +555,7 @@ def _add_magentic_one_steps(transcript: Transcript, reading: Reading) -> None:
 
 
 def _add_magentic_one_turn(reading: Reading, key: str, agent: str, event: str, text: str) -> None:
-    """Add the step of a turn; the parent of a result is the call directly before it."""
+    """Add the step of a turn; a result belongs to the call directly before it."""
     is_user = agent.lower() in _MAGENTIC_ONE_USER_NAMES
     kind = SpanKind.MESSAGE
     role = Role.USER if is_user else Role.AGENT
@@ -601,7 +606,7 @@ def _is_metagpt_log(transcript: Transcript) -> bool:
 
 
 def _add_metagpt_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the logger's output in a JSON record, else those of a message pool's log."""
+    """Add the steps of MetaGPT's logger in a JSON record, else those of its message pool's log."""
     record = _metagpt_record_of_run(transcript)
     if record is None:
         _add_metagpt_pool_steps(transcript.text, reading)
@@ -618,7 +623,7 @@ def _metagpt_record_of_run(transcript: Transcript) -> Fields | None:
 
 
 def _add_metagpt_logger_steps(text: str, reading: Reading) -> None:
-    """Add the steps of the logger's output; a block without an actor is a log entry."""
+    """Add the steps of the output of MetaGPT's logger; a block without an actor is a log entry."""
     for block in reading.blocks(text, LOGURU_LINE):
         start = unix_seconds(block.match["time"])
         if actor := _METAGPT_ACTOR.match(block.body):
@@ -628,7 +633,7 @@ def _add_metagpt_logger_steps(text: str, reading: Reading) -> None:
 
 
 def _add_metagpt_pool_steps(text: str, reading: Reading) -> None:
-    """Add the steps of a message pool's log; the first message of a user is the task."""
+    """Add the steps of the log of MetaGPT's message pool; a user's first message is the task."""
     for block in reading.blocks(text, _METAGPT_POOL_RECORD):
         if block.match["end"]:
             reading.add_log(block, block.match[0] + block.body)
@@ -638,7 +643,7 @@ def _add_metagpt_pool_steps(text: str, reading: Reading) -> None:
         if sender := block.match["sender"]:
             role = Role.USER if sender.strip().lower() in _METAGPT_USER_NAMES else Role.AGENT
             content_heading = _METAGPT_CONTENT.search(body)
-            heading_length = content_heading.end() if content_heading else 0
+            heading_length = content_heading.end() if content_heading else 0  # not in previews
             reading.add_message(block, sender.strip(), body, role, start=start, lead=heading_length)
             if role is Role.USER and reading.task is None and content_heading:
                 reading.task = body[heading_length:].strip() or None
@@ -721,21 +726,22 @@ class _OpenManusRun:
             self._reading.add_log(block, body, start=start, level=match["level"])
 
     def _add_call(self, block: LogBlock, name: str | None, text: str, start: float | None) -> None:
-        """Add a call of the current agent; it stays open until the result of the tool."""
+        """Add a call of the current agent; it is open until a result of the tool comes."""
         key = self._reading.steps.call(block.key, self._agent, text, name=name, start=start)
         self._open_calls_by_tool.setdefault(name or "", []).append(key)
 
     def _add_result(self, block: LogBlock, name: str, text: str, start: float | None) -> None:
-        """Add a tool's result under the tool's first open call, else under an unnamed open call."""
+        """Add a tool's result under its first open call, else under the first unnamed one."""
         open_calls = self._open_calls_by_tool.get(name) or self._open_calls_by_tool.get("") or []
         parent = open_calls.pop(0) if open_calls else None
-        status = status_of_result(_OPENMANUS_RESULT_HEADING.sub("", text, count=1))
+        output = _OPENMANUS_RESULT_HEADING.sub("", text, count=1)
+        status = status_of_result(output)
         more = More(name=name, parent=parent, start=start, status=status)
         self._reading.steps.result(block.key, self._agent, text, **more)
 
 
 def _add_openmanus_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the log, and set the task."""
+    """Add the steps of an OpenManus log to a reading, and set its task."""
     if prompt := _OPENMANUS_PROMPT.search(transcript.text):
         reading.task = prompt["task"].strip()
     run = _OpenManusRun(reading)

@@ -48,7 +48,7 @@ def fields_at(value: object, *path: str) -> Fields:
 
 
 def snake_fields(value: object) -> Fields:
-    """Return ``value`` if it is a JSON object, with its fields in snake case; else an empty one."""
+    """Return a JSON object with its camel-case fields in snake case; empty for any other value."""
     return {
         _CAPITAL.sub(lambda capital: f"_{capital[0].lower()}", name): field
         for name, field in fields_of(value).items()
@@ -67,7 +67,7 @@ def kind_of(value: object) -> str:
 
 
 def mostly(matches: Callable[[object], bool], values: Iterable[object]) -> bool:
-    """Return whether at least half of the first values match, and at least one of them.
+    """Return whether at least half of the first values match, and at least one does.
 
     Args:
         matches: Returns whether a value matches.
@@ -172,7 +172,7 @@ def name_in(value: Fields, *fields: str) -> str | None:
 
 
 def identifier_in(value: Fields, *fields: str) -> str | None:
-    """Return the first id among the values of some fields, as a text; else None.
+    """Return the first id among the values of some fields as a text, else None.
 
     An id is a text or an integer.
     """

@@ -53,7 +53,7 @@ class TextParser:
         Args:
             number: The number of the line, from 1 on.
             line: The line.
-            cut_off: Whether it is the last line and lacks its line feed; without effect.
+            cut_off: Whether it is the last line without a line feed; this has no effect.
         """
         if not line.strip():
             self.finish()
@@ -65,11 +65,12 @@ class TextParser:
                 self.table.add_problem(number, _NOT_UTF8)
         self._first_line = self._first_line or number
         self._last_line = number
-        if number - self._first_line + 1 == PARAGRAPH_LINES:
+        line_count = number - self._first_line + 1
+        if line_count == PARAGRAPH_LINES:
             self.finish()
 
     def finish(self) -> None:
-        """Close the open paragraph."""
+        """Add the span of the open paragraph, if there is one, and close it."""
         if self._first_line:
             self.table.add(
                 self._first_line, self._last_line, (SpanKind.LOG, Role.LOG, _AGENT, None)
@@ -77,10 +78,10 @@ class TextParser:
             self._first_line = 0
 
     def text(self, data: bytes, _kind: SpanKind, _index: int, /) -> str:
-        """Return the paragraph's lines; carriage returns at their ends are dropped.
+        """Return the text of a paragraph; carriage returns at the ends of lines are dropped.
 
         Args:
-            data: The content of its lines.
+            data: The content of the paragraph's lines.
             _kind: The kind of the span, which has no effect.
             _index: The index of the span, which has no effect.
         """

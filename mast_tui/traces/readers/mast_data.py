@@ -46,7 +46,7 @@ class MastDataReader:
         return is_record(document)
 
     def read(self, source: Source) -> FileReport:
-        """Return one trace per record; other values are problems."""
+        """Return one trace for each record; other values become problems."""
         problems: list[Problem] = []
         traces = traces_of_records(source, records_in(source, problems), problems)
         return report_of(self, source, traces, problems)
@@ -89,10 +89,10 @@ def _trace_of_record(source: Source, record: Record) -> Trace | None:
     value = record.value
     if not isinstance(value, Mapping):
         return None
-    log_field = _log_of_record(value)
-    if log_field is None:
+    located_log = _log_of_record(value)
+    if located_log is None:
         return None
-    pointer, log = log_field
+    pointer, log = located_log
     reading, system = _read_log(log)
 
     def location_in_file(location_in_log: str) -> str:
@@ -135,14 +135,15 @@ def _log_of_record(record: Fields) -> tuple[str, object] | None:
 
 
 def _read_log(log: object) -> tuple[Reading, str | None]:
-    """Return the run in a log, and the framework that wrote the log; None if it is unknown.
+    """Return the run in a log, and the framework that wrote the log; None for an unknown one.
 
-    The log of an unknown framework is a list of chat messages, or text with a span a paragraph.
+    The log of an unknown framework is a list of chat messages, or a text: each paragraph is a span.
     """
     transcript = Transcript(log) if isinstance(log, str) else Transcript(dump_text(log), log)
     framework = framework_of(transcript)
     if framework is not None:
         return framework.read_transcript(transcript), framework.system
+
     reading = Reading()
     messages = transcript.json
     if isinstance(messages, list) and any(map(is_message, messages[:_COMPARED_ITEMS])):
@@ -171,7 +172,7 @@ def _facts_of_record(record: Fields, reading: Reading, system: str | None) -> Tr
     log_meta = reading.meta(system or record_meta.system or "")
     benchmark = record_meta.benchmark
     if system is not None and as_text(benchmark) and _is_same_framework(benchmark, system):
-        # Some records have the framework as the benchmark, and the benchmark as the framework.
+        # Some records have the names of benchmark and framework the wrong way round.
         benchmark = as_text(record.get("mas_name"))
     has_outcome = record_meta.outcome is not Outcome.UNKNOWN
     return TraceMeta(
@@ -186,9 +187,9 @@ def _facts_of_record(record: Fields, reading: Reading, system: str | None) -> Tr
 
 
 def _is_same_framework(first: str | None, second: str) -> bool:
-    """Return whether two names mean one framework, as ``Magentic`` and ``Magentic-One``.
+    """Return whether two names mean one framework, such as ``Magentic`` and ``Magentic-One``.
 
-    One name begins with the other, with letters and digits alone compared.
+    Compared by letters and digits alone, one name begins with the other.
     """
     first_letters = _letters_and_digits(first or "")
     second_letters = _letters_and_digits(second)

@@ -56,7 +56,7 @@ class ParquetReader:
         return source.head.startswith(_FIRST_BYTES)
 
     def read(self, source: Source) -> FileReport:
-        """Return one trace per row; skip the file without pyarrow, or if no row is a run."""
+        """Return one trace for each row; skip the file if pyarrow is missing or no row is a run."""
         try:
             from pyarrow import ArrowException, parquet  # an extra
         except ImportError:
@@ -72,6 +72,7 @@ class ParquetReader:
                 return FileReport(source.path, skipped=_size_message(size))
         except (ArrowException, OSError, ValueError) as error:
             return FileReport(source.path, failed=f"not readable as Parquet: {_error_text(error)}")
+
         report = _read_rows(source, _rows_of_table(table, ArrowException, row_problems))
         if report.format is None and row_problems:
             return FileReport(source.path, failed=row_problems[0].message)
@@ -120,7 +121,7 @@ def _error_text(error: Exception) -> str:
 
 
 def _read_rows(source: Source, rows: Iterator[Row]) -> FileReport:
-    """Read all rows in the format of the first rows; skip a table without a run in those."""
+    """Read all rows in the format of the first ones; skip the table if these have no run."""
     first_rows = list(islice(rows, _COMPARED_ROWS))
     all_rows = chain(first_rows, rows)
     records = (Record(row, row_index, f"row {row_index + 1} ") for row_index, row in all_rows)
@@ -139,7 +140,8 @@ def _read_rows(source: Source, rows: Iterator[Row]) -> FileReport:
 def _json_value(value: object, depth: int) -> object:
     """Return a value of a table as JSON.
 
-    Null fields of objects are left out, because a table has every field in every row.
+    Null fields of objects are left out, because a table has every field in every row. Only a
+    message's null content is kept.
     """
     if depth > _MAX_DEPTH:
         return "(nested too deeply)"

@@ -73,7 +73,7 @@ class MiniSweAgentReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return true if the file names the format, or has commands in the format's way."""
+        """Return whether the file names the format, or has commands as the format writes them."""
         head = as_utf8(source.head)
         marks = _MARKS.get(head.lstrip()[:1], ())
         if not any(mark in head for mark in marks) or len(source.json_lines) > 1:
@@ -81,7 +81,7 @@ class MiniSweAgentReader:
         return _messages_of_document(source.json) is not None
 
     def read(self, source: Source) -> FileReport:
-        """Read the file's one trace."""
+        """Return the file's one trace."""
         record = fields_of(source.json)
         steps = StepList()
         mapper = MessageMapper(steps)
@@ -119,8 +119,8 @@ def _messages_of_document(document: object) -> list[object] | None:
 def _is_bare_run(messages: Sequence[object]) -> bool:
     """Return whether the first messages are texts with commands in the format's code blocks.
 
-    Blocks of a name that only this format has are enough. Of older ``bash`` blocks, all but the
-    last need a result with the format's return code.
+    A block with a name that only this format has is enough. Of older ``bash`` blocks, each but the
+    last must have a result with the format's return code.
     """
     command_count = 0
     result_count = 0
@@ -138,7 +138,8 @@ def _is_bare_run(messages: Sequence[object]) -> bool:
             match = _OBSERVATION.match(content)
             if match and match["exception"] is None and match["opening"] is not None:
                 result_count += 1
-    return result_count > 0 and command_count - 1 <= result_count <= command_count
+    missing_count = command_count - result_count
+    return result_count > 0 and missing_count in (0, 1)
 
 
 def _facts_of_run(info: Fields, steps: Sequence[Step]) -> TraceMeta:
@@ -157,10 +158,12 @@ def _user_pieces(text: str, extra: Fields, *, has_open_call: bool) -> Iterator[P
         extra: The field ``extra`` of the message.
         has_open_call: Whether a command before the message has no result.
     """
+    # The message complains about an answer without a valid command, which is only recorded here.
     if refused_answer := as_text(extra.get("model_response")):
         yield THE_MODEL.piece(refused_answer, "/extra/model_response")
     is_result = "returncode" in extra or "raw_output" in extra or _OBSERVATION.match(text)
-    if is_result or (has_open_call and "interrupt_type" not in extra):
+    is_interruption = "interrupt_type" in extra
+    if is_result or (has_open_call and not is_interruption):
         yield _observation_piece({"content": text}, extra)
         return
     yield Speaker("user", Role.USER).piece(text)
@@ -182,7 +185,7 @@ def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
     tokens = None
     match message.get("role") or message.get("object") or message.get("type"):
         case "assistant" | "response":
-            mapper.forget_open_calls()
+            mapper.forget_open_calls()  # earlier commands get no results any more
             pieces, commands = _answer_pieces(message, extra)
             tokens = usage_of(fields_of(extra.get("response"))) or usage_of(message)
         case "exit":
@@ -198,9 +201,10 @@ def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
             pieces = [_with_tool_name(piece) for piece in turn_of(message).pieces]
         case _ if message:
             pieces = [json_log_piece(message)]
-        case _:  # no message but a bare value
+        case _:  # a bare value
             mapper.add(value, pointer)
             return
+
     mapper.add_turn(Turn(tuple(pieces), start), pointer)
     # The commands are in the text of the message, so their location is its pointer.
     if commands or tokens:
@@ -250,7 +254,7 @@ def _with_tool_name(piece: Piece) -> Piece:
 
 
 def _observation_piece(message: Fields, extra: Fields) -> Piece:
-    """Return the result of a command; tags in its text may hold the output and the exit code."""
+    """Return the result of a command; its output and exit code may be in tags in the text."""
     text = content_text(first_in(message, "content", "output"))
     code = extra.get("returncode")
     if match := _OBSERVATION.match(text):
@@ -281,17 +285,19 @@ def _recorded_commands(extra: Fields) -> list[str]:
 def _split_commands(text: str, recorded_commands: list[str]) -> tuple[str, list[str]]:
     """Return the text of an answer without the commands that ran, and those commands.
 
-    These are ``recorded_commands``. If the file records none, an answer with exactly one command
-    ran it. The agent refuses any other answer, so its text is returned unchanged.
+    The commands that ran are the recorded ones. If the file records none, a single command in the
+    answer ran. The agent refuses any other answer, so its text is returned unchanged.
     """
     blocks = list(_command_blocks(text))
     if recorded_commands:
         blocks = [block for block in blocks if block.command.strip() in recorded_commands]
     elif len(blocks) != 1:
         return text, []
-    ends = [0, *(block.end for block in blocks)]
-    starts = [*(block.start for block in blocks), len(text)]
-    other_text = "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
+
+    # The other text is before, between and after the blocks.
+    begins = [0, *(block.end for block in blocks)]
+    ends = [*(block.start for block in blocks), len(text)]
+    other_text = "".join(text[begin:end] for begin, end in zip(begins, ends, strict=True))
     return other_text.strip(), recorded_commands or [blocks[0].command]
 
 
@@ -304,7 +310,7 @@ class _CommandBlock(NamedTuple):
 
 
 def _command_blocks(text: str) -> Iterator[_CommandBlock]:
-    """Yield the closed code blocks of a text; blocks nested in another block are skipped."""
+    """Yield the code blocks of a text that have an end; skip blocks within another block."""
     block_end = 0
     missing_closings: set[str] = set()  # so that the rest of the text is searched only once
     for opening in _BLOCK_OPENING.finditer(text):

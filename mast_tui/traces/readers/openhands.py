@@ -129,7 +129,7 @@ class OpenHandsEvent:
 
     @cached_property
     def response_id(self) -> str | None:
-        """The id of the model's response, else a made-up id; None for an event without one."""
+        """The id of the model's response, or a made-up id; None if the event has no response."""
         if not self.response:
             return None
         event_id = identifier(self.fields.get("id"))
@@ -137,12 +137,13 @@ class OpenHandsEvent:
 
 
 def is_old_event(value: object) -> bool:
-    """Return whether a JSON value is an event of the old format: an action or an observation."""
+    """Return whether a JSON value is an event of OpenHands' old format: action or observation."""
     fields = fields_of(value)
     action = fields.get("action")
     observation = fields.get("observation")
     is_action = isinstance(action, str)
-    if is_action == isinstance(observation, str):  # both or neither
+    is_observation = isinstance(observation, str)
+    if is_action == is_observation:  # both or neither
         return False
     source = fields.get("source")
     if source is not None and (not isinstance(source, str) or source not in _SOURCES):
@@ -153,7 +154,7 @@ def is_old_event(value: object) -> bool:
 
 
 def is_sdk_event(value: object) -> bool:
-    """Return whether a JSON value is an event of the SDK, by its kind or by its fields."""
+    """Return whether a JSON value is an event of OpenHands' SDK, by its kind or its fields."""
     fields = fields_of(value)
     kind = fields.get("kind")
     source = fields.get("source")
@@ -177,19 +178,22 @@ class EventMapper:
         self.messages = MessageMapper(self.steps)
         self.model: str | None = None
         self._agent_stack = [agent or _DEFAULT_AGENT]
+        """The agents that have delegated to one another; the last one acts."""
         self._call_by_event: dict[str | None, MessageToolCall] = {}
         self._is_sdk = False
         self._previous_event_id: str | None = None
         self._last_prompt = ""
+        """The last message of the user."""
         self._responses_with_action: set[str | None] = set()
         self._thought_ids: set[str | None] = set()
+        """The ids of the calls of the tool ``think``, and of their events."""
         self._last_action_by_response: dict[str | None, OpenHandsEvent] = {}
         self._reports_by_call: dict[str, list[OpenHandsEvent]] = {}
 
     def add_all(self, events: Iterable[OpenHandsEvent]) -> None:
         """Add the spans of all events of the run.
 
-        The tokens of a model's response are set on the last span of its last action.
+        The tokens of a model's response, which may have several actions, are set on its last span.
         """
         events = tuple(events)
         sdk_event_count = sum(is_sdk_event(event.value) for event in events)
@@ -198,7 +202,8 @@ class EventMapper:
         for event in events:
             for piece in self._pieces_of_event(event):
                 self._add_piece(event, piece)
-            if event.response and self._last_action_by_response.get(event.response_id) is event:
+            is_last_action = self._last_action_by_response.get(event.response_id) is event
+            if event.response and is_last_action:
                 usage = event.response.get("usage")
                 self.messages.count_tokens(
                     usage_tokens(usage, "prompt_tokens", "completion_tokens")
@@ -206,7 +211,7 @@ class EventMapper:
             self._previous_event_id = event.id
 
     def _index_events(self, events: Iterable[OpenHandsEvent]) -> None:
-        """Record the last action of each response, and the reports on each external call."""
+        """Record the last action of each response, and the reports on an external agent's calls."""
         for event in events:
             if isinstance(event.fields.get("action"), str):
                 self._last_action_by_response[event.response_id] = event
@@ -216,7 +221,7 @@ class EventMapper:
     def _add_piece(self, event: OpenHandsEvent, piece: Piece) -> None:
         """Add the span of a piece; a result sets the end of its call.
 
-        A call or a result without the id of a call has that of its event.
+        The id of the event takes the place of a call's id that is missing.
         """
         time = unix_seconds(event.fields.get("timestamp"))
         key = event.id
@@ -234,7 +239,7 @@ class EventMapper:
             self._call_by_event[event.id] = self.messages.calls[piece.call_id]
 
     def _answered_call(self, event: OpenHandsEvent) -> MessageToolCall | None:
-        """Return the call that an event answers; None if it answers no call that is known.
+        """Return the call that an event answers; None if there is no such call before it.
 
         The event states the id of the call, or the id of the event that made the call.
         """
@@ -245,12 +250,12 @@ class EventMapper:
         call_event_id = identifier(fields.get("cause")) or identifier(fields.get("action_id"))
         has_id = any((call_event_id, event.call_id, identifier(fields.get("id"))))
         if not self._is_sdk and not has_id:
-            # The oldest histories have no ids: an observation follows its action.
+            # The oldest histories have no ids, but an observation directly follows its action.
             call_event_id = self._previous_event_id
         return calls.get(event.call_id or "") or self._call_by_event.get(call_event_id)
 
     def _pieces_of_event(self, event: OpenHandsEvent) -> Iterator[Piece]:
-        """Return the pieces of an event; a bare value is a log with a problem."""
+        """Return the pieces of an event; a bare value becomes a log with a problem."""
         fields = event.fields
         kind = fields.get("kind")
         action = fields.get("action")
@@ -268,19 +273,20 @@ class EventMapper:
     def _old_action_pieces(self, event: OpenHandsEvent, action: str) -> Iterator[Piece]:
         """Yield the pieces of an action of the old format; nothing for a silent kind.
 
-        A message of the user is recorded, so that the framework's lookup of it is not shown.
+        A ``recall`` of the user's message, which the framework adds, is not shown.
         """
         fields = event.fields
         arguments = fields_of(fields.get("args"))
         is_by_user = fields.get("source") == "user"
         role = Role.USER if is_by_user else Role.AGENT
         agent = "user" if is_by_user else self._agent_stack[-1]
+
         if action in _SILENT_KINDS:
             return
         if action in _LOGGED_KINDS:
             query = content_text(arguments.get("query"))
             if action == "recall" and query.strip() == self._last_prompt:
-                return  # The framework looks up the user's message, which was just shown.
+                return
             text = content_text(arguments.get("summary")) or query or _arguments_text(arguments)
             yield log_piece(text, action)
         elif action == "message":
@@ -294,7 +300,7 @@ class EventMapper:
                 self._last_prompt = text.strip()
             yield Piece(SpanKind.MESSAGE, role, agent, text)
         elif action == "system":
-            if self._agent_stack == [_DEFAULT_AGENT]:
+            if self._agent_stack == [_DEFAULT_AGENT]:  # its name is not known yet
                 self._agent_stack = [one_line(arguments.get("agent_class")) or _DEFAULT_AGENT]
             text = content_text(arguments.get("content")) or content_text(fields.get("message"))
             yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
@@ -306,7 +312,7 @@ class EventMapper:
     ) -> Iterator[Piece]:
         """Yield the model's reasoning and message before an action, then its call or thought.
 
-        A call of ``delegate`` makes another agent the acting one.
+        After a call of ``delegate``, the agent that it names acts.
         """
         fields = event.fields
         arguments = fields_of(fields.get("args"))
@@ -316,15 +322,17 @@ class EventMapper:
         if reasoning and event.response_id not in self._responses_with_action:
             yield Piece(SpanKind.REASONING, role, agent, reasoning, "/reasoning")
         self._responses_with_action.add(event.response_id)
+
         argument_thought = arguments.get("thought")
-        has_argument = argument_thought is not None
-        thought = content_text(argument_thought if has_argument else fields.get("thought"))
+        is_argument = argument_thought is not None
+        thought = content_text(argument_thought if is_argument else fields.get("thought"))
         if action == "think":
             thought = thought or content_text(arguments.get("content"))
             yield Piece(SpanKind.REASONING, role, agent, thought)
             return
         if thought.strip():
             yield Piece(SpanKind.MESSAGE, role, agent, thought, "/thought")
+
         name = one_line(arguments.get("name")) if action in ("mcp", "call_tool_mcp") else None
         metadata = fields_of(fields.get("tool_call_metadata"))
         name = name or one_line(metadata.get("function_name")) or action
@@ -338,8 +346,8 @@ class EventMapper:
     def _old_observation_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
         """Yield the result or the log of an observation of the old format; nothing if it is silent.
 
-        An error that answers no call is a log. The end of ``delegate`` makes the delegating agent
-        the acting one again.
+        An error that answers no call is a log. After the result of ``delegate``, the agent that
+        delegated acts again.
         """
         fields = event.fields
         extras = fields_of(fields.get("extras"))
@@ -361,7 +369,7 @@ class EventMapper:
     def _sdk_event_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
         """Yield the pieces of an event of the SDK, and record the model that it names.
 
-        A silent kind has no pieces. An event of an unknown kind is a log.
+        An event of a silent kind has no pieces; one of an unknown kind is a log.
         """
         fields = event.fields
         llm = fields_at(fields.get("value"), "agent", "llm")
@@ -415,7 +423,7 @@ class EventMapper:
     def _sdk_action_pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
         """Yield the reasoning and the thought before an action, then its call.
 
-        A call of the tool for thinking is shown as reasoning, and its id is recorded.
+        A call of the tool ``think`` is shown as reasoning. Its id is recorded, to skip its result.
         """
         fields = event.fields
         agent = self._agent_stack[-1]
@@ -424,6 +432,7 @@ class EventMapper:
         thought = content_text(fields.get("thought"))
         if thought.strip():
             yield Piece(SpanKind.MESSAGE, Role.AGENT, agent, thought, "/thought")
+
         call = fields_of(fields.get("tool_call"))
         action = fields_of(fields.get("action"))
         function = fields_of(call.get("function")) or call
@@ -440,10 +449,11 @@ class EventMapper:
         yield Piece(SpanKind.TOOL_CALL, Role.AGENT, agent, text, name=name, call_id=call_id)
 
     def _sdk_result_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
-        """Yield the result of a call; nothing for the result of the tool for thinking."""
+        """Yield the result of a call; nothing for ``think``, whose call has its whole content."""
         fields = event.fields
-        if {event.call_id, identifier(fields.get("action_id"))} & self._thought_ids:
-            return  # A result of the tool for thinking adds nothing to its call.
+        answered_ids = {event.call_id, identifier(fields.get("action_id"))}
+        if answered_ids & self._thought_ids:
+            return
         name = one_line(fields.get("tool_name"))
         observation = fields.get("observation")
         if kind == "ObservationEvent":
@@ -458,9 +468,10 @@ class EventMapper:
             yield _result_piece(event, text, SpanStatus.ERROR, name)
 
     def _acp_call_pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
-        """Yield the call of an external agent's tool for the first report, its result for the last.
+        """Yield the call of an external agent's tool at its first report, the result at its last.
 
-        A running tool is reported several times. The call has the arguments of the last report.
+        A tool is reported several times while it runs. The call has the arguments of the last
+        report.
         """
         call_id = event.call_id or event.id
         reports = self._reports_by_call[call_id]
@@ -489,7 +500,7 @@ def _result_piece(event: OpenHandsEvent, text: str, status: SpanStatus, name: st
 
 
 def _first_nonblank_text(*contents: object) -> str:
-    """Return the first text of the contents that is not blank, else an empty text."""
+    """Return the first nonblank text of some contents; empty if there is none."""
     return next((text for text in map(content_text, contents) if text.strip()), "")
 
 
@@ -500,7 +511,7 @@ def _text_without(fields: Fields, excluded_fields: Iterable[str]) -> str:
 
 
 def _arguments_text(fields: Fields) -> str:
-    """Return the arguments of an action as JSON, without empty and internal arguments."""
+    """Return the arguments of an action as JSON, without empty ones and those of OpenHands."""
     empty_names = [name for name, value in fields.items() if value in (None, "", [], {})]
     return _text_without(fields, (*empty_names, *_INTERNAL_ARGUMENTS))
 
@@ -518,13 +529,13 @@ def _reasoning_text(fields: Fields) -> str:
 
 
 def _observation_text(observation: object) -> str:
-    """Return the text in a known field of an SDK observation, else all its fields as JSON."""
+    """Return the text in a known field of an SDK observation; else all its fields as JSON."""
     fields = fields_of(observation)
     if not isinstance(observation, Mapping):
         return content_text(observation)
     outputs = (fields.get(name) for name in _OUTPUT_FIELDS)
     text = _first_nonblank_text(*(output for output in outputs if isinstance(output, str | list)))
-    if text or any(name in fields for name in _OUTPUT_FIELDS[:2]):
+    if text or "content" in fields or "output" in fields:  # these two may be empty
         return text
     return _text_without(fields, ("kind",))
 
@@ -556,7 +567,7 @@ def _old_result_status(kind: str, fields: Fields, extras: Fields) -> SpanStatus:
 
 
 def _status_of_codes(codes: Sequence[object]) -> SpanStatus:
-    """Return the status of the first exit code; a command with a negative code still runs."""
+    """Return the status of the first exit code; UNKNOWN if it is negative, as the command runs."""
     integer_codes = (code for code in codes if isinstance(code, int) and not isinstance(code, bool))
     code = next(integer_codes, -1)
     return SpanStatus.UNKNOWN if code < 0 else status_of_code(code)
@@ -599,7 +610,7 @@ class OpenHandsReader:
         return _run_in(document) is not None or mostly(_is_record_with_run, records)
 
     def read(self, source: Source) -> FileReport:
-        """Return one trace per run; records without a run are problems."""
+        """Return one trace for each run; a record without a run becomes a problem."""
         problems: list[Problem] = []
         document = source.json if len(source.json_lines) < 2 else None
         if document is None:
@@ -612,9 +623,10 @@ class OpenHandsReader:
         else:
             records = list(records_of_list(items_of(document)))
             run = _run_in(document)
-        if run is not None:
+        if run is not None:  # the whole file
             identity = identity_of(self, source.path, source.data)
             return report_of(self, source, [_trace_of_run(run, source.path, identity)], problems)
+
         traces = []
         for record in records:
             run = _run_in(record.value, record.prefix)
@@ -634,8 +646,8 @@ def read_event_folder(folder: Path) -> FileReport | None:
     """Return the run whose events are files of a folder; None if it has no such files.
 
     The files are ``event-00001-<id>.json`` or ``1.json``, read in the order of their numbers. The
-    run's id is in ``base_state.json``, beside the events or in the folder above ``events``. Without
-    that file, the id is the name of that folder, if the name is a UUID.
+    run's folder is this one, or the one around it if this one is ``events``. Its
+    ``base_state.json`` has the run's id; without it, a folder's name that is a UUID is the id.
     """
     problems: list[Problem] = []
     events = []
@@ -647,22 +659,22 @@ def read_event_folder(folder: Path) -> FileReport | None:
             events.append(OpenHandsEvent(path.name, path.name, value))
     if not contents:
         return None
-    conversation = folder.parent if folder.name == "events" else folder
-    state_path = conversation / "base_state.json"
+    run_folder = folder.parent if folder.name == "events" else folder
+    state_path = run_folder / "base_state.json"
     _, state_value = neighbour_json(state_path, state_path.name, problems, _MAX_EVENT_BYTES)
     state = fields_of(state_value)
-    folder_id = conversation.name if _UUID.fullmatch(conversation.name) else None
+    folder_id = run_folder.name if _UUID.fullmatch(run_folder.name) else None
     native = as_text(state.get("id")) or folder_id
     content = b"\n".join(contents)
-    identity = identity_of(READER, Path(conversation.name), content, native=native)
+    identity = identity_of(READER, Path(run_folder.name), content, native=native)
     trace = _trace_of_run(OpenHandsRun(events, state), folder, identity)
     return FileReport(folder, format=READER.name, traces=(trace,), problems=tuple(problems))
 
 
 def event_files(folder: Path) -> list[Path]:
-    """Return the files of a folder that hold one event each, in the order of their numbers.
+    """Return the files of a folder that have one event each, in the order of their numbers.
 
-    The list is empty if the first files with such names hold no events, or if the folder cannot be
+    The list is empty if the first files with numbers have no event, or if the folder cannot be
     read.
     """
     numbered_files = []
@@ -696,7 +708,7 @@ def _is_record_with_run(value: object) -> bool:
 
 
 def _run_in(value: object, prefix: str = "") -> OpenHandsRun | None:
-    """Return the run in a JSON value: a list of events, or a record with such a list; or None."""
+    """Return the run in a value that is a list of events or a record with a list, else None."""
     if mostly(_is_listed_event, items_of(value)):
         return OpenHandsRun(_located_events(items_of(value), "", prefix), {})
     record = fields_of(value)
@@ -726,13 +738,13 @@ def _located_events(values: Sequence[object], pointer: str, prefix: str) -> list
 def _trace_of_run(
     run: OpenHandsRun, path: Path, identity: TraceIdentity, number: int | None = None
 ) -> Trace:
-    """Return the trace of a run; ``number`` is that of its record in the file, if it has one."""
+    """Return the trace of a run; ``number`` is the number of its record in the file, if any."""
     mapper = EventMapper(one_line(fields_at(run.record, "metadata").get("agent_class")))
     mapper.add_all(run.events)
     if error := as_text(run.record.get("error")):
         mapper.steps.log("/error", error, name="error", status=SpanStatus.ERROR)
     if instance := identifier(run.record.get("instance_id")):
-        # Runs of several models share the instance, so the id needs the content's hash too.
+        # Runs of several models have one instance (task), so the id has the content's hash too.
         identity = identity._replace(trace_id=f"{instance}-{identity.content_hash[:8]}")
     return Trace(
         identity,
@@ -761,6 +773,7 @@ def _meta_of_run(record: Fields, mapper: EventMapper) -> TraceMeta:
     )
     flags = (flag_in(fields, "resolved") for fields in result_records)
     resolved = next((flag for flag in flags if flag is not None), None)
+
     answers = AnswerKeyDraft()
     answers.add_value("git_patch", test_result.get("git_patch"), "patch")
     other_results = {name: value for name, value in test_result.items() if name != "git_patch"}

@@ -54,12 +54,12 @@ class PluginReader:
         try:
             loaded = entry.load()
             reader: Reader = loaded() if isinstance(loaded, type) else loaded
-            unknown_file = _wrongly_recognised_file(reader)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - others' code may raise anything
+            wrong_file = _wrongly_recognised_file(reader)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plug-in may raise anything
             self._fault = f"cannot be used: {_error_text(error)}"
             return
-        if unknown_file is not None:
-            self._fault = f"is not used: it wrongly recognises {unknown_file!r}"
+        if wrong_file is not None:
+            self._fault = f"is not used: it wrongly recognises {wrong_file!r}"
         else:
             self._reader = reader
 
@@ -75,7 +75,7 @@ class PluginReader:
             return False
 
     def read(self, source: Source) -> FileReport:
-        """Return the reader's report; a failure if the reader fails or reports no traces."""
+        """Return the report of the plug-in; a failed report if it fails or finds no traces."""
         assert self._reader is not None
         try:
             report = self._reader.read(source)
@@ -108,7 +108,7 @@ def plugins() -> tuple[PluginReader, ...]:
     """Return the readers of all installed packages, sorted by package and imported only once."""
     if not any(reader_metadata_folders()):
         return ()
-    # This import takes more time than the recognition of a file, and few users have plug-ins.
+    # Imported here: it takes more time than to recognise a file, and few users have plug-ins.
     from importlib.metadata import entry_points
 
     def sort_key(entry: EntryPoint) -> tuple[str, str]:
@@ -118,7 +118,7 @@ def plugins() -> tuple[PluginReader, ...]:
 
 
 def reader_metadata_folders() -> Iterator[os.DirEntry[str]]:
-    """Yield the metadata folders of installed packages that have readers; import no package."""
+    """Yield the metadata folders of the installed packages with readers; no package is imported."""
     mark = GROUP.encode()
     for folder in dict.fromkeys(sys.path):
         try:
@@ -138,7 +138,7 @@ def reader_metadata_folders() -> Iterator[os.DirEntry[str]]:
 
 
 def _wrongly_recognised_file(reader: Reader) -> str | None:
-    """Return the name of a file of an unknown format that a reader recognises, else None."""
+    """Return the name of a test file without any format that a reader recognises, else None."""
     with tempfile.TemporaryDirectory(prefix="mast-tui-") as folder:
         for name, data in _UNKNOWN_FILES.items():
             path = Path(folder, name)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _TASK_ID_FIELDS: Final = ("task_id", "instance_id", "question_ID", "question_id", "problem_id")
 _MAX_ID_CHARS: Final = 200
+_MAX_TRIAL_DIGITS: Final = 18  # fits into 64 bits
 
 _OUTCOME_BY_NAME: Final = {
     "failed": Outcome.FAILED,
@@ -39,9 +40,9 @@ _OUTCOME_BY_NAME: Final = {
 
 
 def facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
-    """Return the facts in a record's fields; a missing task is the first message of a user.
+    """Return the facts of a run in a record's fields, with a benchmark's answers in the answer key.
 
-    A benchmark's reward, answer and labels go to the answer key.
+    If the record states no task, it is the first message of a user.
 
     Args:
         record: The record.
@@ -81,15 +82,16 @@ def trial_of(value: object) -> int | None:
 
 def trial_number(text: str) -> int | None:
     """Return the number of a trial in a cell of a table; None if it is no integer."""
-    # A column of whole numbers with holes is written with a fraction by pandas.
+    # If a column has empty cells, pandas writes its numbers with a fraction.
     digits = text.removesuffix(".0")
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
+    is_integer = digits.isascii() and digits.isdigit() and len(digits) <= _MAX_TRIAL_DIGITS
+    return int(digits) if is_integer else None
 
 
 def task_of(*candidates: object, steps: Sequence[Step]) -> str | None:
-    """Return the first candidate that is a text, else the first message of a user, in short form.
+    """Return the first candidate that is a text, else the text of the first message of a user.
 
-    Return None if there is neither.
+    A long text is shortened. Return None if there is neither.
     """
     for candidate in candidates:
         if text := as_text(candidate):
@@ -111,7 +113,7 @@ def clamp_score(value: object) -> float | None:
 
 
 def outcome_of_reward(value: object) -> Outcome:
-    """Return the outcome of a reward: success from 1 on, failure below, unknown for no number."""
+    """Return the outcome of a reward: success from 1 on, failure below; else unknown."""
     number = as_number(value)
     if number is None:
         return Outcome.UNKNOWN
@@ -126,13 +128,13 @@ def outcome_of_flag(flag: object) -> Outcome:
 
 
 def _outcome_of_record(record: Fields) -> Outcome:
-    """Return the outcome that a record names, else that of its flags, else of its reward."""
+    """Return the outcome that a record names, else the one of its flags, else of its reward."""
     outcome_name = as_text(record.get("outcome"))
     if outcome_name is not None:
         return _OUTCOME_BY_NAME.get(outcome_name.strip().lower(), Outcome.UNKNOWN)
     if (flag := flag_in(record, "success", "resolved", "is_correct")) is not None:
         return outcome_of_flag(flag)
-    if record.get("is_corrected") is False:
+    if record.get("is_corrected") is False:  # a field of Who&When
         return Outcome.FAILED
     return outcome_of_reward(record.get("reward"))
 
@@ -222,7 +224,7 @@ class AnswerKeyDraft:
                 self.add_value(name, value, section)
 
     def add_value(self, name: str, value: object, section: Section | None = None) -> None:
-        """Add a value in the form of its section.
+        """Add a value to a section, in the form of that section.
 
         Args:
             name: The name of the entry.
@@ -254,9 +256,9 @@ class AnswerKeyDraft:
     def add_score(self, name: str, value: object, depth: int = 0) -> None:
         """Add the scores and explanations in a value.
 
-        - A list of objects with names: each object is added under its own name.
-        - An object: each field is added as a score or as an explanation.
-        - Any other value, and an object within ``_MAX_DEPTH`` others: it is added as one score.
+        - Of a list of objects with names, each object is added under its own name.
+        - Of an object, each field is added as a score or as an explanation.
+        - Any other value, or an object within ``_MAX_DEPTH`` others, is added as one score.
 
         Args:
             name: The name of the score.
@@ -269,6 +271,7 @@ class AnswerKeyDraft:
             for score in named_scores:
                 self._add_named_score(score, depth)
             return
+
         if len(values) == 1:
             value = values[0]
         if not isinstance(value, Mapping) or depth >= _MAX_DEPTH:
@@ -284,7 +287,7 @@ class AnswerKeyDraft:
                 self.add_score(f"{name} {field_name}", field_value, depth + 1)
 
     def _add_named_score(self, score: Fields, depth: int) -> None:
-        """Add a score and its explanation under its name; its other fields go to ``other``."""
+        """Add the score in an object with a name, and the fields that are no score to ``other``."""
         name = str(score["name"])
         verdict: dict[str, object] = {}
         other_fields: dict[str, object] = {}
@@ -320,12 +323,11 @@ def answer_key_of(
 
 
 def sorted_into_sections(entries: Iterable[tuple[str, str]]) -> AnswerKey:
-    """Return the answer key of entries that have no sections, as older versions wrote them."""
+    """Return the answer key of entries without sections, which older versions of this app wrote."""
     draft = AnswerKeyDraft()
     for name, text in entries:
-        section = (
-            "failures" if name.startswith(_MISTAKE_PREFIX) else _SECTION_BY_NAME.get(name, "other")
-        )
+        is_mistake = name.startswith(_MISTAKE_PREFIX)
+        section = "failures" if is_mistake else _SECTION_BY_NAME.get(name, "other")
         draft.add(section, name, text)
     return draft.key()
 

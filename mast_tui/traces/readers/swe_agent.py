@@ -77,16 +77,18 @@ class SweAgentReader:
         if turns:
             _pointer, first_message = turns[0]
             agent = _agent_of(first_message)
-        turn_without_history: HistoryMessage = ("", {"agent": agent})
+        default_turn: HistoryMessage = ("", {"agent": agent})
+
         _add_prompts(steps, prompts)
         for step_index, step in enumerate(trajectory):
             pointer = f"/trajectory/{step_index}"
             if isinstance(step, Mapping):
-                turn = _take_turn(turns, step) or turn_without_history
+                turn = _take_turn(turns, step) or default_turn
                 _add_step(steps, step, pointer, turn)
             else:
                 steps.log(pointer, dump_text(step))
                 problems.append(Problem(pointer, "not a step but a bare value"))
+
         add_ending(steps, fields_of(record.get("info")), compared_step_count=1)
         attempts = items_of(record.get("attempts"))
         if len(attempts) > 1:
@@ -101,7 +103,7 @@ READER: Final = SweAgentReader()
 
 
 def add_ending(steps: StepList, info: Fields, compared_step_count: int) -> None:
-    """Add the exit status and the patch of a run, each unless one of the last steps shows it.
+    """Add the exit status and the patch of a run as logs, unless one of the last steps shows them.
 
     Args:
         steps: The steps of the run, to which the log spans are added.
@@ -116,9 +118,9 @@ def add_ending(steps: StepList, info: Fields, compared_step_count: int) -> None:
 
 
 def _is_run(document: object) -> bool:
-    """Return whether a document is a run, even if the run was stopped before its first step.
+    """Return whether a document is a run, perhaps one that was stopped before its first step.
 
-    A file that is cut off among its steps is recognised by its steps alone.
+    In a file that was cut off within its steps, only the steps show the format, by more fields.
     """
     record = fields_of(document)
     steps = record.get("trajectory")
@@ -133,20 +135,22 @@ def _is_run(document: object) -> bool:
 def _split_history(
     record: Fields, trajectory: Sequence[object]
 ) -> tuple[list[HistoryMessage], list[HistoryMessage]]:
-    """Split the history into the prompts before the agent's first turn and the agent's turns.
+    """Return the prompts in the history before the agent's first turn, and the agent's turns.
 
     In a file without a history, the first step may have the prompts.
     """
     first_step = fields_of(trajectory[0]) if trajectory else {}
-    lists = {
+    messages_by_pointer = {
         "/history": record.get("history"),
         "/trajectory/0/query": first_step.get("query"),
         "/trajectory/0/messages": first_step.get("messages"),
     }
-    pointer = next((pointer for pointer, messages in lists.items() if items_of(messages)), "")
+    pointer = next(
+        (pointer for pointer, messages in messages_by_pointer.items() if items_of(messages)), ""
+    )
     prompts: list[HistoryMessage] = []
     turns: list[HistoryMessage] = []
-    for message_index, message in enumerate(items_of(lists.get(pointer))):
+    for message_index, message in enumerate(items_of(messages_by_pointer.get(pointer))):
         if not isinstance(message, Mapping):
             continue
         message_pointer = f"{pointer}/{message_index}"
@@ -162,7 +166,7 @@ def _is_demonstration(message: Fields) -> bool:
 
 
 def _add_prompts(steps: StepList, prompts: Sequence[HistoryMessage]) -> None:
-    """Add the prompts; all messages of a demonstration become one log at its first message."""
+    """Add the prompts; the messages of a demonstration become one log at the first of them."""
     demonstration = [message for _pointer, message in prompts if _is_demonstration(message)]
     for pointer, message in prompts:
         text = content_text(message.get("content"))
@@ -181,10 +185,10 @@ def _text_with_role(message: Fields) -> str:
 
 
 def _take_turn(turns: list[HistoryMessage], step: Fields) -> HistoryMessage | None:
-    """Remove and return the turn with the step's action; None if the next few turns lack it.
+    """Return the turn with the action of a step; None if it is not among the next few turns.
 
-    The turns before it are removed too. The trajectory may lack turns of the history, and the
-    history may lack steps of the trajectory.
+    Remove it from ``turns``, with the turns before it. The trajectory may lack turns of the
+    history, and the history may lack steps of the trajectory.
     """
     for turn_index, turn in enumerate(turns[:_COMPARED_TURNS]):
         _pointer, message = turn
@@ -199,11 +203,12 @@ def _agent_of(message: Fields) -> str:
 
 
 def _add_step(steps: StepList, step: Fields, pointer: str, turn: HistoryMessage) -> None:
-    """Add the reasoning, the text, the action and the observation of a step; else one log span."""
+    """Add the reasoning, text, action and observation of a step; without any of them, a log."""
     step_count_before = len(steps)
     message_pointer, message = turn
     agent = _agent_of(message)
     start = unix_seconds(step.get("timestamp"))
+
     if thinking := content_text(message.get("thinking_blocks")):
         details = More(place=f"{message_pointer}/thinking_blocks", start=start)
         key = f"{pointer}/thinking"
@@ -212,6 +217,7 @@ def _add_step(steps: StepList, step: Fields, pointer: str, turn: HistoryMessage)
     if text:
         key = f"{pointer}/{field}"
         steps.add(key, SpanKind.MESSAGE, Role.AGENT, agent, text, start=start)
+
     duration = as_number(step.get("execution_time"))
     end = None
     if start is not None and duration is not None and duration >= 0:
@@ -224,12 +230,14 @@ def _add_step(steps: StepList, step: Fields, pointer: str, turn: HistoryMessage)
         tool_name = _called_tool(message) or first_line.split(" ", 1)[0] or None
         key = f"{pointer}/action"
         call_key = steps.call(key, agent, action, name=tool_name, start=start, end=end)
+
     observation = step.get("observation")
     if observation is not None and (call_key or observation != ""):
         key = f"{pointer}/observation"
         observer = agent if call_key else "environment"
         text = content_text(observation)
         steps.result(key, observer, text, name=tool_name, parent=call_key, start=end)
+
     if len(steps) == step_count_before:
         shown_fields = {field: value for field, value in step.items() if field in _SHOWN_FIELDS}
         steps.log(pointer, dump_text(shown_fields))
@@ -244,8 +252,8 @@ def _called_tool(message: Fields) -> str | None:
 def _text_with_action(step: Fields) -> tuple[str, str]:
     """Return the field with the agent's text beside its action, and the text.
 
-    The field is ``thought``; the text is empty if it only repeats the action. In a step without a
-    thought, the field is ``response``, unless it repeats the action.
+    The field is ``thought``, or ``response`` in a step without a thought. The text is empty if it
+    repeats the action.
     """
     action = dump_text(step.get("action")).strip()
     thought = content_text(step.get("thought"))
@@ -261,7 +269,7 @@ def _facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
     """Return the facts of a run, with the patches and tests in the answer key."""
     info = fields_of(record.get("info"))
     meta = facts_of_record(info, steps)
-    config = fields_of(json_in(record.get("replay_config")))  # JSON within a JSON text
+    config = fields_of(json_in(record.get("replay_config")))  # a JSON text
     problem = fields_of(config.get("problem_statement"))
     model = as_text(fields_at(config, "agent", "model").get("name"))
     draft = AnswerKeyDraft()

@@ -11,8 +11,8 @@ from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.json_lines import (
     NUL_BYTES,
     TEXT_AFTER_DOCUMENT,
+    document_in_string,
     split_records,
-    text_in_json,
 )
 from mast_tui.traces.io.json_values import dump_line, python_literal, why_not_json
 from mast_tui.traces.io.packed import TooBig
@@ -225,7 +225,7 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
             return None
         if is_no_json(source.head):
             return None
-        inner_document = text_in_json(source.data)
+        inner_document = document_in_string(source.data)
         if inner_document is not None:  # the whole file is one JSON string
             inner_source = RecordsSource(source, inner_document)
             return _read_safely(inner_source, lambda: _read_records(inner_source))

@@ -32,7 +32,7 @@ _OUTCOME_BY_STATE: Final = {"completed": "succeeded", "failed": "failed", "rejec
 
 
 def is_task(record: Fields) -> bool:
-    """Return whether a JSON object is a task with its state."""
+    """Return whether a JSON object is a task of the Agent2Agent protocol (A2A)."""
     status = record.get("status")
     return (
         isinstance(status, Mapping)
@@ -43,9 +43,9 @@ def is_task(record: Fields) -> bool:
 
 
 def task_messages(record: Fields, pointer: str) -> tuple[tuple[str, object], ...]:
-    """Return the messages of a task, each after its JSON pointer.
+    """Return the messages of a task of A2A, as pairs of JSON pointer and message.
 
-    These are the history, the message of the last status, and the artifacts.
+    These are the history, the message of the last status, and the artifacts (products) of the task.
 
     Args:
         record: The task.
@@ -55,19 +55,19 @@ def task_messages(record: Fields, pointer: str) -> tuple[tuple[str, object], ...
     history_ids: set[str] = set()
     for number, message in enumerate(items_of(record.get("history"))):
         fields = fields_of(message)
-        if not fields:  # A value that is no message stays as it is.
-            messages.append((f"{pointer}/history/{number}", message))
-            continue
         if message_id := as_text(fields.get("messageId")):
             history_ids.add(message_id)
-        messages.append((f"{pointer}/history/{number}", _with_plain_role(fields)))
+        # A value that is no message stays as it is.
+        plain_message = _with_plain_role(fields) if fields else message
+        messages.append((f"{pointer}/history/{number}", plain_message))
+
     status = fields_of(record.get("status"))
     status_message = status.get("message")
-    if (
-        isinstance(status_message, Mapping)
-        and as_text(status_message.get("messageId")) not in history_ids  # not shown yet
-    ):
-        messages.append((f"{pointer}/status/message", _with_plain_role(status_message)))
+    if isinstance(status_message, Mapping):
+        is_in_history = as_text(status_message.get("messageId")) in history_ids
+        if not is_in_history:
+            messages.append((f"{pointer}/status/message", _with_plain_role(status_message)))
+
     for number, artifact in enumerate(items_of(record.get("artifacts"))):
         fields = fields_of(artifact)
         heading = texts_in(fields, "name", "description")
@@ -92,12 +92,12 @@ def is_stream_update(value: object) -> bool:
 
 
 def streamed_tasks(records: Iterable[tuple[str, object]]) -> list[StreamedTask]:
-    """Return the tasks of a stream of updates, with their messages in the order of the stream.
+    """Return the tasks in a stream of A2A, with their messages in the order of the stream.
 
     An event that names no task belongs to the task that began last.
 
     Args:
-        records: The records of a stream, each after its location.
+        records: The records of the stream, as pairs of location and record.
     """
     tasks: dict[str | None, StreamedTask] = {}
     for location, value in records:
@@ -107,7 +107,7 @@ def streamed_tasks(records: Iterable[tuple[str, object]]) -> list[StreamedTask]:
         task = tasks.setdefault(task_id, StreamedTask())
         if event:
             task.add(kind, event, location + pointer)
-        else:
+        else:  # the record is no JSON object
             task.messages.append((location, value))
     return [task for task in tasks.values() if task.messages]
 
@@ -122,12 +122,12 @@ class StreamedTask:
     _last_artifact_id: str | None = None
 
     def add(self, kind: str, event: Fields, location: str) -> None:
-        """Add the messages of an event.
+        """Add the messages of an event in the stream, and note the outcome that it states.
 
         Args:
-            kind: The kind of the event; an event of an unknown kind is added as it is.
+            kind: The kind of the event; an event of another kind is added as it is.
             event: The task, message or update.
-            location: Its location in the file.
+            location: The location of the event in the file.
         """
         if kind == "task":
             self._add_new_messages(task_messages(event, location))
@@ -145,7 +145,7 @@ class StreamedTask:
             self.outcome = task_outcome(event) or self.outcome
 
     def _add_new_messages(self, messages: Iterable[tuple[str, object]]) -> None:
-        """Add the messages whose ids the task does not have yet."""
+        """Add the messages except those whose ids the task has already."""
         for location, message in messages:
             message_id = text_in(fields_of(message), "messageId")
             if message_id is None or message_id not in self._message_ids:
@@ -154,11 +154,12 @@ class StreamedTask:
                 self._message_ids.add(message_id)
 
     def _add_artifact(self, event: Fields, location: str) -> None:
-        """Add the parts of an artifact to its message if they continue it, else to a new one."""
+        """Add the parts of an artifact as a message, or to the last message if they continue it."""
         artifact = fields_of(event.get("artifact"))
         parts = list(items_of(artifact.get("parts")))
         artifact_id = text_in(artifact, "artifactId")
-        if event.get("append") is True and artifact_id == self._last_artifact_id and self.messages:
+        is_append = event.get("append") is True
+        if is_append and artifact_id == self._last_artifact_id and self.messages:
             last_location, last_message = self.messages[-1]
             all_parts = [*items_of(fields_of(last_message).get("parts")), *parts]
             artifact_message = {"role": "agent", "parts": _joined_parts(all_parts)}
@@ -169,7 +170,7 @@ class StreamedTask:
 
 
 def _joined_parts(parts: Iterable[object]) -> list[object]:
-    """Return the parts of a streamed artifact; texts that follow one another become one text."""
+    """Return the parts of a streamed artifact, with adjacent texts joined to one."""
     joined_parts: list[object] = []
     for part in parts:
         text = fields_of(part).get("text")
@@ -182,9 +183,9 @@ def _joined_parts(parts: Iterable[object]) -> list[object]:
 
 
 def _stream_event(value: object) -> tuple[str, Fields, str]:
-    """Return the kind of an event in a stream, the event, and the pointer to it in the value.
+    """Return the kind of the event in a record of a stream, the event, and the pointer to it.
 
-    The kind is empty if the value names no kind.
+    The kind is empty if the record names no kind.
     """
     event = fields_of(value)
     pointer = ""
@@ -200,7 +201,7 @@ def _stream_event(value: object) -> tuple[str, Fields, str]:
 
 
 def _with_plain_role(message: Fields) -> Fields:
-    """Return a message with its role as spelled before version 1.0, and with ``parts``."""
+    """Return a message with its role as A2A wrote it before version 1.0, and with ``parts``."""
     role = name_in(message, "role") or "agent"
     plain_message = {**message, "role": role.lower().removeprefix("role_")}
     if isinstance(message.get("content"), list) and "parts" not in message:

@@ -124,17 +124,18 @@ def mostly_messages(values: Iterable[object]) -> bool:
 def conversation_in(value: object) -> Conversation | None:
     """Return the messages in a JSON value: a list of messages, or a record that holds messages.
 
-    The messages may be in an object of the record, and may be JSON texts. A request and its
+    The messages may be in an object within the record, and may be JSON texts. A request and its
     response are one conversation. The result is None for any other value, and for a record of a
-    format that another reader reads.
+    format that has its own reader.
     """
     if isinstance(value, list):
         messages = _message_list(value)
-        return (
-            None if messages is None else Conversation(_located_messages("", messages), record={})
-        )
+        if messages is None:
+            return None
+        return Conversation(_located_messages("", messages), record={})
     if not isinstance(value, Mapping) or _is_of_other_format(value):
         return None
+
     located_records: list[tuple[str, Fields]] = [("", value)]
     for field in _NESTING_FIELDS:
         nested_record = _json_object(value.get(field))
@@ -142,6 +143,8 @@ def conversation_in(value: object) -> Conversation | None:
             located_records.append((f"/{field}", nested_record))
     request = _json_object(value.get("request"))
     located_records += _bodies(request or {}, "/request")
+
+    # Try each kind of record, the most specific first.
     for pointer, record in located_records:
         task_messages = a2a.task_messages(record, pointer) if a2a.is_task(record) else ()
         if task_messages:
@@ -163,7 +166,7 @@ def is_conversation_list(document: object) -> bool:
 
 
 def _bedrock_invocation(record: Fields) -> Conversation | None:
-    """Return the request and the response in an entry of Bedrock's invocation log, else None."""
+    """Return the conversation in an entry of Bedrock's log of model invocations, else None."""
     request_pointer = "/input/inputBodyJson"
     request = fields_at(record, "input", "inputBodyJson")
     list_field, messages = _request_messages(request, request_pointer)
@@ -176,18 +179,18 @@ def _bedrock_invocation(record: Fields) -> Conversation | None:
 
 
 def _request_and_response(record: Fields, pointer: str, document: Fields) -> Conversation | None:
-    """Return the messages of a request with the response to it; None without messages.
+    """Return the messages of a request with its response; None without messages.
 
     Args:
         record: The record of the request.
-        pointer: The pointer to the record in the document.
+        pointer: The JSON pointer to the record in the document.
         document: The whole document; the record itself if it is the whole document.
     """
     list_field, request_messages = _request_messages(record, pointer)
     if list_field is None:
         return None
     response = None
-    if list_field in _REQUEST_LIST_FIELDS:
+    if list_field in _REQUEST_LIST_FIELDS:  # the other lists have whole runs
         response = (
             _response_in(record, pointer, document)
             or _text_response(record, pointer, request_messages)
@@ -197,10 +200,11 @@ def _request_and_response(record: Fields, pointer: str, document: Fields) -> Con
 
 
 def _response_alone(record: Fields, pointer: str, document: Fields) -> Conversation | None:
-    """Return the messages of a response whose request has no list of messages; None without one."""
+    """Return the messages of a response to a request without messages; None if there is none."""
     response = _response_in(record, pointer, document)
     if response is not None:
-        return _conversation_of(record, pointer, document, _text_prompt(record, pointer), response)
+        prompt = _text_prompt(record, pointer)
+        return _conversation_of(record, pointer, document, prompt, response)
     output_messages = _message_list(record.get("output"))
     if output_messages is None:
         return None
@@ -219,19 +223,20 @@ def _conversation_of(
 
     Args:
         record: The record of the request.
-        pointer: The pointer to the record in the document.
+        pointer: The JSON pointer to the record in the document.
         document: The whole document; the record itself if it is the whole document.
         request_messages: The messages of the request.
-        response: The response. If it is None, the error that came in its place is looked up.
+        response: The response; None if there is none, or an error in its place.
 
     Returns:
-        The conversation, with the fields of both the record and the document as its record.
+        The conversation; its record has the fields of both the record and the document.
     """
     merged_record = record if record is document else {**record, **document}
     messages = _with_adk_prompts(record, pointer, request_messages)
     system_prompt = _system_prompt(record, pointer)
     if not _begins_with_prompt(messages, system_prompt):
         messages = system_prompt + messages
+
     if response is None:
         error = _response_error(record) or _response_error(document)
         return Conversation(messages, merged_record, model=model_of(record), error=error)
@@ -240,7 +245,7 @@ def _conversation_of(
         _, last_request_message = request_messages[-1]
         _, first_response_message = response_messages[0]
         if _are_equal(last_request_message, first_response_message):
-            response_messages = response_messages[1:]  # The request's log has the response too.
+            response_messages = response_messages[1:]  # It is in the request already.
     model = response.model or model_of(record)
     return Conversation(
         messages + response_messages,
@@ -254,13 +259,13 @@ def _conversation_of(
 
 
 def _response_error(record: Fields) -> str | None:
-    """Return the text of the error that came instead of a response, else None."""
-    for name in _RESPONSE_FIELDS:
-        if name not in record:
+    """Return the text of the error in a record that has no response, else None."""
+    for field in _RESPONSE_FIELDS:
+        if field not in record:
             continue
-        response = _json_object(record[name]) or {}
+        response = _json_object(record[field]) or {}
         error = first_in(response, "error")
-        if not error and not response:
+        if not error and not response:  # the error is beside an empty response
             error = record.get("error")
         if text := _error_text(error):
             return text
@@ -288,12 +293,15 @@ def _are_equal(left: object, right: object) -> bool:
 
 
 def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Messages]:
-    """Return the name of the field with a record's messages, and the messages; None without one."""
-    is_page = record.get("object") == "list"
+    """Return the name of the field with a record's messages, and the messages.
+
+    The name is None if the record has no messages.
+    """
+    is_page = record.get("object") == "list"  # a page of a list in OpenAI's API
     for list_field in (*_MESSAGE_LIST_FIELDS, "data" if is_page else "items"):
         values = record.get(list_field)
         if list_field == "items" and any("from" in fields_of(value) for value in items_of(values)):
-            continue  # These are the edges of a graph.
+            continue  # the edges of a graph
         if list_field == "contents" and isinstance(values, list):
             values = list(map(_with_role, values))
         if (messages := _message_list(values)) is not None:
@@ -303,16 +311,17 @@ def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Message
             if any(map(_is_cohere_message, items_of(values))):
                 return "message", located_messages + _cohere_prompt(record, pointer)
             return list_field, located_messages
+    # A request to Cohere's first API without a history.
     prompt = _cohere_prompt(record, pointer) if "preamble" in record else ()
     return ("message", prompt) if prompt else (None, ())
 
 
 def _cohere_prompt(record: Fields, pointer: str) -> Messages:
-    """Return what a request to Cohere's first API adds to its history: a text, results of tools."""
-    fields = {"message": {"role": "user"}, "tool_results": {"role": "tool"}}
+    """Return the new messages of a request to Cohere's first API, which are not in its history."""
+    role_by_field = {"message": "user", "tool_results": "tool"}
     return tuple(
-        (f"{pointer}/{field}", _from_cohere({**message, field: record[field]}))
-        for field, message in fields.items()
+        (f"{pointer}/{field}", _from_cohere({"role": role, field: record[field]}))
+        for field, role in role_by_field.items()
         if record.get(field)
     )
 
@@ -328,7 +337,7 @@ def _is_cohere_message(value: object) -> bool:
 
 
 def _from_cohere(value: object) -> object:
-    """Return a message of Cohere's first API as other clients write it; any other value as it is.
+    """Return a message of Cohere's first API as a usual chat message; any other value unchanged.
 
     Fields without a value are left out, because a history and a response write them differently.
     """
@@ -345,26 +354,28 @@ def _from_cohere(value: object) -> object:
         for result in items_of(message.get("tool_results"))
     ]
     role = "assistant" if role == "chatbot" else role
-    set_fields = {name: field for name, field in message.items() if field}
-    return {**set_fields, "role": role, "content": results or message.get("message")}
+    nonempty_fields = {name: field for name, field in message.items() if field}
+    return {**nonempty_fields, "role": role, "content": results or message.get("message")}
 
 
 def _oldest_first(messages: Messages) -> Messages:
-    """Return the messages of a page of OpenAI's API, which lists the newest first by default."""
+    """Return the messages of a page of OpenAI's API, which has the newest first by default."""
     roles = [text_in(fields_of(message), "role") for _pointer, message in messages]
     is_prompt = [role in _PROMPT_ROLES for role in roles]
-    return messages[::-1] if is_prompt[-1] and not is_prompt[0] else messages
+    # A conversation begins with a prompt.
+    is_newest_first = is_prompt[-1] and not is_prompt[0]
+    return messages[::-1] if is_newest_first else messages
 
 
 def _with_role(content: object) -> object:
-    """Return a content of Gemini with its role, which is ``user`` if it states none."""
+    """Return a message of Gemini with its role, by default ``user``; any other value unchanged."""
     if isinstance(content, Mapping) and "parts" in content and content.get("role") is None:
         return {**content, "role": "user"}
     return content
 
 
 def _text_prompt(record: Fields, pointer: str) -> Messages:
-    """Return a request's prompt that is a text as the only message; empty without one."""
+    """Return the prompt of a request as its only message; empty if it has no text as prompt."""
     for field in _PROMPT_FIELDS:
         if as_text(record.get(field)):
             return ((f"{pointer}/{field}", {"role": "user", "content": record[field]}),)
@@ -375,9 +386,10 @@ def _system_prompt(record: Fields, pointer: str) -> Messages:
     """Return the system prompt in a record with messages; empty if it has none."""
     has_items = "items" in record
     instructions = fields_at(record, "session").get("instructions")
-    if has_items and as_text(instructions):  # in the first sessions of Codex
+    if has_items and as_text(instructions):  # the first sessions of Codex
         prompt = {"role": "system", "content": instructions}
         return ((f"{pointer}/session/instructions", prompt),)
+    # OpenAI's Responses; other records have other instructions.
     if has_items or "input" in record or "output" in record:
         instructions = record.get("instructions")
         if isinstance(instructions, list) and mostly_messages(instructions):
@@ -396,9 +408,9 @@ def _system_prompt(record: Fields, pointer: str) -> Messages:
 def _with_adk_prompts(record: Fields, pointer: str, events: Messages) -> Messages:
     """Return the events of a session of Google's ADK with the prompts in its log of requests.
 
-    Each prompt is before the first event that it led to. The first prompt is before all events.
+    Each prompt is before the event to which its request led, the first prompt before all events.
     """
-    prompt_by_event: dict[str, tuple[str, object]] = {}
+    prompt_by_event_id: dict[str, tuple[str, object]] = {}
     prompt_texts: set[str] = set()
     for number, request in enumerate(items_of(record.get("event_logs"))):
         config = fields_at(request, "model_request", "config")
@@ -411,23 +423,24 @@ def _with_adk_prompts(record: Fields, pointer: str, events: Messages) -> Message
                 f"{pointer}/event_logs/{number}/model_request/config/system_instruction"
             )
             event_id = as_text(fields_of(request).get("event_id")) or prompt_pointer
-            prompt_by_event[event_id] = (prompt_pointer, {"role": "system", "content": text})
-    if not prompt_by_event:
+            prompt_by_event_id[event_id] = (prompt_pointer, {"role": "system", "content": text})
+    if not prompt_by_event_id:
         return events
-    first_prompt = prompt_by_event.pop(next(iter(prompt_by_event)))
+
+    first_prompt = prompt_by_event_id.pop(next(iter(prompt_by_event_id)))
     messages = [first_prompt]
     for location, event in events:
-        event_prompt = prompt_by_event.pop(as_text(fields_of(event).get("id")) or "", None)
+        event_prompt = prompt_by_event_id.pop(as_text(fields_of(event).get("id")) or "", None)
         if event_prompt is not None:
             messages.append(event_prompt)
         messages.append((location, event))
-    return (*messages, *prompt_by_event.values())
+    return (*messages, *prompt_by_event_id.values())
 
 
 def _response_in(record: Fields, pointer: str, document: Fields) -> Conversation | None:
-    """Return the response that a record is, or that is in a field of it or of the document.
+    """Return the response in a record or, if it has none, in the document around it.
 
-    The result is None if there is no response.
+    The record may itself be the response. The result is None if there is no response.
     """
     response = _vendor_response(record, pointer) or _response_in_field(record, pointer)
     if response is None and record is not document:
@@ -436,15 +449,15 @@ def _response_in(record: Fields, pointer: str, document: Fields) -> Conversation
 
 
 def _response_in_field(record: Fields, pointer: str) -> Conversation | None:
-    """Return the response in a field of a record, or None."""
+    """Return the response in one of the fields of a record for responses, else None."""
     for field in _RESPONSE_FIELDS:
         candidate = _json_object(record.get(field))
         if candidate is None or _is_of_other_format(candidate):
             continue
         response = _vendor_response(candidate, f"{pointer}/{field}")
         if response is not None:
-            is_object = isinstance(json_in(record[field]), Mapping)
-            return replace(response, is_streamed=not is_object)
+            is_whole = isinstance(json_in(record[field]), Mapping)  # else joined from a stream
+            return replace(response, is_streamed=not is_whole)
         if isinstance(candidate.get("role"), str) and is_message(candidate):
             message = (f"{pointer}/{field}", candidate)
             return Conversation((message,), candidate, model=model_of(candidate))
@@ -455,7 +468,7 @@ def _response_in_field(record: Fields, pointer: str) -> Conversation | None:
 
 
 def _bodies(message: Fields, pointer: str) -> Iterator[tuple[str, Fields]]:
-    """Yield the bodies of a logged HTTP request or response, each after its JSON pointer."""
+    """Yield the bodies of a logged HTTP request or response, each with its JSON pointer first."""
     for field in _BODY_FIELDS:
         body = _json_object(message.get(field))
         if body is not None and not _is_of_other_format(body):
@@ -464,9 +477,9 @@ def _bodies(message: Fields, pointer: str) -> Iterator[tuple[str, Fields]]:
 
 
 def _text_response(record: Fields, pointer: str, request_messages: Messages) -> Conversation | None:
-    """Return the response that is a text in a field of a record.
+    """Return the response that is a text, and no object, in a field of a record.
 
-    The result is None without such a text, and if the request's messages end with it already.
+    The result is None if there is none, or if it is already the last message of the request.
     """
     for field in _RESPONSE_FIELDS:
         text = as_text(record.get(field))
@@ -486,6 +499,7 @@ def _vendor_response(record: Fields, pointer: str) -> Conversation | None:
     """
     if kind_of(record) == "message" and record.get("role") == "assistant" and "content" in record:
         return _response_of([(pointer, record)], record)
+
     messages: list[tuple[str, object]] = []
     for number, choice in enumerate(items_of(record.get("choices"))):
         message = fields_of(choice).get("message")
@@ -504,21 +518,24 @@ def _vendor_response(record: Fields, pointer: str) -> Conversation | None:
     output_message = fields_of(record.get("output")).get("message")  # in Bedrock's responses
     if not messages and is_message(output_message):
         messages.append((f"{pointer}/output/message", output_message))
-    if not messages and "generation_id" in record and isinstance(record.get("text"), str):
+    is_cohere_response = "generation_id" in record and isinstance(record.get("text"), str)
+    if not messages and is_cohere_response:
         answer = {
             "role": "chatbot",
             "message": record["text"],
             "tool_calls": record.get("tool_calls"),
         }
         messages.append((f"{pointer}/text", _from_cohere(answer)))
-    is_response = record.get("object") in _RESPONSE_OBJECT_TYPES or any(
-        field in _RESPONSE_FIELDS for field in pointer.split("/")
-    )
-    if not messages and (is_response or any(prompt in record for prompt in _PROMPT_FIELDS)):
+
+    # ``output`` has the messages of OpenAI's Responses, but occurs in records of other kinds too.
+    is_in_response_field = any(field in _RESPONSE_FIELDS for field in pointer.split("/"))
+    is_response = record.get("object") in _RESPONSE_OBJECT_TYPES or is_in_response_field
+    if not messages and (is_response or any(field in record for field in _PROMPT_FIELDS)):
         output_messages = _message_list(record.get("output")) or ()
         messages.extend(_located_messages(f"{pointer}/output", output_messages))
     response = _response_of(messages, record)
-    return response if messages or (is_response and response.error is not None) else None
+    is_failed_response = is_response and response.error is not None
+    return response if messages or is_failed_response else None
 
 
 def _response_of(messages: Sequence[tuple[str, object]], record: Fields) -> Conversation:
@@ -546,9 +563,9 @@ def _error_text(error: object) -> str | None:
 
 
 def _message_list(value: object) -> Sequence[object] | None:
-    """Return the messages if ``value`` is a list of messages or the JSON text of such a list.
+    """Return the messages in a value that is a list of messages, or the JSON text of such a list.
 
-    The messages may be JSON texts too. The result is None for any other value.
+    Each message may be a JSON text too. The result is None for any other value.
     """
     if isinstance(value, str) and value.lstrip()[:1] == "[":
         value = json_in(value)
@@ -582,7 +599,7 @@ def _located_messages(list_pointer: str, messages: Sequence[object]) -> Messages
 
 
 def _is_of_other_format(record: Fields) -> bool:
-    """Return whether a record has the fields of another format that holds messages too."""
+    """Return whether a record has the fields of a format that has a reader of its own."""
     return any(
         fields <= record.keys()
         and all(isinstance(record[field], list) for field in fields & _FOREIGN_LIST_FIELDS)

@@ -48,13 +48,15 @@ class StreamUpdates:
         self._seen_names: set[str] = set()
 
     def turn_of_update(self, message: Fields) -> Turn | None:
-        """Return the pieces of a message that holds an update, or the output of code of a node.
+        """Return the turn of a message that is an update, or the output of code that a node ran.
+
+        An update of a LangGraph stream is a JSON text with the new messages of a node.
 
         Args:
             message: Any message of a chat.
 
         Returns:
-            The pieces with their time, tokens and model; None for any other message.
+            The turn; None for any other message.
         """
         content = message.get("content")
         if not isinstance(content, str):
@@ -65,6 +67,7 @@ class StreamUpdates:
             status = SpanStatus.OK if code_run["outcome"] == "success" else SpanStatus.ERROR
             piece = result_piece({}, content, "", name=code_run["tool"], status=status)
             return Turn((piece,), start_of(message))
+
         if not is_update(content):
             return None
         name = name_in(message, "name", "source", "role") or ASSISTANT
@@ -73,7 +76,7 @@ class StreamUpdates:
             return None
         pieces, tokens, model = self._pieces_of_update(update, name)
         if pieces and pieces[0].kind is not SpanKind.TOOL_CALL:
-            # Existing labels point to the key of the message, without a suffix.
+            # Existing labels point to a key without a suffix.
             pieces[0] = replace(pieces[0], key_suffix="")
         return Turn(tuple(pieces), start_of(message), tokens, model)
 
@@ -105,7 +108,7 @@ class StreamUpdates:
     def _new_pieces(
         self, message: Fields, turn: Turn, agent: str, location: str
     ) -> Iterator[Piece]:
-        """Yield the pieces of a message that no earlier update had."""
+        """Yield the pieces of a message except those that an earlier update had already."""
         kwargs = fields_of(message.get("kwargs"))
         message_id = identifier_in(message, "id") or identifier_in(kwargs, "id")
         if message_id is not None and self._was_seen(f"message {message_id}"):
@@ -162,9 +165,9 @@ class OpenCalls(Generic[AnyCall]):
         self._calls_by_name[call.name].pop(call.key, None)
 
     def oldest(self, name: str | None) -> AnyCall | None:
-        """Return the oldest call of the tool with this name, or of any tool for None.
+        """Return the oldest open call of the tool with this name; None if there is none.
 
-        The result is None if no such call waits.
+        If the name is None, return the oldest open call of any tool.
         """
         calls = self._calls_by_key if name is None else self._calls_by_name[name]
         return next(iter(calls.values()), None)
@@ -173,8 +176,8 @@ class OpenCalls(Generic[AnyCall]):
         """Return the call that a result answers, and close it; None if there is no such call.
 
         It is the call with the id of the result. A result without an id answers the oldest open
-        call of its tool. Some programs give ids to results alone: a result whose id no call has
-        answers the oldest open call of its tool, if that has no id.
+        call of its tool. So does a result whose id no call has, if that call has no id: some
+        programs write ids only into results.
 
         Args:
             result: The result.
@@ -218,9 +221,11 @@ class MessageMapper:
         self._by_name = by_name
         self._prefix = prefix
         self._open_calls: OpenCalls[MessageToolCall] = OpenCalls()
-        self._early_result_by_call: dict[str, str] = {}
+        self._early_result_by_call_id: dict[str, str] = {}
+        """The keys of results that came before their calls."""
         self._last_instructions: str | None = None
-        self._last_key: str | None = None
+        self._token_span_key: str | None = None
+        """The key of the span that gets the tokens of the next count."""
         self._speaker_by_role: dict[str, Speaker] = {}
         self._stream_updates = StreamUpdates()
 
@@ -238,7 +243,8 @@ class MessageMapper:
         if message.keys() <= PLAIN_FIELDS and self._add_plain_message(message, key):
             return
         turn = self._stream_updates.turn_of_update(message) or turn_of(message, self._by_name)
-        self._last_key = None  # The tokens of this message belong to no earlier message.
+        # The tokens of this message do not count for an earlier one, even if it adds no span.
+        self._token_span_key = None
         self.add_turn(turn, key)
 
     def add_turn(self, turn: Turn, key: str, location: str | None = None) -> None:
@@ -251,16 +257,16 @@ class MessageMapper:
             location: The location of the message in its source; by default the key.
         """
         if turn.pieces:
-            self._last_key = None
+            self._token_span_key = None
         for piece in turn.pieces:
             self._add_message_piece(piece, key, turn.start, location)
         self.model = self.model or turn.model
         self.count_tokens(turn.tokens)
 
     def count_tokens(self, tokens: Tokens | None) -> None:
-        """Set the tokens of a model call on the last span of the last message that is no result."""
-        if tokens is not None and self._last_key is not None:
-            self._steps.amend(self._last_key, tokens=tokens)
+        """Set the tokens of a model call on the last span of the last message, not on a result."""
+        if tokens is not None and self._token_span_key is not None:
+            self._steps.amend(self._token_span_key, tokens=tokens)
 
     def _add_plain_message(self, message: Fields, key: str) -> bool:
         """Add the span of a message that is only a role and a text, as most messages are.
@@ -276,7 +282,7 @@ class MessageMapper:
         if speaker is None or speaker.role is Role.TOOL:
             return False
         self._speaker_by_role[role] = speaker
-        self._last_key = self._steps.add(
+        self._token_span_key = self._steps.add(
             key or "/",
             speaker.kind,
             speaker.role,
@@ -290,8 +296,8 @@ class MessageMapper:
     def _add_message_piece(
         self, piece: Piece, key: str, start: float | None, location: str | None = None
     ) -> None:
-        """Add the span of a piece, with the call that it answers; skip repeated instructions."""
-        if piece.is_instructions:  # Each request repeats the instructions.
+        """Add the span of a piece, a result under its call; skip instructions that are repeated."""
+        if piece.is_instructions:
             if piece.text == self._last_instructions:
                 return
             self._last_instructions = piece.text
@@ -341,6 +347,7 @@ class MessageMapper:
         if piece.call_id is not None:
             suffix = "call" if piece.kind is SpanKind.TOOL_CALL else "result"
             span_key = f"{piece.call_id}:{suffix}"
+
         added_key = self._steps.add(
             span_key,
             piece.kind,
@@ -353,19 +360,20 @@ class MessageMapper:
             start=start,
             status=piece.status,
         )
-        if piece.kind is not SpanKind.TOOL_RESULT or self._last_key is None:
-            self._last_key = added_key
+        if piece.kind is not SpanKind.TOOL_RESULT or self._token_span_key is None:
+            self._token_span_key = added_key
+
         if piece.kind is SpanKind.TOOL_CALL:
             new_call = MessageToolCall(added_key, agent, name, start, piece.call_id is not None)
-            early_result = self._early_result_by_call.pop(piece.call_id or "", None)
-            if early_result is None:
+            early_result_key = self._early_result_by_call_id.pop(piece.call_id or "", None)
+            if early_result_key is None:
                 self._open_calls.add(new_call)
             else:
-                self._steps.move_after_call(early_result, new_call.key)
+                self._steps.move_after_call(early_result_key, new_call.key)
             if piece.call_id is not None:
                 self.calls[piece.call_id] = new_call
         elif piece.kind is SpanKind.TOOL_RESULT and call is None and piece.call_id is not None:
-            self._early_result_by_call[piece.call_id] = added_key
+            self._early_result_by_call_id[piece.call_id] = added_key
         return added_key
 
     def pop_answered_call(self, result: Piece) -> MessageToolCall | None:

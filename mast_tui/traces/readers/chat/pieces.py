@@ -51,6 +51,7 @@ _TYPES_WITH_CALL_ID: Final = name_set("""
 """)
 """The types of results whose ``id`` is that of the call."""
 
+_ERROR_TYPE_ENDS: Final = ("_error", "error-text", "error-json")
 _TOOL_NAME_FIELDS: Final = ("name", "toolName", "tool_name", "tool")
 
 
@@ -91,12 +92,12 @@ class Turn:
 
 
 def json_log_piece(value: object, key_suffix: str = "", *, name: str | None = None) -> Piece:
-    """Return a log piece with a value as JSON, for a value of an unknown shape.
+    """Return the piece of a log entry with a value of unknown shape, as JSON.
 
     Args:
         value: The value.
         key_suffix: The end of the span's key, after the key of the message.
-        name: The name of the log.
+        name: The name of the log entry.
     """
     return Piece(SpanKind.LOG, Role.LOG, "log", dump_text(value), key_suffix, name=name)
 
@@ -120,13 +121,14 @@ def call_piece(call: object, key_suffix: str, agent: str, *, name: str | None = 
         call: The call.
         key_suffix: The end of the span's key, after the key of the message.
         agent: The agent that calls.
-        name: The name of the tool, for a call that has none itself.
+        name: The name of the tool if the call itself has none.
     """
     if not isinstance(call, Mapping):
         return replace(json_log_piece(call, key_suffix), problem="not a tool call but a bare value")
-    nested_calls = (call.get("function"), call.get("custom"))
+    # OpenAI has the name and the arguments in a nested object.
+    nested_objects = (call.get("function"), call.get("custom"))
     function: Fields = next(
-        (nested_call for nested_call in nested_calls if isinstance(nested_call, Mapping)), call
+        (nested for nested in nested_objects if isinstance(nested, Mapping)), call
     )
     return Piece(
         SpanKind.TOOL_CALL,
@@ -160,7 +162,7 @@ def result_piece(
     """
     text = output_text(content)
     call_id = call_id or identifier_in(result, *_RESULT_ID_FIELDS)
-    call_id = call_id or identifier_in(fields_of(result.get("origin")), "id")  # in Haystack's parts
+    call_id = call_id or identifier_in(fields_of(result.get("origin")), "id")  # as Haystack writes
     if call_id is None and result.get("type") in _TYPES_WITH_CALL_ID:
         call_id = identifier_in(result, "id")
     tool_name = name or name_in(result, *_TOOL_NAME_FIELDS)
@@ -183,16 +185,14 @@ def _stated_status(result: Fields, content: object) -> SpanStatus:
     status = result.get("status")
     if status in ("error", "failed", "failure"):
         return SpanStatus.ERROR
-    objects = (result, result.get("metadata"), result.get("extra"), content)
-    for object_with_code in objects:
-        if isinstance(object_with_code, Mapping):
-            status_of_exit = status_of_code(
-                first_in(object_with_code, "exit_code", "returncode", "return_code")
-            )
-            if status_of_exit is not SpanStatus.UNKNOWN:
-                return status_of_exit
-            kind = object_with_code.get("type")
-            if isinstance(kind, str) and kind.endswith(("_error", "error-text", "error-json")):
+    for fields in (result, result.get("metadata"), result.get("extra"), content):
+        if isinstance(fields, Mapping):
+            exit_code = first_in(fields, "exit_code", "returncode", "return_code")
+            exit_status = status_of_code(exit_code)
+            if exit_status is not SpanStatus.UNKNOWN:
+                return exit_status
+            type_name = fields.get("type")
+            if isinstance(type_name, str) and type_name.endswith(_ERROR_TYPE_ENDS):
                 return SpanStatus.ERROR
     if status in ("ok", "success"):
         return SpanStatus.OK
@@ -248,27 +248,29 @@ THE_MODEL: Final = Speaker(ASSISTANT, Role.AGENT)
 
 
 def speaks_by_name(messages: Sequence[object]) -> bool:
-    """Return whether ``name`` is the speaker of each message, and ``role`` only one agent's view.
+    """Return whether the speaker of each message is its ``name``, as in transcripts of AG2.
 
-    In such transcripts, which AG2 writes, every message has a name, and there are several names.
+    There ``role`` is only one agent's view. In such a transcript every message except instructions
+    has a name, there are several names, and no message is the result of a tool.
     """
     names: set[str] = set()
     for message in messages:
         if not isinstance(message, Mapping) or message.get("role") in ("system", "developer"):
             continue
         name = as_text(message.get("name"))
-        if name is None or message.get("role") in ("tool", "function"):
+        is_result = message.get("role") in ("tool", "function")
+        if name is None or is_result:
             return False
         names.add(name)
     return len(names) > 1
 
 
 def speaker_of(message: Fields, by_name: bool = False) -> Speaker | None:
-    """Return the speaker of a chat message; None if it has neither role nor name.
+    """Return the speaker of a chat message; None if the message names none.
 
     Args:
         message: The message.
-        by_name: Whether ``name`` and not ``role`` is the speaker; see ``speaks_by_name``.
+        by_name: Whether the speaker is ``name`` and not ``role``; see ``speaks_by_name``.
     """
     name = name_in(message, "name", "source", "author_name")
     role_name = name_in(message, "role", "from")
@@ -276,12 +278,13 @@ def speaker_of(message: Fields, by_name: bool = False) -> Speaker | None:
         if name is None or "content" not in message:
             return None
         return Speaker(name, role_of_name(name))
-    role = role_of(role_name)
+
+    role = role_of(role_name)  # None for the role of an agent
     if role is Role.TOOL:
         return Speaker(name or role_name, role)
     if role is None and name is None:
         return _speaker_of_role_name(role_name)
-    if name is not None and by_name and role is not Role.SYSTEM:
+    if by_name and name is not None and role is not Role.SYSTEM:
         return Speaker(name, role_of_name(name))
     return Speaker(name or role_name, role or Role.AGENT)
 
@@ -337,8 +340,8 @@ def content_pieces(
     Args:
         content: A text, a part or a list of parts.
         speaker: The speaker.
-        pointer: The pointer from the message to the list.
-        without_thoughts: Whether thoughts are left out, as the message has them beside its content.
+        pointer: The JSON pointer from the message to its content.
+        without_thoughts: Whether to leave out thoughts, which the message repeats in another field.
     """
     if isinstance(content, Mapping):
         content = [content]
@@ -346,12 +349,13 @@ def content_pieces(
         if text := message_text(content):
             yield speaker.piece(text, kind=speaker.kind)
         return
+
     text_parts: list[object] = []
     text_pointer = ""
     for number, part in enumerate(content):
         pieces = part_pieces(part, f"{pointer}/{number}", speaker)
         if pieces is None:
-            if not text_parts:
+            if not text_parts:  # a text at the very beginning has the key of its message
                 text_pointer = f"{pointer}/{number}" if number else ""
             text_parts.append(part)
             continue
@@ -365,7 +369,7 @@ def content_pieces(
 
 
 def has_result_parts(content: object) -> bool:
-    """Return whether a content is a list of parts, one of which is the result of a call."""
+    """Return whether a message's content is a list with a part that is the result of a call."""
     return isinstance(content, list) and any(
         _is_result_type(kind_of(part)) or not _RESULT_FIELDS.isdisjoint(fields_of(part))
         for part in content
@@ -377,44 +381,45 @@ def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece]
 
     Args:
         part: A part of a message's content.
-        pointer: The pointer from the message to it.
+        pointer: The JSON pointer from the message to the part.
         speaker: The speaker.
 
     Returns:
-        The pieces; None for a part that is text, because the caller joins adjacent texts. A part of
-        an unknown type is a log with a problem.
+        The pieces; for a part of an unknown type a log entry with a problem. None for a part that
+        is text, because the caller joins adjacent texts.
     """
     if not isinstance(part, Mapping):
         return None
-    kind = kind_of(part)
-    if not kind and len(part) == 1:
-        (name,) = part
-        if name in _TYPES_AS_FIELDS:
-            kind = name
-            part = {**fields_of(part[name]), "type": name}
-    make_pieces = _maker_by_type(kind, part) if kind else _maker_by_key(part)
+    part_type = kind_of(part)
+    if not part_type and len(part) == 1:
+        (field,) = part
+        if field in _TYPES_AS_FIELDS:  # Haystack writes the type as the only field
+            part_type = field
+            part = {**fields_of(part[field]), "type": field}
+    make_pieces = _maker_by_type(part_type, part) if part_type else _maker_by_field(part)
     if make_pieces is not None:
         return make_pieces(part, pointer, speaker)
     if known_part_text(part) is not None:
         return None
-    name = kind or next(iter(part), "")
+    name = part_type or next(iter(part), "")
     problem = f"unknown part type `{name}`" if name else "a part without content"
     return [replace(json_log_piece(part, pointer, name=name or None), problem=problem)]
 
 
-def _maker_by_type(kind: str, part: Fields) -> PartPieces | None:
-    """Return the function that makes the pieces of this type; None for text or an unknown type."""
-    if (maker := _MAKER_BY_TYPE.get(kind)) is not None:
+def _maker_by_type(part_type: str, part: Fields) -> PartPieces | None:
+    """Return the function that makes the pieces of a part; None for text or an unknown type."""
+    if (maker := _MAKER_BY_TYPE.get(part_type)) is not None:
         return maker
-    if _is_result_type(kind):
+    if _is_result_type(part_type):
         return _result_pieces
-    if "toolCallId" in part and (kind.startswith("tool-") or kind == "dynamic-tool"):
+    # Vercel's AI SDK has the name of the tool in the type.
+    if "toolCallId" in part and (part_type.startswith("tool-") or part_type == "dynamic-tool"):
         return ui_tool_pieces
-    return _log_pieces if kind.startswith("data-") else None
+    return _log_pieces if part_type.startswith("data-") else None
 
 
-def _maker_by_key(part: Fields) -> PartPieces | None:
-    """Return the function that makes the pieces of an untyped part with such a field, else None."""
+def _maker_by_field(part: Fields) -> PartPieces | None:
+    """Return the function that makes the pieces of a part without a type, by one of its fields."""
     if part.get("thought") is True:
         return _thought_pieces
     for field, value in part.items():
@@ -451,7 +456,7 @@ def _call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece
 
 def _result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
     run = fields_of(part.get("run"))
-    if run:  # as Amp writes results
+    if run:  # Amp has the result in this object
         part = {**part, "status": run.get("status"), "result": first_in(run, "result", "error")}
     return [result_piece(part, first_in(part, *OUTPUT_FIELDS), pointer)]
 
@@ -463,11 +468,11 @@ def _error_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piec
 
 
 def ui_tool_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
-    """Return the pieces of a part of Vercel's AI SDK: a call, and its result if it has one.
+    """Return a call in a message of Vercel's AI SDK, and its result if the part has one.
 
     Args:
-        part: The part, or an invocation in a message of older versions.
-        pointer: The pointer from the message to it.
+        part: The part of the message; in older versions, one of its invocations.
+        pointer: The JSON pointer from the message to the part.
         speaker: The speaker.
     """
     invocation = fields_of(part.get("toolInvocation")) or part
@@ -477,14 +482,16 @@ def ui_tool_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Pie
     call_fields = {**invocation, "arguments": arguments}
     call = call_piece(call_fields, pointer, speaker.agent, name=name)
     call = replace(call, call_id=call_id)
+
     state = invocation.get("state")
-    reason = as_text(fields_of(invocation.get("approval")).get("reason"))
-    if state == "output-denied" and reason is None:
+    is_denied = state == "output-denied"
+    denial_reason = as_text(fields_of(invocation.get("approval")).get("reason"))
+    if is_denied and denial_reason is None:
         return [replace(call, status=SpanStatus.ERROR)]
-    denial = reason if state == "output-denied" else None
-    error = as_text(invocation.get("errorText")) or denial
+    error = as_text(invocation.get("errorText")) or (denial_reason if is_denied else None)
     output = first_in(invocation, "output", "result") if error is None else error
-    if output is None and state not in ("output-available", "result"):
+    has_result = output is not None or state in ("output-available", "result")
+    if not has_result:
         return [call]
     result = result_piece(
         {},
@@ -498,7 +505,7 @@ def ui_tool_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Pie
 
 
 def _goose_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
-    """Return the call in a tool request of Goose; a request with an error is a failed call."""
+    """Return the call in a ``toolRequest`` of Goose; one with an error is a failed call."""
     request = fields_of(part.get("toolCall"))
     call_fields = {**fields_of(request.get("value")), "id": part.get("id")}
     piece = call_piece(call_fields, pointer, speaker.agent)
@@ -508,7 +515,7 @@ def _goose_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence
 
 
 def _goose_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
-    """Return the result in a tool response of Goose."""
+    """Return the result of a call in a ``toolResponse`` of Goose."""
     result = fields_of(part.get("toolResult"))
     value = result.get("value")
     content = value.get("content") if isinstance(value, Mapping) else value
@@ -537,7 +544,7 @@ def _bedrock_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Seq
 
 
 def _bedrock_thought_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
-    """Return the piece of a thought in Bedrock's form; a note if it is redacted."""
+    """Return a thought in a part of Bedrock; for a redacted one a note in brackets."""
     reasoning = fields_of(first_in(part, "reasoningContent", "reasoning_content"))
     text = first_in(reasoning, "reasoningText", "reasoning_text", "text")
     thought = "[redacted thinking]" if text is None else thought_text(text)
@@ -549,7 +556,7 @@ def _gemini_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequenc
 
 
 def _gemini_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
-    """Return the result in a function response of Gemini; it failed if it has only an error."""
+    """Return the result of a call in a part of Gemini; it has failed if it is only an error."""
     response = fields_of(first_in(part, "function_response", "functionResponse"))
     content = response.get("response")
     failed = isinstance(content, Mapping) and set(content) == {"error"}
@@ -571,7 +578,7 @@ def _gemini_code_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequenc
 
 
 def _gemini_code_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
-    """Return the result of code that Gemini ran."""
+    """Return the result of code that Google ran for a Gemini model."""
     execution = fields_of(first_in(part, "code_execution_result", "codeExecutionResult"))
     has_succeeded = as_text(execution.get("outcome")) == "OUTCOME_OK"
     status = SpanStatus.OK if has_succeeded else SpanStatus.ERROR

@@ -81,7 +81,7 @@ class MessageListReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return whether the file, or the first records of a JSONL file, hold chat messages."""
+        """Return whether the document, or one of the first lines of JSONL, has chat messages."""
         if head_records := source.json_lines:
             return (
                 mostly_messages(head_records)
@@ -97,7 +97,7 @@ class MessageListReader:
         )
 
     def read(self, source: Source) -> FileReport:
-        """Return one trace per conversation; each record without messages is a problem."""
+        """Return one trace for each conversation; a record without messages becomes a problem."""
         problems: list[Problem] = []
         whole_conversation: Conversation | None = None
         records: Sequence[Record]
@@ -110,10 +110,11 @@ class MessageListReader:
             pointer, document = _document_in(source)
             whole_conversation = conversation_in(document)
             records = list(records_of_list(items_of(document), pointer))
-        responses = joined_events(records, problems)
+
+        whole_records = joined_events(records, problems)
         if whole_conversation is None:
-            are_streams = len(responses) < len(records)
-            traces = traces_of(source.path, responses, problems, are_streams=are_streams)
+            are_streams = len(whole_records) < len(records)
+            traces = traces_of(source.path, whole_records, problems, are_streams=are_streams)
         else:
             traces = [
                 trace_of(
@@ -135,20 +136,21 @@ def _document_in(source: Source) -> tuple[str, object]:
 def traces_of(
     path: Path, records: Iterable[Record], problems: list[Problem], *, are_streams: bool = False
 ) -> list[Trace]:
-    """Return the traces of the records that hold messages.
+    """Return the traces of records with messages.
 
-    Requests that repeat one history, and the tool calls between them, are one trace. So are
-    streamed responses without requests.
+    One trace has the requests that repeat one history, and the tool calls between them. If all
+    records are streamed responses without requests, they are one trace.
 
     Args:
         path: The file.
         records: The records of the file.
         problems: The list to which a problem is added for each record without messages.
-        are_streams: True if the records without requests are streamed responses.
+        are_streams: True if the responses in the records were joined from streams.
     """
     records = list(records)
     if any(a2a.is_stream_update(record.value) for record in records):
         return _traces_of_tasks(path, records)
+
     records_and_conversations: list[tuple[Record, Conversation | None]] = []
     for record in records:
         conversation = conversation_in(record.value)
@@ -156,17 +158,21 @@ def traces_of(
             problems.append(Problem(record.location, "no list of messages, left out"))
         else:
             records_and_conversations.append((record, conversation))
-    if records_and_conversations and all(
+
+    are_responses_alone = all(
         conversation is not None
         and (are_streams or conversation.is_streamed)
         and not _has_request(conversation)
         for _record, conversation in records_and_conversations
-    ):
+    )
+    if records_and_conversations and are_responses_alone:
+        # The only trace of a file has no number.
         entries = [
             (replace(record, number=None), conversation)
             for record, conversation in records_and_conversations
         ]
         return [_trace_of_run(path, LoggedRun(entries))]
+
     traces: list[Trace] = []
     for run in _logged_runs(records_and_conversations):
         if run.is_growing:
@@ -180,14 +186,16 @@ def traces_of(
 
 
 def _has_request(conversation: Conversation) -> bool:
-    """Return whether there are messages before the response, apart from its instructions."""
+    """Return whether a conversation has more than a system prompt before its response."""
     request_count = len(conversation.messages) - conversation.response_count
-    request = (fields_of(message) for _key, message in conversation.messages[:request_count])
-    return any(message.get("role") != "system" for message in request)
+    request_messages = (
+        fields_of(message) for _key, message in conversation.messages[:request_count]
+    )
+    return any(message.get("role") != "system" for message in request_messages)
 
 
 def _traces_of_tasks(path: Path, records: Sequence[Record]) -> list[Trace]:
-    """Return a trace for each task in a stream of updates."""
+    """Return a trace for each task in a stream of A2A."""
     tasks = a2a.streamed_tasks((record.location, record.value) for record in records)
     return [
         trace_of(
@@ -202,7 +210,7 @@ def _traces_of_tasks(path: Path, records: Sequence[Record]) -> list[Trace]:
 
 
 def _trace_of_run(path: Path, run: LoggedRun) -> Trace:
-    """Return the trace of a run whose requests repeat one history."""
+    """Return the trace of a run whose requests repeat one history; each adds what is new in it."""
     rows = run.rows()
     steps = observed_steps(rows, service=ASSISTANT)
     first_record, _conversation = run.entries[0]
@@ -228,18 +236,20 @@ def trace_of(
         path: The file.
         conversation: The conversation.
         record: The number of its record in the file; None if it is the only one.
-        content: The bytes that identify the conversation if it has no id.
-        prefix: The location of the record.
+        content: The bytes whose hash identifies the conversation if it has no id.
+        prefix: The location of the record in the file, before the pointer in it.
     """
     steps = StepList()
     by_name = speaks_by_name([message for _key, message in conversation.messages])
     mapper = MessageMapper(steps, by_name=by_name, prefix=prefix)
+
     unfinished_by_key = unfinished_messages(conversation.messages)
     for key, message in conversation.messages:
         mapper.add(unfinished_by_key.get(key, message), key)
         if key in unfinished_by_key:
             mapper.problems.append(Problem(prefix + key, "the message was cut off"))
     mapper.count_tokens(conversation.usage)
+
     if is_task_result(conversation.record):
         for piece in end_pieces(conversation.record):
             mapper.add_piece(piece, "/stop_reason")
@@ -248,6 +258,7 @@ def trace_of(
             SpanKind.LOG, Role.LOG, "error", conversation.error, status=SpanStatus.ERROR
         )
         mapper.add_piece(error_piece, "/error")
+
     meta = _facts_of_conversation(conversation.record, conversation.messages, steps.steps)
     meta = meta._replace(model=conversation.model or meta.model or mapper.model)
     return trace_of_steps(
@@ -264,7 +275,7 @@ def format_of(traces: Sequence[Trace]) -> str:
 
 
 def _facts_of_conversation(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMeta:
-    """Return the facts of a run; fields of the record reveal the Who&When and tau-bench data."""
+    """Return the facts of a run; certain fields of the record show Who&When or tau-bench."""
     meta = facts_of_record(record, steps)
     system = meta.system or _framework_of_speakers(messages)
     if "history" in record and "mistake_agent" in record:
@@ -292,7 +303,8 @@ def _tau_bench_answer_key(info: Fields) -> AnswerKey:
     for output in items_of(task.get("outputs")):
         draft.add("reference", "output", output)
     for name, value in fields_of(reward.get("info")).items():
-        if name.startswith("r_") or isinstance(value, bool | Mapping):
+        is_part_of_reward = name.startswith("r_")
+        if is_part_of_reward or isinstance(value, bool | Mapping):
             draft.add_score(name, value)
         else:
             draft.add("other", name, value)
@@ -303,7 +315,7 @@ def _tau_bench_answer_key(info: Fields) -> AnswerKey:
 
 
 def _framework_of_speakers(messages: Messages) -> str | None:
-    """Return the framework whose typical speakers are in the messages; None if there are none."""
+    """Return the framework that a typical name of a speaker in the messages shows, else None."""
     speakers = set()
     for _key, message in messages:
         if isinstance(message, Mapping):
@@ -345,7 +357,7 @@ def _logged_runs(
 
     A record with an agent of AutoGen's core belongs to the run of the agents with the same key. A
     request to OpenAI that continues a response belongs to the run of that response. Any other
-    request belongs to the run that has the longest beginning of its messages.
+    request belongs to the run of an earlier request whose messages it repeats, the longest one.
 
     Args:
         records_and_conversations: Records with their conversations; None for a tool's call.
@@ -365,14 +377,13 @@ def _logged_runs(
         if run is None and previous_id is not None:
             run = run_by_response.get(previous_id)
         if run is None:
-            beginnings = reversed(history_hashes[:-1])
-            known_beginnings = (
-                history_hash for history_hash in beginnings if history_hash in run_by_history
-            )
-            run = next((run_by_history[history_hash] for history_hash in known_beginnings), None)
+            longest_first = reversed(history_hashes[:-1])
+            runs_of_beginnings = (run_by_history.get(beginning) for beginning in longest_first)
+            run = next(filter(None, runs_of_beginnings), None)
         if run is None:
             run = LoggedRun()
             runs.append(run)
+
         run.entries.append((record, conversation))
         if key is not None:
             run_by_key[key] = run
@@ -389,7 +400,7 @@ def _is_tool_call(value: object) -> bool:
 
 
 def _agent_key(record: Fields) -> str | None:
-    """Return the key after the slash of an agent's id, which all agents of a run share, or None."""
+    """Return the key in an agent's id ``type/key`` of AutoGen, which all agents of a run share."""
     agent = as_text(record.get("agent_id"))
     if agent is None or "/" not in agent:
         return None
@@ -397,9 +408,9 @@ def _agent_key(record: Fields) -> str | None:
 
 
 def _response_ids(record: Fields) -> tuple[str | None, str | None]:
-    """Return the id of the response in a record, and of the response that the request continues.
+    """Return the id of the response in a record, and of the response that its request continues.
 
-    Each is None if the record does not state it.
+    Each is None if the record does not state it. OpenAI's Responses have these ids.
     """
     records = [record, *(fields_of(record.get(name)) for name in ("request", "response", "body"))]
     responses = (fields for fields in records if fields.get("object") == "response")
@@ -409,7 +420,7 @@ def _response_ids(record: Fields) -> tuple[str | None, str | None]:
 
 
 def _history_hashes(conversation: Conversation) -> list[bytes]:
-    """Return a hash for each beginning of a conversation, from the first message to the whole."""
+    """Return a hash of each beginning of a conversation: the first message, the first two, …"""
     hasher = blake2b(digest_size=16)
     hashes: list[bytes] = []
     for _key, message in conversation.messages:
@@ -425,11 +436,11 @@ def _history_hashes(conversation: Conversation) -> list[bytes]:
 
 
 def _lasting_content(message: Fields) -> object:
-    """Return the content that later requests repeat: without thoughts and marks of a cache."""
+    """Return a message's content without what later requests do not repeat, such as thoughts."""
     content = message.get("content")
     if not isinstance(content, list):
         return message_text(content)
-    pieces = (piece for piece in turn_of({**message, "tool_calls": None}).pieces)
+    pieces = turn_of({**message, "tool_calls": None}).pieces
     return [
         [piece.kind.value, piece.name, piece.text]
         for piece in pieces
@@ -444,8 +455,9 @@ def _model_row(record: Record, conversation: Conversation) -> SpanRow:
     messages = [fields_of(message) for _key, message in conversation.messages]
     response_count = conversation.response_count
     if response_count == 0 and messages and messages[-1].get("role") == "assistant":
-        response_count = 1
+        response_count = 1  # the last message is the response
     request_count = len(messages) - response_count
+
     return SpanRow(
         id=record.location,
         parent=None,
@@ -464,7 +476,7 @@ def _model_row(record: Record, conversation: Conversation) -> SpanRow:
 
 
 def _tool_row(record: Record) -> SpanRow:
-    """Return a tool's call as a row."""
+    """Return a line of AutoGen's log as the row of a tool call with its result."""
     fields = fields_of(record.value)
     return SpanRow(
         id=record.location,

@@ -60,20 +60,20 @@ _FIELDS_WITHOUT_CONTENT: Final = frozenset({"error", "usage"})
 
 
 def response_in_stream(value: object) -> Fields | None:
-    """Return the response in the text of a stream or in a list of its events, else None."""
+    """Return the response that was logged as a stream, a text or a list of events; else None."""
     if isinstance(value, str) and value[:_HEAD_CHARS].lstrip().startswith(_STREAM_BEGINNINGS):
         value = [json_in(line.decode()) for line in split_records(value.encode("utf-8", "replace"))]
-    # The chunks of one list belong together, although old ones of Gemini do not say so.
-    values = [{"responseId": "stream", **fields_of(each)} for each in items_of(value)]
+    # The events of one list are one response, although old ones of Gemini have no id.
+    values = [{"responseId": "stream", **fields_of(event)} for event in items_of(value)]
     return next(
-        (stream.response() for _value, stream in _joined(values) if stream is not None), None
+        (stream.response() for _number, stream in _streams_in(values) if stream is not None), None
     )
 
 
 def joined_events(records: Sequence[Record], problems: list[Problem]) -> Sequence[Record]:
     """Return the records of a log, with one record for each response in place of its events.
 
-    The response takes the place of its first event. If there are no streams, the result is
+    The response is at the place of its first event. If there is nothing to join, the result is
     ``records`` itself.
 
     Args:
@@ -81,7 +81,7 @@ def joined_events(records: Sequence[Record], problems: list[Problem]) -> Sequenc
         problems: The list to which a problem is added for each response that is cut off.
     """
     joined_records: list[Record] = []
-    for number, stream in _joined([record.value for record in records]):
+    for number, stream in _streams_in([record.value for record in records]):
         record = records[number]
         if stream is None:
             joined_records.append(record)
@@ -99,11 +99,14 @@ class _Stream:
         self.fields: dict[str, object] = {}
 
     def add(self, part: Fields) -> None:
-        """Merge the next part; what it states as a whole replaces the present value."""
+        """Merge the next part into the response.
+
+        The values of a part with ``_IS_WHOLE`` are complete, so they replace the present ones.
+        """
         if part.get(_IS_WHOLE):
-            whole_items = {fields_of(item).get("index") for item in items_of(part.get("output"))}
+            whole_indexes = {fields_of(item).get("index") for item in items_of(part.get("output"))}
             for present in items_of(self.fields.get("output")):
-                if isinstance(present, dict) and (index := present.get("index")) in whole_items:
+                if isinstance(present, dict) and (index := present.get("index")) in whole_indexes:
                     present.clear()
                     present["index"] = index
             for name, value in part.items():
@@ -112,7 +115,10 @@ class _Stream:
         _merge(self.fields, part)
 
     def response(self) -> Fields:
-        """Return the response, with Anthropic's blocks as a later request repeats them."""
+        """Return the response in the form of a whole one.
+
+        Blocks of Anthropic have no index there, and their input is parsed.
+        """
         for block in items_of(self.fields.get("content")):
             if isinstance(block, dict):
                 block.pop("index", None)
@@ -134,7 +140,7 @@ class _Stream:
         return "error" in self.fields or any(first_in(end, *_END_FIELDS) for end in ends)
 
     def is_complete_before(self, part: Fields) -> bool:
-        """Return whether a part begins another response, as it adds content after the end."""
+        """Return whether a part begins another response: it has content, but this one has ended."""
         contents = [part.get("content"), fields_of(part.get("output")).get("message")]
         for choice in map(fields_of, _choices_in(part)):
             message = fields_of(first_in(choice, "message", "content"))
@@ -146,36 +152,40 @@ def _choices_in(response: Fields) -> Sequence[object]:
     return items_of(first_in(response, "choices", "candidates"))
 
 
-def _joined(values: Iterable[object]) -> list[tuple[int, _Stream | None]]:
-    """Return the streams in a log, each with the number of the value that is its first event.
+def _streams_in(values: Iterable[object]) -> list[tuple[int, _Stream | None]]:
+    """Return the streams in a log, each after the number of the value that is its first event.
 
-    A value that is no event has None in place of a stream. The ids in the events tell responses
-    apart that were streamed at the same time.
+    A value that is no event is listed too, with None as its stream. By the ids in events,
+    responses are kept apart that were streamed at the same time.
     """
-    firsts: list[tuple[int, _Stream | None]] = []
+    numbered_streams: list[tuple[int, _Stream | None]] = []
     stream_by_id: dict[str, _Stream] = {}
     current: _Stream | None = None
     for number, value in enumerate(values):
         part = _part_in(value)
-        if part is None or (current is None and part.keys() <= _FIELDS_WITHOUT_CONTENT):
-            firsts.append((number, None))
+        if part is not None and current is None and part.keys() <= _FIELDS_WITHOUT_CONTENT:
+            part = None  # an error or a usage alone begins no stream
+        if part is None:
+            numbered_streams.append((number, None))
             continue
+
         response_id = text_in(part, "id", "responseId")
         stream = current
-        if response_id and not (current is not None and current.lacks_id):
+        current_lacks_id = current is not None and current.lacks_id  # this may be its id
+        if response_id and not current_lacks_id:
             stream = stream_by_id.get(response_id)
         if stream is None or stream.is_complete_before(part):
             stream = _Stream()
-            firsts.append((number, stream))
+            numbered_streams.append((number, stream))
         if response_id:
             stream_by_id[response_id] = stream
         stream.add(part)
         current = stream
-    return firsts
+    return numbered_streams
 
 
 def _part_in(value: object) -> Fields | None:
-    """Return the part of a response in an event, bare or wrapped; None for any other value."""
+    """Return the part of a response in a value that is an event or wraps one, else None."""
     event = fields_of(value)
     wrapped_values = (event[name] for name in _WRAPPING_FIELDS if name in event)
     for candidate in (event, *wrapped_values):
@@ -187,51 +197,53 @@ def _part_in(value: object) -> Fields | None:
 
 def _part_of_event(event: Fields) -> Fields | None:
     """Return the part of a response in an event of any vendor; None for any other value."""
-    kind = kind_of(event)
-    if kind.startswith("response."):
-        return _responses_part(event, kind)
+    event_type = kind_of(event)
+    if event_type.startswith("response."):
+        return _responses_part(event, event_type)
     delta = fields_of(event.get("delta"))
-    if "-" in kind and kind not in _SILENT_TYPES and delta:
+    if "-" in event_type and event_type not in _SILENT_TYPES and delta:
         return _cohere_part(event, delta)
-    if kind:
-        return _anthropic_part(event, kind)
-    if "candidates" in event and "responseId" in event:
+    if event_type:
+        return _anthropic_part(event, event_type)
+
+    if "candidates" in event and "responseId" in event:  # Google
         return {**event, "candidates": _numbered(event["candidates"])}
-    if event.get("object") == "text_completion":
+    if event.get("object") == "text_completion":  # OpenAI's first API
         return event
+    # OpenAI's Chat Completions; Azure's first chunk has only the results of its filter.
     choices = [fields_of(choice) for choice in items_of(event.get("choices"))]
     is_chunk = any("delta" in choice for choice in choices) or "prompt_filter_results" in event
     if is_chunk or event.get("object") == "chat.completion.chunk":
-        messages = [_message_of(choice) for choice in choices]
-        return {**event, "object": "chat.completion", "choices": _numbered(messages)}
+        whole_choices = [_choice_with_message(choice) for choice in choices]
+        return {**event, "object": "chat.completion", "choices": _numbered(whole_choices)}
     return _bedrock_part(event)
 
 
-def _message_of(choice: Fields) -> Fields:
-    """Return a choice of a chunk with its delta as the message."""
+def _choice_with_message(choice: Fields) -> Fields:
+    """Return a choice of an event of OpenAI with its ``delta`` as ``message``, as in a response."""
     delta = fields_of(choice.get("delta"))
     fields = {name: value for name, value in delta.items() if value is not None}
     return {**choice, "delta": None, "message": {"role": "assistant", "content": "", **fields}}
 
 
 def _numbered(values: object) -> list[Fields]:
-    """Return the objects of a list, each with its number as ``index`` if it states none."""
+    """Return the objects of a list; one without an ``index`` gets its number in the list."""
     return [{"index": number, **fields_of(value)} for number, value in enumerate(items_of(values))]
 
 
-def _anthropic_part(event: Fields, kind: str) -> Fields | None:
+def _anthropic_part(event: Fields, event_type: str) -> Fields | None:
     """Return the part of a message in an event of Anthropic; None for any other value."""
-    if kind == "message_start" and "content" in fields_of(event.get("message")):
+    if event_type == "message_start" and "content" in fields_of(event.get("message")):
         return fields_of(event["message"])
-    if kind == "message_delta" and "delta" in event:
+    if event_type == "message_delta" and "delta" in event:
         return {**fields_of(event["delta"]), "usage": event.get("usage")}
-    if kind == "error" and "error" in event:
+    if event_type == "error" and "error" in event:
         return {"error": event["error"]}
     block = dict(fields_of(first_in(event, "content_block", "delta")))
-    if not kind.startswith("content_block_") or not block:
-        return {} if kind in _SILENT_TYPES else None
-    if kind == "content_block_delta":
-        block.pop("type", None)
+    if not event_type.startswith("content_block_") or not block:
+        return {} if event_type in _SILENT_TYPES else None
+    if event_type == "content_block_delta":
+        block.pop("type", None)  # the type of the delta, not of the block
     if (arguments := block.pop("partial_json", None)) is not None:
         block["input"] = arguments
     return {"content": [{**block, "index": event.get("index")}]}
@@ -242,35 +254,39 @@ def _cohere_part(event: Fields, delta: Fields) -> Fields | None:
     if kind_of(event) == "message-end":
         return delta
     message = fields_of(delta.get("message"))
-    part = {name: value for name, value in message.items() if isinstance(value, str)}
+    texts = {name: value for name, value in message.items() if isinstance(value, str)}
     index = event.get("index")
     lists = {
         name: [{"index": index, **fields_of(message[name])}]
         for name in ("content", "tool_calls")
         if fields_of(message.get(name))
     }
-    return {"id": event.get("id"), "message": {**part, **lists}} if part or lists else None
+    if not texts and not lists:
+        return None
+    return {"id": event.get("id"), "message": {**texts, **lists}}
 
 
-def _responses_part(event: Fields, kind: str) -> Fields | None:
+def _responses_part(event: Fields, event_type: str) -> Fields | None:
     """Return the part of a response in an event of OpenAI's Responses."""
     response = fields_of(event.get("response"))
-    if response:  # Some servers change the id at the end.
-        response_id = response.get("id") if kind == "response.created" else None
+    if response:
+        # Some servers change the id at the end, so only the first one counts.
+        response_id = response.get("id") if event_type == "response.created" else None
         outputs = _numbered(response.get("output"))
         return {**response, "id": response_id, "output": outputs, _IS_WHOLE: True}
+
     item = fields_of(event.get("item"))
     delta = event.get("delta")
-    if kind in _CALL_DELTAS:
-        item = {_CALL_DELTAS[kind]: delta}
-    elif kind in _TEXT_DELTAS:
-        list_field, part_type, field = _TEXT_DELTAS[kind]
+    if event_type in _CALL_DELTAS:
+        item = {_CALL_DELTAS[event_type]: delta}
+    elif event_type in _TEXT_DELTAS:
+        list_field, part_type, field = _TEXT_DELTAS[event_type]
         index = first_in(event, "content_index", "summary_index")
         item = {list_field: [{"index": index, "type": part_type, field: delta}]}
     if not item:
         return {}
     outputs = [{**item, "index": event.get("output_index")}]
-    return {"output": outputs, _IS_WHOLE: kind == "response.output_item.done"}
+    return {"output": outputs, _IS_WHOLE: event_type == "response.output_item.done"}
 
 
 def _bedrock_part(event: Fields) -> Fields | None:
@@ -290,10 +306,11 @@ def _bedrock_part(event: Fields) -> Fields | None:
 
 
 def _merge(target: dict[str, object], part: Fields) -> None:
-    """Add the fields of a part to an object."""
+    """Add the fields of a part of a response to ``target``; texts and lists there are continued."""
     for name, value in part.items():
         present = target.get(name)
-        if value is None or (value == "" and present is not None):
+        is_empty = value is None or (value == "" and present is not None)
+        if is_empty:
             continue
         if isinstance(value, Mapping):
             present = present if isinstance(present, dict) else {}
@@ -319,8 +336,8 @@ def _text_parts(text: object) -> list[object]:
 def _merge_item(items: list[object], item: object) -> None:
     """Merge an item of a list into the item that it continues, or add it.
 
-    It continues the item with its index. Without an index, it continues the last item if both have
-    the same values beside their texts.
+    The new item continues the item with the same index. Without an index, it continues the last
+    item if both differ only in their texts.
     """
     if not isinstance(item, Mapping):
         items.append(item)
@@ -332,13 +349,14 @@ def _merge_item(items: list[object], item: object) -> None:
         if item.get("id") and fields_of(continued).get("id") not in (None, "", item["id"]):
             continued = None  # Some servers give all parallel calls the same index.
     elif items and not _GROWING_FIELDS.isdisjoint(item):
-        continued = items[-1] if _facts_of(items[-1]) == _facts_of(item) else None
+        differs_only_in_texts = _fixed_fields(items[-1]) == _fixed_fields(item)
+        continued = items[-1] if differs_only_in_texts else None
     if not isinstance(continued, dict):
         continued = {}
         items.append(continued)
     _merge(continued, item)
 
 
-def _facts_of(item: object) -> Fields:
+def _fixed_fields(item: object) -> Fields:
     """Return the fields of an item that are not continued."""
     return {name: value for name, value in fields_of(item).items() if name not in _GROWING_FIELDS}

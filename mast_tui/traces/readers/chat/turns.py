@@ -95,7 +95,7 @@ def is_message(value: object) -> bool:
         or _is_autogen_message(value)
         or _is_parts_message(value)
         or _is_adk_event(value)
-        or (unwrap_langchain(value) is not None and not _is_session_line(value))
+        or (langchain_message(value) is not None and not _is_session_line(value))
     )
 
 
@@ -103,7 +103,7 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
     """Return the pieces, the time, the tokens and the model of a message of any shape.
 
     Args:
-        message: A JSON object; one of an unknown shape becomes a log.
+        message: A JSON object; one of an unknown shape becomes a log entry.
         by_name: Whether ``name`` is the speaker; see ``speaks_by_name``.
     """
     message = _without_wrapper(message)
@@ -114,19 +114,21 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
         start = start_of(message)
         tokens = usage_of(message)
         model = model_of(message)
+
     pieces: Iterable[Piece]
     role = message.get("role")
     if isinstance(role, str):
         if role.startswith("_") and not any(field in message for field in _CONTENT_FIELDS):
-            return Turn((), start, tokens, model)  # a mark in a context of Kimi CLI
+            return Turn((), start, tokens, model)  # a record of Kimi CLI such as ``_checkpoint``
         has_parts = _is_parts_message(message)
         pieces = _parts_pieces(message) if has_parts else _chat_or_log_pieces(message, by_name)
         return Turn(tuple(pieces), start, tokens, model)
-    unwrapped = None if _is_autogen_message(message) else unwrap_langchain(message)
-    if unwrapped is not None:
-        speaker, fields, pointer = unwrapped
+
+    langchain = None if _is_autogen_message(message) else langchain_message(message)
+    if langchain is not None:
+        speaker, fields, pointer = langchain
         pieces = chat_pieces(fields, speaker, pointer)
-        if fields is not message:
+        if fields is not message:  # the nested object has the time, tokens and model
             start = start_of(fields) if start is None else start
             tokens = usage_of(fields)
             model = model_of(fields)
@@ -138,7 +140,7 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
         pieces = _pydantic_pieces(message)
     elif _is_adk_event(message):
         pieces = _adk_pieces(message)
-    elif is_task_result(message):  # the end of a stream; it repeats the messages before
+    elif is_task_result(message):  # it repeats the messages before
         pieces = end_pieces(message)
     else:
         pieces = _chat_or_log_pieces(message, by_name)
@@ -146,43 +148,46 @@ def turn_of(message: Fields, by_name: bool = False) -> Turn:
 
 
 def _without_wrapper(value: Fields) -> Fields:
-    """Return the message in the field ``message`` with the fields around it; else the value.
+    """Return a message without the wrapper or spelling of its framework; other values unchanged.
 
-    A line of a coding agent's log is no such message. Of an item of a run of OpenAI's Agents SDK,
-    the raw item is returned, with its agent. Its fields may be in camel case.
+    Of a message in the field ``message``, the fields around it are kept. A line of a coding agent's
+    log has that field too, but is no message.
     """
     raw_item = first_in(value, "raw_item", "rawItem")
-    if isinstance(raw_item, Mapping):
+    if isinstance(raw_item, Mapping):  # in OpenAI's Agents SDK
         return _item_of_agent(raw_item, fields_of(value.get("agent")), kind_of(value))
+    # The Agents SDK for TypeScript writes items in camel case.
     if "callId" in value and kind_of(value) in _ITEM_TYPES:
         return snake_fields(value)
     role = fields_of(value.get("role")).get("value")
-    if isinstance(role, str):  # Microsoft's Agent Framework
+    if isinstance(role, str):  # an object in Microsoft's Agent Framework
         return {**value, "role": role}
+
     message = value.get("message")
     if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
         return value
-    if "role" in value or "messages" in value or _SESSION_FIELDS & value.keys():
+    is_session_line = bool(_SESSION_FIELDS & value.keys())
+    if "role" in value or "messages" in value or is_session_line:
         return value
     outer_fields = {name: field for name, field in value.items() if name not in ("message", "type")}
     return {**outer_fields, **message}
 
 
-def _item_of_agent(raw_item: Fields, agent: Fields, kind: str) -> Fields:
-    """Return the raw item of an item of a run of OpenAI's Agents SDK, with the item's agent.
+def _item_of_agent(raw_item: Fields, agent: Fields, outer_type: str) -> Fields:
+    """Return the response item in an item of OpenAI's Agents SDK, with the agent of the latter.
 
-    A request for approval repeats a call, so that only its name and its id are kept.
+    A request for approval repeats a call, so only the name and the id of the call are kept.
     """
     item = snake_fields(raw_item)
-    if kind == _APPROVAL_TYPE:
-        return {"type": kind, "name": item.get("name"), "call_id": item.get("call_id")}
+    if outer_type == _APPROVAL_TYPE:
+        return {"type": outer_type, "name": item.get("name"), "call_id": item.get("call_id")}
     if item.get("role") == "assistant":
         return {**item, "name": agent.get("name")}
     return {**item, "agent": agent}
 
 
 def _chat_or_log_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
-    """Return the pieces of a chat message; without a speaker, a call, a result or a log."""
+    """Return the pieces of a chat message, or of a call, result or log entry without a speaker."""
     speaker = speaker_of(message, by_name)
     if speaker is not None:
         return chat_pieces(message, speaker)
@@ -211,13 +216,13 @@ def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequenc
     Args:
         message: The object that holds the fields of the message.
         speaker: The speaker.
-        pointer: The pointer from the whole message to that object.
+        pointer: The JSON pointer from the whole message to that object.
 
     Returns:
         The pieces; one empty piece for a message without content.
     """
     content_field = "contents" if "contents" in message else "content"
-    if isinstance(message.get("from"), str):
+    if isinstance(message.get("from"), str):  # as ShareGPT writes messages
         content_field = "value"
     content = message.get(content_field)
     if content is None:
@@ -226,29 +231,36 @@ def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequenc
         return list(_calls_in_text(content, pointer))
     if speaker.role is Role.TOOL and not has_result_parts(content):
         return [result_piece(message, content, "")]
-    content_pointer = f"{pointer}/{'contents' if content_field == 'contents' else 'content'}"
+
+    # The keys of existing spans have ``content`` for the field ``value`` too.
+    pointer_field = "contents" if content_field == "contents" else "content"
+    content_pointer = f"{pointer}/{pointer_field}"
     pieces = list(_thought_pieces_in_fields(message, speaker, pointer))
     has_thought = bool(pieces)
     pieces += content_pieces(content, speaker, content_pointer, without_thoughts=has_thought)
-    call_ids = {piece.call_id for piece in pieces if piece.kind is SpanKind.TOOL_CALL}
-    if plan := as_text(message.get("tool_plan")):  # in Cohere's messages
+
+    content_call_ids = {piece.call_id for piece in pieces if piece.kind is SpanKind.TOOL_CALL}
+    if plan := as_text(message.get("tool_plan")):  # a thought in Cohere's messages
         pieces.append(speaker.piece(plan, f"{pointer}/tool_plan", kind=SpanKind.REASONING))
     audio = fields_of(message.get("audio"))
     for field, value in (("refusal", message.get("refusal")), ("audio", audio.get("transcript"))):
         if spoken_text := as_text(value):
             text_pointer = f"{pointer}/{field}" if pieces else ""
             pieces.append(speaker.piece(spoken_text, text_pointer))
+
+    # Some vendors repeat the calls of the content in fields beside it.
     for piece in _call_pieces_beside_content(message, speaker, pointer):
-        if piece.call_id is None or piece.call_id not in call_ids:
+        if piece.call_id is None or piece.call_id not in content_call_ids:
             if speaker.role is Role.USER:  # Users have tools in some simulations.
                 piece = replace(piece, role=Role.USER)
             pieces.append(piece)
+
     empty_text = "[audio]" if audio else ""
     return pieces or [speaker.piece(empty_text, kind=speaker.kind)]
 
 
 def _thought_pieces_in_fields(message: Fields, speaker: Speaker, pointer: str) -> Iterator[Piece]:
-    """Yield the first thought in a field beside the content."""
+    """Yield the thought in a field beside the content; only the first, as others repeat it."""
     extras = fields_of(message.get("additional_kwargs"))
     for fields, fields_pointer in ((message, pointer), (extras, f"{pointer}/additional_kwargs")):
         for field in _REASONING_FIELDS:
@@ -264,7 +276,7 @@ def _call_pieces_beside_content(message: Fields, speaker: Speaker, pointer: str)
     has_calls = False
     for fields, fields_pointer in ((message, pointer), (extras, f"{pointer}/additional_kwargs")):
         if has_calls:
-            return  # The other fields repeat the calls in the vendor's form.
+            return  # LangChain's ``additional_kwargs`` repeat the calls in the vendor's form.
         calls = _parsed_calls(first_in(fields, "tool_calls", "toolCalls"))
         if calls is not None and isinstance(calls, Mapping):
             calls = [calls]
@@ -293,14 +305,15 @@ def _parsed_calls(calls: object) -> object:
 
 
 def _calls_in_text(content: object, pointer: str) -> Iterator[Piece]:
-    """Yield the calls in a JSON text; any other text is one call without a name."""
+    """Yield the calls in a JSON text of ShareGPT; any other text is one call without a name."""
     value = json_in(content)
     calls = value if isinstance(value, list) else [value]
     if not calls or not all(isinstance(call, Mapping) and "name" in call for call in calls):
         yield Piece(SpanKind.TOOL_CALL, Role.AGENT, THE_MODEL.agent, content_text(content))
         return
     for number, call in enumerate(calls):
-        yield call_piece(call, f"{pointer}/value/{number}" if number else "", THE_MODEL.agent)
+        key_suffix = f"{pointer}/value/{number}" if number else ""
+        yield call_piece(call, key_suffix, THE_MODEL.agent)
 
 
 _ITEM_CALL_TYPES: Final = name_set("""
@@ -328,35 +341,35 @@ _NON_ARGUMENT_FIELDS: Final = name_set("""
 
 
 def _is_response_item(message: Fields) -> bool:
-    """Return whether a JSON object is a response item other than a message."""
-    kind = kind_of(message)
-    if kind == "reasoning":
-        is_listed = isinstance(message.get("content"), list)
-        return is_listed or "summary" in message or "encrypted_content" in message
-    if kind == "program":  # Records of other formats can have this type too.
+    """Return whether a JSON object is an item of OpenAI's Responses API, but no message."""
+    item_type = kind_of(message)
+    if item_type == "reasoning":
+        has_content_list = isinstance(message.get("content"), list)
+        return has_content_list or "summary" in message or "encrypted_content" in message
+    if item_type == "program":  # records of other formats have this type too
         return "code" in message
-    return kind in _ITEM_LOG_TYPES or kind in _ITEM_TYPES
+    return item_type in _ITEM_LOG_TYPES or item_type in _ITEM_TYPES
 
 
 def _item_pieces(item: Fields) -> Iterator[Piece]:
-    """Yield the piece of a response item; two pieces for a call with its result."""
-    kind = kind_of(item)
+    """Yield the piece of an item of OpenAI's Responses API; two for a call with its result."""
+    item_type = kind_of(item)
     speaker = Speaker(name_in(fields_of(item.get("agent")), "name") or ASSISTANT, Role.AGENT)
-    if kind == "reasoning":
+    if item_type == "reasoning":
         yield speaker.piece(_item_thought_text(item), kind=SpanKind.REASONING)
-    elif kind in _ITEM_LOG_TYPES:
-        yield json_log_piece(item, name=kind)
-    elif kind in _ITEM_CALL_TYPES:
-        yield from _item_call_pieces(item, kind, speaker.agent)
+    elif item_type in _ITEM_LOG_TYPES:
+        yield json_log_piece(item, name=item_type)
+    elif item_type in _ITEM_CALL_TYPES:
+        yield from _item_call_pieces(item, item_type, speaker.agent)
     else:
         output = first_in(item, "output", "tools", "result")
-        is_wrapped = isinstance(output, str) and output.startswith('{"output":"')
-        status = status_of_output(output) if is_wrapped else _status_of_commands(output)
+        is_of_codex = isinstance(output, str) and output.startswith('{"output":"')
+        status = status_of_output(output) if is_of_codex else _status_of_commands(output)
         yield result_piece(item, _joined_output(output), "", status=status)
 
 
 def _status_of_commands(output: object) -> SpanStatus:
-    """Return the status of a list of shell commands: ERROR if one failed or timed out."""
+    """Return the status of the outputs of shell commands: ERROR if one failed or timed out."""
     overall_status = SpanStatus.UNKNOWN
     for command_output in items_of(output):
         outcome = fields_of(fields_of(command_output).get("outcome"))
@@ -369,7 +382,7 @@ def _status_of_commands(output: object) -> SpanStatus:
 
 
 def _item_thought_text(item: Fields) -> str:
-    """Return the summary and the content of a thought; if it is encrypted, a note."""
+    """Return the summary and the content of a reasoning item; a note if it is only encrypted."""
     texts = (content_text(item.get(field)) for field in _ITEM_THOUGHT_FIELDS)
     text = "\n".join(filter(None, texts))
     if not text and as_text(item.get("encrypted_content")):
@@ -377,8 +390,8 @@ def _item_thought_text(item: Fields) -> str:
     return text
 
 
-def _item_call_pieces(item: Fields, kind: str, agent: str) -> Iterator[Piece]:
-    """Yield the call of a response item, and its result if the item has an output or an error."""
+def _item_call_pieces(item: Fields, item_type: str, agent: str) -> Iterator[Piece]:
+    """Yield the call in an item, and its result if the item has an output or an error."""
     arguments = first_in(item, *_ITEM_ARGUMENT_FIELDS)
     if arguments is None:
         remaining_fields = {
@@ -386,15 +399,16 @@ def _item_call_pieces(item: Fields, kind: str, agent: str) -> Iterator[Piece]:
         }
         arguments = remaining_fields or None
     call_fields = {**item, "arguments": arguments}
-    call = call_piece(call_fields, "", agent, name=kind.removesuffix("_call"))
+    call = call_piece(call_fields, "", agent, name=item_type.removesuffix("_call"))
     yield call
+
     error = item.get("error")
     output = first_in(item, *_ITEM_OUTPUT_FIELDS)
     if output is None and error is None:
         return
     has_output = output is not None
     content = _joined_output(output if has_output else error)
-    if kind == "image_generation_call" and isinstance(output, str):
+    if item_type == "image_generation_call" and isinstance(output, str):
         content = "[image]"
     yield result_piece(
         item,
@@ -407,7 +421,7 @@ def _item_call_pieces(item: Fields, kind: str, agent: str) -> Iterator[Piece]:
 
 
 def _joined_output(output: object) -> object:
-    """Return the logs and texts in a list of outputs as one text; any other output unchanged."""
+    """Return the logs and texts in a list of outputs joined to one; any other output unchanged."""
     if isinstance(output, list):
         texts = [output_text(fields_of(part).get("logs", part)) for part in output]
         return "\n".join(text for text in texts if text)
@@ -421,11 +435,13 @@ _ADK_EVENT_FIELDS: Final = ("invocation_id", "invocationId", "actions", "partial
 
 
 def _is_parts_message(message: Fields) -> bool:
-    """Return whether a JSON object is ``{role, parts}``, or Pydantic AI's ``{kind, parts}``.
+    """Return whether a JSON object is a message with ``role`` and ``parts``, or Pydantic AI's.
 
-    In messages of Vercel's AI SDK, ``content`` only repeats the texts of typed parts.
+    Pydantic AI writes ``kind`` and ``parts``. Beside typed parts, Vercel's AI SDK repeats their
+    texts in ``content``.
     """
     parts = message.get("parts")
+    # The parts may be a JSON text or a single part.
     if isinstance(parts, str | Mapping) and message.get("content") is None:
         return isinstance(message.get("role"), str)
     if not isinstance(parts, list):
@@ -435,52 +451,54 @@ def _is_parts_message(message: Fields) -> bool:
     if not isinstance(message.get("role"), str):
         return False
     content = message.get("content")
-    return content is None or (
-        isinstance(content, str) and bool(parts) and all(map(kind_of, parts))
-    )
+    has_typed_parts = bool(parts) and all(map(kind_of, parts))
+    return content is None or (isinstance(content, str) and has_typed_parts)
 
 
 def _is_adk_event(message: Fields) -> bool:
-    """Return whether a JSON object is an event of Google's ADK."""
+    """Return whether a JSON object is an event of Google's ADK (Agent Development Kit)."""
     if name_in(message, "author") is None or "role" in message:
         return False
     content = message.get("content")
     if isinstance(content, Mapping):
         return isinstance(content.get("parts"), list)
+    # An event without content is recognised by two or more of its other fields.
     return content is None and sum(field in message for field in _ADK_EVENT_FIELDS) > 1
 
 
 def unfinished_messages(
     messages: Iterable[tuple[str, object]],
 ) -> dict[str, Fields]:
-    """Return the messages of Google's ADK of which a cut-off run has only partial events.
+    """Return the answers that a cut-off run of Google's ADK has only in part.
 
-    A model's answer is written as partial events, and then as a whole.
+    The ADK writes a model's answer as partial events, and then once more as a whole.
 
     Args:
         messages: The messages of a run, each with its key.
 
     Returns:
-        Each unfinished message as one event, under the key of its first partial event.
+        Each unfinished answer as one event, under the key of its first partial event.
     """
-    unfinished_events: dict[str, Fields] = {}
     partial_events: dict[tuple[object, ...], list[tuple[str, Fields]]] = {}
     for key, message in messages:
         event = fields_of(message)
         if "author" not in event or not _is_adk_event(event):
             continue
-        answer_key = (
+        answer_id = (
             event.get("author"),
             first_in(event, "invocation_id", "invocationId"),
             event.get("branch"),
         )
         if event.get("partial") is True:
-            partial_events.setdefault(answer_key, []).append((key, event))
+            partial_events.setdefault(answer_id, []).append((key, event))
             continue
-        # Results of tools have the role of a user and the author of the agent.
-        is_result = fields_of(event.get("content")).get("role") == "user"
-        if _event_parts(event) and (not is_result or event.get("author") == "user"):
-            partial_events.pop(answer_key, None)  # This event repeats the partial events.
+        # Results of tools have the role of a user, but the author is an agent.
+        has_user_role = fields_of(event.get("content")).get("role") == "user"
+        is_result = has_user_role and event.get("author") != "user"
+        if _event_parts(event) and not is_result:
+            partial_events.pop(answer_id, None)  # This event has the whole answer.
+
+    unfinished_events: dict[str, Fields] = {}
     for events in partial_events.values():
         parts = _joined_parts(event for _key, event in events)
         first_key, _first_event = events[0]
@@ -496,14 +514,14 @@ def unfinished_messages(
 
 
 def _event_parts(event: Fields) -> Sequence[object]:
-    """Return the parts of an event, or the text of its speech as the only part."""
+    """Return the parts of an ADK event; without any, the transcript of its speech as a part."""
     parts = items_of(fields_of(event.get("content")).get("parts"))
     speech = fields_of(first_in(event, *_SPEECH_FIELDS))
     return parts or ([{"text": speech["text"]}] if as_text(speech.get("text")) else [])
 
 
 def _joined_parts(events: Iterable[Fields]) -> list[Fields]:
-    """Return the parts of partial events, with texts that follow one another as one text."""
+    """Return the parts of partial events without repeated ones, and with adjacent texts joined."""
     joined_parts: list[Fields] = []
     for event in events:
         for part in map(fields_of, _event_parts(event)):
@@ -519,7 +537,7 @@ def _joined_parts(events: Iterable[Fields]) -> list[Fields]:
 
 
 def _adk_pieces(event: Fields) -> Sequence[Piece]:
-    """Return the pieces of an ADK event; empty for a partial text, which a later event repeats."""
+    """Return the pieces of an ADK event; empty for a partial one, which a later event repeats."""
     if event.get("partial") is True:
         return ()
     author = name_in(event, "author") or ASSISTANT
@@ -569,7 +587,7 @@ def _pydantic_pieces(message: Fields) -> Iterator[Piece]:
 
 
 def _pydantic_piece(part: Fields, pointer: str) -> Piece:
-    """Return the piece of a part of Pydantic AI; a part of an unknown kind is a log."""
+    """Return the piece of a part of Pydantic AI; a part of an unknown kind is a log entry."""
     content = part.get("content")
     match part.get("part_kind"):
         case "system-prompt":
@@ -616,25 +634,26 @@ _SPEAKER_BY_LANGCHAIN_TYPE: Final[Mapping[str, Speaker]] = {
 _LANGCHAIN_FIELDS: Final = ("content", "tool_calls")
 
 
-def unwrap_langchain(message: Fields) -> tuple[Speaker, Fields, str] | None:
+def langchain_message(message: Fields) -> tuple[Speaker, Fields, str] | None:
     """Return the speaker of a LangChain message, the object with its fields, and its pointer.
 
-    The result is None for any other message.
+    The fields may be in a nested object. The result is None for any other message.
     """
-    kind = kind_of(message)
+    type_name = kind_of(message)
     fields = message
     pointer = ""
     if message.get("lc") is not None and isinstance(message.get("kwargs"), Mapping):
-        path = message.get("id")
-        kind = str(path[-1]) if isinstance(path, list) and path else ""
+        class_path = message.get("id")
+        type_name = str(class_path[-1]) if isinstance(class_path, list) and class_path else ""
         fields = fields_of(message.get("kwargs"))
         pointer = "/kwargs"
     elif isinstance(message.get("data"), Mapping) and "content" not in message:
         fields = fields_of(message.get("data"))
         pointer = "/data"
-    langchain_type = kind.removesuffix("Chunk").removesuffix("Message").lower()
-    speaker = _SPEAKER_BY_LANGCHAIN_TYPE.get(langchain_type)  # AIMessageChunk is "ai"
-    if speaker is None or (isinstance(fields.get("role"), str) and not pointer):
+    short_type = type_name.removesuffix("Chunk").removesuffix("Message").lower()
+    speaker = _SPEAKER_BY_LANGCHAIN_TYPE.get(short_type)  # AIMessageChunk is "ai"
+    is_chat_message = isinstance(fields.get("role"), str) and not pointer
+    if speaker is None or is_chat_message:
         return None
     if not any(field in fields for field in _LANGCHAIN_FIELDS):
         return None
@@ -642,15 +661,16 @@ def unwrap_langchain(message: Fields) -> tuple[Speaker, Fields, str] | None:
 
 
 def _langchain_speaker(speaker: Speaker, fields: Fields) -> Speaker:
-    """Return the speaker; for a user or an agent, with the name that the message states."""
+    """Return the speaker of a message's type; a user or an agent gets the name in the message."""
     name = name_in(fields, "name")
-    if speaker.agent == "chat":
+    is_chat_type = speaker.agent == "chat"  # this type has a free role
+    if is_chat_type:
         name = name_in(fields, "name", "role")
     if name is None or speaker.role in (Role.TOOL, Role.SYSTEM):
         return speaker
     if speaker.role is Role.USER:
         return Speaker(name, Role.USER)
-    return Speaker(name, role_of_name(name) if speaker.agent == "chat" else Role.AGENT)
+    return Speaker(name, role_of_name(name) if is_chat_type else Role.AGENT)
 
 
 _ROLE_BY_CONTEXT_TYPE: Final = {
@@ -679,50 +699,49 @@ _AUTOGEN_CODE_TOOL: Final = "code"
 def _is_autogen_message(message: Fields) -> bool:
     """Return whether a JSON object is a message or an event of AutoGen.
 
-    It is one of a type with its own fields, or it has a type and a source. Other programs write a
-    type and a source too, but with ``_NON_AUTOGEN_FIELDS``.
+    It has a source, and a type with AutoGen's ending or the field ``models_usage``. Some types come
+    without a source. Other programs write a type and a source too, but with
+    ``_NON_AUTOGEN_FIELDS``.
     """
-    kind = kind_of(message)
-    if kind in _ROLE_BY_CONTEXT_TYPE or kind in _TYPES_WITHOUT_SOURCE:
+    type_name = kind_of(message)
+    if type_name in _ROLE_BY_CONTEXT_TYPE or type_name in _TYPES_WITHOUT_SOURCE:
         return "content" in message
-    if (
-        not kind
-        or not isinstance(message.get("source"), str)
-        or _NON_AUTOGEN_FIELDS & message.keys()
-    ):
+    has_source = isinstance(message.get("source"), str)
+    if not type_name or not has_source or _NON_AUTOGEN_FIELDS & message.keys():
         return False
-    if not _AUTOGEN_TYPE_ENDING.search(kind) and "models_usage" not in message:
+    if not _AUTOGEN_TYPE_ENDING.search(type_name) and "models_usage" not in message:
         return False
-    return "content" in message or kind in ("CodeExecutionEvent", *_AUTOGEN_LOG_TYPES)
+    return "content" in message or type_name in ("CodeExecutionEvent", *_AUTOGEN_LOG_TYPES)
 
 
 def is_task_result(record: Fields) -> bool:
-    """Return whether a JSON object is the result of a task that AutoGen's agents worked on."""
+    """Return whether a JSON object is AutoGen's ``TaskResult``: all messages and a stop reason."""
     return "stop_reason" in record and any(
         _is_autogen_message(fields_of(message)) for message in items_of(record.get("messages"))
     )
 
 
 def end_pieces(task_result: Fields) -> list[Piece]:
-    """Return the reason for which a task of AutoGen ended as a log; empty if it states none."""
+    """Return a log entry with the reason why a task of AutoGen ended; empty if there is none."""
     reason = as_text(task_result.get("stop_reason"))
     return [] if reason is None else [log_piece(reason, "stop_reason")]
 
 
 def _autogen_pieces(message: Fields) -> Iterator[Piece]:
     """Yield the pieces of a message or an event of AutoGen."""
-    kind = kind_of(message)
+    type_name = kind_of(message)
     content = message.get("content")
-    agent = name_in(message, "source") or _ROLE_BY_CONTEXT_TYPE.get(kind, Role.AGENT).value
-    if agent == Role.AGENT.value:
+    agent = name_in(message, "source") or _ROLE_BY_CONTEXT_TYPE.get(type_name, Role.AGENT).value
+    if agent == Role.AGENT.value:  # a context does not name its agent
         agent = ASSISTANT
-    role = _ROLE_BY_CONTEXT_TYPE.get(kind) or role_of_name(agent)
-    speaker = Speaker(agent, role, thinks=kind == "ThoughtEvent")
+    role = _ROLE_BY_CONTEXT_TYPE.get(type_name) or role_of_name(agent)
+    speaker = Speaker(agent, role, thinks=type_name == "ThoughtEvent")
+
     if thought := as_text(message.get("thought")):
         yield speaker.piece(thought, "/thought", kind=SpanKind.REASONING)
-    if kind in _AUTOGEN_LOG_TYPES:
-        yield json_log_piece(content if content is not None else message, name=kind)
-    elif kind == "CodeExecutionEvent":
+    if type_name in _AUTOGEN_LOG_TYPES:
+        yield json_log_piece(content if content is not None else message, name=type_name)
+    elif type_name == "CodeExecutionEvent":
         result = fields_of(message.get("result"))
         yield result_piece(
             message,

@@ -49,23 +49,21 @@ def start_of(message: Fields) -> float | None:
 
 def model_of(message: Fields) -> str | None:
     """Return the model that wrote a message or answered a request; None if none is named."""
-    for fields in (
-        message,
-        *(fields_of(message.get(field)) for field in (*_METADATA_FIELDS, "usage")),
-    ):
-        # Most messages have none of these objects.
-        if fields and (name := name_in(fields, *_MODEL_FIELDS)):
-            return name
+    nested_objects = (fields_of(message.get(field)) for field in (*_METADATA_FIELDS, "usage"))
+    for fields in (message, *nested_objects):
+        if fields and (model := name_in(fields, *_MODEL_FIELDS)):
+            return model
     return None
 
 
 def usage_of(message: Fields) -> Tokens | None:
-    """Return the tokens of the model call that a message or a response came from, if counted.
+    """Return the tokens of the model call that made a message or response; None if not counted.
 
-    If the vendor counts them separately, cached tokens are added to the input, and hidden thoughts
-    to the output.
+    Cached tokens are added to the input, and hidden thoughts to the output, if the vendor counts
+    them separately.
     """
-    for fields in (message, *(fields_of(message.get(field)) for field in _METADATA_FIELDS)):
+    nested_objects = (fields_of(message.get(field)) for field in _METADATA_FIELDS)
+    for fields in (message, *nested_objects):
         for field in _USAGE_FIELDS if fields else ():
             usage = fields.get(field)
             if usage is not None and isinstance(usage, Mapping):
@@ -74,7 +72,7 @@ def usage_of(message: Fields) -> Tokens | None:
 
 
 def _tokens_of_usage(usage: Fields) -> Tokens | None:
-    usage = fields_of(usage.get("tokens")) or usage  # in Cohere's responses
+    usage = fields_of(usage.get("tokens")) or usage  # Cohere nests the counts
     return tokens_of(
         _total_count(usage, first_in(usage, *_INPUT_COUNT_FIELDS), _CACHE_COUNT_FIELDS),
         _total_count(usage, first_in(usage, *_OUTPUT_COUNT_FIELDS), _THOUGHT_COUNT_FIELDS),
@@ -82,7 +80,7 @@ def _tokens_of_usage(usage: Fields) -> Tokens | None:
 
 
 def _total_count(usage: Fields, base_count: object, added_fields: tuple[str, ...]) -> int | None:
-    """Return a count with the counts in further fields added; None if the first is no count."""
+    """Return a count plus the counts in the added fields; None if the base is no count."""
     count = as_count(base_count)
     if count is None:
         return None
@@ -119,14 +117,8 @@ _FILE_TYPES: Final = name_set("""
 _FILE_NAME_FIELDS: Final = ("filename", "file_name", "title", "name", "display_name", "displayName")
 _MEDIA_TYPE_FIELDS: Final = ("media_type", "mime_type", "mimeType", "mediaType")
 _BEDROCK_TEXT_FIELDS: Final = names("guardContent guard_content citationsContent citations_content")
-_FILE_SOURCE_FIELDS: Final = (
-    "file",
-    "source",
-    "inline_data",
-    "inlineData",
-    "file_data",
-    "fileData",
-)
+_FILE_SOURCE_FIELDS: Final = names("file source inline_data inlineData file_data fileData")
+_SINGLE_TEXT_FIELDS: Final = names("result output content response error message")
 
 
 def message_text(content: object) -> str:
@@ -142,25 +134,28 @@ def message_text(content: object) -> str:
 
 
 def output_text(output: object) -> str:
-    """Return the text of a tool's output, without the object or the list that holds it."""
+    """Return the text of a tool's output, without the object or list around the text."""
     if isinstance(output, Mapping):
         if "stdout" in output:
             return texts_in(output, "stdout", "stderr")
-        if kind_of(output) in ("json", "error-json") and "value" in output:
+        # The types of Vercel's AI SDK.
+        output_type = kind_of(output)
+        if output_type in ("json", "error-json") and "value" in output:
             return dump_text(output["value"])
-        if kind_of(output) == "content" and isinstance(output.get("value"), list):
+        if output_type == "content" and isinstance(output.get("value"), list):
             return message_text(output["value"])
-        if kind_of(output) == "execution-denied":
+        if output_type == "execution-denied":
             return as_text(output.get("reason")) or "[denied]"
+
         if "output" in output and output.keys() <= {"output", "exitCode"}:
             return dump_text(output["output"])
-        if not kind_of(output) and "text" not in output:
+        if not output_type and "text" not in output:
             return _single_value_text(output)
     return message_text(output)
 
 
 def thought_text(thought: object) -> str:
-    """Return the text of a reasoning block; a note in brackets if it is encrypted."""
+    """Return the text of a thought in any vendor's form; a note in brackets if it is encrypted."""
     if isinstance(thought, list):
         texts = (
             thought_text(part) if isinstance(part, Mapping) else content_text([part])
@@ -177,32 +172,34 @@ def thought_text(thought: object) -> str:
             return content_text(value)
         if isinstance(value, Mapping) and value:
             return thought_text(value)
+
     if kind_of(thought) == "redacted_thinking":
         return "[redacted thinking]"
     encrypted_fields = ("encrypted_content", "encrypted", "data", "signature", "protectedData")
     if any(as_text(thought.get(field)) for field in encrypted_fields):
         return "[encrypted reasoning]"
-    if any(field in thought for field in _THOUGHT_FIELDS):
+    if any(field in thought for field in _THOUGHT_FIELDS):  # all of them are empty
         return ""
     return dump_text(thought)
 
 
 def file_note(part: Fields) -> str | None:
     """Return ``[image]`` or ``[file report.pdf]`` for a part that is a file; None for any other."""
-    kind = kind_of(part) or name_in(part, "kind") or ""
-    if kind in ("blob", "uri"):  # in OpenTelemetry's messages
-        kind = name_in(part, "modality") or "file"
+    part_type = kind_of(part) or name_in(part, "kind") or ""
+    if part_type in ("blob", "uri"):  # OpenTelemetry has the type of the file in ``modality``
+        part_type = name_in(part, "modality") or "file"
     source = next((fields_of(part[field]) for field in _FILE_SOURCE_FIELDS if field in part), None)
-    if kind and kind not in _FILE_TYPES:
+    if part_type and part_type not in _FILE_TYPES:
         return None
-    if not kind and source is None and not _is_a2a_file(part):
+    if not part_type and source is None and not _is_a2a_file(part):
         return None
-    media_type_fields = _MEDIA_TYPE_FIELDS if kind in ("", "binary") else ()
+    # Without a name, the media type says more than these types.
+    media_type_fields = _MEDIA_TYPE_FIELDS if part_type in ("", "binary") else ()
     for name_fields in (_FILE_NAME_FIELDS, media_type_fields):
         for fields in (part, source or part):
             if name := name_in(fields, *name_fields):
-                return f"[{kind or 'file'} {name}]"
-    return f"[{kind or 'file'}]"
+                return f"[{part_type or 'file'} {name}]"
+    return f"[{part_type or 'file'}]"
 
 
 def _is_a2a_file(part: Fields) -> bool:
@@ -210,9 +207,9 @@ def _is_a2a_file(part: Fields) -> bool:
     return "mediaType" in part and any(isinstance(part.get(name), str) for name in ("url", "raw"))
 
 
-def _text_of_kind(part: Fields, kind: object) -> str | None:
-    """Return the text of a part whose kind has its own fields; None for any other kind."""
-    match kind:
+def _text_by_type(part: Fields, part_type: object) -> str | None:
+    """Return the text of a part whose type has fields of its own; None for any other type."""
+    match part_type:
         case "web_search_result":
             return texts_in(part, "title", "url")
         case "tool_reference" | "search_result" if name := name_in(part, "tool_name", "title"):
@@ -231,36 +228,40 @@ def known_part_text(part: Fields) -> str | None:
     """Return a part's text, or a note such as ``[image]``; None for a part of an unknown type."""
     text = part.get("text")
     if isinstance(text, Mapping) and isinstance(text.get("value"), str):
-        return str(text["value"])  # in OpenAI's threads
+        return str(text["value"])  # as in OpenAI's threads
     if any(isinstance(part.get(field), str) for field in ("text", "refusal", "transcript")):
         return as_text(part.get("transcript")) or content_text(part)
+
     document = fields_of(part.get("document"))
-    if "data" in document and document.keys() <= {"data", "id"}:  # in Cohere's results of tools
+    if "data" in document and document.keys() <= {"data", "id"}:  # Cohere's results
         return dump_text(document["data"])
     if note := file_note(part):
         source = fields_of(part.get("source"))
-        is_text = kind_of(source) in ("text", "content")  # in Anthropic's documents
-        text = message_text(first_in(source, "data", "content")) if is_text else ""
-        return "\n".join(filter(None, (note, text)))
+        has_text = kind_of(source) in ("text", "content")  # Anthropic's text documents
+        document_text = message_text(first_in(source, "data", "content")) if has_text else ""
+        return "\n".join(filter(None, (note, document_text)))
     for field in _BEDROCK_TEXT_FIELDS:
         bedrock_part = part.get(field)
         if isinstance(bedrock_part, Mapping):
             return message_text(first_in(bedrock_part, "content", "text"))
-    kind = kind_of(part) or part.get("kind")
-    kind_text = _text_of_kind(part, kind)
-    if kind_text is not None:
-        return kind_text
+
+    part_type = kind_of(part) or part.get("kind")
+    text_by_type = _text_by_type(part, part_type)
+    if text_by_type is not None:
+        return text_by_type
+
     if len(part) == 1:
         (file_type,) = part
-        if file_type in _FILE_TYPES:  # in Bedrock's messages
+        if file_type in _FILE_TYPES:  # Bedrock writes the type as the only field
             file_name = name_in(fields_of(part[file_type]), "name", "format") or ""
             return f"[{file_type} {file_name}".rstrip() + "]"
-    for field in ("json", "data"):  # in Bedrock's and A2A's messages
+    for field in ("json", "data"):  # Bedrock's and A2A's values
         if part.keys() <= {field, "mediaType", "metadata"} and field in part:
             return dump_text(part[field])
     if any(isinstance(part.get(field), str) for field in ("content", "thinking", "value")):
         return content_text(part)
-    return f"[{kind}]" if isinstance(kind, str) and ("image" in kind or "audio" in kind) else None
+    is_media = isinstance(part_type, str) and ("image" in part_type or "audio" in part_type)
+    return f"[{part_type}]" if is_media else None
 
 
 def _part_text(part: object) -> str:
@@ -270,12 +271,10 @@ def _part_text(part: object) -> str:
 
 
 def _single_value_text(output: Fields) -> str:
-    """Return the text in ``{"result": text}``; any other object as JSON."""
+    """Return the only text of an object such as ``{"result": text}``; any other object as JSON."""
     if len(output) == 1:
         (name,) = output
         value = output[name]
-        if name in ("result", "output", "content", "response", "error", "message") and isinstance(
-            value, str
-        ):
+        if name in _SINGLE_TEXT_FIELDS and isinstance(value, str):
             return value
     return dump_text(output)

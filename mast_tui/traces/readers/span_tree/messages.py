@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, read_literal
 from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.chat.pieces import role_of
-from mast_tui.traces.readers.chat.turns import is_message, unwrap_langchain
+from mast_tui.traces.readers.chat.turns import is_message, langchain_message
 from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
@@ -335,7 +335,7 @@ def tool_message(value: object) -> Message | None:
             break
     if not isinstance(value, Mapping) or not is_message(value):
         return None
-    unwrapped = unwrap_langchain(value)
+    unwrapped = langchain_message(value)
     if unwrapped is not None:
         speaker, message, _pointer = unwrapped
         return message if speaker.role is Role.TOOL else None
