@@ -237,7 +237,7 @@ def _whole_opencode_messages(
     """Return the records, with the events of OpenCode's server joined to one record a message.
 
     An event has the ``info`` of a message, or one of its parts; the last version of each counts.
-    Of the events without a message, only errors are kept.
+    Of other events, only errors are kept.
     """
     other_records: list[SessionRecord] = []
     info_by_message: dict[str, SessionRecord] = {}
@@ -274,10 +274,7 @@ def _whole_opencode_messages(
 
 
 def _opencode_turn(record: Fields) -> Turn | None:
-    """Return the turn of a message, an event or an error of OpenCode.
-
-    The result is None for any other record without a type.
-    """
+    """Return the turn of a message, an event or an error; None for a record without a type."""
     if "part" in record:
         return _opencode_event_turn(record)
     info = fields_of(record.get("info"))
@@ -512,7 +509,7 @@ class _ClineTranslator:
     def _request_pieces(self, request: Fields) -> list[Piece]:
         """Return the results that a request quotes, and the error that ended the request.
 
-        Record the tokens of the request, and that no call follows it yet.
+        Record the tokens of the request, and begin a new list of calls.
         """
         self._request_tokens = usage_tokens(request, "tokensIn cacheReads cacheWrites", "tokensOut")
         pieces = self._quoted_results(content_text(request.get("request")))
@@ -565,7 +562,8 @@ class _ClineTranslator:
         name = name_in(fields, "tool", "action") or kind
         content_is_result = name in _CLINE_LISTING_TOOLS
         non_argument_fields = {"tool", "operationIsLocatedInWorkspace"}
-        if content_is_result or name == "readFile":  # which repeats the path as its content
+        # ``readFile`` repeats the path as its content.
+        if content_is_result or name == "readFile":
             non_argument_fields.add("content")
         arguments = {key: value for key, value in fields.items() if key not in non_argument_fields}
         call = self._new_call(name, arguments)

@@ -163,7 +163,7 @@ def user_prompt_piece(text: str) -> Piece:
 
 def user_text(text: str) -> str:
     """Return the text that the user wrote, without the tagged texts that the program added."""
-    tag = _USER_TEXT_TAG.search(text)
+    tag = _USER_TEXT_TAG.search(text)  # Some programs put the user's text in a tag.
     if tag is not None:
         return tag["text"].strip()
     return _PROGRAM_TEXT_TAG.sub("", text).strip()

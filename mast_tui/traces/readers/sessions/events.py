@@ -98,8 +98,8 @@ class _KimiTranslator:
     def _scan_records(self, values: Sequence[Fields]) -> None:
         """Record the prompts in the model's context, and the tokens of each step.
 
-        The tokens are recorded for the step's last record. Three kinds of records state them:
-        ``StatusUpdate`` in older versions, then ``step.end``, else ``usage.record``.
+        The tokens are recorded for the step's last record. Older versions state them in a
+        ``StatusUpdate``, newer ones in a ``step.end``, or without that in a ``usage.record``.
         """
         has_step_end = False
         # None is the step of records that name no step.
@@ -214,10 +214,7 @@ _WIRE_LOG_TYPES: Final = name_set("CompactionBegin CompactionEnd HookTriggered H
 
 
 def _turn_of_wire_message(record: Fields, kind: str, payload: Fields) -> Turn | None:
-    """Return the turn of a message in a log of an older version of Kimi CLI.
-
-    The result is None for a message without content.
-    """
+    """Return the turn of a message of an older Kimi CLI; None for a message without content."""
     match kind:
         case "TurnBegin" | "SteerInput":
             return record_turn(record, user_prompt_piece(output_text(payload.get("user_input"))))
@@ -352,10 +349,9 @@ class _CopilotTranslator:
         return self._event_log_turn(record, kind, data)
 
     def _event_log_turn(self, record: Fields, kind: str, data: Fields) -> Turn | None:
-        """Return the turn of an event that is no part of the conversation: a log.
+        """Return a log for an event outside of the conversation; None for one that is not shown.
 
-        The result is None for changed settings, and for the end of the session, which states the
-        tokens of the whole session. These are recorded.
+        At the end of the session, record the tokens of the whole session.
         """
         if kind == "session.shutdown":
             self._session.tokens = _copilot_session_tokens(data)
@@ -611,6 +607,7 @@ def _codebuddy_turn(record: Fields) -> Turn | None:
             return record_turn(record, result)
         case "settings":
             return None
+    # WorkBuddy names the type in another field.
     return unknown_record_turn({"type": name_in(record, "event_type", "kind"), **record})
 
 

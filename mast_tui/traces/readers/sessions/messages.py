@@ -87,10 +87,7 @@ _GOOSE_PART_TYPES: Final = ("toolRequest", "toolResponse")
 
 
 def _any_goose_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is a message of Goose.
-
-    A message of a common shape counts only in a file with Goose's header.
-    """
+    """Return whether one record is a message of Goose by its shape, or beside Goose's header."""
     has_header = any("working_dir" in record and "role" not in record for record in records)
     for record in records:
         if has_header and isinstance(record.get("role"), str) and "content" in record:
@@ -183,8 +180,8 @@ def _any_cursor_record(records: Sequence[Fields]) -> bool:
 def _cursor_translator(_session: SessionContext) -> Translator:
     """Return the function that makes turns.
 
-    It removes the call id of a result if no earlier call has this id. A result without an id is
-    assigned to the oldest open call.
+    It removes the call id of a result if no earlier call has this id, because a result without an
+    id is assigned to the oldest open call.
     """
     call_ids: set[str | None] = set()
 
@@ -369,10 +366,10 @@ KIRO: Final = SessionFormat(
 
 
 def _any_claude_web_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is a message of Claude Code on the web.
+    """Return whether one record is a message of Claude Code, and none is of a file or a stream.
 
-    In session files, which another reader reads, messages have ``uuid`` and ``sessionId``; in
-    streams they have ``session_id``.
+    Messages in its session files have ``uuid`` and ``sessionId``, those in its streams
+    ``session_id``. Other readers read them, and messages of Gemini's shape.
     """
     messages = [record for record in records if "message" in record]
     return any(map(_is_claude_message, messages)) and not any(
