@@ -339,7 +339,7 @@ def _agentscope_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _agentscope_message(message: object) -> object:
-    """Return a message whose results name their calls as in Anthropic's messages."""
+    """Return a message with its tool results in Anthropic's form; any other message unchanged."""
     if not isinstance(message, Mapping) or not isinstance(message.get("content"), list):
         return message
     blocks = [

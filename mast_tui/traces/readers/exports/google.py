@@ -87,7 +87,7 @@ def _eval_case_messages(case: Fields) -> Messages:
 
 
 def _eval_invocations(case: Fields) -> Iterable[tuple[str, Fields]]:
-    """Yield the invocations of a case, each after its pointer; none that was only expected."""
+    """Yield the actual invocations of a case, not the expected ones, each after its pointer."""
     results = items_of(case.get("eval_metric_result_per_invocation"))
     for number, result in enumerate(map(snake_fields, results)):
         location = f"/eval_metric_result_per_invocation/{number}/actual_invocation"

@@ -216,10 +216,11 @@ def _any_opencode_record(records: Sequence[Fields]) -> bool:
     """Return whether one record is a message or an event of OpenCode."""
     for record in records:
         info = fields_of(record.get("info"))
-        if isinstance(record.get("parts"), list) and isinstance(info.get("role"), str):
+        is_message = isinstance(record.get("parts"), list) and isinstance(info.get("role"), str)
+        is_printed_event = "sessionID" in record and isinstance(record.get("part"), Mapping)
+        if is_message or is_printed_event:
             return True
-        if "sessionID" in record and isinstance(record.get("part"), Mapping):
-            return True
+        # Events of the server are the third kind of record.
         if kind_of(record).startswith("message.") and _opencode_session_of(record) is not None:
             return True
     return False

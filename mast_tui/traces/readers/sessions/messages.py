@@ -97,6 +97,7 @@ def _any_goose_record(records: Sequence[Fields]) -> bool:
             return True
         part_types = map(kind_of, items_of((nested_message or record).get("content")))
         if any(part_type in _GOOSE_PART_TYPES for part_type in part_types):
+            # A message of Goose has a time, or is in a record of the type ``message``.
             return "created" in record or kind_of(record) == "message"
     return False
 

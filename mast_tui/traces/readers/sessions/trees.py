@@ -64,8 +64,8 @@ def _any_pi_record(records: Sequence[Fields]) -> bool:
         if kind_of(record) == "message_end" and "role" in message:
             return True
         part_types = map(kind_of, items_of(message.get("content")))
-        is_as_of_pi = as_text(message.get("role")) in _PI_ROLES or "toolCall" in part_types
-        if kind_of(record) == "message" and is_as_of_pi:
+        has_shape_of_pi = as_text(message.get("role")) in _PI_ROLES or "toolCall" in part_types
+        if kind_of(record) == "message" and has_shape_of_pi:
             return True
     return False
 

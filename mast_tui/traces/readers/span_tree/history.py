@@ -65,8 +65,8 @@ def normalized_text(text: str) -> str:
 def canonical_arguments(arguments: object) -> bytes:
     """Return the arguments of a call as bytes that are the same for equal arguments.
 
-    Arguments are equal as a JSON text and as its value, and other texts with any whitespace. The
-    bytes are empty if there are no arguments.
+    A JSON text is equal to its value, and other texts are equal if only their whitespace differs.
+    The bytes are empty if there are no arguments.
     """
     value = arguments
     if isinstance(arguments, str):
@@ -89,15 +89,15 @@ class Calls:
     def __init__(self) -> None:
         self.by_id: dict[str, ShownCall] = {}
         self._model_calls: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
-        """Calls of models by tool and arguments."""
+        """Calls in models' answers, by tool and arguments."""
         self._model_calls_by_tool: dict[str, deque[ShownCall]] = defaultdict(deque)
         self._row_calls_without_id: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
-        """Calls that a tool's row without a call id showed, by tool and arguments."""
+        """Calls shown by an execution (a tool's row) without a call id, by tool and arguments."""
         self._row_call_by_id: dict[str, ShownCall] = {}
-        """Calls that a tool's row showed before the model's answer did, by their ids."""
+        """Calls shown by an execution, and not yet by a model's answer, by their ids."""
 
     def add_model_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """Record that a model's answer with a call was shown, so that a tool's row can answer it.
+        """Record a call that a model's answer showed, so that its execution can be assigned to it.
 
         Args:
             call: The call with the key of its span.
@@ -112,7 +112,7 @@ class Calls:
             self._model_calls_by_tool[call.name].append(call)
 
     def add_row_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """Record that a tool's row, the record of an execution, was shown before a model's call.
+        """Record a call that its execution (a tool's row) showed before any model's answer.
 
         Args:
             call: The call with the key of its span.
@@ -125,7 +125,7 @@ class Calls:
             self._row_calls_without_id[call.name, canonical_arguments(arguments)].append(call)
 
     def call_of_row(self, name: str, arguments: object, call_id: str | None) -> ShownCall | None:
-        """Return the shown call that a tool's row carried out, and record the row's call id for it.
+        """Return the shown call that a tool's row carried out, and record the call's id in the row.
 
         Args:
             name: The name of the tool.
@@ -161,10 +161,7 @@ class Calls:
         return call
 
     def pop_row_call(self, call_id: str | None) -> ShownCall | None:
-        """Remove and return the call with an id that a tool's row showed before a model's answer.
-
-        Return None if there is no such call, or no id.
-        """
+        """Remove and return the call with an id that only its execution has shown; None without."""
         return None if call_id is None else self._row_call_by_id.pop(call_id, None)
 
     def repeated_call(self, part: MessagePart) -> ShownCall | None:
@@ -337,6 +334,7 @@ class ShownHistory:
             if child is None and not left_known_path:
                 child = self._node_of_reply(node, part)
             if child is None and not left_known_path:
+                # All parts after the end of an earlier history or answer are new.
                 left_known_path = True
                 left_in_middle = node not in self._end_nodes
             if child is None:
@@ -458,7 +456,7 @@ class ShownHistory:
     def _is_known_content(
         self, previous_content: int, parts: Sequence[MessagePart], part_index: int
     ) -> bool:
-        """Return whether a part repeats a span, because a span has its content.
+        """Return whether a part repeats a span: one with the same content.
 
         A short text, which may occur twice, must also have a neighbour that it had before: the turn
         before it, whose content is ``previous_content``, or the part after it.

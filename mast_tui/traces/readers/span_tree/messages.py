@@ -55,7 +55,7 @@ def request_messages(value: object) -> tuple[Message, ...]:
 
 
 def request_text(value: object) -> tuple[Message, ...]:
-    """Return a request without roles as the user's messages: its texts, else all of it as one."""
+    """Return a request without roles as the user's messages: one a text, else one for all of it."""
     _structured_messages, plain_messages = _structured_or_plain_messages(
         value, _REQUEST_FIELDS, "user"
     )
@@ -97,7 +97,8 @@ def without_lost_messages(request: object, answer: object) -> tuple[object, obje
         answer: The output of the model.
     """
     is_plain_request = isinstance(request, str) and json_in(request) is None
-    # A tracer that writes messages as plain text loses an answer that only calls tools.
+    # A tracer that writes messages as plain text loses an answer that only calls tools. LangSmith's
+    # exporter may write the keys of a message in its place.
     is_answer_none = is_plain_request and answer == _NONE_TEXT
     is_answer_lost = is_answer_none or value_in(answer) == _LOST_MESSAGE
     is_request_lost = value_in(request) == _LOST_MESSAGE
@@ -224,10 +225,11 @@ def _without_choices(value: object) -> object:
         message = choice
         if isinstance(choice, Mapping):
             message = choice.get("message") or choice.get("delta")
-            if message is None and isinstance(choice.get("text"), str) and "role" not in choice:
+            is_completed_text = isinstance(choice.get("text"), str) and "role" not in choice
+            if message is None and is_completed_text:
                 message = {"role": "assistant", "content": choice["text"]}
             if message is None and isinstance(choice.get("content"), Mapping):
-                message = choice["content"]
+                message = choice["content"]  # in Gemini's candidates
         if message is None:
             return value
         messages.append(message)

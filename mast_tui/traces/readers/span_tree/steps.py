@@ -55,8 +55,8 @@ def observed_steps(
       If models' rows are within each other, the innermost row with content counts.
     - A tool's row answers the call that a model's row showed: the call with the same ``call_id``,
       else with the same name and arguments. If there is no such call, the tool's row shows it.
-      The result comes after the spans of the rows under it. A history that repeats that result
-      shows nothing.
+      The result comes after the spans of the rows under it. A request that repeats the result
+      does not show it again.
     - An agent's row is a ``log`` span ``agent NAME begins``, the parent of the spans under it.
     - Any other row is a ``log`` span if it has readable output, if it failed by itself, or if all
       rows are of this kind. The input and the output of a root are messages, unless a row under
@@ -68,8 +68,8 @@ def observed_steps(
     result of a tool without a call id), ``<row id>/call``, ``<row id>/instructions``,
     ``<row id>/input``, ``<row id>/output``, ``<row id>/error``, ``<row id>/asked/3`` and
     ``<row id>/answered/0``, each followed by the pointer to a piece of the message. Calls and
-    results with a call id are ``<call id>:call`` and ``<call id>:result``. Places are those of the
-    rows.
+    results with a call id are ``<call id>:call`` and ``<call id>:result``. The place of a span, its
+    location in the file, is that of its row.
 
     Args:
         rows: The rows of the run.
@@ -281,10 +281,10 @@ class _Timeline:
             self._steps.add(key, SpanKind.MESSAGE, Role.SYSTEM, "system", text, **details)
 
     def _unshown_input(self, open_row: _OpenRow) -> str | None:
-        """Return a row's input as text; None if it is shown, or will be.
+        """Return a row's input as text; None if a message has it.
 
-        The request of the first model under the row may contain a plain text, and is expected to
-        contain any other input. Without such a request, the whole input is returned.
+        A plain text is looked for among the shown messages, and in the request of the first model
+        under the row. That request is assumed to contain any other input.
         """
         row = open_row.row
         if row.input is None:
@@ -352,11 +352,12 @@ class _Timeline:
             self._show_answer(open_row)
             return
         self._add_name_span(open_row)
-        if inner_model is not None and not inner_model.request:
+        inner_model_lacks_request = inner_model is not None and not inner_model.request
+        if inner_model_lacks_request:
             self._show_request(open_row)
 
     def _leave_model_row(self, open_row: _OpenRow) -> None:
-        """Show the answer of a hidden model's row, unless a span shows a part of it already."""
+        """Show the answer of a hidden model's row, unless another row has shown a part of it."""
         if not open_row.is_hidden:
             return
         contents = [
@@ -383,6 +384,7 @@ class _Timeline:
         row = open_row.row
         keyed_parts = self._keyed_parts(row, "answered", output_messages(row))
         if keyed_parts and self._shows_every_row:
+            # Existing labels name the row, so its id is the key of the last span.
             _key, last_part = keyed_parts[-1]
             keyed_parts[-1] = row.id, last_part
 
@@ -474,6 +476,7 @@ class _Timeline:
             )
             self._calls.add_model_call(shown_call, piece.call_id, piece.text)
             self._history.set_call(node, shown_call)
+            # The result may have been shown before the call.
             early_result_key = self._early_result_keys.pop(piece.call_id or "", None)
             if early_result_key is not None:
                 self._steps.move_after_call(early_result_key, key)
@@ -626,8 +629,8 @@ def _row_status(row: SpanRow) -> SpanStatus:
 def _is_same_execution(outer_row: SpanRow, row: SpanRow) -> bool:
     """Return whether a tool's row within another is the same execution, recorded twice.
 
-    The inner row must have no other input. It must have the same name, or the same call id and no
-    output.
+    The inner row must have the same input or none. It must have the same name; with the same call
+    id and without an output, any name.
     """
     has_same_id = row.call_id is not None and row.call_id == outer_row.call_id
     if outer_row.name != row.name and not (has_same_id and row.output is None):

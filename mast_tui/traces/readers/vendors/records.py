@@ -49,7 +49,7 @@ class TraceRecords:
         return [self.trace_facts, *(record.value for record in self.by_id.values())]
 
     def add(self, record: VendorRecord) -> None:
-        """Add a record, or add to an earlier record with the same id the fields that it lacks."""
+        """Add a record; if there is one with the same id, complete that by the new fields."""
         earlier_record = self.by_id.get(record.id)
         if earlier_record is None:
             self.by_id[record.id] = record
