@@ -103,8 +103,8 @@ def _smolagents_messages(step: object, pointer: str) -> Messages:
         plan = texts_in(step, "facts", "plan")
         output = plan or first_in(step, "plan", "output", "final_answer")
         if output is not None:
-            message = {"role": "assistant", "content": dump_text(output)}
-            yield pointer, _with_time_and_usage(step, message)
+            plan_or_answer = {"role": "assistant", "content": dump_text(output)}
+            yield pointer, _with_time_and_usage(step, plan_or_answer)
         return
 
     answer = fields_of(step.get("model_output_message"))

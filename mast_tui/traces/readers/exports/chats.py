@@ -195,12 +195,13 @@ def _link_chatgpt_results(messages: Sequence[tuple[str, object]]) -> None:
             call_id_by_family[_tool_family(fields_of(call).get("name"))] = pointer
             message["tool_calls"] = [{**fields_of(call), "id": pointer}]
         if message["role"] == "tool":
+            # A result of ``web.run`` may answer a call of ``web``.
             family = _tool_family(message.get("name"))
             message["tool_call_id"] = call_id_by_family.get(family, last_call_id)
 
 
 def _tool_family(tool: object) -> str:
-    """Return the part of a tool's name before its first dot, as ``web`` of ``web.run``."""
+    """Return the part of a tool's name before its first dot."""
     return (as_text(tool) or "").partition(".")[0]
 
 

@@ -222,7 +222,7 @@ def result_message(
 
 
 def join_distinct_texts(texts: Iterable[object]) -> str:
-    """Join the texts among some values by line breaks; leave out any text that an earlier has."""
+    """Join the texts among some values by line breaks, except texts within an earlier text."""
     distinct_texts: list[str] = []
     for value in texts:
         text = as_text(value)

@@ -46,7 +46,7 @@ def _adk_eval_runs(document: object) -> Iterable[ExportedRun]:
             case = snake_fields(value)
             case_pointer = f"/{name}/{number}"
             messages = list(_eval_case_messages(case))
-            if not is_in_snake_case:
+            if not is_in_snake_case:  # A pointer has the names that are in the file.
                 case_pointer = _in_camel_case(case_pointer)
                 messages = [(_in_camel_case(pointer), message) for pointer, message in messages]
             if any(fields_of(message).get("role") != "user" for _pointer, message in messages):
@@ -434,7 +434,8 @@ class _SpokenTexts:
         if not isinstance(text, str):
             return False
         speaker = (role, part.get("thought") is True)
-        self._texts.setdefault(speaker, (pointer, []))[1].append(text)
+        _first_pointer, texts = self._texts.setdefault(speaker, (pointer, []))
+        texts.append(text)
         return True
 
     def pop_messages(self, usage: object) -> Messages:

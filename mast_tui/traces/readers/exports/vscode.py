@@ -55,7 +55,7 @@ def _vscode_runs(document: object) -> Iterable[ExportedRun]:
     requests = list(map(fields_of, items_of(chat.get("requests"))))
     if not any("response" in request for request in requests):
         return
-    unknown_kinds: dict[str, None] = {}
+    unknown_kinds: dict[str, None] = {}  # a set in the order of occurrence
     messages = [
         message
         for number, request in enumerate(requests)

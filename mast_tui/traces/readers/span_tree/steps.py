@@ -270,7 +270,7 @@ class _Timeline:
             return
         content = self._parts.content_number(SpanKind.MESSAGE, row.instructions)
         first_model = self._tree.first_model(open_row.row_index)
-        request = () if first_model is None else input_messages(first_model)
+        request: tuple[Message, ...] = () if first_model is None else input_messages(first_model)
         request_parts = (part for message in request for part in self._parts.parts_of(message))
         if any(part.content == content for part in request_parts):
             return
@@ -290,7 +290,7 @@ class _Timeline:
         if row.input is None:
             return None
         first_model = self._tree.first_model(open_row.row_index)
-        request = () if first_model is None else input_messages(first_model)
+        request: tuple[Message, ...] = () if first_model is None else input_messages(first_model)
         text = plain_text(row.input)
         if not request:
             return text or as_text(dump_text(row.input))
