@@ -85,10 +85,7 @@ def _smolagents_run(run: object, steps: Sequence[object], steps_pointer: str) ->
 
 
 def _smolagents_messages(step: object, pointer: str) -> Messages:
-    """Yield the messages of a step: a system prompt, a task, a plan, or an answer with its result.
-
-    A step that is no object is yielded as it is.
-    """
+    """Yield the messages of a step: a prompt and a task, a plan, or an answer with its result."""
     if not isinstance(step, Mapping):
         yield pointer, step
         return
@@ -700,8 +697,7 @@ def _run_state_runs(document: object) -> Iterable[ExportedRun]:
 def _run_state_messages(state: Fields, pointer: str) -> Messages:
     """Yield the input and the items of a run, each once.
 
-    The session items are all items of a run, but those of the last turn may be missing. The
-    generated items have them.
+    The session items may lack those of the last turn, which the generated items have.
     """
     # The fields have one name in Python and another in JavaScript.
     for input_field, session_field, items_field, responses_field, pending_field in _STATE_FIELDS:
@@ -749,12 +745,10 @@ def _run_input(value: object, pointer: str) -> Messages:
 
 
 def _with_usage(item: object, usage_by_last_item: dict[bytes, object]) -> object:
-    """Return an item of a run; if it is the last item of a response, with the response's tokens.
-
-    Remove these tokens from ``usage_by_last_item``, so that they are counted once.
-    """
+    """Return an item of a run; if it is the last item of a response, with the response's tokens."""
     fields = fields_of(item)
     raw_item = fields_of(first_in(fields, "raw_item", "rawItem"))
+    # The tokens are removed, so that an equal item does not get them too.
     usage = usage_by_last_item.pop(canonical_bytes(raw_item), None)
     return item if usage is None else {**fields, "raw_item": {**raw_item, "usage": usage}}
 

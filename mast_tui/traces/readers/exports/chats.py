@@ -69,9 +69,6 @@ def parents_in_list(named_parents: Mapping[str, str | None]) -> dict[str, str | 
 
     A message that names no parent follows the previous message. The parent is None for the first
     message, and for a message whose parent is not in the list.
-
-    Args:
-        named_parents: The id of each message, with the id of the parent that it names.
     """
     parents: dict[str, str | None] = {}
     previous_id: str | None = None
@@ -552,10 +549,9 @@ def _librechat_message(message: Fields) -> Fields:
 
 
 def _librechat_part(part: object) -> object:
-    """Return a part of a message in a form that ``chat.pieces`` knows.
+    """Return a thought in Anthropic's form, and a call with its output in that of Vercel's AI SDK.
 
-    A thought has Anthropic's form, a call with its result that of Vercel's AI SDK. Any other part
-    is unchanged.
+    Any other part is returned unchanged.
     """
     fields = fields_of(part)
     kind = kind_of(part)
@@ -620,10 +616,7 @@ def _is_semantic_kernel_message(message: object) -> bool:
 
 
 def _normalized_fields(value: object) -> Fields:
-    """Return an object with one spelling of names: ``pluginname`` for ``PluginName``.
-
-    The names are in camel case in .NET and in snake case in Python.
-    """
+    """Return an object with one spelling for .NET and Python: ``pluginname`` for ``PluginName``."""
     return {
         name.lower().replace("_", "").removeprefix("$"): field
         for name, field in fields_of(value).items()
@@ -743,8 +736,7 @@ def _assistants_run(thread_id: str | None, items: Sequence[tuple[str, Fields]]) 
 def _assistants_objects(value: object, pointer: str, depth: int) -> Iterator[tuple[str, Fields]]:
     """Yield the messages, runs and steps in a value, at most ``_MAX_DEPTH`` levels down.
 
-    A list with the newest object first is reversed: times are in whole seconds, so that sorting by
-    time alone would leave objects of one second in the wrong order.
+    A list with the newest object first is reversed, so that objects of one second are in order.
     """
     fields = fields_of(value)
     if fields.get("object") in (_THREAD_MESSAGE, _RUN_STEP, _RUN):
@@ -781,8 +773,7 @@ class _TimedMessage(NamedTuple):
 def _timed_messages(pointer: str, item: Fields) -> Iterator[_TimedMessage]:
     """Yield a thread's message, or the instructions, the calls and the error of a run or a step.
 
-    Each has a time, and a rank for the order within one second: a user's message comes before
-    instructions, calls, answers and an error.
+    Each has a time, and a rank for the order within one second.
     """
     time = _creation_time(item)
     if item.get("object") == _THREAD_MESSAGE:

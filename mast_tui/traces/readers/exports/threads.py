@@ -293,10 +293,9 @@ def _is_letta_message(value: object) -> bool:
 
 
 def _letta_stored_messages(value: object, pointer: str) -> Messages:
-    """Yield a message of an agent file, in several messages where it combines several.
+    """Yield each result in a tool's message, or the decision and the calls in an approval.
 
-    A tool's message may have several results. An approval may have the user's decision, and the
-    calls that wait for it.
+    Any other message of the agent file is yielded as it is.
     """
     message = fields_of(value)
     results = [fields_of(result) for result in items_of(message.get("tool_returns"))]

@@ -83,14 +83,11 @@ def _replay(records: Sequence[object]) -> object:
 
 
 def _with_change(value: object, path: Sequence[object], change: Fields) -> object:
-    """Return a copy of a value with a change at a path in it.
-
-    The change sets the value at the path to ``v``, or cuts the list there to the length ``i`` and
-    appends the items of ``v``.
-    """
+    """Return a copy of a value with a change at a path in it."""
     if not path:
         if change.get("kind") != _APPEND:
             return change.get("v")
+        # The list is cut to the length ``i`` before the items are appended.
         length = change.get("i")
         kept_items = items_of(value)[: length if isinstance(length, int) else None]
         return [*kept_items, *items_of(change.get("v"))]
@@ -211,7 +208,7 @@ def _part_messages(
 ) -> Messages:
     """Yield the texts, thoughts and calls in the parts of a response that no round has.
 
-    Adjacent parts of one kind are one message. Record the kinds of parts that are unknown.
+    Record unknown kinds of parts.
     """
     round_text = "\n".join(dump_text(model_round.get("response")) for model_round in rounds)
     has_calls = any(items_of(model_round.get("toolCalls")) for model_round in rounds)

@@ -256,11 +256,7 @@ def stateless(translate: Translator) -> Callable[[SessionContext], Translator]:
 def any_record_with(
     fields_by_kind: Mapping[str, Set[str]],
 ) -> Callable[[Sequence[Fields]], bool]:
-    """Return a function that tests whether one of some records is of a format.
-
-    Args:
-        fields_by_kind: The types of such records, each with the fields that the record must have.
-    """
+    """Return a function that tests whether a record has one of the types, and all of its fields."""
     return lambda records: any(
         kind_of(record) in fields_by_kind and fields_by_kind[kind_of(record)] <= record.keys()
         for record in records
@@ -437,10 +433,7 @@ class SessionReader:
     def _records_of_file(
         self, source: Source, problems: list[Problem]
     ) -> tuple[Fields, Sequence[SessionRecord]]:
-        """Return the fields beside the list of records (none in a file of lines), and the records.
-
-        Add a problem for each broken record.
-        """
+        """Return the fields beside the list of records, none in a file of lines; and the records."""
         # A file of lines may have other text between its records.
         is_mixed_with_text = source.json is None and len(source.head_records) > 1
         if source.json_lines or is_mixed_with_text:
@@ -642,11 +635,9 @@ def records_on_lines(source: Source, problems: list[Problem]) -> Iterator[Sessio
 def _records_of_list(
     values: Iterable[object], list_pointer: str | None, problems: list[Problem]
 ) -> Iterator[SessionRecord]:
-    """Yield the objects of a list as records; add a problem for any other element.
-
-    The pointer is None if the only record is the document itself.
-    """
+    """Yield the objects of a list as records; add a problem for any other element."""
     for number, value in enumerate(values):
+        # Without a list, the document is the only record.
         location = "/" if list_pointer is None else f"{list_pointer}/{number}"
         if isinstance(value, Mapping):
             yield SessionRecord(value, location)
@@ -660,10 +651,7 @@ def _document_of_file(source: Source, problems: list[Problem]) -> object:
 
 
 def _document_after_text(source: Source, problems: list[Problem]) -> object:
-    """Return the document that follows lines of other text; None if there is none.
-
-    Such lines are a program's messages, which were printed into the file.
-    """
+    """Return the document after lines that a program printed into the file; None without one."""
     head = as_utf8(source.head[:_MAX_TEXT_BYTES_BEFORE])
     begins_with_json = head.lstrip()[:1] in (b"{", b"[")
     line_end_before_document = head.find(b"\n{")

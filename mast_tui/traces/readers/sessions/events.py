@@ -689,9 +689,9 @@ class _McpTranslator:
         return record_turn(record, self._response_piece(message, method, call_id))
 
     def _request_piece(self, message: Fields, method: str, request_id: str | None) -> Piece:
-        """Return the call of a tool, or the log of any other request.
+        """Return the call of a tool, or the log of any other request; record it for its response.
 
-        Record the request for its response, unless it has no id and so no response.
+        A request without an id has no response.
         """
         params = fields_of(message.get("params"))
         if method != "tools/call":

@@ -57,9 +57,9 @@ def _session_of(record: Fields) -> str:
 
 
 def _as_event(record: SessionRecord) -> SessionRecord:
-    """Return a record of OpenClaw's trajectory file as the plugin's event of the same content.
+    """Return a record of a trajectory as the plugin's event; any other record unchanged.
 
-    Any other record is returned unchanged.
+    A trajectory is OpenClaw's own record of a session.
     """
     value = record.value
     if value.get("traceSchema") != _TRAJECTORY:

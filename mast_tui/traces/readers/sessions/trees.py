@@ -53,10 +53,7 @@ _PI_STREAM_TYPES: Final = name_set("""
 
 
 def _any_pi_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record begins a session of Pi, or is a message that only Pi writes.
-
-    A record that begins another program's session decides against Pi.
-    """
+    """Return whether one record begins a session of Pi, or is a message that only Pi writes."""
     for record in records:
         if kind_of(record) == "session":
             return "id" in record and bool({"cwd", "version"} & record.keys())
@@ -115,8 +112,7 @@ def _pi_message(record: Fields, message: Fields) -> Turn | None:
 def _pi_translator(session: SessionContext) -> Translator:
     """Return the function that makes turns of a session file, or of the events that Pi prints.
 
-    The start of a tool is shown only if no message has the call, and its end only if no message
-    has the result.
+    An event of a tool is shown only if no message has the same call or result.
     """
     messages = [fields_of(record.get("message")) for record in session.values]
     parts = (fields_of(part) for message in messages for part in items_of(message.get("content")))

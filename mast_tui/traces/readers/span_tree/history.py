@@ -125,7 +125,7 @@ class Calls:
             self._row_calls_without_id[call.name, canonical_arguments(arguments)].append(call)
 
     def call_of_row(self, name: str, arguments: object, call_id: str | None) -> ShownCall | None:
-        """Return the shown call that a tool's row carried out, and record the call's id in the row.
+        """Return the shown call that a tool's row carried out, and record the row's call id for it.
 
         Args:
             name: The name of the tool.
@@ -167,8 +167,8 @@ class Calls:
     def repeated_call(self, part: MessagePart) -> ShownCall | None:
         """Return the shown call that a call in a request's history repeats; None if it is new.
 
-        It is the call with the same id, else the oldest call of a tool's row without an id that has
-        the same tool and arguments. Such a call is returned once, and gets the id of ``part``.
+        It is the call with the same id, else the oldest equal call of a tool's row without an id.
+        Such a call is returned once, and gets the id of ``part``.
         """
         piece = part.piece
         if piece.call_id is not None and piece.call_id in self.by_id:
@@ -309,9 +309,8 @@ class ShownHistory:
     def new_request_parts(self, parts: Sequence[MessagePart], agent: str) -> Iterator[NewPart]:
         """Yield the new parts in the history of a model call, and add the history to the tree.
 
-        The tree has all earlier histories and answers; its nodes are parts. The history follows a
-        known path from the root, and leaves it at the first part that no node has. If that is in
-        the middle of an earlier history, the parts after it may still be known.
+        The tree has all earlier histories and answers. The history follows a path from its root as
+        far as it can. If it leaves the path in the middle, later parts may still be known.
 
         If the caller shows a tool call, it must report it by ``set_call`` before the next part.
 

@@ -112,10 +112,7 @@ def is_system(message: Message) -> bool:
 
 
 def has_answer(value: object) -> bool:
-    """Return whether a value has the shape of a model's response, as OpenAI or Anthropic send it.
-
-    A completion has ``choices`` or ``generations``.
-    """
+    """Return whether a value has the shape of a model's response, as a client receives it."""
     if not isinstance(value, Mapping):
         return False
     if isinstance(value.get("choices"), list) or isinstance(value.get("generations"), list):
@@ -163,9 +160,8 @@ def _structured_or_plain_messages(
 ) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
     """Return the messages with roles, and the texts without roles as messages of ``role``.
 
-    One of the two is empty. A message, a list of messages, a text or a list of texts is in the
-    value, or in one of its fields ``wrapper_fields``, which may be nested. The messages of a
-    request begin with the system prompt that is beside them.
+    One of the two is empty. The messages or texts are the value itself, or in one of its fields
+    ``wrapper_fields``. The messages of a request begin with the system prompt beside them.
     """
     system: tuple[Message, ...] = ()
     for _wrapper in range(_MAX_WRAPPERS):
@@ -210,10 +206,10 @@ def _message_with_text(value: object, role: str) -> tuple[Message, ...]:
 def _without_choices(value: object) -> object:
     """Return the messages in the choices of a response as a list.
 
-    The choices are a list, or in a field of the response. Any other value, and a response with a
-    choice without a message, is returned unchanged.
+    Any other value, and a response with a choice without a message, is returned unchanged.
     """
     value = value_in(value)
+    # The choices are the response itself, or in one of its fields.
     candidates = (value, *map(fields_of(value).get, _CHOICES))
     choices = next((candidate for candidate in candidates if isinstance(candidate, list)), None)
     if choices is None:

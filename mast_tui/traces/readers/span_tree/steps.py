@@ -164,10 +164,7 @@ class _Timeline:
         return self._steps
 
     def _new_open_row(self, row: SpanRow, row_index: int) -> _OpenRow:
-        """Return a row as an open row: one whose descendants are read next.
-
-        Unless the row names its agent, it has the agent of the agent's row around it.
-        """
+        """Return a row as an open row, with the agent and the parent of the row around it."""
         outer = self._open_rows[-1] if self._open_rows else None
         acting_agent = outer.acting_agent if outer else None
         if row.kind is RowKind.AGENT:
@@ -199,16 +196,14 @@ class _Timeline:
                 self._leave_other_row(open_row)
 
     def _enter_agent_row(self, open_row: _OpenRow) -> None:
-        """Add the span ``agent NAME begins``, unless the row around it has the same agent.
-
-        The span also has the row's input. At a root, the input is a message of the user instead.
-        """
+        """Add the span ``agent NAME begins``, unless the row around it has the same agent."""
         row = open_row.row
         if self._open_rows and self._open_rows[-1].acting_agent == open_row.agent:
             self._add_name_span(open_row)
             return
         is_root = not self._open_rows
         lines = [f"agent {open_row.agent} begins"]
+        # The span has the input too, which at a root is a message of the user instead.
         input_text = self._unshown_input(open_row)
         if input_text is not None and not is_root:
             lines.append(input_text)
@@ -261,10 +256,7 @@ class _Timeline:
             self._add_log(open_row, key, row.error or f"{row.name} failed")
 
     def _show_instructions(self, open_row: _OpenRow) -> None:
-        """Show the system prompt of a row, unless the request of the first model under it has it.
-
-        A prompt that was shown for the same agent is not shown again.
-        """
+        """Show the system prompt of a row, unless the first model's request under the row has it."""
         row = open_row.row
         if row.instructions is None:
             return
@@ -377,10 +369,7 @@ class _Timeline:
             self._show_part(open_row, key, part, new_part.node, call=new_part.call)
 
     def _show_answer(self, open_row: _OpenRow) -> None:
-        """Add the spans of a model's answer and of its error; the last span has the tokens.
-
-        A call in the answer has a span already if the row of the tool came before.
-        """
+        """Add the spans of a model's answer and of its error; the last span has the tokens."""
         row = open_row.row
         keyed_parts = self._keyed_parts(row, "answered", output_messages(row))
         if keyed_parts and self._shows_every_row:
@@ -396,7 +385,7 @@ class _Timeline:
                 call = self._calls.pop_row_call(part.piece.call_id)
             if call is None:
                 last_key = self._show_part(open_row, key, part, node, is_answer=True)
-            else:
+            else:  # The tool's row came before the answer, and has shown the call.
                 last_key = call.key
                 self._history.set_call(node, call)
 
@@ -627,13 +616,10 @@ def _row_status(row: SpanRow) -> SpanStatus:
 
 
 def _is_same_execution(outer_row: SpanRow, row: SpanRow) -> bool:
-    """Return whether a tool's row within another is the same execution, recorded twice.
-
-    The inner row must have the same input or none. It must have the same name; with the same call
-    id and without an output, any name.
-    """
+    """Return whether a tool's row within another is the same execution, recorded twice."""
+    has_same_name = row.name == outer_row.name
     has_same_id = row.call_id is not None and row.call_id == outer_row.call_id
-    if outer_row.name != row.name and not (has_same_id and row.output is None):
+    if not has_same_name and not (has_same_id and row.output is None):
         return False
     if row.input is None:
         return True
@@ -707,10 +693,8 @@ def texts_within(value: object) -> Iterator[str]:
 
 
 def output_text(value: object) -> str:
-    """Return a tool's output as text: the texts of a list of parts, else the whole value.
-
-    The result of an MCP tool has such a list in ``content``.
-    """
+    """Return a tool's output as text: the texts of a list of parts, else the whole value."""
+    # The result of an MCP tool has a list of parts in ``content``.
     may_be_mcp_result = not isinstance(value, str) or '"content"' in value[:_MCP_HEAD]
     result = fields_of(json_in(value)) if may_be_mcp_result else {}
     if isinstance(result.get("content"), list) and result.keys() <= _MCP_RESULT_FIELDS:

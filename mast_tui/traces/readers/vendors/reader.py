@@ -181,13 +181,13 @@ def _without_args(vendor: Vendor, value: object) -> object:
 
 
 def _typed_messages(value: object) -> object:
-    """Return the messages in a model's input or output, with types that DeepEval leaves out.
+    """Return the messages in a model's input or output, with the types that DeepEval omits.
 
     Definitions of tools, which are among the messages of a request, are left out. So are results
     without the id of their call, because the rows of tools have them. A plain text is unchanged.
     """
     items = value_in(value)
-    if isinstance(items, str) and items.startswith("{'"):
+    if isinstance(items, str) and items.startswith("{'"):  # an object as Python prints it
         items = read_literal(items) or items
     if isinstance(items, Mapping):
         message = _typed_message(items)
@@ -364,10 +364,7 @@ def _as_model(row: SpanRow, attribute_row: SpanRow | None = None) -> SpanRow:
 
 
 def _as_tool(row: SpanRow) -> SpanRow:
-    """Return a tool's row without the wrappers of its arguments and its result.
-
-    The result may state the id of the call and its status.
-    """
+    """Return a tool's row without the wrappers of its arguments and its result."""
     arguments = value_in(row.input)
     if isinstance(arguments, Mapping):
         arguments = {
@@ -496,9 +493,8 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
 def _linked_to_model_calls(rows: list[SpanRow]) -> list[SpanRow]:
     """Return the rows, with tools' rows that have the names and arguments of models' calls.
 
-    So the timeline can find the call that a tool's row carried out. A row of kind ``OTHER`` becomes
-    a tool's row if it was traced as a plain function: it has the name of a called tool, no tool's
-    row has that name, and no row is under it.
+    A row of kind ``OTHER`` becomes a tool's row if it was traced as a plain function: it has the
+    name of a called tool, no tool's row has that name, and no row is under it.
     """
     calls = [call for row in rows for message in row.answer for call in tool_calls(message)]
     called_names = {name for name, _arguments in calls}
@@ -541,13 +537,11 @@ _EVENT_NAME: Final = re.compile(
 
 
 def _with_joined_events(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows, with the events of a call in BeeAI's traces joined to one row.
-
-    The rows of the events have names such as ``tool.search.start-3``, with the number of the call.
-    """
+    """Return the rows, with the events of a call in BeeAI's traces joined to one row."""
     index_by_call: dict[tuple[str, str], int] = {}
     joined_rows: list[SpanRow] = []
     for row in sorted(rows, key=_event_sort_key):
+        # The name of an event has the number of its call, as in tool.search.start-3.
         match = None if row.kind is RowKind.OTHER else _EVENT_NAME.fullmatch(row.name)
         if match is None:
             joined_rows.append(row)
@@ -571,10 +565,7 @@ def _with_joined_events(rows: list[SpanRow]) -> list[SpanRow]:
 
 
 def _event_sort_key(row: SpanRow) -> int:
-    """Return a sort key that puts all other rows before the later events of calls.
-
-    So the start of a call precedes its other events.
-    """
+    """Return a sort key that puts the start of a call before its other events."""
     match = _EVENT_NAME.fullmatch(row.name)
     is_later_event = match is not None and match["event"] != "start"
     return 1 if is_later_event else 0
@@ -662,10 +653,7 @@ READER: Final = VendorExportReader()
 
 
 def _trace_row(records: TraceRecords) -> SpanRow:
-    """Return a row that stands for a whole trace, from the trace's own facts.
-
-    It is for a trace whose records are not in the export.
-    """
+    """Return a row from the trace's own facts, for a trace without records in the export."""
     return SpanRow(
         id=records.id or records.location,
         parent=None,

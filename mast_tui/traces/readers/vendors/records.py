@@ -190,8 +190,8 @@ def _traces_and_records(
 ) -> Iterator[tuple[str, object]]:
     """Yield the location and the value of each trace and each record in a JSON value.
 
-    They are the items of a list, or the items of the lists in the vendor's ``containers`` fields.
-    Any other value is itself a trace, a record or foreign.
+    They are the items of a list, or of the lists in the vendor's ``containers`` fields, else the
+    value itself.
     """
     if isinstance(value, list):
         for item_index, item in enumerate(value):
@@ -262,10 +262,7 @@ class _TraceCollector:
         self._problems.append(Problem(location, f"no record of {self._vendor.name}, left out"))
 
     def _add_trace(self, entry: Fields, location: str) -> None:
-        """Add the facts and the records of a trace; report items of its lists that are no records.
-
-        A list with only the ids of records is ignored.
-        """
+        """Add the facts and the records of a trace; report listed items that are no records."""
         vendor = self._vendor
         facts = _facts_of_trace(vendor, entry)
         trace_id = text_at(facts, vendor.trace_id) or text_at(entry, vendor.trace_id) or location
@@ -274,7 +271,7 @@ class _TraceCollector:
             record_location = _nested_location(location, record_pointer)
             if isinstance(record, Mapping):
                 self._add_record(record, record_location, trace_id)
-            elif not isinstance(record, str):
+            elif not isinstance(record, str):  # A vendor's list of traces has only ids of records.
                 self._report_foreign_entry(record_location)
 
     def _add_record(self, record: Fields, location: str, trace_id: str | None) -> None:
@@ -316,6 +313,7 @@ class _TraceCollector:
         """Return all traces; a record that names no trace belongs to the trace of its parent."""
         traces: dict[str, TraceRecords] = {}
         for trace_id, (facts, location) in self._facts_by_trace.items():
+            # The location stands for an id that the vendor does not state.
             native_id = None if trace_id == location else trace_id
             traces[trace_id] = TraceRecords(native_id, trace_facts=facts, location=location)
 
@@ -332,12 +330,10 @@ class _TraceCollector:
 
 
 def _nested_location(location: str, pointer: str) -> str:
-    """Return the location of the value at ``pointer`` in the value at ``location``.
-
-    A location is ``/data/0``, or in a file of lines ``line 3`` or ``line 3 /data/0``.
-    """
+    """Return the location of the value at ``pointer`` in the value at ``location``."""
     if pointer == "/":
         return location
+    # A location is ``/data/0``, or in a file of lines ``line 3`` or ``line 3 /data/0``.
     is_whole_line = location.startswith("line ") and "/" not in location
     if is_whole_line:
         return f"{location} {pointer}"
@@ -365,10 +361,7 @@ def _trace_of_ancestors(
 
 
 def _ids_from_root(record: Fields) -> list[str]:
-    """Return the ids in LangSmith's ``dotted_order``, from the root to the record.
-
-    It is a list, separated by dots, of a time that ends with ``Z`` and an id. Without it, the
-    result is empty.
-    """
+    """Return the ids from the root to a record, from LangSmith's ``dotted_order``; empty without."""
+    # Each part is a time that ends with Z, and an id.
     parts = (as_text(record.get("dotted_order")) or "").split(".")
     return [part_id for part in parts if (part_id := part.partition("Z")[2])]
