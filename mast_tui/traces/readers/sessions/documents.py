@@ -235,7 +235,7 @@ def _opencode_session_of(record: Fields) -> str | None:
 def _whole_opencode_messages(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return the records, with the events of OpenCode's server joined to one record a message.
+    """Return the records, with a server's events joined to one record for each message.
 
     An event has the ``info`` of a message, or one of its parts; the last version of each counts.
     Of other events, only errors are kept.

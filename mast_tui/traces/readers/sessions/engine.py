@@ -119,7 +119,7 @@ def record_turn(record: Fields, *pieces: Piece) -> Turn:
 
 
 def turn_without_empty_pieces(record: Fields, pieces: Iterable[Piece]) -> Turn:
-    """Return a turn with those of the pieces that are no empty messages or thoughts.
+    """Return a turn of the pieces, except blank messages and thoughts.
 
     Args:
         record: The record, whose time the turn has.
@@ -433,7 +433,7 @@ class SessionReader:
     def _records_of_file(
         self, source: Source, problems: list[Problem]
     ) -> tuple[Fields, Sequence[SessionRecord]]:
-        """Return the fields beside the list of records, none in a file of lines; and the records."""
+        """Return the fields beside the list of records (none in a file of lines), and the list."""
         # A file of lines may have other text between its records.
         is_mixed_with_text = source.json is None and len(source.head_records) > 1
         if source.json_lines or is_mixed_with_text:

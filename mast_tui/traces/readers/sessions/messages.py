@@ -367,10 +367,9 @@ KIRO: Final = SessionFormat(
 
 
 def _any_claude_web_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is a message of Claude Code, and none is of a file or a stream.
+    """Return whether one record is a message of Claude Code, and none is for another reader.
 
-    Messages in its session files have ``uuid`` and ``sessionId``, those in its streams
-    ``session_id``. Other readers read them, and messages of Gemini's shape.
+    Messages in session files have ``uuid`` and ``sessionId``, those in streams ``session_id``.
     """
     messages = [record for record in records if "message" in record]
     return any(map(_is_claude_message, messages)) and not any(

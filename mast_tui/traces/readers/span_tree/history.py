@@ -413,10 +413,7 @@ class ShownHistory:
     def _pop_answered_call(
         self, part: MessagePart, recent_calls: OpenCalls[ShownCall]
     ) -> ShownCall | None:
-        """Remove the call that a result answers from the open calls and return it.
-
-        Return None for any other part.
-        """
+        """Remove and return the open call that a result answers; None for any other part."""
         if part.piece.kind is not SpanKind.TOOL_RESULT:
             return None
         return recent_calls.pop_answered_call(part.piece, self._calls.by_id)

@@ -256,7 +256,7 @@ class _Timeline:
             self._add_log(open_row, key, row.error or f"{row.name} failed")
 
     def _show_instructions(self, open_row: _OpenRow) -> None:
-        """Show the system prompt of a row, unless the first model's request under the row has it."""
+        """Show the system prompt of a row, unless the first model under the row shows it."""
         row = open_row.row
         if row.instructions is None:
             return

@@ -469,7 +469,7 @@ def _has_plain_request(row: SpanRow) -> bool:
 
 
 def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[SpanRow]:
-    """Return the rows, in which each row with a new thought is a model's row with this answer.
+    """Return the rows; a row with a new thought becomes a model's row whose answer is the thought.
 
     ``thoughts`` has the thought of each row, or None. A thought that the request of any row
     contains is not new. BeeAI traces each part of an answer, and repeats the thought each time.
@@ -482,8 +482,8 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
     for row, thought in zip(rows, thoughts, strict=True):
         if thought is not None and row.kind is RowKind.OTHER and thought not in shown_thoughts:
             shown_thoughts.add(thought)
-            quoted_thought = dump_text(thought).strip('"')
-            if not any(quoted_thought in request for request in requests):
+            unquoted_thought = thought.strip('"')
+            if not any(unquoted_thought in request for request in requests):
                 answer = {"role": "assistant", "content": "", "reasoning": thought}
                 row = replace(row, kind=RowKind.MODEL, input=None, output=None, answer=(answer,))
         rows_with_thoughts.append(row)

@@ -49,7 +49,7 @@ class TraceRecords:
         return [self.trace_facts, *(record.value for record in self.by_id.values())]
 
     def add(self, record: VendorRecord) -> None:
-        """Add a record; if there is one with the same id, complete that by the new fields."""
+        """Add a record, or fill the gaps of an earlier record with the same id."""
         earlier_record = self.by_id.get(record.id)
         if earlier_record is None:
             self.by_id[record.id] = record
@@ -361,7 +361,7 @@ def _trace_of_ancestors(
 
 
 def _ids_from_root(record: Fields) -> list[str]:
-    """Return the ids from the root to a record, from LangSmith's ``dotted_order``; empty without."""
+    """Return the ids from the root to a record, in LangSmith's ``dotted_order``; empty without."""
     # Each part is a time that ends with Z, and an id.
     parts = (as_text(record.get("dotted_order")) or "").split(".")
     return [part_id for part in parts if (part_id := part.partition("Z")[2])]
