@@ -168,7 +168,7 @@ class Calls:
         """Return the shown call that a call in a request's history repeats; None if it is new.
 
         It is the call with the same id, else the oldest equal call of a tool's row without an id.
-        Such a call is returned once, and gets the id of ``part``.
+        The call of a tool's row is returned once, and gets the id of ``part``.
         """
         piece = part.piece
         if piece.call_id is not None and piece.call_id in self.by_id:

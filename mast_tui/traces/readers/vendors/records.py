@@ -68,8 +68,8 @@ def value_at(record: object, paths: Paths) -> object:
     """Return the first value that is not None at one of the paths; None if there is none.
 
     Args:
-        record: A JSON value.
-        paths: The paths from it, as in ``tables``.
+        record: The JSON value of a record, or of a trace.
+        paths: The paths from the value, in the form that ``tables`` describes.
     """
     return next(values_at(record, paths), None)
 
@@ -78,8 +78,8 @@ def values_at(record: object, paths: Paths) -> Iterator[object]:
     """Yield the values that are not None at the paths.
 
     Args:
-        record: A JSON value.
-        paths: The paths from it, as in ``tables``.
+        record: The JSON value of a record, or of a trace.
+        paths: The paths from the value, in the form that ``tables`` describes.
     """
     for path in paths:
         value = _value_at_path(record, path)
@@ -91,8 +91,8 @@ def text_at(record: object, paths: Paths) -> str | None:
     """Return the first text, or integer as text, at one of the paths; None if there is none.
 
     Args:
-        record: A JSON value.
-        paths: The paths from it, as in ``tables``.
+        record: The JSON value of a record, or of a trace.
+        paths: The paths from the value, in the form that ``tables`` describes.
     """
     return next(filter(None, map(identifier, values_at(record, paths))), None)
 
