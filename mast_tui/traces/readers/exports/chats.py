@@ -335,7 +335,7 @@ def _open_webui_messages(node: Fields, pointer: str) -> Messages:
     items = items_of(node.get("output"))
     for index, item in enumerate(items):
         facts = {name: message[name] for name in ("model", "timestamp")}
-        if index == len(items) - 1:
+        if index == len(items) - 1:  # The usage is that of all items.
             facts["usage"] = message["usage"]
         yield f"{pointer}/output/{index}", {**facts, **fields_of(item)}
     if not items and (message["content"] or error_text is None):

@@ -370,7 +370,7 @@ def _as_tool(row: SpanRow) -> SpanRow:
         arguments = {
             name: value
             for name, value in arguments.items()
-            # In the call of a traced method, ``self`` is the object, which is no argument.
+            # ``self`` is the object of a traced method, and an argument only if it is a number.
             if name != "self" or isinstance(value, int | float)
         }
         if len(arguments) == 1 and isinstance(arguments.get("input"), str):
