@@ -62,24 +62,30 @@ def _is_smolagents_step(step: object) -> bool:
     return "step_number" in fields and ("timing" in fields or fields.keys() >= _OLD_STEP_FIELDS)
 
 
-def _smolagents_run(value: object, steps: Sequence[object], pointer: str) -> Messages:
-    """Yield the messages of a run; its output is the last, unless the message before has it."""
-    run = fields_of(value)
-    prompt = run.get("system_prompt")
+def _smolagents_run(run: object, steps: Sequence[object], steps_pointer: str) -> Messages:
+    """Yield the messages of a run: its system prompt, its steps and its output.
+
+    The output is left out if the last message of the steps contains it.
+    """
+    run_fields = fields_of(run)
+    prompt = run_fields.get("system_prompt")
     if text := as_text(prompt) or as_text(fields_of(prompt).get("system_prompt")):
         yield "/system_prompt", {"role": "system", "content": text}
+
     last_content = ""
     for step_index, step in enumerate(steps):
-        for message_pointer, message in _smolagents_messages(step, f"{pointer}/{step_index}"):
+        step_pointer = f"{steps_pointer}/{step_index}"
+        for message_pointer, message in _smolagents_messages(step, step_pointer):
             yield message_pointer, message
             last_content = dump_text(fields_of(message).get("content"))
-    output = dump_text(run.get("output"))
+
+    output = dump_text(run_fields.get("output"))
     if output.strip() and output not in last_content:
         yield "/output", {"role": "assistant", "content": output}
 
 
 def _smolagents_messages(step: object, pointer: str) -> Messages:
-    """Yield the messages of a step: prompt and task, and a plan or an answer with its result."""
+    """Yield the messages of a step: a prompt and a task, a plan, or an answer with its result."""
     if not isinstance(step, Mapping):
         yield pointer, step
         return
@@ -88,30 +94,26 @@ def _smolagents_messages(step: object, pointer: str) -> Messages:
     if text := as_text(step.get("task")):
         content = "\n".join((text, *_image_notes(step.get("task_images"))))
         yield f"{pointer}/task", {"role": "user", "content": content}
+
+    # Only the steps in which the agent acts have a number.
     if "step_number" not in step:
         plan = texts_in(step, "facts", "plan")
         output = plan or first_in(step, "plan", "output", "final_answer")
         if output is not None:
-            yield (
-                pointer,
-                _with_time_and_usage(step, {"role": "assistant", "content": dump_text(output)}),
-            )
+            plan_or_answer = {"role": "assistant", "content": dump_text(output)}
+            yield pointer, _with_time_and_usage(step, plan_or_answer)
         return
+
     answer = fields_of(step.get("model_output_message"))
     calls = items_of(step.get("tool_calls"))
     if not calls and (code := as_text(step.get("code_action"))):
         calls = [{"name": _PYTHON_TOOL, "arguments": code}]
-    yield (
-        pointer,
-        _with_time_and_usage(
-            step,
-            {
-                "role": "assistant",
-                "content": first_in(step, "model_output", "llm_output") or answer.get("content"),
-                "tool_calls": calls or items_of(answer.get("tool_calls")),
-            },
-        ),
-    )
+    message = {
+        "role": "assistant",
+        "content": first_in(step, "model_output", "llm_output") or answer.get("content"),
+        "tool_calls": calls or items_of(answer.get("tool_calls")),
+    }
+    yield pointer, _with_time_and_usage(step, message)
     yield from _smolagents_result(step, calls, pointer)
 
 
@@ -125,6 +127,8 @@ def _smolagents_result(step: Fields, calls: Sequence[object], pointer: str) -> M
     content = join_distinct_texts(texts) or dump_text(step.get("action_output"))
     if not content and not calls:
         return
+
+    # Without a call, the result gets an id that no call has, so that it answers none.
     call_id = fields_of(calls[-1]).get("id") if calls else f"{pointer[1:]}/observations"
     result: dict[str, object] = {"role": "tool", "tool_call_id": call_id, "content": content}
     if error_text:
@@ -183,7 +187,8 @@ def _judgement_key(steps: Sequence[object]) -> AnswerKey:
 def _browser_use_messages(step: object, pointer: str) -> Messages:
     """Yield the messages of a step: its web page, the model's answer, and the actions' results.
 
-    The model's answer has its thoughts and its actions. A step that is no object is one message.
+    The answer has the model's thoughts, and its actions as calls. A step that is no object is
+    yielded as it is.
     """
     if not isinstance(step, Mapping):
         yield pointer, step
@@ -194,6 +199,8 @@ def _browser_use_messages(step: object, pointer: str) -> Messages:
     page = "\n".join((texts_in(state, "title", "url"), "[image]" if has_picture else "")).strip()
     if page:
         yield f"{pointer}/state", {"role": "system", "name": "browser", "content": page}
+
+    # Actions have no ids, so the pointer to an action is the id of its call.
     output = step.get("model_output")
     actions = _as_list(fields_of(output).get("action"))
     if output:
@@ -225,9 +232,9 @@ def _browser_use_messages(step: object, pointer: str) -> Messages:
 
 
 def _browser_use_thoughts(output: Fields) -> str:
-    """Return the texts of the model's thoughts, memories and plans, joined by newlines."""
-    records = (output, fields_of(output.get("current_state")))
-    texts = [texts_in(record, *record) for record in records]
+    """Return all texts in the fields of the model's output, such as its thoughts and its memory."""
+    objects = (output, fields_of(output.get("current_state")))
+    texts = [texts_in(fields, *fields) for fields in objects]
     return "\n".join(text for text in texts if text)
 
 
@@ -288,8 +295,8 @@ def _crewai_messages(entry: object, pointer: str, shown_tasks: set[str]) -> Mess
     Args:
         entry: An entry of the log.
         pointer: The JSON pointer of the entry.
-        shown_tasks: The tasks of the entries before, to which the entry's task is added. A task in
-            it is yielded again only by an entry that starts the task.
+        shown_tasks: The tasks of the earlier entries; the entry's task is added. A task among them
+            is yielded again only if the entry starts it.
     """
     if not isinstance(entry, Mapping):
         yield pointer, entry
@@ -297,7 +304,8 @@ def _crewai_messages(entry: object, pointer: str, shown_tasks: set[str]) -> Mess
     time = entry.get("timestamp")
     agent = text_in(entry, "agent") or "agent"
     task = dump_text(entry.get("task"))
-    if task.strip() and (entry.get("status") == "started" or task not in shown_tasks):
+    is_shown = entry.get("status") == "started" or task not in shown_tasks
+    if task.strip() and is_shown:
         shown_tasks.add(task)
         yield f"{pointer}/task", {"role": "user", "content": task, "timestamp": time}
     if (output := entry.get("output")) not in (None, ""):
@@ -309,28 +317,26 @@ def _crewai_messages(entry: object, pointer: str, shown_tasks: set[str]) -> Mess
 
 
 def _agentscope_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the memory of each agent in a saved session."""
+    """Yield a run for each agent in a saved session: the messages in the agent's memory."""
     for agent, state in fields_of(document).items():
-        # Newer releases keep each message in a list, before its marks.
+        # Newer releases keep a message as the first element of a list; labels of it follow.
         values = [
             value[0] if isinstance(value, list) and value else value
             for value in items_of(fields_at(state, "memory").get("content"))
         ]
         if mostly(lambda value: {"role", "name", "content"} <= fields_of(value).keys(), values):
-            prompt = {"role": "system", "content": fields_of(state).get("_sys_prompt")}
-            messages: list[tuple[str, object]] = [(f"/{agent}/_sys_prompt", prompt)]
+            messages: list[tuple[str, object]] = []
+            if prompt := fields_of(state).get("_sys_prompt"):
+                messages.append((f"/{agent}/_sys_prompt", {"role": "system", "content": prompt}))
             messages += [
                 (f"/{agent}/memory/content/{number}", _agentscope_message(value))
                 for number, value in enumerate(values)
             ]
-            yield ExportedRun(
-                value=state,
-                messages=messages if prompt["content"] else messages[1:],
-            )
+            yield ExportedRun(state, messages)
 
 
 def _agentscope_message(message: object) -> object:
-    """Return a message whose results name their calls as in Anthropic's messages."""
+    """Return a message with its tool results in Anthropic's form; any other message unchanged."""
     if not isinstance(message, Mapping) or not isinstance(message.get("content"), list):
         return message
     blocks = [
@@ -400,7 +406,7 @@ def _is_task_output(task: object) -> bool:
 
 
 def _crew_messages(output: Fields) -> Messages:
-    """Yield each task and its output, and the output of the crew unless a task has the same."""
+    """Yield each task and its output, and then the crew's output unless a task has the same."""
     task_outputs: list[str] = []
     for task_index, task in enumerate(items_of(output.get("tasks_output"))):
         pointer = f"/tasks_output/{task_index}"
@@ -464,7 +470,7 @@ def _tau2_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _tau2_messages(simulation: Fields) -> Messages:
-    """Yield the messages of a simulation; messages of the simulated user are without tokens."""
+    """Yield the messages of a simulation; the ``id`` of a tool's result is that of its call."""
     for message_index, message in enumerate(items_of(simulation.get("messages"))):
         pointer = f"/messages/{message_index}"
         if not isinstance(message, Mapping):
@@ -475,14 +481,14 @@ def _tau2_messages(simulation: Fields) -> Messages:
                 yield f"{pointer}/tool_messages/{result_index}", tool_message
         elif message.get("role") == "tool":
             yield pointer, {**message, "tool_call_id": message.get("id")}
-        elif message.get("role") == "user":
+        elif message.get("role") == "user":  # The tokens of the simulated user are not the agent's.
             yield pointer, {name: value for name, value in message.items() if name != "usage"}
         else:
             yield pointer, message
 
 
 def _tau2_facts(info: Fields, task: Fields, simulation: Fields) -> TraceMeta:
-    """Return the facts of a simulation, from the results' ``info``, its task and itself."""
+    """Return the facts of a simulation, from the file's ``info``, the task and the simulation."""
     environment = fields_of(info.get("environment_info"))
     agent = fields_of(info.get("agent_info"))
     domain = text_in(environment, "domain_name")
@@ -500,7 +506,7 @@ def _tau2_facts(info: Fields, task: Fields, simulation: Fields) -> TraceMeta:
 
 
 def _tau2_answer_key(environment: Fields, task: Fields, simulation: Fields) -> AnswerKey:
-    """Return the expected actions, the policy, the user's instructions and the reward's parts."""
+    """Return the answer key, hidden from the annotator: expectations of the task, and scores."""
     draft = AnswerKeyDraft()
     for name, value in fields_of(task.get("evaluation_criteria")).items():
         if name == "actions":
@@ -524,7 +530,7 @@ TAU2: Final = ExportFormat(
 
 
 def _bfcl_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the runs in BFCL's results, most of which have an ``inference_log``."""
+    """Return the runs in BFCL's results, which have an ``inference_log`` or counts of tokens."""
     return (
         ExportedRun(
             value=entry,
@@ -584,7 +590,10 @@ def _bfcl_log(log: Sequence[object]) -> Messages:
 
 
 def _bfcl_step(entries: Sequence[object], pointer: str) -> Messages:
-    """Yield the messages of a step; its first answer has the calls that the last entry decodes."""
+    """Yield the messages of a step.
+
+    The first answer gets the calls of the step, which other entries of the harness hold decoded.
+    """
     decoded_calls: Sequence[object] = ()
     for entry in entries:
         decoded_calls = items_of(fields_of(entry).get("model_response_decoded")) or decoded_calls
@@ -602,7 +611,7 @@ def _bfcl_step(entries: Sequence[object], pointer: str) -> Messages:
 
 
 def _bfcl_result(result: object, pointer: str) -> Messages:
-    """Yield the answers in a result, which is a text, a call, a list of calls or of results."""
+    """Yield the answers in a result: a text, a call, a list of calls, or a list of results."""
     items = [result] if isinstance(result, Mapping) else items_of(result)
     if not all(isinstance(item, Mapping) for item in items):
         for item_index, item in enumerate(items):
@@ -619,7 +628,7 @@ def _only_repeats_calls(entry: Fields) -> bool:
 def _bfcl_answer(entry: Fields, decoded_calls: Sequence[object]) -> Fields:
     """Return an answer as a message with calls; a text that only repeats the calls is left out.
 
-    The calls are ``decoded_calls``; if there are none, the items of the entry's content.
+    Without ``decoded_calls``, the calls are the items of the entry's content.
     """
     content = entry.get("content")
     calls = [_bfcl_call(call) for call in decoded_calls or items_of(content)]
@@ -673,12 +682,12 @@ _STATE_FIELDS: Final = (
 def _run_state_runs(document: object) -> Iterable[ExportedRun]:
     """Return the runs whose states OpenAI's Agents SDK saved.
 
-    The runs of agents that wait as tools of a run follow its items.
+    A run may wait for agents that it uses as tools. Their messages follow those of the run.
     """
     for pointer, state in objects_in(document):
         states = [("", state)]
         messages: list[tuple[str, object]] = []
-        for state_pointer, nested_state in states:
+        for state_pointer, nested_state in states:  # The list grows in the loop.
             messages += _run_state_messages(nested_state, state_pointer)
             states += _nested_run_states(nested_state, state_pointer)
         if messages:
@@ -686,33 +695,39 @@ def _run_state_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _run_state_messages(state: Fields, pointer: str) -> Messages:
-    """Yield the input and the items of a run.
+    """Yield the input and the items of a run, each once.
 
-    The session has all items of a run, but not always those of the last turn.
+    The session items may lack those of the last turn, which the generated items have.
     """
+    # The fields have one name in Python and another in JavaScript.
     for input_field, session_field, items_field, responses_field, pending_field in _STATE_FIELDS:
         if input_field not in state or items_field not in state:
             continue
         yield from _run_input(state[input_field], f"{pointer}/{input_field}")
-        usage_by_item: dict[bytes, object] = {}
+
+        usage_by_last_item: dict[bytes, object] = {}
         for response in map(fields_of, items_of(state.get(responses_field))):
-            for output in items_of(response.get("output"))[-1:]:
-                usage_by_item[canonical_bytes(output)] = response.get("usage")
+            for last_item in items_of(response.get("output"))[-1:]:
+                usage_by_last_item[canonical_bytes(last_item)] = response.get("usage")
+
+        # These session items are repeated in the input.
         references = items_of(state.get("nested_history_owned_session_item_refs"))
-        shown_numbers = [fields_of(reference).get("index") for reference in references]
+        numbers_in_input = [fields_of(reference).get("index") for reference in references]
         session_items = items_of(state.get(session_field))
-        known_items = set(map(canonical_bytes, session_items))
         for number, item in enumerate(session_items):
-            if number not in shown_numbers:  # The input has the others.
-                yield f"{pointer}/{session_field}/{number}", _with_usage(item, usage_by_item)
+            if number not in numbers_in_input:
+                yield f"{pointer}/{session_field}/{number}", _with_usage(item, usage_by_last_item)
+
+        session_item_bytes = set(map(canonical_bytes, session_items))
         for number, item in enumerate(items_of(state[items_field])):
-            if canonical_bytes(item) not in known_items:
-                yield f"{pointer}/{items_field}/{number}", _with_usage(item, usage_by_item)
+            if canonical_bytes(item) not in session_item_bytes:
+                yield f"{pointer}/{items_field}/{number}", _with_usage(item, usage_by_last_item)
+
         yield from _run_input(state.get(pending_field), f"{pointer}/{pending_field}")
 
 
 def _nested_run_states(state: Fields, pointer: str) -> Iterable[tuple[str, Fields]]:
-    """Yield the states of agents that wait as tools of a run, each after its pointer."""
+    """Yield the pointer and the state of each waiting agent that a run uses as a tool."""
     functions = items_of(fields_at(state, "last_processed_response").get("functions"))
     for number, function in enumerate(functions):
         function_pointer = f"{pointer}/last_processed_response/functions/{number}"
@@ -729,11 +744,12 @@ def _run_input(value: object, pointer: str) -> Messages:
         yield f"{pointer}/{number}", item
 
 
-def _with_usage(item: object, usage_by_item: dict[bytes, object]) -> object:
-    """Return an item of a run; the last item of a response has the tokens of the response."""
+def _with_usage(item: object, usage_by_last_item: dict[bytes, object]) -> object:
+    """Return an item of a run; if it is the last item of a response, with the response's tokens."""
     fields = fields_of(item)
     raw_item = fields_of(first_in(fields, "raw_item", "rawItem"))
-    usage = usage_by_item.pop(canonical_bytes(raw_item), None)
+    # The tokens are removed, so that an equal item does not get them too.
+    usage = usage_by_last_item.pop(canonical_bytes(raw_item), None)
     return item if usage is None else {**fields, "raw_item": {**raw_item, "usage": usage}}
 
 

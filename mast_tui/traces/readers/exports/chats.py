@@ -53,7 +53,8 @@ def branch_to(leaf: str, parents: Mapping[str, str | None]) -> list[str]:
         parents: The id of the parent of each message.
 
     Returns:
-        The ids of the branch. It ends before an id that ``parents`` lacks or that was passed.
+        The ids of the branch. Its root is the message whose parent is None, is not in ``parents``,
+        or is in the branch already.
     """
     branch: dict[str, None] = {}
     node_id: str | None = leaf
@@ -64,10 +65,10 @@ def branch_to(leaf: str, parents: Mapping[str, str | None]) -> list[str]:
 
 
 def parents_in_list(named_parents: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return the parent of each message of a list, by the message's id.
+    """Map the id of each message in a list to the id of its parent.
 
-    It is the parent that the message names, or None if the list lacks that parent. For a message
-    that names none, it is the message before it.
+    A message that names no parent follows the previous message. The parent is None for the first
+    message, and for a message whose parent is not in the list.
     """
     parents: dict[str, str | None] = {}
     previous_id: str | None = None
@@ -81,8 +82,8 @@ def parents_in_list(named_parents: Mapping[str, str | None]) -> dict[str, str | 
 
 
 def branch_problems(count: int) -> list[str]:
-    """Return a problem with the number of messages of other branches; none if that is 0."""
-    if not count:
+    """Return a problem that says how many messages of other branches are left out, if any."""
+    if count == 0:
         return []
     singular = "message of another branch left out"
     plural = "messages of other branches left out"
@@ -92,8 +93,8 @@ def branch_problems(count: int) -> list[str]:
 def _chatgpt_runs(document: object) -> Iterable[ExportedRun]:
     """Return the conversations of a ChatGPT export, each along one branch.
 
-    The branch is that of ``current_node``. Some programs leave ``current_node`` out: then the
-    branch is that of the last node.
+    The branch is that of ``current_node``, or of the last node if a program left ``current_node``
+    out.
     """
     for run in _mapped_runs(document, ("author", "content"), _chatgpt_message):
         _link_chatgpt_results(run.messages)
@@ -147,11 +148,11 @@ def run_of_branch(
         pointer: The JSON pointer to it in the document.
         messages: The messages of each node that has any, with their pointers in the conversation.
         parents: The parent of each node.
-        leaf: The last node of the branch; if it is unknown, the last node of all.
+        leaf: The last node of the branch. If it is no node, the last of all nodes is used.
         model: The model, if the conversation names it.
     """
-    known_leaf = leaf if leaf in parents else next(reversed(list(parents)), "")
-    branch = branch_to(known_leaf or "", parents)
+    last_node = leaf if leaf in parents else next(reversed(list(parents)), "")
+    branch = branch_to(last_node or "", parents)
     return ExportedRun(
         value=conversation,
         messages=[message for node_id in branch for message in messages.get(node_id, ())],
@@ -173,11 +174,11 @@ def _chatgpt_parents(nodes: Mapping[str, Fields]) -> dict[str, str | None]:
 
 
 def _link_chatgpt_results(messages: Sequence[tuple[str, object]]) -> None:
-    """Set the ids of calls, and the call ids of results. A message has at most one call.
+    """Set the ids of calls, and the call ids of results, which ChatGPT's export lacks.
 
-    The call of a result is the last call of the same tool since the user's last message, else the
-    last call of any tool. A call may have several results. A result of ``web.run`` may answer a
-    call of ``web``.
+    The id of a call is the pointer of its message, which has at most one call. A result answers
+    the last call of the same tool since the user's last message, else the last call of any tool.
+    A call may have several results.
     """
     call_id_by_family: dict[str, str] = {}
     last_call_id: str | None = None
@@ -191,6 +192,7 @@ def _link_chatgpt_results(messages: Sequence[tuple[str, object]]) -> None:
             call_id_by_family[_tool_family(fields_of(call).get("name"))] = pointer
             message["tool_calls"] = [{**fields_of(call), "id": pointer}]
         if message["role"] == "tool":
+            # A result of ``web.run`` may answer a call of ``web``.
             family = _tool_family(message.get("name"))
             message["tool_call_id"] = call_id_by_family.get(family, last_call_id)
 
@@ -214,14 +216,14 @@ def _chatgpt_message(node: Fields) -> dict[str, object] | None:
         "timestamp": message.get("create_time"),
         "model": metadata.get("model_slug"),
     }
-    files = map(_file_note, items_of(metadata.get("attachments")))
-    text = "\n".join(line for line in (_chatgpt_text(content), *files) if line)
-    recipient = text_in(message, "recipient") or "all"
+    file_notes = map(_file_note, items_of(metadata.get("attachments")))
+    text = "\n".join(line for line in (_chatgpt_text(content), *file_notes) if line)
     if not text:
         return None
     if kind in ("thoughts", "reasoning_recap"):
         return {**chat, "content": None, "reasoning_content": text}
-    if role == "assistant" and recipient != "all":
+    recipient = text_in(message, "recipient") or "all"
+    if role == "assistant" and recipient != "all":  # a call, whose recipient is a tool
         call = {"name": recipient, "arguments": text}
         return {**chat, "content": None, "tool_calls": [call]}
     if role == "tool":
@@ -231,7 +233,7 @@ def _chatgpt_message(node: Fields) -> dict[str, object] | None:
 
 
 def _chatgpt_text(content: object) -> str:
-    """Return the text of a content; for an unknown type, all texts in its fields."""
+    """Return the text of a message's content; of an unknown type, the texts in all fields."""
     if not isinstance(content, Mapping):
         return as_text(content) or ""
     parts = [
@@ -323,17 +325,19 @@ def _open_webui_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _open_webui_messages(node: Fields, pointer: str) -> Messages:
-    """Yield the message of a node: the items of its output, else its content, and its error."""
+    """Yield the items of a node's output, else its content, and then its error."""
     notes = filter(None, map(_file_note, items_of(node.get("files"))))
     message = {name: node.get(name) for name in ("role", "model", "timestamp", "usage")}
     message["content"] = "\n".join(filter(None, [dump_text(node.get("content")), *notes]))
     error = node.get("error")
     error_text = text_in(fields_of(error), "content", "message") or as_text(error)
+
     items = items_of(node.get("output"))
-    for number, item in enumerate(items, 1):
-        names = ("model", "timestamp", "usage") if number == len(items) else ("model", "timestamp")
-        facts = {name: message[name] for name in names}
-        yield f"{pointer}/output/{number - 1}", {**facts, **fields_of(item)}
+    for index, item in enumerate(items):
+        facts = {name: message[name] for name in ("model", "timestamp")}
+        if index == len(items) - 1:  # The usage is that of all items.
+            facts["usage"] = message["usage"]
+        yield f"{pointer}/output/{index}", {**facts, **fields_of(item)}
     if not items and (message["content"] or error_text is None):
         yield pointer, message
     if error_text is not None:
@@ -359,23 +363,22 @@ def _claude_ai_runs(document: object) -> Iterable[ExportedRun]:
 
 def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
     """Return a conversation along the branch of its current leaf, else of its last message."""
-    values = items_of(conversation.get("chat_messages"))
+    messages = items_of(conversation.get("chat_messages"))
     ids = [
-        text_in(fields_of(value), "uuid") or f"#{message_index}"
-        for message_index, value in enumerate(values)
+        text_in(fields_of(message), "uuid") or f"#{index}" for index, message in enumerate(messages)
     ]
-    parent_by_id = {
-        message_id: text_in(fields_of(value), "parent_message_uuid")
-        for message_id, value in zip(ids, values, strict=True)
+    named_parents = {
+        message_id: text_in(fields_of(message), "parent_message_uuid")
+        for message_id, message in zip(ids, messages, strict=True)
     }
     return run_of_branch(
         conversation,
         pointer,
         messages={
-            message_id: [(f"/chat_messages/{message_index}", _claude_ai_message(value))]
-            for message_index, (message_id, value) in enumerate(zip(ids, values, strict=True))
+            message_id: [(f"/chat_messages/{index}", _claude_ai_message(message))]
+            for index, (message_id, message) in enumerate(zip(ids, messages, strict=True))
         },
-        parents=parents_in_list(parent_by_id),
+        parents=parents_in_list(named_parents),
         leaf=text_in(conversation, "current_leaf_message_uuid"),
         model=text_in(conversation, "model"),
     )
@@ -387,9 +390,11 @@ def _claude_ai_message(message: object) -> object:
         return message
     content = message.get("content")
     blocks: list[object] = [content] if isinstance(content, str) else list(items_of(content))
+    has_content = any(dump_text(_block_text(block)).strip() for block in blocks)
     text = text_in(message, "text")
-    if text and not any(dump_text(_block_text(block)).strip() for block in blocks):
+    if text and not has_content:
         blocks = [{"type": "text", "text": text}]
+
     for attachment in items_of(message.get("attachments")):
         note = _file_note(attachment) or "[file attachment]"
         file_text = text_in(fields_of(attachment), "extracted_content")
@@ -398,6 +403,7 @@ def _claude_ai_message(message: object) -> object:
     files = first_in(message, "files", "files_v2")
     notes = filter(None, map(_file_note, items_of(files)))
     blocks.extend({"type": "text", "text": note} for note in notes)
+
     role = "user" if text_in(message, "sender", "role") in ("human", "user") else "assistant"
     return {"role": role, "content": blocks, "timestamp": message.get("created_at")}
 
@@ -429,12 +435,13 @@ def _librechat_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _librechat_nodes(conversation: Fields) -> dict[str, Fields]:
-    """Return the messages by their JSON pointers, each before its answers.
+    """Return the messages by their JSON pointers, each before its children.
 
     The export has a list of messages, or a tree of messages with ``children``.
     """
     field = "messagesTree" if "messagesTree" in conversation else "messages"
     nodes: dict[str, Fields] = {}
+    # Each iterator yields the remaining children of a message; the last one is the deepest.
     levels = [_objects_with_pointers(f"/{field}", items_of(conversation.get(field)))]
     while levels:
         pointer, message = next(levels[-1], ("", {}))
@@ -453,22 +460,23 @@ def _objects_with_pointers(pointer: str, values: Sequence[object]) -> Iterator[t
 
 
 def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Fields]) -> ExportedRun:
-    """Return a conversation along the branch of its last message with an id.
+    """Return a conversation along the branch of its last message with a ``messageId``.
 
-    The pointer of a message without an id is its id.
+    A message without one has its JSON pointer as id.
     """
     id_by_pointer = {
         node_pointer: text_in(message, "messageId") or node_pointer
         for node_pointer, message in nodes.items()
     }
     pointer_by_id = {message_id: node_pointer for node_pointer, message_id in id_by_pointer.items()}
-    parents = _librechat_parents(nodes, id_by_pointer)
-    own_ids = [
+    stated_ids = [
         message_id
         for node_pointer, message_id in id_by_pointer.items()
         if message_id != node_pointer
     ]
-    branch = branch_to((own_ids or list(pointer_by_id))[-1], parents)
+    last_id = (stated_ids or list(pointer_by_id))[-1]
+    branch = branch_to(last_id, _librechat_parents(nodes, id_by_pointer))
+
     omitted_without_id = sum(
         node_pointer == message_id
         for node_pointer, message_id in id_by_pointer.items()
@@ -477,6 +485,7 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
     problems = branch_problems(len(id_by_pointer) - len(branch) - omitted_without_id)
     if omitted_without_id:
         problems.append(f"{counted(omitted_without_id, 'message')} without `messageId` left out")
+
     options = fields_of(conversation.get("options"))
     messages: list[tuple[str, Fields]] = []
     for field in ("promptPrefix", "system", "instructions"):
@@ -501,16 +510,17 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
 def _librechat_parents(
     nodes: Mapping[str, Fields], id_by_pointer: Mapping[str, str]
 ) -> dict[str, str | None]:
-    """Return the parent of each message: the parent that it names, else one by its position.
+    """Map the id of each message to the id of its parent.
 
-    That is the message in whose ``children`` it is, else the previous message.
+    It is the parent that the message names, else the message whose ``children`` contain it, else
+    the previous message.
     """
     parents: dict[str, str | None] = {}
     previous_id: str | None = None
     for node_pointer, message_id in id_by_pointer.items():
         outer_pointer = node_pointer.rpartition("/children/")[0]
-        default_parent = id_by_pointer.get(outer_pointer, previous_id)
-        parents[message_id] = text_in(nodes[node_pointer], "parentMessageId") or default_parent
+        parent_by_position = id_by_pointer.get(outer_pointer, previous_id)
+        parents[message_id] = text_in(nodes[node_pointer], "parentMessageId") or parent_by_position
         previous_id = message_id
     return parents
 
@@ -539,7 +549,7 @@ def _librechat_message(message: Fields) -> Fields:
 
 
 def _librechat_part(part: object) -> object:
-    """Return a thought in Anthropic's form, a call in the form of Vercel's AI SDK.
+    """Return a thought in Anthropic's form, and a call with its output in that of Vercel's AI SDK.
 
     Any other part is returned unchanged.
     """
@@ -554,14 +564,15 @@ def _librechat_part(part: object) -> object:
     # A call of an assistant has its details in a field that is named after its type.
     details = fields_of(call.get(kind_of(call))) or call
     output = first_in(details, "output", "outputs")
+    if output == "" and call.get("progress") != 1:
+        output = None  # The call is unfinished.
     return {
         "type": "tool-invocation",
         "toolInvocation": {
             "toolCallId": call.get("id"),
             "toolName": text_in(details, "name") or kind_of(call) or "tool",
             "args": first_in(details, "args", "arguments", "input"),
-            # The output of an unfinished call is blank.
-            "output": None if output == "" and call.get("progress") != 1 else output,
+            "output": output,
         },
     }
 
@@ -590,10 +601,11 @@ def _semantic_kernel_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _is_semantic_kernel_message(message: object) -> bool:
-    """Return whether a value is a message: it has typed items, or a role with a label."""
+    """Return whether a value has content and a role with a label, or a role and typed items."""
     fields = fields_of(message)
     role = first_in(fields, "Role", "role")
-    if "label" in _normalized_fields(role) and ("Content" in fields or "content" in fields):
+    has_label = "label" in _normalized_fields(role)
+    if has_label and ("Content" in fields or "content" in fields):
         return True
     items = items_of(first_in(fields, "Items", "items"))
     return (
@@ -604,7 +616,7 @@ def _is_semantic_kernel_message(message: object) -> bool:
 
 
 def _normalized_fields(value: object) -> Fields:
-    """Return an object with small letters in its names: ``PluginName`` becomes ``pluginname``."""
+    """Return an object with one spelling for .NET and Python: ``pluginname`` for ``PluginName``."""
     return {
         name.lower().replace("_", "").removeprefix("$"): field
         for name, field in fields_of(value).items()
@@ -612,17 +624,17 @@ def _normalized_fields(value: object) -> Fields:
 
 
 def _semantic_kernel_message(message: object) -> object:
-    """Return a message in chat form; any value but an object as it is."""
+    """Return a message in chat form; a value that is no object, unchanged."""
     if not isinstance(message, Mapping):
         return message
     fields = _normalized_fields(message)
     role = fields.get("role")
-    label = text_in(_normalized_fields(role), "label") or as_text(role) or "assistant"
+    role_name = text_in(_normalized_fields(role), "label") or as_text(role) or "assistant"
     blocks = list(_content_blocks(items_of(fields.get("items"))))
     metadata = _normalized_fields(fields.get("metadata"))
     usage = _normalized_fields(metadata.get("usage"))
     return {
-        "role": label.lower(),
+        "role": role_name.lower(),
         "name": first_in(fields, "authorname", "name"),
         "content": blocks or fields.get("content"),
         "model": first_in(fields, "modelid", "aimodelid"),
@@ -637,12 +649,12 @@ def _semantic_kernel_message(message: object) -> object:
 
 
 def _content_blocks(items: Sequence[object]) -> Iterator[object]:
-    """Yield the items of a message as content blocks."""
+    """Yield the items of a message of Semantic Kernel as content blocks in Anthropic's form."""
     for item in items:
         fields = _normalized_fields(item)
-        kind = text_in(fields, "type", "contenttype") or ""
         names = (text_in(fields, "pluginname"), text_in(fields, "functionname"))
         name = ".".join(text for text in names if text) or text_in(fields, "name")
+        kind = text_in(fields, "type", "contenttype") or ""  # such as StreamingTextContent
         plain_kind = kind.lower().replace("_", "").removeprefix("streaming")
         match plain_kind.removesuffix("content"):
             case "functioncall":
@@ -682,8 +694,8 @@ SEMANTIC_KERNEL: Final = ExportFormat(
 def _assistants_runs(document: object) -> Iterable[ExportedRun]:
     """Return the threads in lists of messages, runs and steps of OpenAI's Assistants API.
 
-    An object without a thread's id belongs to the first thread. Nothing is returned for runs
-    alone, because they have no content.
+    An object without a thread's id belongs to the first thread. The result is empty if all objects
+    are runs, because these have no content.
     """
     items_by_thread: dict[str | None, list[tuple[str, Fields]]] = {}
     has_content = False
@@ -722,7 +734,7 @@ def _assistants_run(thread_id: str | None, items: Sequence[tuple[str, Fields]]) 
 
 
 def _assistants_objects(value: object, pointer: str, depth: int) -> Iterator[tuple[str, Fields]]:
-    """Yield the messages, runs and steps in a value, at most three levels down.
+    """Yield the messages, runs and steps in a value, at most ``_MAX_DEPTH`` levels down.
 
     A list with the newest object first is reversed, so that objects of one second are in order.
     """
@@ -759,9 +771,9 @@ class _TimedMessage(NamedTuple):
 
 
 def _timed_messages(pointer: str, item: Fields) -> Iterator[_TimedMessage]:
-    """Yield the messages of an object with their times: its message, or prompt, calls and error.
+    """Yield a thread's message, or the instructions, the calls and the error of a run or a step.
 
-    In one second, a user's message comes before instructions, calls, answers and an error.
+    Each has a time, and a rank for the order within one second.
     """
     time = _creation_time(item)
     if item.get("object") == _THREAD_MESSAGE:

@@ -12,7 +12,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of
+from mast_tui.traces.readers.json_fields import Fields, fields_at, fields_of, items_of
 from mast_tui.traces.readers.run_facts import task_of
 
 Messages = Iterator[tuple[str, object]]
@@ -97,7 +97,7 @@ class ExportReader:
         return report_of(self, source, traces, problems)
 
     def _trace_of_run(self, source: Source, run: ExportedRun, record: int | None) -> Trace:
-        """Return the trace of a run; ``record`` is its number, None for the only run of a file."""
+        """Return the trace of a run; ``record`` is the run's number, None for a file's only run."""
         steps = StepList()
         mapper = MessageMapper(steps, prefix=run.pointer)
         for pointer, message in run.messages:
@@ -153,30 +153,34 @@ class StepsOfRun(NamedTuple):
 
 
 def step_lists(
-    document: object, lists: Sequence[str], is_step: Callable[[object], bool]
+    document: object, list_paths: Sequence[str], is_step: Callable[[object], bool]
 ) -> Iterator[StepsOfRun]:
     """Yield the list of steps of each run in a document.
 
     Args:
         document: A run, or a list of runs. A run is a list of steps, or an object with such a
             list.
-        lists: The dotted paths in an object that may lead to the list.
+        list_paths: The dotted paths in an object that may lead to the list.
         is_step: Returns whether a value is a step. A list is a list of steps if one of its first
             values is a step.
     """
+
+    def is_list_of_steps(value: object) -> bool:
+        return isinstance(value, list) and any(map(is_step, value[:_COMPARED_STEPS]))
+
     runs = [("", document)]
-    if isinstance(document, list) and not any(map(is_step, document[:_COMPARED_STEPS])):
+    if isinstance(document, list) and not is_list_of_steps(document):
         runs = [(f"/{run_index}", run) for run_index, run in enumerate(document)]
+
     for run_pointer, run in runs:
         candidates: list[tuple[str, object]] = [("", run)]
-        if not isinstance(run, list):
-            for path in lists:
-                *object_names, list_name = path.split(".")
-                candidate = fields_at(run, *object_names).get(list_name)
-                candidates.append((f"/{path.replace('.', '/')}", candidate))
+        for path in list_paths:
+            *object_names, list_name = path.split(".")
+            candidate = fields_at(run, *object_names).get(list_name)
+            candidates.append((f"/{path.replace('.', '/')}", candidate))
         for steps_pointer, steps in candidates:
-            if isinstance(steps, list) and any(map(is_step, steps[:_COMPARED_STEPS])):
-                yield StepsOfRun(run_pointer, run, steps_pointer, steps)
+            if is_list_of_steps(steps):
+                yield StepsOfRun(run_pointer, run, steps_pointer, items_of(steps))
                 break
 
 
@@ -218,7 +222,7 @@ def result_message(
 
 
 def join_distinct_texts(texts: Iterable[object]) -> str:
-    """Join the texts among some values by line breaks, without texts within an earlier text."""
+    """Join the texts among some values by line breaks, except texts within an earlier text."""
     distinct_texts: list[str] = []
     for value in texts:
         text = as_text(value)

@@ -38,21 +38,21 @@ _AFTER_UNDERSCORE: Final = re.compile(r"_([a-z])")
 def _adk_eval_runs(document: object) -> Iterable[ExportedRun]:
     """Return the conversations in an evaluation set of Google's ADK, or in the results of one.
 
-    A case that has only what a user asks is no run. The fields are in snake or in camel case.
+    A case with only the user's questions is no run.
     """
     eval_set = snake_fields(document)
-    names_of_document = fields_of(document).keys()
     for name in ("eval_cases", "eval_case_results"):
+        is_in_snake_case = name in fields_of(document)
         for number, value in enumerate(items_of(eval_set.get(name))):
             case = snake_fields(value)
-            pointer = f"/{name}/{number}"
+            case_pointer = f"/{name}/{number}"
             messages = list(_eval_case_messages(case))
-            if name not in names_of_document:
-                pointer = _in_camel_case(pointer)
-                messages = [(_in_camel_case(key), message) for key, message in messages]
-            if any(fields_of(message).get("role") != "user" for _key, message in messages):
+            if not is_in_snake_case:  # A pointer has the names that are in the file.
+                case_pointer = _in_camel_case(case_pointer)
+                messages = [(_in_camel_case(pointer), message) for pointer, message in messages]
+            if any(fields_of(message).get("role") != "user" for _pointer, message in messages):
                 meta = _facts_of_eval_case(case, eval_set.get("eval_set_id"))
-                yield ExportedRun(value, messages, pointer, meta=meta)
+                yield ExportedRun(value, messages, case_pointer, meta=meta)
 
 
 def _in_camel_case(pointer: str) -> str:
@@ -62,13 +62,15 @@ def _in_camel_case(pointer: str) -> str:
 
 
 def _eval_case_messages(case: Fields) -> Messages:
-    """Yield the messages of a case, with an agent's instructions at first and when they change.
+    """Yield the messages of a case.
 
-    The events of the session, if the results have them, replace the invocations.
+    An agent's instructions come before its first invocation, and again when they change. If the
+    results have the events of the session, these replace the messages of the invocations.
     """
     events = items_of(snake_fields(case.get("session_details")).get("events"))
     for number, message in enumerate(items_of(case.get("context_messages"))):
         yield f"/context_messages/{number}", message
+
     shown_instructions: dict[str, object] = {}
     for pointer, invocation in _eval_invocations(case):
         app = snake_fields(invocation.get("app_details"))
@@ -80,12 +82,13 @@ def _eval_case_messages(case: Fields) -> Messages:
                 yield f"{pointer}/app_details/agent_details/{agent}", prompt
         if not events:
             yield from _eval_invocation_messages(invocation, pointer)
+
     for number, event in enumerate(events):
         yield f"/session_details/events/{number}", event
 
 
 def _eval_invocations(case: Fields) -> Iterable[tuple[str, Fields]]:
-    """Return the invocations of a case as they happened, each after its pointer."""
+    """Yield the actual invocations of a case, not the expected ones, each after its pointer."""
     results = items_of(case.get("eval_metric_result_per_invocation"))
     for number, result in enumerate(map(snake_fields, results)):
         location = f"/eval_metric_result_per_invocation/{number}/actual_invocation"
@@ -96,14 +99,15 @@ def _eval_invocations(case: Fields) -> Iterable[tuple[str, Fields]]:
 
 
 def _eval_invocation_messages(invocation: Fields, pointer: str) -> Messages:
-    """Yield the question of the user, the steps of the agents, and the answer."""
+    """Yield the user's question, the steps of the agents, and the answer of the last agent."""
     time = invocation.get("creation_timestamp") or None
     question = fields_of(invocation.get("user_content"))
     yield f"{pointer}/user_content", {**question, "role": "user", "timestamp": time}
+
     steps = snake_fields(invocation.get("intermediate_data"))
-    agent: object = None
+    last_agent: object = None
     for number, event in enumerate(items_of(steps.get("invocation_events"))):
-        agent = fields_of(event).get("author")
+        last_agent = fields_of(event).get("author")
         yield f"{pointer}/intermediate_data/invocation_events/{number}", event
     for number, response in enumerate(items_of(steps.get("intermediate_responses"))):
         location = f"{pointer}/intermediate_data/intermediate_responses/{number}"
@@ -114,49 +118,56 @@ def _eval_invocation_messages(invocation: Fields, pointer: str) -> Messages:
             yield location, response
     for location, item in _eval_call_items(invocation):
         yield f"{pointer}{location}", item
+
     answer = fields_of(invocation.get("final_response"))
     if answer:
-        yield f"{pointer}/final_response", {**answer, "role": "model", "name": agent}
+        yield f"{pointer}/final_response", {**answer, "role": "model", "name": last_agent}
 
 
 def _eval_call_items(invocation: Fields) -> Messages:
-    """Yield each call of an invocation without events, followed by its result if it has one."""
+    """Yield the calls in the lists of an invocation, each before its result; then other results."""
     steps = snake_fields(invocation.get("intermediate_data"))
-    results = dict(enumerate(map(fields_of, items_of(steps.get("tool_responses")))))
-    calls = [("/intermediate_data/tool_uses", call) for call in items_of(steps.get("tool_uses"))]
-    calls = calls or [("/tools", call) for call in items_of(invocation.get("tools"))]
-    for number, (pointer, value) in enumerate(calls):
-        call = fields_of(value)
+    open_results = dict(enumerate(map(fields_of, items_of(steps.get("tool_responses")))))
+    list_pointer = "/intermediate_data/tool_uses"
+    calls = items_of(steps.get("tool_uses"))
+    if not calls:
+        list_pointer = "/tools"
+        calls = items_of(invocation.get("tools"))
+    for number, call in enumerate(map(fields_of, calls)):
+        location = f"{list_pointer}/{number}"
         facts = {"call_id": call.get("id"), "name": call.get("name")}
-        location = f"{pointer}/{number}"
         arguments = first_in(call, "args", "arguments")
         yield location, {"type": "function_call", **facts, "arguments": arguments}
         if "result" in call:
             output = {"type": "function_call_output", **facts, "output": call["result"]}
             yield f"{location}/result", output
         identity = (call.get("id"), call.get("name"))
-        for index, result in results.items():
+        for index, result in open_results.items():
             if (result.get("id"), result.get("name")) == identity:
-                yield _eval_result_item(index, results.pop(index))
+                yield _eval_result_item(index, open_results.pop(index))
                 break
-    for index, result in results.items():
+    for index, result in open_results.items():
         yield _eval_result_item(index, result)
 
 
 def _eval_result_item(index: int, result: Fields) -> tuple[str, object]:
-    """Return the result with this number in an invocation, after its pointer."""
+    """Return the pointer and the message of the result with this index in an invocation."""
     output = result.get("response")
+    has_only_error = fields_of(output).keys() == {"error"}
     return f"/intermediate_data/tool_responses/{index}", {
         "type": "function_call_output",
         "call_id": result.get("id"),
         "name": result.get("name"),
         "output": output,
-        "is_error": fields_of(output).keys() == {"error"} or None,
+        "is_error": True if has_only_error else None,
     }
 
 
 def _facts_of_eval_case(case: Fields, eval_set_id: object) -> TraceMeta:
-    """Return the facts of a case; what was expected and how it was scored go to the answer key."""
+    """Return the facts of a case.
+
+    Expected calls and answers, and scores, are in the answer key, which annotators do not see.
+    """
     draft = AnswerKeyDraft()
     for result in map(snake_fields, items_of(case.get("eval_metric_result_per_invocation"))):
         expected = _eval_invocation_messages(snake_fields(result.get("expected_invocation")), "")
@@ -171,14 +182,14 @@ def _facts_of_eval_case(case: Fields, eval_set_id: object) -> TraceMeta:
         details = snake_fields(metric.get("details"))
         draft.add("scores", name, metric.get("score"))
         draft.add("explanations", name, first_in(details, "reason", "rubric_scores"))
+
     session = snake_fields(first_in(case, "session_input", "session_details"))
+    status = dump_text(case.get("final_eval_status")).lower()
     return TraceMeta(
         system=text_in(session, "app_name"),
         benchmark=as_text(eval_set_id),
         task_id=task_id_of(case.get("eval_id")),
-        outcome=_OUTCOME_BY_EVAL_STATUS.get(
-            dump_text(case.get("final_eval_status")).lower(), Outcome.UNKNOWN
-        ),
+        outcome=_OUTCOME_BY_EVAL_STATUS.get(status, Outcome.UNKNOWN),
         answer_key=draft.key(),
     )
 
@@ -207,14 +218,15 @@ class Interaction(NamedTuple):
 
 
 def _interaction_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the runs in interactions: alone, in a list, or as responses in a log of requests.
+    """Yield the runs in a document with one or several interactions with Gemini.
 
-    An interaction that continues another one belongs to the run of that one.
+    An interaction that names a previous one belongs to the same run.
     """
     interactions: dict[str, Interaction] = {}
     for number, interaction in enumerate(_interactions(document)):
-        # A log of requests that wait for an answer has an interaction several times.
+        # A log of requests may have an interaction several times; the last one is complete.
         interactions[text_in(interaction.fields, "id") or str(number)] = interaction
+
     run_by_id: dict[str, list[Interaction]] = {}
     runs: list[list[Interaction]] = []
     for interaction_id, interaction in interactions.items():
@@ -224,13 +236,14 @@ def _interaction_runs(document: object) -> Iterable[ExportedRun]:
             runs.append(run)
         run.append(interaction)
         run_by_id[interaction_id] = run
+
     for run in runs:
         messages: list[tuple[str, object]] = []
-        prompt: str | None = None
+        last_instruction: str | None = None
         for interaction in run:
             instruction = text_in(interaction.fields, "system_instruction")
-            if instruction is not None and instruction != prompt:
-                prompt = instruction
+            if instruction is not None and instruction != last_instruction:
+                last_instruction = instruction
                 location = f"{interaction.request_pointer}/system_instruction"
                 messages.append((location, {"role": "system", "content": instruction}))
             messages += _interaction_messages(interaction)
@@ -239,12 +252,12 @@ def _interaction_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _interactions(document: object) -> Iterable[Interaction]:
-    """Yield the interactions of a document."""
-    listed = fields_of(document).get("interactions", document)
-    prefix = "" if listed is document else "/interactions"
-    values = listed if isinstance(listed, list) else [listed]
+    """Yield the interactions of a document, each alone or as the response to a request."""
+    root = fields_of(document).get("interactions", document)
+    prefix = "" if root is document else "/interactions"
+    values = root if isinstance(root, list) else [root]
     for number, record in enumerate(map(fields_of, values)):
-        pointer = f"{prefix}/{number}" if isinstance(listed, list) else prefix
+        pointer = f"{prefix}/{number}" if isinstance(root, list) else prefix
         request = fields_of(record.get("request"))
         request_pointer = f"{pointer}/request" if request else pointer
         if _is_interaction(record):
@@ -254,7 +267,7 @@ def _interactions(document: object) -> Iterable[Interaction]:
 
 
 def _is_interaction(record: Fields) -> bool:
-    """Return whether a JSON object is an interaction, of the first version or a later one."""
+    """Return whether a JSON object is an interaction; its first version has no ``steps``."""
     is_named = record.get("object") == "interaction"
     is_counted = "total_input_tokens" in fields_of(record.get("usage"))
     return (is_named or is_counted) and isinstance(first_in(record, "steps", "outputs"), list)
@@ -263,17 +276,19 @@ def _is_interaction(record: Fields) -> bool:
 def _interaction_messages(interaction: Interaction) -> Messages:
     """Yield the input of an interaction, unless its steps repeat it, then its steps."""
     fields = interaction.fields
-    field = "steps" if "steps" in fields else "outputs"
-    steps = items_of(fields.get(field))
-    if not any(kind_of(step) == "user_input" for step in steps):
+    steps_field = "steps" if "steps" in fields else "outputs"
+    steps = items_of(fields.get(steps_field))
+    has_input_as_step = any(kind_of(step) == "user_input" for step in steps)
+    if not has_input_as_step:
         value = fields.get("input")
         location = f"{interaction.request_pointer}/input"
         for number, part in enumerate(items_of(value)):
             yield f"{location}/{number}", _step_message(part, "user")
         if value and not isinstance(value, list):
             yield location, _step_message(value, "user")
+
     for number, step in enumerate(steps):
-        location = f"{interaction.pointer}/{field}/{number}"
+        location = f"{interaction.pointer}/{steps_field}/{number}"
         message = _step_message(step, "assistant")
         if number == 0:
             message["created"] = fields.get("created")
@@ -282,6 +297,7 @@ def _interaction_messages(interaction: Interaction) -> Messages:
         yield location, message
         if error := fields_of(step).get("error"):
             yield f"{location}/error", _error_message(error)
+
     status = text_in(fields, "status")
     errors = items_of(fields.get("errors"))
     if errors or (status is not None and status not in _GOOD_STATUSES):
@@ -289,7 +305,10 @@ def _interaction_messages(interaction: Interaction) -> Messages:
 
 
 def _step_message(step: object, role: str) -> dict[str, object]:
-    """Return a step as a message, a call or a result; a part of a content with the role."""
+    """Return a step, or a part of a content, as a message, a call or a result.
+
+    The speaker of a part is ``role``.
+    """
     fields = dict(fields_of(step))
     kind = kind_of(step)
     if kind == "thought":
@@ -339,36 +358,44 @@ def _is_live_record(record: object) -> bool:
 
 
 def _live_record(value: object) -> Fields:
-    """Return a message of a live session, which may be in a field of the log's record."""
+    """Return the message of a live session in a record of a log, or the record itself."""
     record = snake_fields(value)
     wrapped = first_in(record, "message", "data")
     return snake_fields(wrapped) if isinstance(wrapped, Mapping) else record
 
 
 def _live_messages(records: Iterable[Fields]) -> Messages:
-    """Yield the messages of a live session. What was streamed until a turn ends is one message."""
-    spoken = _SpokenTexts()
+    """Yield the messages of a live session.
+
+    The texts that a speaker streams are joined until the turn ends or a message of another kind
+    follows. Sound is left out.
+    """
+    spoken_texts = _SpokenTexts()
     for number, record in enumerate(records):
         pointer = f"/{number}"
         content = snake_fields(record.get("server_content"))
         for field, role in (("input_transcription", "user"), ("output_transcription", "model")):
-            spoken.add(pointer, role, fields_of(content.get(field)))
-        others: list[object] = []
+            spoken_texts.add(pointer, role, fields_of(content.get(field)))
+        other_parts: list[object] = []
         for part in items_of(fields_of(content.get("model_turn")).get("parts")):
             fields = {name: value for name, value in snake_fields(part).items() if value}
-            if not spoken.add(pointer, "model", fields) and not fields.keys() <= _SOUND_FIELDS:
-                others.append(part)
+            is_text = spoken_texts.add(pointer, "model", fields)
+            is_sound = fields.keys() <= _SOUND_FIELDS
+            if not is_text and not is_sound:
+                other_parts.append(part)
         items = list(_live_items(record, pointer))
-        if others or items or any(content.get(end) is True for end in _LIVE_ENDS):
-            yield from spoken.pop_messages(record.get("usage_metadata"))
-        if others:
-            yield pointer, {"role": "model", "parts": others}
+
+        turn_ends = any(content.get(end) is True for end in _LIVE_ENDS)
+        if other_parts or items or turn_ends:
+            yield from spoken_texts.pop_messages(record.get("usage_metadata"))
+        if other_parts:
+            yield pointer, {"role": "model", "parts": other_parts}
         yield from items
-    yield from spoken.pop_messages(None)
+    yield from spoken_texts.pop_messages(None)
 
 
 def _live_items(record: Fields, pointer: str) -> Messages:
-    """Yield the instructions, the turns, the calls and the results in a message."""
+    """Yield the instructions, the user's turns, the calls and the results in a message."""
     setup = snake_fields(record.get("setup"))
     if instruction := fields_of(setup.get("system_instruction")):
         yield f"{pointer}/setup/system_instruction", {**instruction, "role": "system"}
@@ -408,18 +435,19 @@ class _SpokenTexts:
         if not isinstance(text, str):
             return False
         speaker = (role, part.get("thought") is True)
-        self._texts.setdefault(speaker, (pointer, []))[1].append(text)
+        _first_pointer, texts = self._texts.setdefault(speaker, (pointer, []))
+        texts.append(text)
         return True
 
     def pop_messages(self, usage: object) -> Messages:
-        """Yield a message for each speaker, the last with the tokens; forget the texts."""
-        messages = list(self._texts.items())
+        """Yield a message for each speaker, the last with the tokens; remove the texts."""
+        texts_by_speaker = list(self._texts.items())
         self._texts.clear()
-        for number, ((role, thinks), (pointer, texts)) in enumerate(messages, start=1):
+        for number, ((role, thinks), (pointer, texts)) in enumerate(texts_by_speaker, start=1):
             part = {"text": "".join(texts), "thought": thinks}
             message = {"role": role, "parts": [part]}
             location = f"{pointer}/{'thought' if thinks else role}"
-            yield location, {**message, "usage": usage if number == len(messages) else None}
+            yield location, {**message, "usage": usage if number == len(texts_by_speaker) else None}
 
 
 GEMINI_LIVE: Final = ExportFormat(

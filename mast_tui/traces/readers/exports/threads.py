@@ -36,7 +36,7 @@ _SYSTEM_PROMPT_KEY: Final = "llm.prediction.systemPrompt"
 
 
 def _lm_studio_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the conversation in a file of LM Studio, with the selected version of each message."""
+    """Yield the conversations in a file of LM Studio, with the selected version of each message."""
     for pointer, conversation in objects_in(document):
         values = items_of(conversation.get("messages"))
         if not mostly(lambda value: isinstance(fields_of(value).get("versions"), list), values):
@@ -45,16 +45,14 @@ def _lm_studio_runs(document: object) -> Iterable[ExportedRun]:
         omitted_count = 0
         for number, value in enumerate(values):
             versions = items_of(fields_of(value).get("versions"))
-            selected_index = fields_of(value).get("currentlySelected")
-            index = (
-                selected_index
-                if isinstance(selected_index, int) and 0 <= selected_index < len(versions)
-                else 0
-            )
-            if versions:
-                version_pointer = f"/messages/{number}/versions/{index}"
-                messages += _lm_studio_messages(fields_of(versions[index]), version_pointer)
-                omitted_count += len(versions) - 1
+            if not versions:
+                continue
+            index = fields_of(value).get("currentlySelected")
+            if not isinstance(index, int) or not 0 <= index < len(versions):
+                index = 0
+            version_pointer = f"/messages/{number}/versions/{index}"
+            messages += _lm_studio_messages(fields_of(versions[index]), version_pointer)
+            omitted_count += len(versions) - 1
         meta = TraceMeta(model=text_in(fields_at(conversation, "lastUsedModel"), "identifier"))
         problems = branch_problems(omitted_count)
         yield ExportedRun(conversation, messages, pointer, meta=meta, problems=problems)
@@ -74,7 +72,7 @@ def _lm_studio_prompt(conversation: Fields) -> Messages:
 
 
 def _lm_studio_messages(version: Fields, pointer: str) -> Messages:
-    """Yield a message without steps, or the message of each step."""
+    """Yield a version of a message: one message, or the messages of its steps if it has steps."""
     role = text_in(version, "role") or "assistant"
     if not isinstance(version.get("steps"), list):
         yield pointer, {"role": role, "content": _lm_studio_blocks(version)}
@@ -94,8 +92,8 @@ def _lm_studio_step(
 ) -> Messages:
     """Yield the text, the thought or the calls of a step, then the results in it.
 
-    A call has the model's id and a number, which are added to ``call_id_by_number``. A result may
-    have only the number.
+    A call has a number beside the id that the model gave it; both are added to
+    ``call_id_by_number``. A result may have only the number.
     """
     calls = []
     results: list[tuple[str, object]] = []
@@ -112,6 +110,7 @@ def _lm_studio_step(
             blocks = json_in(part.get("content"))
             content = blocks if isinstance(blocks, list) else part.get("content")
             results.append((f"{pointer}/content/{index}", result_message(content, call_id, name)))
+
     stats = fields_at(step, "genInfo", "stats")
     message: dict[str, object] = {
         "role": text_in(step, "roleOverride") or "assistant",
@@ -130,7 +129,7 @@ def _lm_studio_step(
 
 
 def _lm_studio_blocks(record: Fields) -> list[object]:
-    """Return the content of a message without calls and results, and with files as their names."""
+    """Return the content blocks of a record, without calls and results; a file as its name."""
     blocks: list[object] = []
     for part in items_of(record.get("content")):
         fields = fields_of(part)
@@ -154,7 +153,7 @@ _ZED_RESUME: Final = "Resume"
 
 
 def _zed_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the thread in a file of Zed's agent panel, of any version."""
+    """Yield the threads in a file of Zed's agent panel, of any version."""
     for pointer, thread in objects_in(document):
         values = items_of(thread.get("messages"))
         if mostly(_is_zed_message, values):
@@ -172,8 +171,11 @@ def _is_zed_message(value: object) -> bool:
 
 
 def _zed_thread_messages(thread: Fields, values: Sequence[object]) -> list[tuple[str, object]]:
-    """Return the messages; the last answer to a prompt has the tokens of the prompt's request."""
-    answer_by_prompt: dict[str, dict[str, object]] = {}
+    """Return the messages of a thread.
+
+    The thread states tokens for each prompt. The last answer to the prompt gets them.
+    """
+    last_answer_by_prompt: dict[str, dict[str, object]] = {}
     prompt_id = ""
     messages: list[tuple[str, object]] = []
     for number, value in enumerate(values):
@@ -181,21 +183,22 @@ def _zed_thread_messages(thread: Fields, values: Sequence[object]) -> list[tuple
         for pointer, message in _zed_messages(value, f"/messages/{number}"):
             messages.append((pointer, message))
             if message["role"] == "assistant":
-                answer_by_prompt[prompt_id] = message
+                last_answer_by_prompt[prompt_id] = message
+
     for prompt_id, usage in fields_of(thread.get("request_token_usage")).items():
-        if prompt_id in answer_by_prompt:
-            answer_by_prompt[prompt_id]["usage"] = usage
+        if prompt_id in last_answer_by_prompt:
+            last_answer_by_prompt[prompt_id]["usage"] = usage
     return messages
 
 
 def _zed_messages(value: object, pointer: str) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield a message and the results of its calls; nothing for ``_ZED_RESUME``.
+    """Yield a message and the results of its calls; nothing for a mark that is no message.
 
-    Newer threads have a message in a field that is named after its author.
+    Newer threads have a message in a field that is named after its author: ``User`` or ``Agent``.
     """
-    fields_by_author = fields_of(value)
-    fields = fields_of(first_in(fields_by_author, "User", "Agent")) or fields_by_author
-    is_user = "User" in fields_by_author or fields.get("role") == "user"
+    tagged_message = fields_of(value)
+    fields = fields_of(first_in(tagged_message, "User", "Agent")) or tagged_message
+    is_user = "User" in tagged_message or fields.get("role") == "user"
     parts = first_in(fields, "content", "segments")
     blocks = [block for part in items_of(parts) for block in _zed_blocks(part, is_user)]
     if context := text_in(fields, "context"):
@@ -206,6 +209,8 @@ def _zed_messages(value: object, pointer: str) -> Iterator[tuple[str, dict[str, 
     role = "user" if is_user else text_in(fields, "role") or "assistant"
     if blocks:
         yield pointer, {"role": role, "content": blocks}
+
+    # The results are an object or a list.
     results = fields.get("tool_results")
     named_results = fields_of(results).items() or enumerate(items_of(results))
     for name, result in named_results:
@@ -222,7 +227,7 @@ def _zed_messages(value: object, pointer: str) -> Iterator[tuple[str, dict[str, 
 
 
 def _zed_text(content: object) -> str:
-    """Return the text of a result's content, or ``[image]``."""
+    """Return the text of a result's content; ``[image]`` for an image."""
     fields = {name.lower(): value for name, value in fields_of(content).items()}
     if "image" in fields or "source" in fields:
         return "[image]"
@@ -230,7 +235,10 @@ def _zed_text(content: object) -> str:
 
 
 def _zed_blocks(part: object, is_user: bool) -> Iterator[Fields]:
-    """Yield the block of a part in Anthropic's form; one of an unknown type is left as it is."""
+    """Yield a part of a message as a block in Anthropic's form; an unknown part unchanged.
+
+    An empty text yields nothing.
+    """
     fields = fields_of(part)
     mention = fields_of(fields.get("Mention"))
     thought = fields_of(fields.get("Thinking"))
@@ -263,7 +271,7 @@ _LETTA_LISTS: Final = ("messages",)
 
 
 def _letta_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the agents of an agent file, or the runs in lists of messages of Letta's server."""
+    """Yield a run for each agent in an agent file, or for each list of messages of a server."""
     file = fields_of(document)
     if "agents" in file and "blocks" in file:
         for number, agent in enumerate(map(fields_of, items_of(file["agents"]))):
@@ -285,11 +293,14 @@ def _is_letta_message(value: object) -> bool:
 
 
 def _letta_stored_messages(value: object, pointer: str) -> Messages:
-    """Yield a message of an agent file: the results in it, or the message itself."""
+    """Yield each result in a tool's message, or the decision and the calls in an approval.
+
+    Any other message of the agent file is yielded as it is.
+    """
     message = fields_of(value)
-    returns = [fields_of(result) for result in items_of(message.get("tool_returns"))]
-    if message.get("role") == "tool" and returns:
-        for number, result in enumerate(returns):
+    results = [fields_of(result) for result in items_of(message.get("tool_returns"))]
+    if message.get("role") == "tool" and results:
+        for number, result in enumerate(results):
             texts = [result.get("func_response")]
             texts += [*items_of(result.get("stdout")), *items_of(result.get("stderr"))]
             chat = result_message(
@@ -301,6 +312,7 @@ def _letta_stored_messages(value: object, pointer: str) -> Messages:
             facts = {"model": message.get("model"), "timestamp": message.get("created_at")}
             yield f"{pointer}/tool_returns/{number}", {**chat, **facts}
         return
+
     if message.get("role") == "approval":
         decision = {
             name: message[name]
@@ -323,7 +335,7 @@ _LETTA_ROLES: Final = {
 
 
 def _letta_messages(value: object, pointer: str) -> Messages:
-    """Yield a message of Letta's server in chat form; one of an unknown type as it is."""
+    """Yield a message of Letta's server in chat form; a message of an unknown type unchanged."""
     message = fields_of(value)
     chat: dict[str, object] = {"role": "assistant", "timestamp": message.get("date")}
     match text_in(message, "message_type"):
@@ -353,7 +365,7 @@ LETTA: Final = ExportFormat(name="letta", system="Letta", marks=(b'"message',), 
 
 
 def _llama_index_store_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the chats in a chat store of LlamaIndex, or in a list of its messages."""
+    """Yield the chats in a chat store of LlamaIndex, or the one chat in a list of messages."""
     store = fields_of(document).get("store")
     is_store = isinstance(store, Mapping)
     chats = fields_of(store) if is_store else {"": document}
@@ -369,7 +381,7 @@ def _llama_index_store_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _is_llama_index_message(value: object) -> bool:
-    """Return whether a value is a message of LlamaIndex that is no chat message of other kits."""
+    """Return whether a value is a message that only LlamaIndex writes: with blocks, no content."""
     fields = fields_of(value)
     return {"role", "additional_kwargs", "blocks"} <= fields.keys() and "content" not in fields
 
@@ -425,7 +437,7 @@ LLAMA_INDEX: Final = ExportFormat(
 
 
 def _llama_index_event_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the run in a log of the events of a workflow."""
+    """Yield the run in a log of the events of a workflow."""
     entries = items_of(document)
     if mostly(_is_llama_index_event, entries):
         log = _EventLog()
@@ -451,7 +463,7 @@ class _EventLog:
         self._streamed_answer: tuple[str, Fields] | None = None
 
     def messages(self, entry: object, pointer: str) -> Messages:
-        """Yield the messages of an event; an event of an unknown type as it is.
+        """Yield the messages of an event that are new; an event of an unknown type unchanged.
 
         Args:
             entry: The event.
@@ -502,12 +514,12 @@ class _EventLog:
         """Yield the new messages of the user and the system in the input of an agent."""
         for number, message in enumerate(items_of(value.get("input"))):
             chat = fields_of(_llama_index_message(message))
-            is_asked = chat.get("role") in ("user", "system")
-            if is_asked and self._record_new("text", message_text(chat.get("content"))):
+            is_prompt = chat.get("role") in ("user", "system")
+            if is_prompt and self._record_new("text", message_text(chat.get("content"))):
                 yield f"{pointer}/value/input/{number}", chat
 
     def _output_message(self, value: Fields) -> Fields:
-        """Return the answer of an agent with its calls."""
+        """Return the answer of an agent with its calls, and record them as shown."""
         self._streamed_answer = None
         chat = fields_of(_llama_index_message(value.get("response")))
         self._record_new("text", message_text(chat.get("content")))
@@ -519,7 +531,7 @@ class _EventLog:
         return {**chat, "role": "assistant", "name": agent, "tool_calls": tool_calls}
 
     def unfinished_messages(self) -> Messages:
-        """Yield the answer that was streamed last, if the run was cut off before it was whole."""
+        """Yield the part of an answer that was streamed before the run was cut off, if any."""
         if self._streamed_answer is not None:
             pointer, value = self._streamed_answer
             agent = text_in(value, "current_agent_name")
@@ -541,7 +553,7 @@ LLAMA_INDEX_EVENTS: Final = ExportFormat(
 
 
 def _grok_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the conversations of an export of Grok, each along the branch of its last response."""
+    """Yield the conversations of an export of Grok, each along the branch of its last response."""
     for pointer, record in objects_in(document):
         values = [fields_of(item).get("response") for item in items_of(record.get("responses"))]
         if not any({"sender", "message"} <= fields_of(value).keys() for value in values):
@@ -570,7 +582,7 @@ def _grok_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _grok_messages(response: Fields, pointer: str) -> Messages:
-    """Yield a response with its thoughts and the names of its files, and its error."""
+    """Yield a message of the user or of Grok with thoughts and names of files, and its error."""
     is_user = text_in(response, "sender") == "human"
     thoughts: list[object] = [response.get("thinking_trace")]
     for name, field in (("agent_thinking_traces", "thinking_trace"), ("steps", "text")):
@@ -597,18 +609,18 @@ def _grok_messages(response: Fields, pointer: str) -> Messages:
 
 
 def _grok_time(value: object) -> object:
-    """Return a time in Unix seconds, from the form in which MongoDB exports it, or unchanged.
+    """Return a time in Unix seconds from ``{"$date": TIME}``, the form in which MongoDB exports it.
 
-    MongoDB writes ``{"$date": TIME}``; ``TIME`` is a text, or milliseconds. A bare number is in
-    seconds.
+    ``TIME`` is a number of milliseconds, or a text, which is returned unchanged. A value in any
+    other form is unchanged too.
     """
     date = fields_of(value).get("$date", value)
     milliseconds = as_text(fields_of(date).get("$numberLong"))
     if milliseconds is not None and milliseconds.isdecimal():
         return int(milliseconds) / 1000
+    is_from_mongodb = date is not value
     number = as_number(date)
-    is_bare = date is value
-    return date if number is None or is_bare else number / 1000
+    return number / 1000 if is_from_mongodb and number is not None else date
 
 
 GROK_EXPORT: Final = ExportFormat(

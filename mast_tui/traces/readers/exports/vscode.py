@@ -48,14 +48,14 @@ _REPEATED_PROMPT: Final = re.compile(r"<userRequest>.*?</userRequest>", re.DOTAL
 
 
 def _vscode_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the chat in a document, or in the records of a log of changes."""
+    """Yield the chat in a document, or in a log of the document's changes."""
     if fields_of(document).get("kind") == _SNAPSHOT:  # a log of one record
         document = [document]
     chat = fields_of(_replay(document) if isinstance(document, list) else document)
     requests = list(map(fields_of, items_of(chat.get("requests"))))
     if not any("response" in request for request in requests):
         return
-    unknown_kinds: dict[str, None] = {}
+    unknown_kinds: dict[str, None] = {}  # a set in the order of occurrence
     messages = [
         message
         for number, request in enumerate(requests)
@@ -75,17 +75,19 @@ def _replay(records: Sequence[object]) -> object:
     document: object = None
     for record in map(fields_of, records):
         path = items_of(record.get("k"))
-        # Only a snapshot has no path. A longer path would exceed the limit of recursion.
-        if (record.get("kind") == _SNAPSHOT or path) and len(path) <= _LONGEST_PATH:
+        is_change = bool(path) or record.get("kind") == _SNAPSHOT
+        # A longer path would exceed the limit of recursion.
+        if is_change and len(path) <= _LONGEST_PATH:
             document = _with_change(document, path, record)
     return document
 
 
 def _with_change(value: object, path: Sequence[object], change: Fields) -> object:
-    """Return a value with the change of a record at a path in it; the value itself stays."""
+    """Return a copy of a value with a change at a path in it."""
     if not path:
         if change.get("kind") != _APPEND:
             return change.get("v")
+        # The list is cut to the length ``i`` before the items are appended.
         length = change.get("i")
         kept_items = items_of(value)[: length if isinstance(length, int) else None]
         return [*kept_items, *items_of(change.get("v"))]
@@ -98,9 +100,10 @@ def _with_change(value: object, path: Sequence[object], change: Fields) -> objec
 
 
 def _request_messages(request: Fields, pointer: str, unknown_kinds: dict[str, None]) -> Messages:
-    """Yield the prompt, the answers and the error of a request; add unknown kinds of parts.
+    """Yield the prompt, the answers and the error of a request; record unknown kinds of parts.
 
-    The rounds of the model have the arguments of calls. Parts, which the user saw, repeat them.
+    ``toolCallRounds`` have what the model wrote: texts and calls. The parts of ``response`` have
+    what the user saw, which repeats much of that.
     """
     metadata = fields_at(request, "result", "metadata")
     facts = {
@@ -109,14 +112,15 @@ def _request_messages(request: Fields, pointer: str, unknown_kinds: dict[str, No
         "timestamp": request.get("timestamp"),
     }
     prompt = request.get("message")
-    text = as_text(prompt) or text_in(fields_of(prompt), "text")
+    prompt_text = as_text(prompt) or text_in(fields_of(prompt), "text")
     for name in ("renderedGlobalContext", "renderedUserMessage"):
-        # The second repeats the prompt, which follows.
+        # ``renderedUserMessage`` repeats the prompt, which is yielded afterwards.
         context = _REPEATED_PROMPT.sub("", _text_of(metadata.get(name))).strip()
-        if context and context != text:
+        if context and context != prompt_text:
             context_pointer = f"{pointer}/result/metadata/{name}"
             yield context_pointer, {**facts, "role": "system", "content": context}
-    yield f"{pointer}/message", {**facts, "role": "user", "content": text}
+    yield f"{pointer}/message", {**facts, "role": "user", "content": prompt_text}
+
     rounds = list(map(fields_of, items_of(metadata.get("toolCallRounds"))))
     results = fields_of(metadata.get("toolCallResults"))
     failed_ids = _failed_call_ids(rounds, items_of(request.get("response")))
@@ -128,6 +132,7 @@ def _request_messages(request: Fields, pointer: str, unknown_kinds: dict[str, No
         counts = {"input": metadata.get("promptTokens"), "output": metadata.get("outputTokens")}
         answers[-1][1]["usage"] = {f"{name}_tokens": count for name, count in counts.items()}
     yield from answers
+
     error = text_in(fields_at(request, "result", "errorDetails"), "message")
     if error or request.get("isCanceled") is True:
         message: dict[str, object] = {"role": "system", "name": "error"}
@@ -135,20 +140,23 @@ def _request_messages(request: Fields, pointer: str, unknown_kinds: dict[str, No
 
 
 def _failed_call_ids(rounds: Iterable[Fields], parts: Iterable[object]) -> set[str]:
-    """Return the ids of the calls in the rounds that failed, as the parts of the response state.
+    """Return the ids of those calls in the rounds that failed according to the response's parts.
 
-    Parts have other ids than calls, so the calls of a tool are assigned to its parts in order.
+    Parts have other ids than calls. So the calls of a tool are assigned to its parts in order, if
+    there are as many of them.
     """
     failures_by_tool: dict[str, list[bool]] = {}
     for part in map(fields_of, parts):
         if part.get("kind") == "toolInvocationSerialized":
             has_failed = fields_of(part.get("resultDetails")).get("isError") is True
             failures_by_tool.setdefault(text_in(part, "toolId") or "", []).append(has_failed)
+
     ids_by_tool: dict[str, list[str]] = {}
     for model_round in rounds:
         for call in map(fields_of, items_of(model_round.get("toolCalls"))):
             ids = ids_by_tool.setdefault(text_in(call, "name") or "", [])
             ids.append(text_in(call, "id") or "")
+
     return {
         call_id
         for tool, ids in ids_by_tool.items()
@@ -165,7 +173,7 @@ def _round_messages(
     pointer: str,
     facts: Fields,
 ) -> Messages:
-    """Yield the answer of each round, and the results of its calls."""
+    """Yield the model's answer of each round, and the results of its calls."""
     for number, model_round in enumerate(rounds):
         facts = {**facts, "timestamp": model_round.get("timestamp") or facts["timestamp"]}
         yield (
@@ -198,7 +206,10 @@ def _part_messages(
     facts: Fields,
     unknown_kinds: dict[str, None],
 ) -> Messages:
-    """Yield what the parts of a response have and the rounds of the model have not."""
+    """Yield the texts, thoughts and calls in the parts of a response that no round has.
+
+    Record unknown kinds of parts.
+    """
     round_text = "\n".join(dump_text(model_round.get("response")) for model_round in rounds)
     has_calls = any(items_of(model_round.get("toolCalls")) for model_round in rounds)
     located_parts = [
@@ -208,15 +219,14 @@ def _part_messages(
     for kind, group in groupby(located_parts, lambda located_part: _group_of(located_part[1])):
         parts = list(group)
         if kind == "text":
-            texts = [_text_of(part) for _pointer, part in parts]
-            if rounds:
-                texts = [
-                    text
-                    for text, (_pointer, part) in zip(texts, parts, strict=True)
-                    if _shown_text(text, part) not in round_text
-                ]
-            if text := "".join(texts).strip():
-                yield parts[0][0], {**facts, "content": text}
+            texts = []
+            for _pointer, part in parts:
+                text = _text_of(part)
+                is_repeated = bool(rounds) and _shown_text(text, part) in round_text
+                if not is_repeated:
+                    texts.append(text)
+            if joined_text := "".join(texts).strip():
+                yield parts[0][0], {**facts, "content": joined_text}
         elif kind == "thinking" and not any(map(_thought_of, rounds)):
             yield parts[0][0], {**facts, "reasoning": "".join(_text_of(part) for _, part in parts)}
         elif kind in _CALL_KINDS and not has_calls:
@@ -233,13 +243,13 @@ def _shown_text(text: str, part: Fields) -> str:
 
 
 def _group_of(part: Fields) -> str:
-    """Return the kind of a part; ``text`` for all kinds of text and for what shows no text."""
+    """Return the kind of a part; ``text`` for a part with any kind of text, or with none."""
     kind = dump_text(part.get("kind"))
     return "text" if not kind or kind in _TEXT_KINDS or kind in _SILENT_KINDS else kind
 
 
 def _call_messages(part: Fields, pointer: str, facts: Fields) -> Messages:
-    """Yield a call as the user saw it, and its result."""
+    """Yield the call in a part of a response, and its result."""
     call_id = text_in(part, "toolCallId") or pointer
     details = fields_of(part.get("resultDetails"))
     specific_data = fields_of(part.get("toolSpecificData"))
@@ -250,6 +260,8 @@ def _call_messages(part: Fields, pointer: str, facts: Fields) -> Messages:
     )
     name = text_in(part, "toolId") or "edit"
     yield pointer, {**facts, "tool_calls": [{"id": call_id, "name": name, "arguments": arguments}]}
+
+    # The details of a result are an object, or a list of objects with values.
     values = [fields_of(value).get("value") for value in items_of(part.get("resultDetails"))]
     text = (
         _text_of(details.get("output"))
@@ -257,16 +269,18 @@ def _call_messages(part: Fields, pointer: str, facts: Fields) -> Messages:
         or "\n".join(value for value in values if isinstance(value, str))
         or _text_of(part.get("pastTenseMessage"))
     )
-    exit_code = fields_of(specific_data.get("terminalCommandState")).get("exitCode")
     if text:
-        result = {**facts, "role": "tool", "tool_call_id": call_id, "content": text}
+        exit_code = fields_of(specific_data.get("terminalCommandState")).get("exitCode")
         has_failed = details.get("isError") is True or exit_code not in (None, 0)
-        failed = {"is_error": True} if has_failed else {}
-        yield f"{pointer}/resultDetails", {**result, **failed}
+        result: dict[str, object] = {**facts, "role": "tool"}
+        result |= {"tool_call_id": call_id, "content": text}
+        if has_failed:
+            result["is_error"] = True
+        yield f"{pointer}/resultDetails", result
 
 
 def _text_of(value: object) -> str:
-    """Return the text of a part or an output: the texts in it, and the names of files."""
+    """Return the texts in a part or an output, and the names of files, in reading order."""
     texts: list[str] = []
     stack = [value]
     while stack:

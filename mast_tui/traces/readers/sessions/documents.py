@@ -77,11 +77,14 @@ def _select_gemini_messages(
 ) -> Sequence[SessionRecord]:
     """Return the messages that are shown, each in its last version.
 
+    Gemini CLI appends to the file:
+
     - A message is written again after every change.
     - ``$rewindTo`` removes a message and all messages after it.
     - ``$set`` may add messages, for example after a compression. Earlier messages stay, because
       they were part of the run.
     """
+    # A new version of a message keeps the first version's position.
     message_by_id: dict[str, SessionRecord] = {}
     for record in records:
         target_id = as_text(record.value.get("$rewindTo"))
@@ -105,7 +108,7 @@ def _remove_rewound_messages(
     record: SessionRecord,
     problems: list[Problem],
 ) -> None:
-    """Remove the target of a rewind and the messages after it; add a problem about the rewind.
+    """Remove the message to which a rewind goes, and the messages after it; add a problem.
 
     Args:
         message_by_id: The messages before the rewind, in reading order.
@@ -155,29 +158,33 @@ def _gemini_answer_turn(record: Fields, content: object) -> Turn:
     pieces += content_pieces(content, THE_MODEL, "/content")
     for number, call in enumerate(items_of(record.get("toolCalls"))):
         pieces += _gemini_call_pieces(fields_of(call), f"/toolCalls/{number}")
+    # Gemini counts the tokens of tools and of thoughts separately.
     tokens = usage_tokens(record.get("tokens"), "input tool", "output thoughts")
-    return replace(
-        turn_without_empty_pieces(record, pieces), tokens=tokens, model=as_text(record.get("model"))
-    )
+    turn = turn_without_empty_pieces(record, pieces)
+    return replace(turn, tokens=tokens, model=as_text(record.get("model")))
 
 
 def _gemini_call_pieces(call_fields: Fields, pointer: str) -> list[Piece]:
-    """Return the piece of a call, and of its result if the call has an output or has ended.
+    """Return a call and its result; only the call if it has no output and has not ended.
 
     The result has failed if all of its responses are errors.
     """
     call = call_piece({**call_fields, "arguments": call_fields.get("args")}, pointer, ASSISTANT)
+    stated_status = as_text(call_fields.get("status"))
     output = call_fields.get("result")
+    # The output is a list of responses, or in some versions a text.
     responses = [
         fields_at(part, "functionResponse").get("response", part) for part in items_of(output)
     ]
     if not responses:
-        display = as_text(output) or as_text(call_fields.get("resultDisplay"))
-        if display is None and as_text(call_fields.get("status")) not in GEMINI_STATUS:
+        output_text = as_text(output) or as_text(call_fields.get("resultDisplay"))
+        has_ended = stated_status in GEMINI_STATUS
+        if output_text is None and not has_ended:
             return [call]
-        responses = [display]
+        responses = [output_text]
+
     has_failed = all(set(fields_of(response)) == {"error"} for response in responses)
-    status = GEMINI_STATUS.get(as_text(call_fields.get("status")), SpanStatus.UNKNOWN)
+    status = GEMINI_STATUS.get(stated_status, SpanStatus.UNKNOWN)
     texts = (result_piece({}, response, "").text for response in responses)
     result = result_piece(
         {},
@@ -209,17 +216,18 @@ def _any_opencode_record(records: Sequence[Fields]) -> bool:
     """Return whether one record is a message or an event of OpenCode."""
     for record in records:
         info = fields_of(record.get("info"))
-        if isinstance(record.get("parts"), list) and isinstance(info.get("role"), str):
+        is_message = isinstance(record.get("parts"), list) and isinstance(info.get("role"), str)
+        is_printed_event = "sessionID" in record and isinstance(record.get("part"), Mapping)
+        if is_message or is_printed_event:
             return True
-        if "sessionID" in record and isinstance(record.get("part"), Mapping):
-            return True
+        # Events of the server are the third kind of record.
         if kind_of(record).startswith("message.") and _opencode_session_of(record) is not None:
             return True
     return False
 
 
 def _opencode_session_of(record: Fields) -> str | None:
-    """Return the session of a server's event; None for any other record."""
+    """Return the session's id in an event of OpenCode's server; None for any other record."""
     paths = "properties.sessionID properties.part.sessionID properties.info.sessionID"
     return text_at(record, paths)
 
@@ -227,44 +235,47 @@ def _opencode_session_of(record: Fields) -> str | None:
 def _whole_opencode_messages(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return the records; those of a server's events are one record for each message.
+    """Return the records, with a server's events joined to one record for each message.
 
-    Of an event that is sent again, the last version counts.
+    An event has the ``info`` of a message, or one of its parts; the last version of each counts.
+    Of other events, only errors are kept.
     """
     other_records: list[SessionRecord] = []
-    messages: dict[str, SessionRecord] = {}
-    parts: dict[str, dict[str, object]] = {}
+    info_by_message: dict[str, SessionRecord] = {}
+    parts_by_message: dict[str, dict[str, object]] = {}
     for record in records:
         properties = fields_of(record.value.get("properties"))
         part = fields_of(properties.get("part"))
         info = fields_of(properties.get("info"))
+        # An info without a role is that of a session.
         message_id = text_in(part, "messageID") or (text_in(info, "id") if "role" in info else None)
-        if message_id is None:
-            is_error = kind_of(record.value) == "session.error"
-            value = {**properties, "type": "error"} if is_error else record.value
-            if is_error or "properties" not in record.value:
-                other_records.append(replace(record, value=value))
-            continue
-        message = messages.setdefault(message_id, replace(record, value={}))
-        if part:
-            parts.setdefault(message_id, {})[text_in(part, "id") or record.location] = part
-        else:
-            messages[message_id] = replace(message, value=info)
-    whole_messages = [
+        if message_id is not None:
+            info_record = info_by_message.setdefault(message_id, replace(record, value={}))
+            if part:
+                part_id = text_in(part, "id") or record.location
+                parts_by_message.setdefault(message_id, {})[part_id] = part
+            else:
+                info_by_message[message_id] = replace(info_record, value=info)
+        elif kind_of(record.value) == "session.error":
+            other_records.append(replace(record, value={**properties, "type": "error"}))
+        elif "properties" not in record.value:
+            other_records.append(record)
+
+    message_records = [
         replace(
-            message,
+            info_record,
             value={
-                "info": {"id": message_id, "role": "assistant", **message.value},
-                "parts": list(parts.get(message_id, {}).values()),
+                "info": {"id": message_id, "role": "assistant", **info_record.value},
+                "parts": list(parts_by_message.get(message_id, {}).values()),
             },
         )
-        for message_id, message in messages.items()
+        for message_id, info_record in info_by_message.items()
     ]
-    return [*whole_messages, *other_records]
+    return [*message_records, *other_records]
 
 
 def _opencode_turn(record: Fields) -> Turn | None:
-    """Return the turn of a message, event or error of OpenCode; None for an untyped record."""
+    """Return the turn of a message, an event or an error; None for a record without a type."""
     if "part" in record:
         return _opencode_event_turn(record)
     info = fields_of(record.get("info"))
@@ -278,8 +289,9 @@ def _opencode_turn(record: Fields) -> Turn | None:
         pieces += _opencode_part_pieces(fields_of(part), f"/parts/{number}", speaker)
     if error := fields_of(info.get("error")):
         pieces.append(_opencode_error_piece(error))
-    start = unix_seconds(fields_of(info.get("time")).get("created"))
+
     nonempty_pieces = tuple(piece for piece in pieces if not is_empty(piece))
+    start = unix_seconds(fields_of(info.get("time")).get("created"))
     model = name_in(info, "modelID") or name_in(fields_of(info.get("model")), "modelID")
     return Turn(nonempty_pieces, start, _opencode_tokens(info), model)
 
@@ -308,16 +320,17 @@ def _opencode_part_pieces(part: Fields, pointer: str, speaker: Speaker) -> list[
 
     Args:
         part: The part.
-        pointer: The pointer from the message to it.
-        speaker: The speaker.
+        pointer: The JSON pointer from the message to the part.
+        speaker: The speaker of the message.
     """
     kind = kind_of(part)
     start = unix_seconds(fields_of(part.get("time")).get("start"))
     if kind in _OPENCODE_SILENT_TYPES:
         return []
     if kind in ("text", "reasoning"):
-        if part.get("synthetic") is True and speaker.role is Role.USER:
-            speaker = SYSTEM  # The program wrote the text.
+        is_written_by_program = part.get("synthetic") is True
+        if is_written_by_program and speaker.role is Role.USER:
+            speaker = SYSTEM
         span_kind = SpanKind.REASONING if kind == "reasoning" else SpanKind.MESSAGE
         piece = speaker.piece(content_text(part.get("text")), pointer, kind=span_kind)
         return [replace(piece, start=start)]
@@ -332,7 +345,7 @@ def _opencode_part_pieces(part: Fields, pointer: str, speaker: Speaker) -> list[
 
 
 def _opencode_tool_pieces(part: Fields, pointer: str) -> list[Piece]:
-    """Return the piece of a tool's call, and of its result unless the call is still running."""
+    """Return a call and its result; only the call if it has no output and has not ended."""
     state = fields_of(part.get("state"))
     times = fields_of(state.get("time"))
     call_fields = {
@@ -343,14 +356,16 @@ def _opencode_tool_pieces(part: Fields, pointer: str) -> list[Piece]:
     call = replace(
         call_piece(call_fields, pointer, ASSISTANT), start=unix_seconds(times.get("start"))
     )
-    state_name = state.get("status")
+    stated_status = state.get("status")
     output = first_in(state, "output", "error")
-    if output is None and state_name in ("pending", "running", None):
+    if output is None and stated_status in ("pending", "running", None):
         return [call]
+
+    # A command that completed may have failed with an exit code.
     result_status = status_of_code(fields_of(state.get("metadata")).get("exit"))
-    if state_name == "error":
+    if stated_status == "error":
         result_status = SpanStatus.ERROR
-    elif result_status is SpanStatus.UNKNOWN and state_name in ("completed", "success"):
+    elif result_status is SpanStatus.UNKNOWN and stated_status in ("completed", "success"):
         result_status = SpanStatus.OK
     result = result_piece(
         {},
@@ -425,29 +440,34 @@ class _ClineTranslator:
         self._request_tokens: Tokens | None = None
         self._calls: list[Piece | None] = []
         """The calls since the last request; None for a call whose result is shown."""
-        self._has_begun = False
+        self._has_pieces = False
         self._output_by_record: dict[int, str] = {}
+        """The whole output of a command, by the ``id()`` of the first record with a part of it."""
         output_records: list[Fields] = []
         for record in session.values:
             kind = _cline_kind(record)
             if kind == "command_output":
                 output_records.append(record)
+            # Messages of further kinds may be between the parts of an output.
             elif kind in ("command", "completion_result", "text", "tool", "api_req_started"):
                 self._set_command_output(output_records)
                 output_records = []
         self._set_command_output(output_records)
 
     def _set_command_output(self, output_records: Sequence[Fields]) -> None:
-        """Record the joined outputs of one command under the first of their records."""
+        """Record the output of a command, joined from all records, under the first record."""
         texts = [text for record in output_records if (text := as_text(record.get("text")))]
         if output_records:
             self._output_by_record[id(output_records[0])] = "\n".join(texts)
 
     def __call__(self, record: Fields) -> Turn | None:
-        """Return the turn of a message; the agent's first turn after a request has its tokens."""
+        """Return the turn of a message.
+
+        The agent's first turn after a request has the tokens that the request states.
+        """
         kind = _cline_kind(record)
         pieces = self._pieces_of_kind(kind, record)
-        self._has_begun = self._has_begun or bool(pieces)
+        self._has_pieces = self._has_pieces or bool(pieces)
         turn = turn_without_empty_pieces(record, pieces)
         model = name_in(fields_of(record.get("modelInfo")), "modelId")
         is_by_agent = any(piece.role is Role.AGENT for piece in turn.pieces)
@@ -457,7 +477,7 @@ class _ClineTranslator:
         return replace(turn, model=model)
 
     def _pieces_of_kind(self, kind: str, record: Fields) -> list[Piece]:
-        """Return the pieces of a message of this kind; none for a silent kind."""
+        """Return the pieces of a message of this kind; none for a kind that is not shown."""
         text = content_text(record.get("text"))
         if kind == "api_req_started":
             return self._request_pieces(fields_of(value_in(text)))
@@ -479,8 +499,8 @@ class _ClineTranslator:
         if kind in ("mcp_server_response", "browser_action_result", "codebase_search_result"):
             self._close_last_call()
             return [result_piece({}, text, "")]
-        if kind == "text" and not self._has_begun:
-            # Newer versions do not mark the task, which is the first text.
+        if kind == "text" and not self._has_pieces:
+            # In newer versions the user's task has no kind of its own: it is the first text.
             return [USER.piece(text)]
         if kind in ("text", "completion_result", "followup", "plan_mode_respond"):
             return [THE_MODEL.piece(_cline_question_text(text))]
@@ -490,7 +510,7 @@ class _ClineTranslator:
     def _request_pieces(self, request: Fields) -> list[Piece]:
         """Return the results that a request quotes, and the error that ended the request.
 
-        Record the tokens of the request.
+        Record the tokens of the request, and begin a new list of calls.
         """
         self._request_tokens = usage_tokens(request, "tokensIn cacheReads cacheWrites", "tokensOut")
         pieces = self._quoted_results(content_text(request.get("request")))
@@ -501,12 +521,16 @@ class _ClineTranslator:
         return pieces
 
     def _quoted_results(self, request_text: str) -> list[Piece]:
-        """Return the results in the text of a request that no other message has shown."""
+        """Return the results that a request quotes, except those that a message has shown.
+
+        Each result follows a label such as ``[read_file] Result:``.
+        """
         if _CLINE_RESULT_LABEL not in request_text[:_CLINE_LABEL_CHARS]:
             return []
         _call, _label, results_text = request_text.partition(_CLINE_RESULT_LABEL)
         outputs = _CLINE_NEXT_LABEL.split(results_text)
         outputs[-1], _tag, _details = outputs[-1].partition("<environment_details>")
+        # The outputs belong to the last calls, in their order; a call is None if it was answered.
         calls = self._calls[-len(outputs) :]
         return [
             result_piece({}, output.strip(), f"/request/{n}" if n else "/request", name=call.name)
@@ -535,14 +559,16 @@ class _ClineTranslator:
         if kind == "use_mcp_server":
             name = name_in(fields, "toolName", "uri") or kind
             return [self._new_call(name, value_in(fields.get("arguments")) or fields)]
+
         name = name_in(fields, "tool", "action") or kind
-        has_result = name in _CLINE_LISTING_TOOLS
+        content_is_result = name in _CLINE_LISTING_TOOLS
         non_argument_fields = {"tool", "operationIsLocatedInWorkspace"}
-        if has_result or name == "readFile":
+        # ``readFile`` repeats the path as its content.
+        if content_is_result or name == "readFile":
             non_argument_fields.add("content")
         arguments = {key: value for key, value in fields.items() if key not in non_argument_fields}
         call = self._new_call(name, arguments)
-        if not has_result or "content" not in fields:
+        if not content_is_result or "content" not in fields:
             return [call]
         self._close_last_call()
         return [call, result_piece({}, fields.get("content"), "/content", name=name)]
@@ -555,9 +581,9 @@ class _ClineTranslator:
 
 
 def _cline_kind(record: Fields) -> str:
-    """Return the kind of a message from the field ``say`` or ``ask`` that its type names.
+    """Return the kind of a message; without a kind, its type.
 
-    Without that field, return the type.
+    The type is ``say`` or ``ask``, and the field of this name holds the kind.
     """
     return as_text(record.get(kind_of(record))) or kind_of(record)
 
@@ -575,18 +601,22 @@ def _cline_question_text(text: str) -> str:
 def _select_cline_messages(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return the messages; of a message that was first written partially, only its last version."""
-    record_by_name: dict[str, SessionRecord] = {}
+    """Return each message once.
+
+    A partial message is replaced by the next record with the same time and kind.
+    """
+    record_by_key: dict[str, SessionRecord] = {}
     for record in records:
         value = record.value
-        name = f"{value.get('ts')} {kind_of(value)} {_cline_kind(value)}"
-        earlier_record = record_by_name.get(name)
+        key = f"{value.get('ts')} {kind_of(value)} {_cline_kind(value)}"
+        earlier_record = record_by_key.get(key)
         if earlier_record is not None and earlier_record.value.get("partial") is not True:
             if earlier_record.value.get("text") == value.get("text"):
                 continue  # Some versions write a message twice.
-            name = f"{name} {record.location}"  # another message with the same time and kind
-        record_by_name[name] = record
-    return list(record_by_name.values())
+            # It is another message with the same time and kind.
+            key = f"{key} {record.location}"
+        record_by_key[key] = record
+    return list(record_by_key.values())
 
 
 CLINE: Final = SessionFormat(
@@ -621,7 +651,7 @@ def _antigravity_turn(record: Fields) -> Turn | None:
         return turn_without_empty_pieces(record, [user_prompt_piece(text)])
     if kind == "PLANNER_RESPONSE":
         return _antigravity_answer_turn(record, text)
-    if record.get("source") == "MODEL":
+    if record.get("source") == "MODEL":  # The kind of any other step of the model is a tool.
         return record_turn(record, _antigravity_result(kind, text, failed))
     if not text.strip():
         return None
@@ -645,11 +675,11 @@ def _antigravity_answer_turn(record: Fields, text: str) -> Turn:
     return turn_without_empty_pieces(record, pieces)
 
 
-def _antigravity_result(kind: str, text: str, failed: bool) -> Piece:
-    """Return the piece of a step that is a result; without an id, it answers the oldest call."""
+def _antigravity_result(tool: str, text: str, failed: bool) -> Piece:
+    """Return the result of a tool; without a call id and a name, it answers the oldest call."""
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
     result = result_piece({}, text, "", status=status)
-    return replace(result, agent=kind.lower() or result.agent)
+    return replace(result, agent=tool.lower() or result.agent)
 
 
 def _unquoted_argument(value: object) -> object:
@@ -670,7 +700,9 @@ ANTIGRAVITY: Final = SessionFormat(
 
 
 def _any_devin_message(records: Sequence[Fields]) -> bool:
-    return isinstance(records[0].get("session"), Mapping) and any(
+    # There are no records in a file with lists on its lines.
+    has_header = bool(records) and isinstance(records[0].get("session"), Mapping)
+    return has_header and any(
         "message_id" in record and isinstance(record.get("role"), str) for record in records
     )
 
@@ -692,7 +724,7 @@ DEVIN: Final = SessionFormat(
 
 
 def _any_fx_turn(records: Sequence[Fields]) -> bool:
-    """Return whether one record is a turn of fx: a prompt with its execution, call or end."""
+    """Return whether one record is of fx: a prompt with its execution, a call or an end."""
     return any(
         isinstance(record.get("user"), Mapping)
         and ("execution" in record or "tool_call" in record or "terminal_reason" in record)
@@ -701,11 +733,12 @@ def _any_fx_turn(records: Sequence[Fields]) -> bool:
 
 
 def _fx_turn(record: Fields) -> Turn:
-    """Return the turn of a record of fx: a prompt with all steps, or a summary."""
+    """Return the turn of a record of fx: a prompt with all steps to its answer, or a summary."""
     if "user" not in record:
         return log_turn(record, "summary", "text", name=name_in(record, "kind"))
     pieces = [user_prompt_piece(content_text(fields_of(record.get("user")).get("text")))]
-    for number, step in enumerate(items_of(fields_of(record.get("execution")).get("tool_steps"))):
+    steps = items_of(fields_of(record.get("execution")).get("tool_steps"))
+    for number, step in enumerate(steps):
         pieces += _fx_step_pieces(fields_of(step), f"/execution/tool_steps/{number}")
     if isinstance(record.get("tool_call"), Mapping):
         pieces.append(_fx_call_piece(record.get("tool_call"), "/tool_call"))

@@ -20,7 +20,6 @@ from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import (
     InvalidJSON,
-    as_text,
     canonical_bytes,
     dump_text,
     load_json,
@@ -48,6 +47,7 @@ from mast_tui.traces.readers.json_fields import (
     kind_of,
     names,
     short_name,
+    text_in,
     time_in,
 )
 from mast_tui.traces.readers.run_facts import task_of
@@ -79,24 +79,24 @@ _ENVELOPE_FIELDS: Final = frozenset(
 def message_turn(
     record: Fields, message: object, *, tokens: Tokens | None = None, model: str | None = None
 ) -> Turn | None:
-    """Return the turn of the chat message in a record.
+    """Return the turn of a chat message: its pieces, time, tokens and model.
 
     Args:
-        record: The record; its time replaces the message's own.
+        record: The record that holds the message; its time, if any, replaces the message's own.
         message: A message of any shape that ``chat.turns`` knows.
-        tokens: The tokens of the model call, if the message has them in a form of its own.
+        tokens: The tokens of the model call, if ``chat.turns`` does not know their form.
         model: The model, if the record names it.
 
     Returns:
-        The turn without empty messages; None if ``message`` is no object.
+        The turn without empty pieces; None if ``message`` is no object.
     """
     if not isinstance(message, Mapping):
         return None
     parsed_turn = turn_of(message)
-    pieces = tuple(piece for piece in parsed_turn.pieces if not is_empty(piece))
+    nonempty_pieces = tuple(piece for piece in parsed_turn.pieces if not is_empty(piece))
     time = record_time(record)
     return Turn(
-        pieces,
+        nonempty_pieces,
         parsed_turn.start if time is None else time,
         parsed_turn.tokens if tokens is None else tokens,
         model or parsed_turn.model,
@@ -109,7 +109,7 @@ def is_empty(piece: Piece) -> bool:
 
 
 def record_turn(record: Fields, *pieces: Piece) -> Turn:
-    """Return a turn of pieces at the time of a record.
+    """Return a turn with these pieces at the time of a record.
 
     Args:
         record: The record.
@@ -119,7 +119,7 @@ def record_turn(record: Fields, *pieces: Piece) -> Turn:
 
 
 def turn_without_empty_pieces(record: Fields, pieces: Iterable[Piece]) -> Turn:
-    """Return a turn of pieces, without empty messages and thoughts.
+    """Return a turn of the pieces, except blank messages and thoughts.
 
     Args:
         record: The record, whose time the turn has.
@@ -133,16 +133,18 @@ def unknown_record_turn(record: Fields) -> Turn:
     return record_turn(record, json_log_piece(_event_fields(record), name=kind_of(record) or None))
 
 
-def log_turn(record: Fields, *fields: str, name: str | None = None, failed: bool = False) -> Turn:
-    """Return the turn of an event as a log with the event's text, else with its fields.
+def log_turn(
+    record: Fields, *text_fields: str, name: str | None = None, failed: bool = False
+) -> Turn:
+    """Return a turn with one log, whose text is the event's text, else its fields, else its type.
 
     Args:
-        record: The record.
-        fields: The fields in which the text is looked up, in this order.
+        record: The record of the event.
+        text_fields: The fields that may hold the event's text; the first nonblank text counts.
         name: The name of the event; by default its type.
         failed: Whether the event is an error.
     """
-    text = next((text for field in fields if (text := as_text(record.get(field)))), None)
+    text = text_in(record, *text_fields)
     if text is None:
         event_fields = _event_fields(record)
         text = dump_text(event_fields) if event_fields else kind_of(record)
@@ -161,7 +163,7 @@ def user_prompt_piece(text: str) -> Piece:
 
 def user_text(text: str) -> str:
     """Return the text that the user wrote, without the tagged texts that the program added."""
-    tag = _USER_TEXT_TAG.search(text)
+    tag = _USER_TEXT_TAG.search(text)  # Some programs put the user's text in a tag.
     if tag is not None:
         return tag["text"].strip()
     return _PROGRAM_TEXT_TAG.sub("", text).strip()
@@ -184,7 +186,7 @@ def record_time(record: Fields) -> float | None:
 
 
 def with_speaker(pieces: Sequence[Piece], role: Role, agent: str) -> tuple[Piece, ...]:
-    """Return the pieces with another speaker; results of tools are unchanged.
+    """Return the pieces with the given speaker; results of tools are unchanged.
 
     Args:
         pieces: The pieces of a record.
@@ -254,7 +256,7 @@ def stateless(translate: Translator) -> Callable[[SessionContext], Translator]:
 def any_record_with(
     fields_by_kind: Mapping[str, Set[str]],
 ) -> Callable[[Sequence[Fields]], bool]:
-    """Return ``recognises`` of a format that has records of these types with these fields."""
+    """Return a function that tests whether a record has one of the types, and all of its fields."""
     return lambda records: any(
         kind_of(record) in fields_by_kind and fields_by_kind[kind_of(record)] <= record.keys()
         for record in records
@@ -264,11 +266,11 @@ def any_record_with(
 def in_file_order(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return all records.
+    """Return the records unchanged.
 
     Args:
         records: The records of a session.
-        _problems: The list for problems, of which there are none.
+        _problems: Unused, as no record is left out.
     """
     return records
 
@@ -330,18 +332,19 @@ class SessionReader:
             return False
         if source.json_lines or len(source.head_records) > 1:
             return self._format.recognises(source.head_records)
-        header, values, pointer = self._record_list_in(_document_of_file(source, []))
-        if source.damage and pointer is None:
-            return False  # The first of several records is no document.
+        header, values, list_pointer = self._record_list_in(_document_of_file(source, []))
+        if source.damage and list_pointer is None:
+            # The object may be only the first of several records in a broken file.
+            return False
         return self._format.recognises([header, *map(fields_of, values[:_CHECKED_COUNT])])
 
     def read(self, source: Source) -> FileReport:
         """Return a trace of each session in the file; broken records are problems."""
         problems: list[Problem] = []
         header, records = self._records_of_file(source, problems)
-        record_lists = self._records_by_session(records)
-        if len(record_lists) == 1:
-            traces = [self.trace(source.path, source.data, record_lists[0], header)]
+        sessions = self._records_by_session(records)
+        if len(sessions) == 1:
+            traces = [self.trace(source.path, source.data, sessions[0], header)]
         else:
             traces = [
                 self.trace(
@@ -351,7 +354,7 @@ class SessionReader:
                     header,
                     number,
                 )
-                for number, session_records in enumerate(record_lists)
+                for number, session_records in enumerate(sessions)
             ]
         return report_of(self, source, traces, problems)
 
@@ -377,11 +380,12 @@ class SessionReader:
         problems = list(problems)
         shown_records = self._format.select_records(records, problems)
         session = SessionContext(header, [record.value for record in shown_records])
-        # Records that are not shown may still state facts.
+        # Facts that no shown record states are looked up in all records.
         all_values = (
             () if len(shown_records) == len(records) else (record.value for record in records)
         )
         self._set_facts(session, chain((header,), session.values, all_values))
+
         translate = self._format.make_translator(session)
         steps = StepList()
         mapper = MessageMapper(steps)
@@ -390,8 +394,10 @@ class SessionReader:
             if turn is not None:
                 key = text_at(record.value, self._format.id_paths) or record.location
                 mapper.add_turn(turn, key, record.location)
-        if session.tokens is not None and all(step.tokens is None for step in steps.steps):
+        has_tokens_of_calls = any(step.tokens is not None for step in steps.steps)
+        if session.tokens is not None and not has_tokens_of_calls:
             mapper.count_tokens(session.tokens)
+
         meta = TraceMeta(
             task=task_of(_first_prompt(steps.steps), steps=steps.steps),
             system=self._format.system,
@@ -410,13 +416,15 @@ class SessionReader:
         )
 
     def _set_facts(self, session: SessionContext, values: Iterable[Fields]) -> None:
-        """Set each fact of a session from the first of some records that states it."""
+        """Set the id, model and version of a session, each from the first value that states it."""
         missing_paths = dict(self._format.fact_paths)
         for value in values:
             for name, paths in tuple(missing_paths.items()):
                 fact = text_at(value, paths)
-                if fact is None or (name == "version" and fact.isdecimal()):
-                    continue  # A whole number is the version of the file format, not the program's.
+                # A whole number is the version of the file format, not of the program.
+                is_file_version = name == "version" and fact is not None and fact.isdecimal()
+                if fact is None or is_file_version:
+                    continue
                 setattr(session, name, fact)
                 del missing_paths[name]
             if not missing_paths:
@@ -425,17 +433,18 @@ class SessionReader:
     def _records_of_file(
         self, source: Source, problems: list[Problem]
     ) -> tuple[Fields, Sequence[SessionRecord]]:
-        """Return the fields beside the list of records, and the records of a file."""
-        has_lines_among_text = source.json is None and len(source.head_records) > 1
-        if not source.json_lines and not has_lines_among_text:
-            header, values, pointer = self._record_list_in(_document_of_file(source, problems))
-            return header, list(_records_of_list(values, pointer, problems))
-        return {}, list(records_on_lines(source, problems))
+        """Return the fields beside the list of records (none in a file of lines), and the list."""
+        # A file of lines may have other text between its records.
+        is_mixed_with_text = source.json is None and len(source.head_records) > 1
+        if source.json_lines or is_mixed_with_text:
+            return {}, list(records_on_lines(source, problems))
+        header, values, list_pointer = self._record_list_in(_document_of_file(source, problems))
+        return header, list(_records_of_list(values, list_pointer, problems))
 
     def _record_list_in(self, document: object) -> tuple[Fields, Sequence[object], str | None]:
-        """Return the fields beside the list of records, the list, and the pointer to the list.
+        """Return the fields beside the list of records, the list, and the JSON pointer to the list.
 
-        If a document has no such list, it is itself the only record, and the pointer is None.
+        A document without such a list is the only record, and the pointer is None.
         """
         if isinstance(document, list):
             return {}, document, ""
@@ -451,8 +460,8 @@ class SessionReader:
     def _records_by_session(self, records: Sequence[SessionRecord]) -> list[list[SessionRecord]]:
         """Return the records of each session.
 
-        A record that names no session belongs to the session of the previous record, and at the
-        beginning to the first session.
+        A record that names no session belongs to the session of the previous record. Before the
+        first record with a name, it belongs to that record's session.
         """
         session_of = self._format.session_of
         if session_of is None:
@@ -473,7 +482,7 @@ class SessionReader:
 
 
 def text_at(value: Fields, paths: str) -> str | None:
-    """Return the first text or number at one of the dotted paths as one line; None without one.
+    """Return the first text or number at the dotted paths, as one short line; None without any.
 
     Args:
         value: A record.
@@ -504,11 +513,11 @@ def _parsed_paths(paths: str) -> list[tuple[str, list[str], str]]:
 
 
 def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
-    """Return the selector for records that form a tree: it selects the branch to the last record.
+    """Return a selector for records that form a tree: it leaves out abandoned branches.
 
-    Every other branch with messages is left out. A branch without messages, for example of changed
-    settings, is selected. A record whose parent is not among the records before it follows the
-    previous record; but a message whose parent is null begins a new tree.
+    A branch is abandoned if it has messages and does not lead to the last record. A branch without
+    messages, for example of changed settings, is kept. A record follows its parent, or the previous
+    record if no earlier record is its parent. But a message whose parent is null begins a new tree.
 
     Args:
         id_field: The field with the id of a record; records with the same id are one node.
@@ -518,18 +527,19 @@ def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
     def _select_last_branch(
         records: Sequence[SessionRecord], problems: list[Problem]
     ) -> Sequence[SessionRecord]:
-        """Return the records that are on no abandoned branch; report the others as a problem."""
-        branch_by_node = _branch_by_node(_parent_by_node(records, id_field, parent_field))
-        messages_by_branch: dict[str, list[SessionRecord]] = {}
+        """Return the records that are on no abandoned branch; add a problem for the others."""
+        side_branch_by_node = _side_branch_by_node(_parent_by_node(records, id_field, parent_field))
+        messages_by_side_branch: dict[str, list[SessionRecord]] = {}
         for record in records:
-            branch = branch_by_node.get(identifier_in(record.value, id_field))
-            if branch is not None and has_message(record.value):
-                messages_by_branch.setdefault(branch, []).append(record)
-        if not messages_by_branch:
+            side_branch = side_branch_by_node.get(identifier_in(record.value, id_field))
+            if side_branch is not None and has_message(record.value):
+                messages_by_side_branch.setdefault(side_branch, []).append(record)
+        if not messages_by_side_branch:
             return records
-        message_count = sum(map(len, messages_by_branch.values()))
-        branch_count = len(messages_by_branch)
-        first_message = next(iter(messages_by_branch.values()))[0]
+
+        message_count = sum(map(len, messages_by_side_branch.values()))
+        branch_count = len(messages_by_side_branch)
+        first_message = next(iter(messages_by_side_branch.values()))[0]
         origin = "an abandoned branch" if branch_count == 1 else f"{branch_count} branches"
         problem = counted(
             message_count,
@@ -537,10 +547,12 @@ def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
             f"messages of {origin} are not shown",
         )
         problems.append(Problem(first_message.location, problem))
+
         return [
             record
             for record in records
-            if branch_by_node.get(identifier_in(record.value, id_field)) not in messages_by_branch
+            if side_branch_by_node.get(identifier_in(record.value, id_field))
+            not in messages_by_side_branch
         ]
 
     return _select_last_branch
@@ -549,9 +561,10 @@ def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
 def _parent_by_node(
     records: Sequence[SessionRecord], id_field: str, parent_field: str
 ) -> dict[str, str | None]:
-    """Return the parent of each node; None for the root of a tree.
+    """Map the id of each record to the id of the record that it follows; None for a root.
 
-    If a node's parent is not among the earlier nodes, its parent is the previous node.
+    A root is the first record, or a message whose parent is null. Any other record without an
+    earlier parent follows the previous record.
     """
     parent_by_node: dict[str, str | None] = {}
     previous_node: str | None = None
@@ -561,26 +574,32 @@ def _parent_by_node(
             continue
         if node not in parent_by_node:
             parent = identifier_in(record.value, parent_field)
-            is_root = parent_field in record.value and record.value[parent_field] is None
             if parent not in parent_by_node:
-                parent = None if is_root and has_message(record.value) else previous_node
+                has_null_parent = record.value.get(parent_field, "") is None
+                is_root = has_null_parent and has_message(record.value)
+                parent = None if is_root else previous_node
             parent_by_node[node] = parent
         previous_node = node
     return parent_by_node
 
 
-def _branch_by_node(parent_by_node: dict[str, str | None]) -> dict[str | None, str]:
-    """Map each node that is not on the last branch to the first node of its own branch."""
-    last_branch_nodes: set[str] = set()
+def _side_branch_by_node(parent_by_node: dict[str, str | None]) -> dict[str | None, str]:
+    """Map each node on a side branch to the branch's first node.
+
+    Side branches are all but the main branch, which leads to the last node.
+    """
+    main_branch_nodes: set[str] = set()
     node = next(reversed(parent_by_node), None)
     while node is not None:
-        last_branch_nodes.add(node)
+        main_branch_nodes.add(node)
         node = parent_by_node[node]
-    branch_by_node: dict[str | None, str] = {}
+
+    side_branch_by_node: dict[str | None, str] = {}
     for node, parent in parent_by_node.items():
-        if node not in last_branch_nodes:
-            branch_by_node[node] = branch_by_node.get(parent, node)
-    return branch_by_node
+        if node not in main_branch_nodes:
+            # A node whose parent is on the main branch begins a side branch.
+            side_branch_by_node[node] = side_branch_by_node.get(parent, node)
+    return side_branch_by_node
 
 
 def has_message(record: Fields) -> bool:
@@ -590,7 +609,7 @@ def has_message(record: Fields) -> bool:
 
 
 def _first_prompt(steps: Sequence[Step]) -> str | None:
-    """Return the first text that the user typed, without the program's additions; None without."""
+    """Return the first text that the user typed, without the program's additions; None if none."""
     prompts = (
         user_text(step.text)
         for step in steps
@@ -604,7 +623,7 @@ def records_on_lines(source: Source, problems: list[Problem]) -> Iterator[Sessio
 
     Args:
         source: The file.
-        problems: The list to which a problem is added for any other line.
+        problems: The list to which a problem is added for each line that is no object.
     """
     for record in records_by_line(source, problems):
         if isinstance(record.value, Mapping):
@@ -614,11 +633,12 @@ def records_on_lines(source: Source, problems: list[Problem]) -> Iterator[Sessio
 
 
 def _records_of_list(
-    values: Iterable[object], pointer: str | None, problems: list[Problem]
+    values: Iterable[object], list_pointer: str | None, problems: list[Problem]
 ) -> Iterator[SessionRecord]:
-    """Yield the objects of a list as records; any other element is a problem."""
+    """Yield the objects of a list as records; add a problem for any other element."""
     for number, value in enumerate(values):
-        location = "/" if pointer is None else f"{pointer}/{number}"
+        # Without a list, the document is the only record.
+        location = "/" if list_pointer is None else f"{list_pointer}/{number}"
         if isinstance(value, Mapping):
             yield SessionRecord(value, location)
         else:
@@ -631,13 +651,14 @@ def _document_of_file(source: Source, problems: list[Problem]) -> object:
 
 
 def _document_after_text(source: Source, problems: list[Problem]) -> object:
-    """Return the document after lines of a program's messages; None if there is none."""
+    """Return the document after lines that a program printed into the file; None without one."""
     head = as_utf8(source.head[:_MAX_TEXT_BYTES_BEFORE])
-    document_start = head.find(b"\n{") + 1
-    if not document_start or head.lstrip()[:1] in (b"{", b"["):
+    begins_with_json = head.lstrip()[:1] in (b"{", b"[")
+    line_end_before_document = head.find(b"\n{")
+    if begins_with_json or line_end_before_document < 0:
         return None
     try:
-        document = load_json(as_utf8(source.data)[document_start:])
+        document = load_json(as_utf8(source.data)[line_end_before_document + 1 :])
     except InvalidJSON:
         return None
     problems.append(Problem("line 1", "text before the JSON, left out"))

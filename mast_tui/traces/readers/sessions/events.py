@@ -65,7 +65,7 @@ _KIMI_SILENT_TYPES: Final = name_set("""
 
 
 def _any_kimi_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is of Kimi's log, of any version."""
+    """Return whether one record is of a log of Kimi CLI, in any version of the log."""
     return any(
         kind_of(record).startswith(("context.append_", "turn.prompt"))
         or (kind_of(record) == "metadata" and "protocol_version" in record)
@@ -96,12 +96,13 @@ class _KimiTranslator:
         self._scan_records(session.values)
 
     def _scan_records(self, values: Sequence[Fields]) -> None:
-        """Record the prompts in the model's context, and the tokens of each step's last record.
+        """Record the prompts in the model's context, and the tokens of each step.
 
-        The counts of a ``usage.record`` are ignored after a step that states its tokens itself.
+        The tokens are recorded for the step's last record. Older versions state them in a
+        ``StatusUpdate``, newer ones in a ``step.end``, or without that in a ``usage.record``.
         """
-        has_step_tokens = False
-        # None is the step of records without an id.
+        has_step_end = False
+        # None is the step of records that name no step.
         last_record_by_step: dict[str | None, Fields] = {}
         for record in values:
             event = fields_of(record.get("event"))
@@ -117,16 +118,18 @@ class _KimiTranslator:
                 last_record_by_step[None] = record
             elif kind_of(message) == "StatusUpdate":
                 usage = fields_of(message.get("payload")).get("token_usage")
-                self._set_tokens(last_record_by_step.pop(None, None), usage)
+                # Further updates before the next step are ignored.
+                last_record = last_record_by_step.pop(None, None)
+                self._set_tokens(last_record, usage)
             elif kind_of(event) == "step.end":
-                has_step_tokens = True
+                has_step_end = True
                 last_record = last_record_by_step.get(as_text(event.get("uuid")))
                 self._set_tokens(last_record, event.get("usage"))
-            elif kind_of(record) == "usage.record" and not has_step_tokens:
+            elif kind_of(record) == "usage.record" and not has_step_end:
                 self._set_tokens(last_record_by_step.get(None), record.get("usage"))
 
     def _set_tokens(self, last_record: Fields | None, usage: object) -> None:
-        """Set the tokens of a step on its last record; do nothing if the step has no record."""
+        """Record the tokens of a step for its last record, if it has one."""
         if last_record is not None:
             tokens = usage_tokens(usage, _KIMI_INPUT_COUNT_FIELDS, "output")
             self._tokens_by_record[id(last_record)] = tokens
@@ -140,7 +143,7 @@ class _KimiTranslator:
     def _turn_of_record(self, record: Fields) -> Turn | None:
         """Return the turn of a record of any version; None for a record without content."""
         wire_type = _wire_type(record)
-        if wire_type:
+        if wire_type:  # in versions before Kimi Code
             payload = fields_of(fields_of(record.get("message")).get("payload"))
             return _turn_of_wire_message(record, wire_type, payload)
         kind = kind_of(record)
@@ -148,7 +151,8 @@ class _KimiTranslator:
             return self._system_prompt_turn(record)
         if kind == "turn.prompt":
             text = output_text(record.get("input"))
-            return None if text in self._context_prompts else record_turn(record, USER.piece(text))
+            is_shown_in_context = text in self._context_prompts
+            return None if is_shown_in_context else record_turn(record, USER.piece(text))
         if kind == "context.append_message":
             return record_turn(
                 record, *self._message_pieces(record, fields_of(record.get("message")))
@@ -171,14 +175,14 @@ class _KimiTranslator:
         return record_turn(record, SYSTEM.piece(text))
 
     def _message_pieces(self, record: Fields, message: Fields) -> list[Piece]:
-        """Return the pieces of a message in the model's context."""
+        """Return the pieces of a message that was added to the model's context."""
         role = message.get("role")
         content = message.get("content")
         if role == "tool":
             return [result_piece(message, output_text(content), "")]
         if role == "user":
             origin = fields_of(message.get("origin"))
-            # To a sub-agent, the agent that starts it is the user.
+            # A sub-agent's prompt comes from the agent that starts it, which acts as its user.
             is_by_user = origin.get("kind") in (None, "user") or origin.get("name") == "subagent"
             text = output_text(content)
             return [user_prompt_piece(text) if is_by_user else SYSTEM.piece(text)]
@@ -210,7 +214,7 @@ _WIRE_LOG_TYPES: Final = name_set("CompactionBegin CompactionEnd HookTriggered H
 
 
 def _turn_of_wire_message(record: Fields, kind: str, payload: Fields) -> Turn | None:
-    """Return the turn of a message of an older version; None for a message without content."""
+    """Return the turn of a message of an older Kimi CLI; None for a message without content."""
     match kind:
         case "TurnBegin" | "SteerInput":
             return record_turn(record, user_prompt_piece(output_text(payload.get("user_input"))))
@@ -308,11 +312,12 @@ class _CopilotTranslator:
         self._last_thought: str | None = None
 
     def __call__(self, record: Fields) -> Turn | None:
-        """Return the turn of an event; None for changed settings."""
+        """Return the turn of an event; None for an event that is not shown."""
         kind = kind_of(record)
         data = fields_of(record.get("data"))
-        parent = name_in(data, "parentToolCallId")
-        agent = self._agent_by_call.get(parent or "", ASSISTANT)
+        # An event of a sub-agent names the call that started it.
+        starting_call_id = name_in(data, "parentToolCallId") or ""
+        agent = self._agent_by_call.get(starting_call_id, ASSISTANT)
         match kind:
             case "user.message":
                 return record_turn(record, USER.piece(content_text(data.get("content"))))
@@ -344,10 +349,9 @@ class _CopilotTranslator:
         return self._event_log_turn(record, kind, data)
 
     def _event_log_turn(self, record: Fields, kind: str, data: Fields) -> Turn | None:
-        """Return the log turn of an event that is no part of the conversation.
+        """Return a log for an event outside of the conversation; None for one that is not shown.
 
-        The result is None for changed settings and for the end of the session. At the end, record
-        the tokens of the session.
+        At the end of the session, record the tokens of the whole session.
         """
         if kind == "session.shutdown":
             self._session.tokens = _copilot_session_tokens(data)
@@ -382,6 +386,7 @@ class _CopilotTranslator:
 
     def _announced_call_pieces(self, call: Fields, pointer: str, agent: str) -> list[Piece]:
         """Return the piece of a call; none if the call was announced before."""
+        # Without a type, which would name a tool that has no name of its own.
         piece = call_piece({**call, "type": None}, pointer, agent)
         if piece.call_id is not None and piece.call_id in self._announced_call_ids:
             return []
@@ -393,12 +398,12 @@ def _copilot_result(data: Fields) -> Piece:
     """Return the result of a call: its content, else its error."""
     error = fields_of(data.get("error"))
     result = data.get("result")
-    text = fields_of(result).get("content") if isinstance(result, Mapping) else result
-    if as_text(text) is None and error:
-        text = text_in(error, "message") or dump_text(error)
+    output = result.get("content") if isinstance(result, Mapping) else result
+    if as_text(output) is None and error:
+        output = text_in(error, "message") or dump_text(error)
     return result_piece(
         data,
-        text,
+        output,
         "",
         name=name_in(data, "toolName"),
         call_id=name_in(data, "toolCallId"),
@@ -452,10 +457,8 @@ def _any_droid_event(records: Sequence[Fields]) -> bool:
         if "sessionId" not in record and "session_id" not in record:
             continue
         kind = kind_of(record)
-        if (
-            kind in _DROID_EVENT_TYPES
-            and {"toolName", "toolId", "value", "finalText"} & record.keys()
-        ):
+        has_event_fields = bool({"toolName", "toolId", "value", "finalText"} & record.keys())
+        if kind in _DROID_EVENT_TYPES and has_event_fields:
             return True
         if kind == "message" and isinstance(record.get("role"), str) and "text" in record:
             return True
@@ -493,7 +496,7 @@ def _droid_event_turn(record: Fields) -> Turn | None:
 
 
 def _droid_result(record: Fields) -> Piece:
-    """Return the result in an event, with its status by the error flag or the exit code."""
+    """Return the result in an event; its status is that of the error flag or the exit code."""
     value = first_in(record, "value", "error", "content")
     status = status_of_error_flag(flag_in(record, "isError", "is_error"))
     if status is SpanStatus.UNKNOWN:
@@ -540,11 +543,11 @@ _BUDDY_KIND_BY_TYPE: Final = {
 
 
 def _any_codebuddy_record(records: Sequence[Fields]) -> bool:
-    """Return whether the records are of CodeBuddy: messages, with calls or settings."""
+    """Return whether the records are of CodeBuddy: messages beside calls, results or settings."""
     kinds = {_buddy_kind(record) for record in records if text_at(record, _BUDDY_SESSION_PATHS)}
-    has_role = any(_buddy_role(record) is not None for record in records)
+    has_message = any(_buddy_role(record) is not None for record in records)
     has_tools = not kinds.isdisjoint({"call", "result"})
-    return has_role and (has_tools or {"message", "settings"} <= kinds)
+    return has_message and (has_tools or {"message", "settings"} <= kinds)
 
 
 def _buddy_kind(record: Fields) -> str:
@@ -555,7 +558,8 @@ def _buddy_kind(record: Fields) -> str:
 
 def _buddy_role(record: Fields) -> str | None:
     """Return the role in a message, the agent's if it states none; None for other records."""
-    if _buddy_kind(record) != "message" or "text" in record:
+    is_of_droid = "text" in record  # Messages of Droid's stream have the same type.
+    if _buddy_kind(record) != "message" or is_of_droid:
         return None
     for fields in (record, fields_of(record.get("message")), fields_of(record.get("author"))):
         if isinstance(fields.get("role"), str):
@@ -573,8 +577,9 @@ def _codebuddy_turn(record: Fields) -> Turn | None:
     content = first_in(record, "content") or message.get("content")
     objects_with_name = (record, fields_of(record.get("tool")), fields_of(record.get("function")))
     names = (name_in(fields, "name", "toolName", "functionName") for fields in objects_with_name)
-    name = next(filter(None, names), None)
+    tool_name = next(filter(None, names), None)
     call_id = name_in(record, "callId", "call_id")
+
     match _buddy_kind(record):
         case "message":
             role = _buddy_role(record) or ASSISTANT
@@ -594,13 +599,15 @@ def _codebuddy_turn(record: Fields) -> Turn | None:
             return replace(record_turn(record, thought), tokens=tokens)
         case "call":
             arguments = first_in(record, "arguments", "input", "parameters")
-            call = {"name": name, "id": call_id, "arguments": arguments}
+            call = {"name": tool_name, "id": call_id, "arguments": arguments}
             return replace(record_turn(record, call_piece(call, "", ASSISTANT)), tokens=tokens)
         case "result":
             output = first_in(record, "output", "result") or content
-            return record_turn(record, result_piece(record, output, "", name=name, call_id=call_id))
+            result = result_piece(record, output, "", name=tool_name, call_id=call_id)
+            return record_turn(record, result)
         case "settings":
             return None
+    # WorkBuddy names the type in another field.
     return unknown_record_turn({"type": name_in(record, "event_type", "kind"), **record})
 
 
@@ -652,11 +659,10 @@ def rpc_message_in(record: Fields) -> Fields:
 
 def _any_mcp_message(records: Sequence[Fields]) -> bool:
     """Return whether most records are messages of JSON-RPC, and one has a method of MCP."""
-    messages = [rpc_message_in(record) for record in records]
+    messages = [rpc_message_in(record) for record in records]  # each empty for another record
     methods = [as_text(message.get("method")) or "" for message in messages]
-    return mostly(bool, messages) and any(
-        method.startswith(_MCP_METHOD_PREFIXES) for method in methods
-    )
+    has_mcp_method = any(method.startswith(_MCP_METHOD_PREFIXES) for method in methods)
+    return mostly(bool, messages) and has_mcp_method
 
 
 class _McpTranslator:
@@ -683,31 +689,39 @@ class _McpTranslator:
         return record_turn(record, self._response_piece(message, method, call_id))
 
     def _request_piece(self, message: Fields, method: str, request_id: str | None) -> Piece:
-        """Return the call of a tool, or the log of any other request; record the request."""
+        """Return the call of a tool, or the log of any other request; record it for its response.
+
+        A request without an id has no response.
+        """
         params = fields_of(message.get("params"))
         if method != "tools/call":
             if request_id is not None:
                 self._request_by_id[request_id] = (method, None)
             return log_piece(dump_text(params) if params else method, method)
+
+        # The count makes the call's id unique, because client and server may use the same ids.
         self._tool_call_count += 1
-        call_id = None if request_id is None else f"{request_id}.{self._tool_call_count}"
+        call_id = None
         if request_id is not None:
+            call_id = f"{request_id}.{self._tool_call_count}"
             self._request_by_id[request_id] = (method, call_id)
         call = {"name": params.get("name"), "arguments": params.get("arguments"), "id": call_id}
         return call_piece(call, "", "client")
 
     def _response_piece(self, message: Fields, method: str, call_id: str | None) -> Piece:
-        """Return the result of a tool, or the log of any other response."""
+        """Return the result of a tool, or the log of a response to any other method."""
         result = message.get("result")
         error = fields_of(message.get("error"))
         if method != "tools/call":
             text = text_in(error, "message") or dump_text(result)
             return log_piece(text, method, failed=bool(error))
-        fields = fields_of(result)
-        status = SpanStatus.ERROR if error else status_of_error_flag(fields.get("isError"))
-        output = first_in(fields, "content", "structuredContent", "toolResult")
+
         if error:
-            output = text_in(error, "message") or dump_text(error)
+            error_text = text_in(error, "message") or dump_text(error)
+            return result_piece({}, error_text, "", call_id=call_id, status=SpanStatus.ERROR)
+        fields = fields_of(result)
+        output = first_in(fields, "content", "structuredContent", "toolResult")
+        status = status_of_error_flag(fields.get("isError"))
         return result_piece({}, output, "", call_id=call_id, status=status)
 
 

@@ -54,7 +54,8 @@ def _any_strands_record(records: Sequence[Fields]) -> bool:
 
 
 def _strands_turn(record: Fields) -> Turn | None:
-    """Return the turn of a message of Strands; None for a record without a type or a message."""
+    """Return the turn of a message of Strands; None for a record with neither type nor message."""
+    # A message that a guardrail redacted is stored beside the original.
     message = record.get("redact_message") or record.get("message")
     if not isinstance(message, Mapping):
         return unknown_record_turn(record) if kind_of(record) else None
@@ -86,7 +87,7 @@ _GOOSE_PART_TYPES: Final = ("toolRequest", "toolResponse")
 
 
 def _any_goose_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is a message of Goose: of its own shape, or after its header."""
+    """Return whether one record is a message of Goose by its shape, or beside Goose's header."""
     has_header = any("working_dir" in record and "role" not in record for record in records)
     for record in records:
         if has_header and isinstance(record.get("role"), str) and "content" in record:
@@ -96,6 +97,7 @@ def _any_goose_record(records: Sequence[Fields]) -> bool:
             return True
         part_types = map(kind_of, items_of((nested_message or record).get("content")))
         if any(part_type in _GOOSE_PART_TYPES for part_type in part_types):
+            # A message of Goose has a time, or is in a record of the type ``message``.
             return "created" in record or kind_of(record) == "message"
     return False
 
@@ -103,7 +105,7 @@ def _any_goose_record(records: Sequence[Fields]) -> bool:
 def _goose_translator(session: SessionContext) -> Translator:
     """Return the function that makes turns; set the id and the tokens of the session.
 
-    A stream has the text of a message in several records. The function joins these texts.
+    A stream has the text of a message in several records. The first record gets the joined text.
     """
     texts_by_message: dict[str, list[str]] = {}
     for record in session.values:
@@ -117,12 +119,13 @@ def _goose_translator(session: SessionContext) -> Translator:
         message_id = _streamed_message_id(record)
         if message_id is not None:
             texts = texts_by_message.pop(message_id, None)
-            if texts is None:  # The first record of the message has shown it.
+            if texts is None:  # The message's first record has all texts.
                 return None
             message = {**fields_of(record.get("message")), "content": "".join(texts)}
             return message_turn(record, message)
         kind = kind_of(record)
-        if kind == "complete" or "working_dir" in record:
+        is_header = "working_dir" in record
+        if kind == "complete" or is_header:
             session.tokens = _goose_tokens(record) or session.tokens
             return None
         if kind in ("error", "notification"):
@@ -139,8 +142,8 @@ def _goose_translator(session: SessionContext) -> Translator:
 def _streamed_message_id(record: Fields) -> str | None:
     """Return the id of the message to which a record adds a text; None for any other record."""
     message = fields_of(record.get("message"))
-    content = items_of(message.get("content"))
-    if kind_of(record) != "message" or [kind_of(part) for part in content] != ["text"]:
+    part_types = [kind_of(part) for part in items_of(message.get("content"))]
+    if kind_of(record) != "message" or part_types != ["text"]:
         return None
     return as_text(message.get("id"))
 
@@ -178,12 +181,13 @@ def _any_cursor_record(records: Sequence[Fields]) -> bool:
 def _cursor_translator(_session: SessionContext) -> Translator:
     """Return the function that makes turns.
 
-    It removes the id of a result if no call has this id, so that the result answers an open call.
+    It removes the call id of a result if no earlier call has this id, because a result without an
+    id is assigned to the oldest open call.
     """
     call_ids: set[str | None] = set()
 
     def translate(record: Fields) -> Turn | None:
-        """Return the turn of a message; None for the end of a session without a failure."""
+        """Return the turn of a message; None for the end of a session that did not fail."""
         if "message" not in record:
             ended_well = record.get("status") in ("success", "completed", None)
             return None if ended_well else log_turn(record, "error", "message", failed=True)
@@ -217,7 +221,7 @@ _GROK_MESSAGE_TYPES: Final = ("system", "user", "assistant", "tool_result")
 
 
 def _any_grok_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is of Grok, and none before it has a role or a message."""
+    """Return whether one record is of Grok, and none before it has a ``role`` or ``message``."""
     for record in records:
         kind = kind_of(record)
         if "role" in record or "message" in record:
@@ -235,7 +239,7 @@ def _grok_turn(record: Fields) -> Turn | None:
     """Return the turn of a record of Grok; a message that the program made is the system's."""
     kind = kind_of(record)
     if kind == "backend_tool_call":
-        return _grok_search(record)
+        return _grok_backend_call(record)
     if kind == "tool_result":
         return record_turn(record, result_piece(record, record.get("content"), ""))
     if kind == "reasoning":
@@ -244,13 +248,14 @@ def _grok_turn(record: Fields) -> Turn | None:
         return unknown_record_turn(record)
     message = {name: value for name, value in record.items() if name != "type"}
     turn = message_turn(record, {**message, "role": kind}, model=as_text(record.get("model_id")))
-    if turn is not None and as_text(record.get("synthetic_reason")):
+    is_by_program = as_text(record.get("synthetic_reason")) is not None
+    if turn is not None and is_by_program:
         return replace(turn, pieces=with_speaker(turn.pieces, Role.SYSTEM, "system"))
     return turn
 
 
-def _grok_search(record: Fields) -> Turn:
-    """Return the turn of a tool call that the vendor runs; its result is not recorded."""
+def _grok_backend_call(record: Fields) -> Turn:
+    """Return the turn of a call that the vendor's server runs; its result is not recorded."""
     tool = fields_of(record.get("kind"))
     arguments = fields_of(tool.get("action")) or tool
     call = {"arguments": arguments, "name": tool.get("tool_type"), "id": tool.get("id")}
@@ -281,64 +286,68 @@ def _any_kiro_record(records: Sequence[Fields]) -> bool:
 
 
 def _kiro_turn(record: Fields) -> Turn | None:
-    """Return the turn of a line, or of a prompt and its answer in a saved conversation."""
+    """Return the turn of a message in a session file, or of an exchange in a saved conversation."""
     if "kind" not in record:
         return _kiro_exchange(record)
-    data = fields_of(record.get("data"))
-    role = _KIRO_ROLES.get(content_text(record.get("kind")))
+    kind = content_text(record.get("kind"))
+    role = _KIRO_ROLES.get(kind)
     if role is None:
-        return log_turn(record, name=content_text(record.get("kind")))
+        return log_turn(record, name=kind)
+    data = fields_of(record.get("data"))
     content = [_kiro_part(part) for part in items_of(data.get("content"))]
-    return message_turn(fields_of(data.get("meta")), {"role": role, "content": content})
+    record_with_time = fields_of(data.get("meta"))
+    return message_turn(record_with_time, {"role": role, "content": content})
 
 
 def _kiro_exchange(record: Fields) -> Turn:
-    """Return the turn of a prompt or results, and the answer to them."""
+    """Return the turn of an exchange: the user's prompt, or results, and the model's answer."""
     user = fields_of(record.get("user"))
-    # The content and the answer are objects with one field, which names their type.
+    # The request and the answer are each in an object with one field, which names their type.
     request = fields_of(next(iter(fields_of(user.get("content")).values()), None))
     answer = fields_of(next(iter(fields_of(record.get("assistant")).values()), None))
-    metadata = fields_of(record.get("request_metadata"))
     results = map(fields_of, items_of(request.get("tool_use_results")))
     calls = [
         {"toolUse": {**call, "toolUseId": call.get("id"), "input": call.get("args")}}
         for call in map(fields_of, items_of(answer.get("tool_uses")))
     ]
-    contents = {
+    content_by_role = {
         "user": [{"text": request.get("prompt") or ""}, *map(_kiro_result, results)],
         "assistant": [{"text": answer.get("content") or ""}, *calls],
     }
     pieces = [
         replace(piece, key_suffix=f"/{role}{piece.key_suffix}")
-        for role, content in contents.items()
+        for role, content in content_by_role.items()
         for piece in turn_of({"role": role, "content": content}).pieces
     ]
+
+    metadata = fields_of(record.get("request_metadata"))
     time = unix_seconds(user.get("timestamp") or metadata.get("request_start_timestamp_ms"))
     turn = turn_without_empty_pieces(record, pieces)
     return replace(turn, start=time, model=name_in(metadata, "model_id"))
 
 
 def _kiro_part(part: object) -> dict[str, object]:
-    """Return a part of a line in the form of Bedrock or Anthropic."""
+    """Return a part of a message of Kiro in the form of Anthropic (thoughts) or Bedrock."""
     kind = content_text(fields_of(part).get("kind"))
     data = fields_of(part).get("data")
     if kind == "thinking":
-        return {"type": kind, kind: fields_of(data).get("text")}
+        return {"type": "thinking", "thinking": fields_of(data).get("text")}
     return _kiro_result(fields_of(data)) if kind == "toolResult" else {kind: data}
 
 
 def _kiro_result(result: Fields) -> dict[str, object]:
-    """Return a result in the form of Bedrock; a command that ended with an error has failed."""
+    """Return a tool's result in the form of Bedrock; a nonzero exit status makes it an error."""
     status = content_text(result.get("status")).lower()
     content: list[dict[str, object]] = []
     for part in map(fields_of, items_of(result.get("content"))):
-        name, value = next(iter(part.items()), ("text", ""))
         if "kind" in part:
-            name = content_text(part["kind"])
+            kind = content_text(part["kind"])
             value = part.get("data")
-        exit_status = as_text(fields_of(value).get("exit_status"))
+        else:  # The part has one field, which names its kind.
+            kind, value = next(iter(part.items()), ("text", ""))
+        exit_status = as_text(fields_of(value).get("exit_status"))  # such as "exit status: 1"
         if exit_status is None:
-            content.append({name.lower(): value})
+            content.append({kind.lower(): value})
         else:
             content.append({"text": texts_in(fields_of(value), "stdout", "stderr")})
             status = status if exit_status.endswith(" 0") else "error"
@@ -358,9 +367,9 @@ KIRO: Final = SessionFormat(
 
 
 def _any_claude_web_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is a message of Claude Code, and none is of a file or a stream.
+    """Return whether one record is a message of Claude Code, and none is for another reader.
 
-    Messages in a session file have ``uuid`` and ``sessionId``, those in a stream ``session_id``.
+    Messages in session files have ``uuid`` and ``sessionId``, those in streams ``session_id``.
     """
     messages = [record for record in records if "message" in record]
     return any(map(_is_claude_message, messages)) and not any(

@@ -36,29 +36,30 @@ from mast_tui.traces.readers.sessions.engine import (
 def _with_whole_messages(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> list[SessionRecord]:
-    """Return the records; the parts of a message or a thought are one record."""
+    """Return the records, with adjacent parts of a message or a thought joined to one record."""
     whole_records: list[SessionRecord] = []
-    for field, group in groupby(records, lambda record: _streamed_field(record.value)):
+    for text_field, group in groupby(records, lambda record: _streamed_field(record.value)):
+        if text_field is None:
+            whole_records += group
+            continue
         parts = list(group)
-        if field is not None:
-            text = "".join(content_text(part.value.get(field)) for part in parts)
-            parts = [replace(parts[0], value={**parts[0].value, field: text})]
-        whole_records += parts
+        text = "".join(content_text(part.value.get(text_field)) for part in parts)
+        whole_records.append(replace(parts[0], value={**parts[0].value, text_field: text}))
     return whole_records
 
 
 def _streamed_field(record: Fields) -> str | None:
-    """Return the field of the text that a record adds to a message or a thought, else None."""
+    """Return the field with the text that a record adds to a message or a thought, else None."""
     if kind_of(record) == "message" and record.get("delta") is True:
         return "content"
     return "text" if kind_of(record) == "thinking" else None
 
 
 def _gemini_translator(session: SessionContext) -> Translator:
-    """Return the function that makes turns; it sets the tokens of the session."""
+    """Return the function that makes turns; at the end of the session, it sets its tokens."""
 
     def translate(record: Fields) -> Turn | None:
-        """Return the turn of an event; None for the beginning and the end without an error."""
+        """Return the turn of an event; None for the beginning, and for an end without an error."""
         match kind_of(record):
             case "init":
                 return None
@@ -98,7 +99,7 @@ GEMINI_STREAM: Final = SessionFormat(
 
 
 def _cursor_event_turn(record: Fields) -> Turn | None:
-    """Return the turn of an event; None for the beginning and the end without an error."""
+    """Return the turn of an event; None for the beginning, and for an end without an error."""
     match kind_of(record):
         case "user" | "assistant":
             return message_turn(record, record.get("message"))
@@ -115,17 +116,18 @@ def _cursor_event_turn(record: Fields) -> Turn | None:
 
 
 def _cursor_call_turn(record: Fields) -> Turn:
-    """Return the turn of a call that started, or of its result."""
+    """Return the turn of a call that started, or of the result of a completed call."""
     # The object has one field, which names the tool, such as ``readToolCall``.
-    tool, value = next(iter(fields_of(record.get("tool_call")).items()), ("tool", None))
-    fields = fields_of(value)
+    tool_field, value = next(iter(fields_of(record.get("tool_call")).items()), ("tool", None))
+    call = fields_of(value)
     call_id = as_text(record.get("call_id"))
-    name = as_text(fields.get("name")) or tool.removesuffix("ToolCall")
+    name = as_text(call.get("name")) or tool_field.removesuffix("ToolCall")
     if record.get("subtype") != "completed":
-        call = {"id": call_id, "name": name, "arguments": first_in(fields, "args", "arguments")}
-        return record_turn(record, call_piece(call, "", ASSISTANT))
-    # The result too has one field, which says how the call ended.
-    ending, outcome = next(iter(fields_of(fields.get("result")).items()), ("", None))
+        arguments = first_in(call, "args", "arguments")
+        piece = call_piece({"id": call_id, "name": name, "arguments": arguments}, "", ASSISTANT)
+        return record_turn(record, piece)
+    # The result too has one field, which says how the call ended, such as ``success``.
+    ending, outcome = next(iter(fields_of(call.get("result")).items()), ("", None))
     text = texts_in(fields_of(outcome), "content", "output", "stdout", "stderr", "error", "message")
     status = SpanStatus.OK if ending == "success" else SpanStatus.ERROR
     return record_turn(

@@ -57,7 +57,10 @@ def _session_of(record: Fields) -> str:
 
 
 def _as_event(record: SessionRecord) -> SessionRecord:
-    """Return a record of a trajectory as the plugin's event; any other record unchanged."""
+    """Return a record of a trajectory as the plugin's event; any other record unchanged.
+
+    A trajectory is OpenClaw's own record of a session.
+    """
     value = record.value
     if value.get("traceSchema") != _TRAJECTORY:
         return record
@@ -107,8 +110,8 @@ class _MessageContents:
             if kind_of(part) == "toolCall":
                 fields = fields_of(part)
                 self.calls[_call_identity(fields.get("name"), fields.get("arguments"))] += 1
-        parts = [part for part in items_of(content) if kind_of(part) == "text"]
-        self.texts.add(content_text(parts or content).strip())
+        text_parts = [part for part in items_of(content) if kind_of(part) == "text"]
+        self.texts.add(content_text(text_parts or content).strip())
 
 
 def _call_identity(name: object, arguments: object) -> tuple[str | None, bytes]:
@@ -119,38 +122,40 @@ def _call_identity(name: object, arguments: object) -> tuple[str | None, bytes]:
 def _select_new_records(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return a record for each new message and file, and the events that no message repeats.
+    """Return each message and each file once, and the events that no message repeats.
 
-    A ``tool.start`` whose call is in a message is left out, and with it the next ``tool.end`` of
-    that tool.
+    Events hold lists of messages and files, which become records of their own. A ``tool.start``
+    whose call is in a message is left out, and with it the next ``tool.end`` of that tool.
     """
     records = [_as_event(record) for record in records]
     contents = _MessageContents(records)
-    skipped_starts: Counter[str | None] = Counter()
+    skipped_start_counts: Counter[str | None] = Counter()
     seen_values: set[bytes] = set()
     shown_records = []
     for record in records:
         value = record.value
         kind = kind_of(value)
+        tool_name = name_in(value, "toolName")
         if kind == "tool.start":
             call = _call_identity(value.get("toolName"), value.get("params"))
             if contents.calls[call]:
                 contents.calls[call] -= 1
-                skipped_starts[name_in(value, "toolName")] += 1
+                skipped_start_counts[tool_name] += 1
                 continue
-        elif kind == "tool.end" and skipped_starts[name_in(value, "toolName")]:
-            skipped_starts[name_in(value, "toolName")] -= 1
+        elif kind == "tool.end" and skipped_start_counts[tool_name]:
+            skipped_start_counts[tool_name] -= 1
             continue
+
         shown_records += [
             SessionRecord({"type": "markdown", **fields_of(file)}, record.location)
             for file in items_of(value.get("markdown"))
             if _add_if_new(file, seen_values)
         ]
-        text = content_text(value.get("prompt", value.get("content"))).strip()
-        # Any other event is shown only if its text is new.
         is_shown = kind.startswith(("tool.", "agent.end"))
-        if not is_shown and text and text not in contents.texts:
-            is_shown = _add_if_new(text, seen_values)
+        if not is_shown:
+            text = content_text(value.get("prompt", value.get("content"))).strip()
+            is_repeated = text in contents.texts
+            is_shown = text != "" and not is_repeated and _add_if_new(text, seen_values)
         if is_shown:
             shown_records.append(record)
         shown_records += [
@@ -162,7 +167,7 @@ def _select_new_records(
 
 
 def _add_if_new(value: object, seen_values: set[bytes]) -> bool:
-    """Add a value to the seen values; return False if it was there already."""
+    """Add a value to the seen values; return False if it is one of them already."""
     value_bytes = canonical_bytes(value)
     if value_bytes in seen_values:
         return False
@@ -171,14 +176,17 @@ def _add_if_new(value: object, seen_values: set[bytes]) -> bool:
 
 
 def _translator_of_session(session: SessionContext) -> Translator:
-    """Return the function that makes turns; set the session's id to its sub-agent's key, if any."""
+    """Return the function that makes turns.
+
+    If the session is a sub-agent's, set its id to the sub-agent's key.
+    """
     keys = (text_at(record, "sessionKey") or "" for record in session.values)
     session.id = next((key for key in keys if _SUB_AGENT_KEY_PART in key), session.id)
     return _turn_of_record
 
 
 def _turn_of_record(record: Fields) -> Turn | None:
-    """Return the turn of a record; None for the end of an agent without a failure."""
+    """Return the turn of a record; None for the end of an agent that did not fail."""
     kind = kind_of(record)
     match kind:
         case "message":
@@ -217,7 +225,7 @@ _BEGINS_OR_ENDS: Final = any_record_with(
 
 
 def _any_openclaw_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is of a trajectory, or the begin or end of an agent or a tool."""
+    """Return whether one record is of a trajectory, or begins or ends an agent or a tool call."""
     return _BEGINS_OR_ENDS(records) or any(
         record.get("traceSchema") == _TRAJECTORY for record in records
     )

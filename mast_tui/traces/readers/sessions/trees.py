@@ -61,8 +61,8 @@ def _any_pi_record(records: Sequence[Fields]) -> bool:
         if kind_of(record) == "message_end" and "role" in message:
             return True
         part_types = map(kind_of, items_of(message.get("content")))
-        is_pi_message = as_text(message.get("role")) in _PI_ROLES or "toolCall" in part_types
-        if kind_of(record) == "message" and is_pi_message:
+        has_shape_of_pi = as_text(message.get("role")) in _PI_ROLES or "toolCall" in part_types
+        if kind_of(record) == "message" and has_shape_of_pi:
             return True
     return False
 
@@ -88,7 +88,7 @@ def pi_turn(record: Fields) -> Turn | None:
 
 
 def _pi_message(record: Fields, message: Fields) -> Turn | None:
-    """Return the turn of a message of Pi, with its error; None for a message without content."""
+    """Return the turn of a message of Pi, and the message's error; None without any content."""
     role = as_text(message.get("role"))
     if role == "bashExecution":
         # A prompt that begins with "!" is a command of the user.
@@ -110,9 +110,9 @@ def _pi_message(record: Fields, message: Fields) -> Turn | None:
 
 
 def _pi_translator(session: SessionContext) -> Translator:
-    """Return the function that makes turns of a session, or of the events that Pi prints.
+    """Return the function that makes turns of a session file, or of the events that Pi prints.
 
-    The events of a tool are shown if no message has the call or the result.
+    An event of a tool is shown only if no message has the same call or result.
     """
     messages = [fields_of(record.get("message")) for record in session.values]
     parts = (fields_of(part) for message in messages for part in items_of(message.get("content")))
@@ -169,8 +169,8 @@ def _any_droid_record(records: Sequence[Fields]) -> bool:
 def _droid_turn(record: Fields) -> Turn | None:
     """Return the turn of a record of Droid; None for the record that begins the session.
 
-    Each text of a user's message is a piece of its own, because the program adds texts of its own
-    to the user's prompt.
+    Each text part of a user's message becomes a separate piece, because some parts are the
+    program's.
     """
     kind = kind_of(record)
     if kind == "session_start":
@@ -188,7 +188,7 @@ def _droid_turn(record: Fields) -> Turn | None:
         return turn
     pieces = []
     for number, part in enumerate(content):
-        key_suffix = f"/content/{number}" if number else ""  # The first has the message's key.
+        key_suffix = f"/content/{number}" if number else ""  # The first part has the message's key.
         pieces.append(replace(user_prompt_piece(content_text([part])), key_suffix=key_suffix))
     return replace(turn, pieces=tuple(pieces))
 
@@ -205,7 +205,7 @@ DROID: Final = SessionFormat(
 
 
 _QWEN_SETTING_TYPES: Final = name_set("custom_title file_history_snapshot attribution_snapshot")
-_PROGRAM_TAG: Final = "<qwen:"
+_HOOK_TAG: Final = "<qwen:"
 
 
 def _is_qwen_record(record: Fields) -> bool:
@@ -215,42 +215,42 @@ def _is_qwen_record(record: Fields) -> bool:
 
 def _qwen_turn(record: Fields) -> Turn | None:
     """Return the turn of a record of Qwen Code; texts that hooks added become system messages."""
-    kind = kind_of(record)
-    if kind == "system":
+    if kind_of(record) == "system":
         return _qwen_event(record)
     tokens = usage_tokens(
         record.get("usageMetadata"), "promptTokenCount", "candidatesTokenCount thoughtsTokenCount"
     )
     message = fields_of(record.get("message"))
     parts = items_of(message.get("parts"))
-    program_parts = [part for part in parts if _is_program_text(part)]
-    own_message = {**message, "parts": [part for part in parts if not _is_program_text(part)]}
+    hook_parts = [part for part in parts if _is_hook_text(part)]
+    own_message = {**message, "parts": [part for part in parts if not _is_hook_text(part)]}
     turn = message_turn(record, own_message, tokens=tokens, model=as_text(record.get("model")))
     if turn is None:
         return unknown_record_turn(record)
+
     pieces = turn.pieces
     if record.get("subtype") == "notification":
         pieces = with_speaker(pieces, Role.SYSTEM, "system")
-    outcome = fields_of(record.get("toolCallResult"))
-    status = GEMINI_STATUS.get(as_text(outcome.get("status")))
-    if status is not None:
+    tool_outcome = fields_of(record.get("toolCallResult"))
+    result_status = GEMINI_STATUS.get(as_text(tool_outcome.get("status")))
+    if result_status is not None:
         pieces = tuple(
-            replace(piece, status=status) if piece.kind is SpanKind.TOOL_RESULT else piece
+            replace(piece, status=result_status) if piece.kind is SpanKind.TOOL_RESULT else piece
             for piece in pieces
         )
-    program_pieces = tuple(SYSTEM.piece(content_text(part)) for part in program_parts)
-    return replace(turn, pieces=(*pieces, *program_pieces))
+    hook_pieces = tuple(SYSTEM.piece(content_text(part)) for part in hook_parts)
+    return replace(turn, pieces=(*pieces, *hook_pieces))
 
 
-def _is_program_text(part: object) -> bool:
+def _is_hook_text(part: object) -> bool:
     """Return whether a hook added a part to a user's message."""
-    return content_text(fields_of(part).get("text")).lstrip().startswith(_PROGRAM_TAG)
+    return content_text(fields_of(part).get("text")).lstrip().startswith(_HOOK_TAG)
 
 
 def _qwen_event(record: Fields) -> Turn | None:
-    """Return the turn of a system record; None for a record that has nothing to show.
+    """Return the turn of a system record of Qwen Code.
 
-    These are settings, telemetry without an error, and records without content.
+    The result is None for settings, telemetry without an error, and records without content.
     """
     subtype = as_text(record.get("subtype")) or "system"
     payload = fields_of(record.get("systemPayload"))

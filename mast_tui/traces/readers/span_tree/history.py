@@ -24,6 +24,7 @@ _MOST_COMPARED_CALLS: Final = 8
 """The number of calls of a tool whose arguments are compared with those of a row."""
 
 _NO_CONTENT_NUMBER: Final = -1
+_ROOT_NODE: Final = 0
 
 _REMEMBERED_REPLIES: Final = 8
 """The number of answers to one history that are compared with a repeated answer."""
@@ -62,9 +63,10 @@ def normalized_text(text: str) -> str:
 
 
 def canonical_arguments(arguments: object) -> bytes:
-    """Return bytes that are the same for equal arguments, given as JSON text or as a value.
+    """Return the arguments of a call as bytes that are the same for equal arguments.
 
-    They are empty for no arguments. A text that is no JSON is compared without runs of whitespace.
+    A JSON text is equal to its value, and other texts are equal if only their whitespace differs.
+    The bytes are empty if there are no arguments.
     """
     value = arguments
     if isinstance(arguments, str):
@@ -87,15 +89,15 @@ class Calls:
     def __init__(self) -> None:
         self.by_id: dict[str, ShownCall] = {}
         self._model_calls: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
-        """Calls of models by tool and arguments."""
+        """Calls in models' answers, by tool and arguments."""
         self._model_calls_by_tool: dict[str, deque[ShownCall]] = defaultdict(deque)
         self._row_calls_without_id: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
-        """Calls that a tool's row without a call id showed, by tool and arguments."""
+        """Calls shown by an execution (a tool's row) without a call id, by tool and arguments."""
         self._row_call_by_id: dict[str, ShownCall] = {}
-        """Calls that a tool's row showed before the model's answer did, by their ids."""
+        """Calls shown by an execution, and not yet by a model's answer, by their ids."""
 
     def add_model_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """Record that a model's call was shown; a tool's row may answer it later.
+        """Record a call that a model's answer showed, so that its execution can be assigned to it.
 
         Args:
             call: The call with the key of its span.
@@ -110,7 +112,7 @@ class Calls:
             self._model_calls_by_tool[call.name].append(call)
 
     def add_row_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """Record that a tool's row was shown without a model's call before it.
+        """Record a call that its execution (a tool's row) showed before any model's answer.
 
         Args:
             call: The call with the key of its span.
@@ -123,7 +125,7 @@ class Calls:
             self._row_calls_without_id[call.name, canonical_arguments(arguments)].append(call)
 
     def call_of_row(self, name: str, arguments: object, call_id: str | None) -> ShownCall | None:
-        """Return the shown call that a tool's row carried out, and record the row's id for it.
+        """Return the shown call that a tool's row carried out, and record the row's call id for it.
 
         Args:
             name: The name of the tool.
@@ -133,25 +135,25 @@ class Calls:
         Returns:
             The first of these calls that exists, else None:
 
-            - the call with the row's id
-            - the oldest open call of the tool with the same arguments
+            - the call with the same id
+            - the oldest open call of the tool (one without a result) with the same arguments
             - the oldest open call of the tool, if that call or the row has no arguments
-            - the oldest open call of the tool with a part of the arguments, as frameworks add
-              default values, or with their values
+            - the oldest open call of the tool whose arguments are a part of the row's: frameworks
+              add default values, or record only the values
         """
         if call_id is not None and call_id in self.by_id:
             return self.by_id[call_id]
-        argument_bytes = canonical_arguments(arguments)
-        call = _oldest_open_call(self._model_calls.get((name, argument_bytes)))
+        row_arguments = canonical_arguments(arguments)
+        call = _oldest_open_call(self._model_calls.get((name, row_arguments)))
         if call is None:
-            candidate = _oldest_open_call(self._model_calls_by_tool.get(name))
-            if candidate is not None and (candidate.lacks_arguments or not argument_bytes):
-                call = candidate
-            elif candidate is not None:
-                candidates = islice(self._model_calls_by_tool[name], _MOST_COMPARED_CALLS)
-                open_calls = (each for each in candidates if each.result_key is None)
+            oldest_call = _oldest_open_call(self._model_calls_by_tool.get(name))
+            if oldest_call is not None and (oldest_call.lacks_arguments or not row_arguments):
+                call = oldest_call
+            elif oldest_call is not None:
+                oldest_calls = islice(self._model_calls_by_tool[name], _MOST_COMPARED_CALLS)
+                open_calls = (each for each in oldest_calls if each.result_key is None)
                 call = next(
-                    (each for each in open_calls if _has_part_of(each.arguments, argument_bytes)),
+                    (each for each in open_calls if _are_part_of(each.arguments, row_arguments)),
                     None,
                 )
         if call is not None and call_id is not None:
@@ -159,43 +161,45 @@ class Calls:
         return call
 
     def pop_row_call(self, call_id: str | None) -> ShownCall | None:
-        """Remove and return the call that a tool's row showed before the model's answer did.
-
-        Return None if there is no such call, or if ``call_id`` is None.
-        """
+        """Remove and return the call with an id that only its execution has shown; None without."""
         return None if call_id is None else self._row_call_by_id.pop(call_id, None)
 
     def repeated_call(self, part: MessagePart) -> ShownCall | None:
-        """Return the shown call that a call in a history repeats; None if the call is new.
+        """Return the shown call that a call in a request's history repeats; None if it is new.
 
-        A call that a tool's row showed without an id is returned once. Then it has the id of
-        ``part``.
+        It is the call with the same id, else the oldest equal call of a tool's row without an id.
+        The call of a tool's row is returned once, and gets the id of ``part``.
         """
         piece = part.piece
         if piece.call_id is not None and piece.call_id in self.by_id:
             return self.by_id[piece.call_id]
-        calls = self._row_calls_without_id.get((piece.name or "", canonical_arguments(piece.text)))
-        if not calls:
+        equal_calls = self._row_calls_without_id.get(
+            (piece.name or "", canonical_arguments(piece.text))
+        )
+        if not equal_calls:
             return None
-        call = calls.popleft()
+        call = equal_calls.popleft()
         if piece.call_id is not None:
             self.by_id[piece.call_id] = call
         return call
 
 
-def _has_part_of(part: bytes, arguments: bytes) -> bool:
-    """Return whether arguments are fields of other arguments, or values of a list of arguments."""
-    fields = object_in(part)
-    values = json_in(arguments.decode("utf-8", "replace"))
-    if not fields or values is None:
+def _are_part_of(arguments: bytes, row_arguments: bytes) -> bool:
+    """Return whether a tool's row has all of some arguments: named, or only as a list of values."""
+    fields = object_in(arguments)
+    row_value = json_in(row_arguments.decode("utf-8", "replace"))
+    if not fields or row_value is None:
         return False
-    if isinstance(values, list):
-        return all(value in values for value in fields.values())
-    return fields.items() <= fields_of(values).items()
+    if isinstance(row_value, list):
+        return all(value in row_value for value in fields.values())
+    return fields.items() <= fields_of(row_value).items()
 
 
 def _oldest_open_call(calls: deque[ShownCall] | None) -> ShownCall | None:
-    """Return the first call without a result; None if there is none. Remove the calls before it."""
+    """Return the first call without a result; None if there is none.
+
+    Remove the answered calls before it.
+    """
     while calls:
         if calls[0].result_key is None:
             return calls[0]
@@ -220,7 +224,7 @@ class Parts:
         return parts
 
     def content_number(self, kind: SpanKind, text: str, name: str | None = None) -> int:
-        """Return the number that stands for a content; equal contents have equal numbers.
+        """Return a number by which contents are compared; equal contents have equal numbers.
 
         Args:
             kind: The kind of span that has the content.
@@ -238,12 +242,11 @@ class Parts:
             data = normalized_text(text).encode("utf-8", "replace")
             if kind is SpanKind.TOOL_RESULT:
                 data = b"result\0" + data
-        return self._number_by_content.setdefault(
-            _content_digest(data), len(self._number_by_content)
-        )
+        next_number = len(self._number_by_content)
+        return self._number_by_content.setdefault(_content_digest(data), next_number)
 
     def _read_parts(self, message: Message) -> Iterator[MessagePart]:
-        """Yield the parts of a message; a part without a time has that of the message."""
+        """Yield the parts of a message; a part without a time has the message's time."""
         turn = turn_of(message)
         for piece in turn.pieces:
             start = turn.start if piece.start is None else piece.start
@@ -289,12 +292,12 @@ class ShownHistory:
     def __init__(self, calls: Calls) -> None:
         self.shown_contents: set[int] = set()
         self._calls = calls
-        self._end_node = 0
+        self._end_node = _ROOT_NODE
         self._end_content = _NO_CONTENT_NUMBER
         self._shown_prompts: set[tuple[str, int]] = set()
         """Agents with the contents of their prompts."""
         self._child_nodes: dict[tuple[int, int], int] = {}
-        """Nodes by the node before them and their content; 0 is the root."""
+        """Nodes by the node before them and their content."""
         self._end_nodes: set[int] = set()
         """The last nodes of histories and answers."""
         self._neighbours: set[tuple[int, int]] = set()
@@ -306,13 +309,16 @@ class ShownHistory:
     def new_request_parts(self, parts: Sequence[MessagePart], agent: str) -> Iterator[NewPart]:
         """Yield the new parts in the history of a model call, and add the history to the tree.
 
+        The tree has all earlier histories and answers. The history follows a path from its root as
+        far as it can. If it leaves the path in the middle, later parts may still be known.
+
         If the caller shows a tool call, it must report it by ``set_call`` before the next part.
 
         Args:
             parts: The whole history.
             agent: The agent that makes the model call.
         """
-        node = 0
+        node = _ROOT_NODE
         previous_content = _NO_CONTENT_NUMBER
         left_known_path = False
         left_in_middle = False
@@ -327,6 +333,7 @@ class ShownHistory:
             if child is None and not left_known_path:
                 child = self._node_of_reply(node, part)
             if child is None and not left_known_path:
+                # All parts after the end of an earlier history or answer are new.
                 left_known_path = True
                 left_in_middle = node not in self._end_nodes
             if child is None:
@@ -336,6 +343,7 @@ class ShownHistory:
                 )
                 if self._is_new_turn(part, child, call) and not is_known:
                     yield NewPart(part_index, child, call)
+
             if part.piece.kind is SpanKind.TOOL_CALL and child in self._call_by_node:
                 recent_calls.add(self._call_by_node[child])
             self._neighbours.add((previous_content, part.content))
@@ -346,7 +354,7 @@ class ShownHistory:
     def add_answer(self, parts: Sequence[MessagePart]) -> list[int]:
         """Add an answer after the last history in the tree; return the node of each part.
 
-        Reasoning has no node of its own, so its node is that of the part before it.
+        For reasoning, which has no node, return the node of the part before it.
         """
         node = self._end_node
         previous_content = self._end_content
@@ -405,18 +413,15 @@ class ShownHistory:
     def _pop_answered_call(
         self, part: MessagePart, recent_calls: OpenCalls[ShownCall]
     ) -> ShownCall | None:
-        """Remove the call that a result answers from the open calls and return it.
-
-        Return None for any other part.
-        """
+        """Remove and return the open call that a result answers; None for any other part."""
         if part.piece.kind is not SpanKind.TOOL_RESULT:
             return None
         return recent_calls.pop_answered_call(part.piece, self._calls.by_id)
 
     def _node_of_reply(self, node: int, part: MessagePart) -> int | None:
-        """Return the node of the answer after ``node`` that the part repeats with changes.
+        """Return the node of the earlier answer after ``node`` that a part repeats with changes.
 
-        Record it as the part's node. Return None if the part repeats no answer.
+        Record it as the node of the part too. Return None if the part repeats no answer.
         """
         for reply, reply_node in reversed(self._replies_by_node.get(node, ())):
             if _is_same_part(reply, part):
@@ -425,20 +430,18 @@ class ShownHistory:
         return None
 
     def _is_new_turn(self, part: MessagePart, node: int, call: ShownCall | None) -> bool:
-        """Return whether a part at a new node needs a span; record the call that it repeats.
+        """Return whether a part at a new node needs a span.
 
-        - A result is new if ``call``, which it answers, has none. If no call is known, the result
-          is new if it is short, or if no span has its text.
-        - A call is new if no span shows it.
-        - Any other part is new.
+        - A result does if ``call``, which it answers, has no result yet. If ``call`` is None, the
+          result does if no span has its text, or if the text is short and so may occur twice.
+        - A call does if no span shows it. If one does, record the shown call for the node.
+        - Any other part does.
         """
         if part.piece.kind is SpanKind.TOOL_RESULT:
             if call is not None:
                 return call.result_key is None
-            return (
-                part.content not in self.shown_contents
-                or len(part.piece.text) < _UNMISTAKABLE_CHARS
-            )
+            is_short = len(part.piece.text) < _UNMISTAKABLE_CHARS
+            return is_short or part.content not in self.shown_contents
         if part.piece.kind is SpanKind.TOOL_CALL:
             shown_call = self._calls.repeated_call(part)
             if shown_call is not None:
@@ -449,9 +452,10 @@ class ShownHistory:
     def _is_known_content(
         self, previous_content: int, parts: Sequence[MessagePart], part_index: int
     ) -> bool:
-        """Return whether a part was shown, and is long or has a neighbour that it had before.
+        """Return whether a part repeats a span: one with the same content.
 
-        ``previous_content`` is the content of the turn before the part.
+        A short text, which may occur twice, must also have a neighbour that it had before: the turn
+        before it, whose content is ``previous_content``, or the part after it.
         """
         part = parts[part_index]
         if part.content not in self.shown_contents:
@@ -466,10 +470,7 @@ class ShownHistory:
 
 
 def _is_turn(part: MessagePart) -> bool:
-    """Return whether a part is a turn of the conversation.
-
-    System prompts, reasoning and blank messages are no turns.
-    """
+    """Return whether a part is a turn: any part but system prompts, reasoning, blank messages."""
     if part.piece.role is Role.SYSTEM or part.piece.kind is SpanKind.REASONING:
         return False
     return part.piece.kind is not SpanKind.MESSAGE or bool(part.piece.text.strip())
@@ -478,7 +479,7 @@ def _is_turn(part: MessagePart) -> bool:
 def _is_same_part(reply: MessagePart, part: MessagePart) -> bool:
     """Return whether a part of a history repeats a part of an earlier reply.
 
-    Calls are compared by their ids or tools. Of two texts, one must contain the other.
+    Calls are compared by their ids, else by their tools. Of two texts, one must contain the other.
     """
     if reply.piece.kind is not part.piece.kind:
         return False

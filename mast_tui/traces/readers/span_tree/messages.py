@@ -47,7 +47,7 @@ _NONE_TEXT: Final = "None"
 
 
 def request_messages(value: object) -> tuple[Message, ...]:
-    """Return the messages of a request, its system prompt first; none if it is plain text."""
+    """Return the messages of a request, its system prompt first; none if they have no roles."""
     structured_messages, _plain_messages = _structured_or_plain_messages(
         value, _REQUEST_FIELDS, "user"
     )
@@ -55,7 +55,7 @@ def request_messages(value: object) -> tuple[Message, ...]:
 
 
 def request_text(value: object) -> tuple[Message, ...]:
-    """Return a request without roles as messages of the user, else all of it as one message."""
+    """Return a request without roles as the user's messages: one a text, else one for all of it."""
     _structured_messages, plain_messages = _structured_or_plain_messages(
         value, _REQUEST_FIELDS, "user"
     )
@@ -90,16 +90,17 @@ def last_answer(value: object) -> tuple[Message, ...]:
 
 
 def without_lost_messages(request: object, answer: object) -> tuple[object, object]:
-    """Return a request and an answer; None in place of one whose message a tracer lost.
+    """Return a request and an answer; None in place of each whose message a tracer lost.
 
     Args:
         request: The input of the model.
         answer: The output of the model.
     """
     is_plain_request = isinstance(request, str) and json_in(request) is None
-    is_answer_lost = value_in(answer) == _LOST_MESSAGE
-    if is_plain_request and answer == _NONE_TEXT:
-        is_answer_lost = True
+    # A tracer that writes messages as plain text loses an answer that only calls tools. LangSmith's
+    # exporter may write the keys of a message in its place.
+    is_answer_none = is_plain_request and answer == _NONE_TEXT
+    is_answer_lost = is_answer_none or value_in(answer) == _LOST_MESSAGE
     is_request_lost = value_in(request) == _LOST_MESSAGE
     return (None if is_request_lost else request), (None if is_answer_lost else answer)
 
@@ -111,7 +112,7 @@ def is_system(message: Message) -> bool:
 
 
 def has_answer(value: object) -> bool:
-    """Return whether a value has the shape of a model client's response."""
+    """Return whether a value has the shape of a model's response, as a client receives it."""
     if not isinstance(value, Mapping):
         return False
     if isinstance(value.get("choices"), list) or isinstance(value.get("generations"), list):
@@ -146,8 +147,8 @@ def system_text(value: object) -> str | None:
     prompt = instructions_in(value)
     if prompt is not None:
         return as_text(content_text(prompt))
-    value = value_in(value)
-    messages = items_of(fields_of(value).get("messages") if isinstance(value, Mapping) else value)
+    parsed = value_in(value)
+    messages = items_of(parsed.get("messages") if isinstance(parsed, Mapping) else parsed)
     first_message = fields_of(messages[0] if messages else None)
     if not is_system(first_message):
         return None
@@ -155,12 +156,12 @@ def system_text(value: object) -> str | None:
 
 
 def _structured_or_plain_messages(
-    value: object, wrappers: Sequence[str], role: str
+    value: object, wrapper_fields: Sequence[str], role: str
 ) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
     """Return the messages with roles, and the texts without roles as messages of ``role``.
 
-    At least one of the two is empty. The messages are in a list, which may be in one of the fields
-    ``wrappers``. The messages of a request begin with the system prompt beside them.
+    One of the two is empty. The messages or texts are the value itself, or in one of its fields
+    ``wrapper_fields``. The messages of a request begin with the system prompt beside them.
     """
     system: tuple[Message, ...] = ()
     for _wrapper in range(_MAX_WRAPPERS):
@@ -180,9 +181,11 @@ def _structured_or_plain_messages(
             return (*system, *repaired_messages([message])), ()
         if not isinstance(value, Mapping):
             return (), ()
+
+        # The value is a wrapper: read the system prompt in it, then its first usable field.
         if role == "user" and not system and (instructions := instructions_in(value)) is not None:
             system = ({"role": "system", "content": instructions},)
-        wrapped_values = (wrapped for field in wrappers if (wrapped := value.get(field)))
+        wrapped_values = (wrapped for field in wrapper_fields if (wrapped := value.get(field)))
         value = next(
             (wrapped for wrapped in wrapped_values if isinstance(wrapped, str | list | Mapping)),
             None,
@@ -206,10 +209,9 @@ def _without_choices(value: object) -> object:
     Any other value, and a response with a choice without a message, is returned unchanged.
     """
     value = value_in(value)
-    field_values = map(fields_of(value).get, _CHOICES)
-    choices = next(
-        (choices for choices in (value, *field_values) if isinstance(choices, list)), None
-    )
+    # The choices are the response itself, or in one of its fields.
+    candidates = (value, *map(fields_of(value).get, _CHOICES))
+    choices = next((candidate for candidate in candidates if isinstance(candidate, list)), None)
     if choices is None:
         return value
     if len(choices) == 1 and isinstance(choices[0], list):
@@ -219,10 +221,11 @@ def _without_choices(value: object) -> object:
         message = choice
         if isinstance(choice, Mapping):
             message = choice.get("message") or choice.get("delta")
-            if message is None and isinstance(choice.get("text"), str) and "role" not in choice:
+            is_completed_text = isinstance(choice.get("text"), str) and "role" not in choice
+            if message is None and is_completed_text:
                 message = {"role": "assistant", "content": choice["text"]}
             if message is None and isinstance(choice.get("content"), Mapping):
-                message = choice["content"]
+                message = choice["content"]  # in Gemini's candidates
         if message is None:
             return value
         messages.append(message)
@@ -232,8 +235,7 @@ def _without_choices(value: object) -> object:
 def _message_of(value: object, role: str) -> Message | None:
     """Return a value as a message; None if it is no message.
 
-    A message that names no role has the role ``role``. A list of two items is a pair of a role and
-    a text.
+    A message that names no role gets ``role``. A list with a role and a text is also a message.
     """
     if isinstance(value, list) and len(value) == 2:
         role_name, content = value
@@ -241,7 +243,7 @@ def _message_of(value: object, role: str) -> Message | None:
         return {"role": pair_role, "content": content} if pair_role else None
     if not isinstance(value, Mapping):
         return None
-    if value.get("type") == "message" and "role" not in value and "content" in value and role:
+    if value.get("type") == "message" and "role" not in value and "content" in value:
         return {**value, "role": role}
     if isinstance(calls := value.get("toolCalls"), list) and "tool_calls" not in value:
         content = first_in(value, "content", "text")
@@ -256,11 +258,12 @@ _DEFINITION_HEAD: Final = 100
 
 
 def repaired_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Return messages without the peculiarities of tracers.
+    """Return messages in the usual form, where a tracer wrote them in a form of its own.
 
-    - Koog and Vercel's AI SDK write calls as JSON text of an answer: it becomes tool calls.
-    - Langfuse's handler for LangChain adds the definitions of tools as messages of a tool: they
-      are left out. It gives a result the name of its tool as role: the role becomes ``tool``.
+    - Koog and Vercel's AI SDK write the calls of an answer as JSON in its text. They become tool
+      calls.
+    - Langfuse's handler for LangChain writes the definitions of tools as messages of the role
+      ``tool``, which are left out. In its results, the role is the tool's name.
     """
     repaired: list[Message] = []
     called_tools: set[str] = set()
@@ -279,7 +282,7 @@ def repaired_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def _with_calls_read_from_text(message: Message, content: str) -> Message:
-    """Return a message with the tool calls that its text is; unchanged if the text is no calls."""
+    """Return a message with the tool calls in its JSON text; unchanged if the text has no calls."""
     calls = [fields_of(call) for call in items_of(json_in(content))]
     if not calls or not all(_is_call(call) for call in calls):
         return message
@@ -295,6 +298,7 @@ def _is_call(value: Fields) -> bool:
 
 def _is_tool_definition(content: object) -> bool:
     """Return whether the content of a message is the definition of a tool, not a call."""
+    # The head decides first, because parsing a long text is slow.
     if isinstance(content, str) and '"function"' not in content[:_DEFINITION_HEAD]:
         return False
     fields = fields_of(json_in(content))
@@ -320,12 +324,13 @@ def tool_calls(message: Fields) -> Iterator[tuple[str, object]]:
         function = first_in(call, "function", "function_call", "functionCall", "toolUse")
         call_fields = function if isinstance(function, Mapping) else call
         name = as_text(first_in(call_fields, "name", "toolName"))
-        if name is not None and "role" not in call:  # A message has a role, and may have a name.
+        is_message_with_name = "role" in call
+        if name is not None and not is_message_with_name:
             yield name, first_in(call_fields, "arguments", "args", "input")
 
 
 def tool_message(value: object) -> Message | None:
-    """Return the tool's message in a value, without wrappers; None if it is no such message."""
+    """Return the message of a tool in a value, without wrappers; None if it has no such message."""
     for _wrapper in range(_MAX_WRAPPERS):
         if isinstance(value, Mapping) and len(value) == 1 and "output" in value:
             value = value["output"]
@@ -370,12 +375,15 @@ def tool_output(value: object) -> ToolOutput:
         return ToolOutput(text, as_text(message.get("tool_call_id")), status)
     if fields.keys() == _GOOGLE_RESPONSE_FIELDS:
         return ToolOutput(fields["response"], as_text(fields["id"]))
+
     output = fields["output"] if fields.keys() == {"output"} else value
-    text_match = _MESSAGE_AS_TEXT.match(output) if isinstance(output, str) else None
-    if text_match is not None:
-        literal = text_match["content"]
+    # LangChain's message as Python prints it: content='…' … tool_call_id='…'
+    printed_message = _MESSAGE_AS_TEXT.match(output) if isinstance(output, str) else None
+    if printed_message is not None:
+        literal = printed_message["content"]
         content = read_literal(literal)
-        return ToolOutput(content if isinstance(content, str) else literal, text_match["id"])
+        return ToolOutput(content if isinstance(content, str) else literal, printed_message["id"])
+    # LangChain's message as it serialises it: the fields are in ``kwargs``.
     output_fields = fields_of(output)
     output_fields = fields_of(output_fields.get("kwargs")) or output_fields
     if call_id := as_text(output_fields.get("tool_call_id")):
@@ -384,10 +392,10 @@ def tool_output(value: object) -> ToolOutput:
 
 
 def worse_status(first: SpanStatus, second: SpanStatus) -> SpanStatus:
-    """Return the error status if one of two statuses is an error, else the known status.
+    """Return ``ERROR`` if one of two statuses is that, else the first status that is known.
 
     Args:
-        first: The status that counts if both are known.
+        first: A status of a call.
         second: Another status of the same call.
     """
     if SpanStatus.ERROR in (first, second):

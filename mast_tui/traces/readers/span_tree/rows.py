@@ -104,15 +104,15 @@ class RowTree:
                 self._indices_by_error[row.error].append(index)
 
     def first_model(self, row_index: int) -> SpanRow | None:
-        """Return the first model's row with content under a row; None if there is none."""
+        """Return the first model's row with messages under a row; None if there is none."""
         model_index = self._first_descendant(row_index, self._model_indices)
         return None if model_index is None else self.rows[model_index]
 
     def fails_by_itself(self, row_index: int) -> bool:
-        """Return whether a row failed for a reason of its own.
+        """Return whether a row failed, and not because a row under it failed.
 
-        It did if no row under it has the same error message. If it failed without a message, it did
-        if no row under it failed.
+        Two rows failed for the same reason if their error messages are equal, or if the outer row
+        has no message.
         """
         row = self.rows[row_index]
         if row.error is not None:
@@ -122,9 +122,10 @@ class RowTree:
         return has_failed and self._first_descendant(row_index, self._failed_indices) is None
 
     def _first_descendant(self, row_index: int, sorted_indices: Sequence[int]) -> int | None:
-        """Return the first of ``sorted_indices`` that is under the row, None if there is none."""
-        position = bisect_right(sorted_indices, row_index)
+        """Return the first of the sorted indices that is under a row; None if there is none."""
+        # The descendants of a row directly follow it.
         last_descendant = row_index + self.sizes[row_index]
+        position = bisect_right(sorted_indices, row_index)
         if position == len(sorted_indices) or sorted_indices[position] > last_descendant:
             return None
         return sorted_indices[position]
@@ -148,30 +149,29 @@ def _rows_in_tree_order(rows: Sequence[SpanRow]) -> tuple[list[SpanRow], list[in
             roots.append(index)
         else:
             children[parent_index].append(index)
+
     order: list[int] = []
+    positions = [-1] * len(rows)  # -1 for a row that is not in ``order`` yet
     descendant_counts = [0] * len(rows)
-    is_visited = [False] * len(rows)
     for root in [*_sorted_by_start(roots, rows), *range(len(rows))]:
         # The range adds the rows that no root leads to: their parents form a circle.
-        stack = [] if is_visited[root] else [root]
+        stack = [(root, False)]
         while stack:
-            index = stack.pop()
-            if index < 0:  # ``~index`` was pushed below; all descendants are in ``order``
-                position = descendant_counts[~index]
-                descendant_counts[~index] = len(order) - 1 - position
-                continue
-            if is_visited[index]:
-                continue
-            is_visited[index] = True
-            descendant_counts[index] = len(order)  # for now, the row's position in ``order``
-            order.append(index)
-            stack.append(~index)
-            stack.extend(reversed(_sorted_by_start(children[index], rows)))
+            index, has_all_descendants = stack.pop()
+            if has_all_descendants:
+                descendant_counts[index] = len(order) - 1 - positions[index]
+            elif positions[index] < 0:
+                positions[index] = len(order)
+                order.append(index)
+                # The row is popped again after all its descendants.
+                stack.append((index, True))
+                sorted_children = _sorted_by_start(children[index], rows)
+                stack.extend((child, False) for child in reversed(sorted_children))
     return [rows[index] for index in order], [descendant_counts[index] for index in order]
 
 
 def _sorted_by_start(row_indices: Iterable[int], rows: Sequence[SpanRow]) -> list[int]:
-    """Return indices of rows by start time; a row without a time has that of the row before it."""
+    """Return indices of rows sorted by start time; a row without one has the previous row's."""
     timed_indices: list[tuple[float, int]] = []
     start = float("-inf")
     for index in row_indices:

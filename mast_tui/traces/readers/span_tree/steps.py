@@ -55,8 +55,8 @@ def observed_steps(
       If models' rows are within each other, the innermost row with content counts.
     - A tool's row answers the call that a model's row showed: the call with the same ``call_id``,
       else with the same name and arguments. If there is no such call, the tool's row shows it.
-      The result comes after the spans of the rows under it. A history that repeats that result
-      shows nothing.
+      The result comes after the spans of the rows under it. A request that repeats the result
+      does not show it again.
     - An agent's row is a ``log`` span ``agent NAME begins``, the parent of the spans under it.
     - Any other row is a ``log`` span if it has readable output, if it failed by itself, or if all
       rows are of this kind. The input and the output of a root are messages, unless a row under
@@ -68,8 +68,8 @@ def observed_steps(
     result of a tool without a call id), ``<row id>/call``, ``<row id>/instructions``,
     ``<row id>/input``, ``<row id>/output``, ``<row id>/error``, ``<row id>/asked/3`` and
     ``<row id>/answered/0``, each followed by the pointer to a piece of the message. Calls and
-    results with a call id are ``<call id>:call`` and ``<call id>:result``. Places are those of the
-    rows.
+    results with a call id are ``<call id>:call`` and ``<call id>:result``. The place of a span, its
+    location in the file, is that of its row.
 
     Args:
         rows: The rows of the run.
@@ -100,7 +100,7 @@ class _OpenRow:
         acting_agent: The agent of the nearest agent's row: this row or one above it.
         open_tool: The nearest tool's row: this row or one above it.
         is_in_model: Whether this row or a row above it is a model's row with content.
-        is_hidden: Whether another row shows what this row has.
+        is_hidden: Whether another model's row shows the messages of this model's row.
         has_span: Whether the row has a span of its own.
         call: The tool call that the row carried out.
         output: The output of the row, or of the same execution under it.
@@ -144,7 +144,7 @@ class _Timeline:
         self._are_all_rows_other = all(row.kind is RowKind.OTHER for row in tree.rows)
 
     def read(self) -> StepList:
-        """Read all rows of the tree in order, and return the steps that they show."""
+        """Read all rows of the tree in order, and return the steps made from them."""
         for row_index, row in enumerate(self._tree.rows):
             while self._open_rows and self._open_rows[-1].last_index < row_index:
                 self._leave_innermost_row()
@@ -164,13 +164,14 @@ class _Timeline:
         return self._steps
 
     def _new_open_row(self, row: SpanRow, row_index: int) -> _OpenRow:
-        """Return a row as an open row, with the agent and the parent that it inherits."""
+        """Return a row as an open row, with the agent and the parent of the row around it."""
         outer = self._open_rows[-1] if self._open_rows else None
         acting_agent = outer.acting_agent if outer else None
         if row.kind is RowKind.AGENT:
             agent = as_text(row.agent) or as_text(row.name) or acting_agent or _DEFAULT_AGENT
         else:
             agent = as_text(row.agent) or acting_agent or self._service or _DEFAULT_AGENT
+
         last_index = row_index + self._tree.sizes[row_index]
         open_row = _OpenRow(row, row_index, last_index, len(self._steps), agent, output=row.output)
         open_row.acting_agent = agent if row.kind is RowKind.AGENT else acting_agent
@@ -181,7 +182,7 @@ class _Timeline:
         return open_row
 
     def _leave_innermost_row(self) -> None:
-        """Close the innermost open row, and show its output and its error if they are new."""
+        """Remove the innermost open row, and show its output and its error if they are new."""
         open_row = self._open_rows.pop()
         match open_row.row.kind:
             case RowKind.TOOL:
@@ -200,45 +201,50 @@ class _Timeline:
         if self._open_rows and self._open_rows[-1].acting_agent == open_row.agent:
             self._add_name_span(open_row)
             return
+        is_root = not self._open_rows
         lines = [f"agent {open_row.agent} begins"]
+        # The span has the input too, which at a root is a message of the user instead.
         input_text = self._unshown_input(open_row)
-        if input_text is not None and self._open_rows:
+        if input_text is not None and not is_root:
             lines.append(input_text)
         open_row.parent_key = self._add_log(open_row, row.id, "\n\n".join(lines), role=Role.AGENT)
         open_row.has_span = True
         self._show_instructions(open_row)
-        if input_text is not None and not self._open_rows:
+        if input_text is not None and is_root:
             self._add_message(open_row, "input", input_text, Role.USER)
 
     def _enter_other_row(self, open_row: _OpenRow) -> None:
-        """Add the log span of a row, or the input and system prompt of a root.
+        """Show a row of kind ``OTHER``: as a log span, or a root by its system prompt and input.
 
-        A row with readable output and with rows under it is shown only after those.
+        A row with readable output and with rows under it is shown when it is left, after those.
         """
         row = open_row.row
         if self._are_all_rows_other:
             open_row.parent_key = self._add_log(open_row, row.id, _row_text(row))
-        elif row.has_readable_output:
+            return
+        if row.has_readable_output:
             if not open_row.has_rows_under_it:
                 self._add_log(open_row, row.id, _row_text(row))
-        else:
-            self._add_name_span(open_row)
-            if self._open_rows:
-                return
+            return
+
+        self._add_name_span(open_row)
+        is_root = not self._open_rows
+        if is_root:
             self._show_instructions(open_row)
             input_text = self._unshown_input(open_row)
             if input_text is not None:
                 self._add_message(open_row, "input", input_text, Role.USER)
 
     def _leave_other_row(self, open_row: _OpenRow) -> None:
-        """Show a row's readable output, or a root's output, and its error, if not shown before."""
+        """Show what ``_enter_other_row`` has not shown: an output and an error."""
         if self._are_all_rows_other:
             return
         if open_row.row.has_readable_output:
             if open_row.has_rows_under_it:
                 self._add_log(open_row, open_row.row.id, _row_text(open_row.row))
             return
-        if not self._open_rows:
+        is_root = not self._open_rows
+        if is_root:
             self._show_output(open_row)
         self._show_own_error(open_row)
 
@@ -250,17 +256,15 @@ class _Timeline:
             self._add_log(open_row, key, row.error or f"{row.name} failed")
 
     def _show_instructions(self, open_row: _OpenRow) -> None:
-        """Show the system prompt of a row, unless the first model under it has it."""
+        """Show the system prompt of a row, unless the first model under the row shows it."""
         row = open_row.row
         if row.instructions is None:
             return
         content = self._parts.content_number(SpanKind.MESSAGE, row.instructions)
-        model = self._tree.first_model(open_row.row_index)
-        if model is not None and any(
-            part.content == content
-            for message in input_messages(model)
-            for part in self._parts.parts_of(message)
-        ):
+        first_model = self._tree.first_model(open_row.row_index)
+        request: tuple[Message, ...] = () if first_model is None else input_messages(first_model)
+        request_parts = (part for message in request for part in self._parts.parts_of(message))
+        if any(part.content == content for part in request_parts):
             return
         if self._history.record_prompt(open_row.agent, content):
             details = More(place=row.location, parent=open_row.parent_key, start=row.start)
@@ -269,26 +273,26 @@ class _Timeline:
             self._steps.add(key, SpanKind.MESSAGE, Role.SYSTEM, "system", text, **details)
 
     def _unshown_input(self, open_row: _OpenRow) -> str | None:
-        """Return a row's input as text; None if it is shown, or the first model under it has it.
+        """Return a row's input as text; None if a message has it.
 
-        If that model has messages, None is also returned for an input that is no plain text.
+        A plain text is looked for among the shown messages, and in the request of the first model
+        under the row. That request is assumed to contain any other input.
         """
         row = open_row.row
         if row.input is None:
             return None
-        model = self._tree.first_model(open_row.row_index)
+        first_model = self._tree.first_model(open_row.row_index)
+        request: tuple[Message, ...] = () if first_model is None else input_messages(first_model)
         text = plain_text(row.input)
-        if model is None or not input_messages(model):
+        if not request:
             return text or as_text(dump_text(row.input))
         if text is None or self._is_message_shown(text):
             return None
-        parts = [
-            part for message in input_messages(model) for part in self._parts.parts_of(message)
-        ]
+        parts = [part for message in request for part in self._parts.parts_of(message)]
         return None if occurs_in(text, (part.piece.text for part in parts)) else text
 
     def _show_output(self, open_row: _OpenRow) -> None:
-        """Show the output of a row, unless a span under it has it."""
+        """Show the output of a row, unless one of the last spans under the row contains it."""
         row = open_row.row
         text = None if row.output is None else self._unshown_output(open_row)
         if text is None or self._is_message_shown(text):
@@ -311,12 +315,14 @@ class _Timeline:
             return text
         if self._tree.first_model(open_row.row_index) is None:
             return as_text(dump_text(output))
-        if self._open_rows:
+        is_root = not self._open_rows
+        if not is_root:
             return None
-        if messages := last_answer(output):
-            parts = [part for message in messages for part in self._parts.parts_of(message)]
+        if last_messages := last_answer(output):
+            parts = [part for message in last_messages for part in self._parts.parts_of(message)]
             texts = [part.piece.text for part in parts if part.piece.kind is SpanKind.MESSAGE]
             return as_text("\n".join(texts))
+
         inner_texts = list(islice(texts_within(value_in(output)), _COMPARED_TEXTS))
         shown_texts = [step.text for step in self._steps.steps[-_COMPARED_STEPS:]]
         if not inner_texts or all(occurs_in(text, shown_texts) for text in inner_texts):
@@ -324,22 +330,26 @@ class _Timeline:
         return as_text(dump_text(output))
 
     def _enter_model_row(self, open_row: _OpenRow) -> None:
-        """Show the new messages of a model's call, unless a row under or around it has them."""
+        """Show the new messages of a model's call.
+
+        If several nested rows record one call, show only the innermost row with messages.
+        """
         row = open_row.row
-        inner_row = self._tree.first_model(open_row.row_index)
+        inner_model = self._tree.first_model(open_row.row_index)
         repeats_outer_row = open_row.is_in_model and not has_messages(row)
-        open_row.is_hidden = inner_row is not None or repeats_outer_row
+        open_row.is_hidden = inner_model is not None or repeats_outer_row
         open_row.is_in_model = open_row.is_in_model or has_messages(row)
         if not open_row.is_hidden:
             self._show_request(open_row)
             self._show_answer(open_row)
             return
         self._add_name_span(open_row)
-        if inner_row is not None and not inner_row.request:
+        inner_model_lacks_request = inner_model is not None and not inner_model.request
+        if inner_model_lacks_request:
             self._show_request(open_row)
 
     def _leave_model_row(self, open_row: _OpenRow) -> None:
-        """Show the answer of a hidden model's row, unless a span shows a part of it already."""
+        """Show the answer of a hidden model's row, unless another row has shown a part of it."""
         if not open_row.is_hidden:
             return
         contents = [
@@ -359,12 +369,14 @@ class _Timeline:
             self._show_part(open_row, key, part, new_part.node, call=new_part.call)
 
     def _show_answer(self, open_row: _OpenRow) -> None:
-        """Add the spans of a model's answer and its error; its last span has the tokens."""
+        """Add the spans of a model's answer and of its error; the last span has the tokens."""
         row = open_row.row
         keyed_parts = self._keyed_parts(row, "answered", output_messages(row))
         if keyed_parts and self._shows_every_row:
+            # Existing labels name the row, so its id is the key of the last span.
             _key, last_part = keyed_parts[-1]
             keyed_parts[-1] = row.id, last_part
+
         nodes = self._history.add_answer([part for _key, part in keyed_parts])
         last_key = None
         for (key, part), node in zip(keyed_parts, nodes, strict=True):
@@ -373,9 +385,10 @@ class _Timeline:
                 call = self._calls.pop_row_call(part.piece.call_id)
             if call is None:
                 last_key = self._show_part(open_row, key, part, node, is_answer=True)
-            else:  # The tool's row came before the answer that calls the tool.
+            else:  # The tool's row came before the answer, and has shown the call.
                 last_key = call.key
                 self._history.set_call(node, call)
+
         if last_key is None or row.error is not None:
             text = row.error or "the answer was not recorded"
             key = row.id if last_key is None else f"{row.id}/error"
@@ -411,10 +424,10 @@ class _Timeline:
         is_answer: bool = False,
         call: ShownCall | None = None,
     ) -> str:
-        """Add the span of a part of a message; return its key.
+        """Add the span of a part of a message; return the span's key.
 
-        Link a tool call and its result, in whichever order they come. ``node`` is the part's node
-        in the history, ``call`` the call that a result answers.
+        Link a tool call and its result, in whichever order they are shown. ``node`` is the part's
+        node in the history, ``call`` the call that a result answers.
         """
         row = open_row.row
         piece = part.piece
@@ -428,6 +441,7 @@ class _Timeline:
         if piece.kind is SpanKind.TOOL_RESULT and call is not None:
             agent = call.agent
             parent = call.key
+
         details = More(
             place=row.location,
             name=piece.name or (call.name if call else None),
@@ -440,6 +454,7 @@ class _Timeline:
         self._history.shown_contents.add(part.content)
         if piece.problem is not None:
             self.problems.append(Problem(row.location, piece.problem))
+
         if piece.kind is SpanKind.TOOL_CALL:
             shown_call = ShownCall(
                 key,
@@ -450,6 +465,7 @@ class _Timeline:
             )
             self._calls.add_model_call(shown_call, piece.call_id, piece.text)
             self._history.set_call(node, shown_call)
+            # The result may have been shown before the call.
             early_result_key = self._early_result_keys.pop(piece.call_id or "", None)
             if early_result_key is not None:
                 self._steps.move_after_call(early_result_key, key)
@@ -461,20 +477,20 @@ class _Timeline:
         return key
 
     def _enter_tool_row(self, open_row: _OpenRow) -> None:
-        """Set the call that a tool's row carried out; add its span unless a model's row showed it.
+        """Find the call that a tool's row carried out, or add a span for the call.
 
-        A row within a row of the same execution has no call. That row gets its output and its
-        error if it has none.
+        If the tool's row around it records the same execution, complete that row instead by the
+        output, the status and the error of this one.
         """
         row = open_row.row
         outer = open_row.open_tool
         if outer is not None and _is_same_execution(outer.row, row):
-            open_row.is_hidden = True
             outer.output = row.output if outer.output is None else outer.output
             status = worse_status(outer.row.status, row.status)
             outer.row = replace(outer.row, status=status, error=outer.row.error or row.error)
             self._add_name_span(open_row)
             return
+
         open_row.open_tool = open_row
         text = dump_text(row.input)
         call = self._calls.call_of_row(row.name, row.input, row.call_id)
@@ -508,13 +524,13 @@ class _Timeline:
         open_row.parent_key = call.key
 
     def _leave_tool_row(self, open_row: _OpenRow) -> None:
-        """Set the end of a tool row's call, and add its result unless a span shows it already.
+        """Set the end of the call of a tool's row, and add its result unless a span shows that.
 
         A row without output and without an error message adds no result.
         """
         row = open_row.row
         call = open_row.call
-        if call is None:
+        if call is None:  # The row around this one records the same execution.
             return
         text = "" if open_row.output is None else output_text(open_row.output)
         if row.error is not None and row.error not in text:
@@ -526,6 +542,7 @@ class _Timeline:
             if self._shows_every_row:
                 self._add_log(open_row, row.id, f"{row.name}: no output was recorded")
             return
+
         content = self._parts.content_number(SpanKind.TOOL_RESULT, text)
         is_shown = call.result_key is not None and content in self._history.shown_contents
         if is_shown and not self._shows_every_row:
@@ -600,12 +617,13 @@ def _row_status(row: SpanRow) -> SpanStatus:
 
 def _is_same_execution(outer_row: SpanRow, row: SpanRow) -> bool:
     """Return whether a tool's row within another is the same execution, recorded twice."""
+    has_same_name = row.name == outer_row.name
     has_same_id = row.call_id is not None and row.call_id == outer_row.call_id
-    if outer_row.name != row.name and not (has_same_id and row.output is None):
+    if not has_same_name and not (has_same_id and row.output is None):
         return False
-    return row.input is None or canonical_arguments(outer_row.input) == canonical_arguments(
-        row.input
-    )
+    if row.input is None:
+        return True
+    return canonical_arguments(outer_row.input) == canonical_arguments(row.input)
 
 
 def input_messages(row: SpanRow) -> tuple[Message, ...]:
@@ -641,7 +659,7 @@ _SEARCHED_CHARS: Final = 16 * 1024
 
 
 def plain_text(value: object) -> str | None:
-    """Return the text that an input or output is, or that is in its only or main field.
+    """Return the text of an input or output: the value itself, or its only or its main field.
 
     Return None for any other structure, and for a blank text.
     """
@@ -661,7 +679,7 @@ def plain_text(value: object) -> str | None:
 
 
 def texts_within(value: object) -> Iterator[str]:
-    """Yield the texts in a JSON value that are not blank; a deeper text comes later."""
+    """Yield the nonblank texts in a JSON value, those in outer objects and lists first."""
     values = deque([value])
     while values:
         value = values.popleft()
@@ -676,6 +694,7 @@ def texts_within(value: object) -> Iterator[str]:
 
 def output_text(value: object) -> str:
     """Return a tool's output as text: the texts of a list of parts, else the whole value."""
+    # The result of an MCP tool has a list of parts in ``content``.
     may_be_mcp_result = not isinstance(value, str) or '"content"' in value[:_MCP_HEAD]
     result = fields_of(json_in(value)) if may_be_mcp_result else {}
     if isinstance(result.get("content"), list) and result.keys() <= _MCP_RESULT_FIELDS:
@@ -690,8 +709,8 @@ def occurs_in(text: str, texts: Iterable[str]) -> bool:
 
     Args:
         text: The text that is searched for.
-        texts: The texts to search. Only the beginning of a long text is searched, so that the
-            cost grows with the length of ``text`` only.
+        texts: The texts to search. Of a long text only the beginning is searched, to limit the
+            cost.
     """
     needle = text.strip()
     search_end = len(needle) + _SEARCHED_CHARS

@@ -81,7 +81,7 @@ _MAX_LITERAL_BRACKETS: Final = 200
 
 
 def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
-    """Return the rows of one trace, in the order of its records.
+    """Return the rows of one trace, each a timed call, in the order of its records.
 
     Args:
         vendor: The vendor.
@@ -92,10 +92,11 @@ def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
     if vendor.lacks_types:
         rows = _with_guessed_models(rows)
     if vendor.thought_paths:
-        rows = _with_thoughts(
-            rows, [text_at(record.value, vendor.thought_paths) for record in records]
-        )
-    return _linked_to_model_calls(_with_joined_events(_without_plain_copies(rows)))
+        thoughts = [text_at(record.value, vendor.thought_paths) for record in records]
+        rows = _with_thoughts(rows, thoughts)
+    rows = _without_plain_copies(rows)
+    rows = _with_joined_events(rows)
+    return _linked_to_model_calls(rows)
 
 
 def is_judgement(vendor: Vendor, record: VendorRecord) -> bool:
@@ -109,10 +110,10 @@ def is_judgement(vendor: Vendor, record: VendorRecord) -> bool:
 
 
 def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
-    """Return a record as a row of the tree.
+    """Return a record as a row of the tree of timed calls.
 
-    Attributes of the original OpenTelemetry span complete the row. A model's row has its messages,
-    and a tool's row has its arguments and result without wrappers.
+    Attributes of the original OpenTelemetry span, if the vendor kept them, complete the row. A
+    model's row has messages; a tool's row has arguments and a result without wrappers.
     """
     fields = vendor.fields
     parsed_record = _with_parsed_fields(vendor, record.value)
@@ -122,7 +123,7 @@ def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
     # A text that happens to be JSON stays a text, unless all texts of the vendor are JSON.
     content = parsed_record if vendor.has_json_texts else record.value
     output = value_at(content, fields.output)
-    if type_name in vendor.readable_types and output is None:
+    if output is None and type_name in vendor.readable_types:
         output = _fact_lines(value_at(parsed_record, vendor.facts)) or None
     row = SpanRow(
         id=record.id,
@@ -140,24 +141,25 @@ def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
         call_id=text_at(parsed_record, fields.call_id),
         has_readable_output=type_name in vendor.readable_types,
     )
+
     attribute_row = row_of_attributes(value_at(parsed_record, vendor.attributes), row.name, row.id)
     if attribute_row is not None:
         row = _with_attributes(row, attribute_row)
         kind = row.kind
-    if kind is RowKind.MODEL or (
-        vendor.lacks_types
-        and has_answer(value_at(parsed_record, fields.output))  # a model's row later
-    ):
-        output_paths = _output_paths(fields.tokens)
-        tokens = tokens_of(
-            value_at(parsed_record, fields.tokens), value_at(parsed_record, output_paths)
-        )
+
+    # ``_with_guessed_models`` may make a row with an answer a model's row.
+    may_become_model = vendor.lacks_types and has_answer(value_at(parsed_record, fields.output))
+    if kind is RowKind.MODEL or may_become_model:
+        input_tokens = value_at(parsed_record, fields.tokens)
+        output_tokens = value_at(parsed_record, _output_paths(fields.tokens))
+        tokens = tokens_of(input_tokens, output_tokens)
         row = replace(row, model=text_at(parsed_record, fields.model), tokens=tokens)
+
     if kind is RowKind.TOOL:
         return _as_tool(row)
     if kind is RowKind.MODEL:
         if vendor.has_short_items:
-            row = replace(row, input=_whole_items(row.input), output=_whole_items(row.output))
+            row = replace(row, input=_typed_messages(row.input), output=_typed_messages(row.output))
         return _as_model(row, attribute_row)
     if kind is RowKind.AGENT:
         row = replace(row, agent=row.agent or bare_name(row.name))
@@ -167,7 +169,10 @@ def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
 
 
 def _without_args(vendor: Vendor, value: object) -> object:
-    """Return the positional arguments in an input as a list, or the only one if it is an object."""
+    """Return an input without the object ``{"args": […]}`` in which DeepEval wraps it.
+
+    A single argument that is an object is returned without the list around it.
+    """
     fields = fields_of(value)
     args = fields.get("args")
     if not vendor.has_short_items or len(fields) != 1 or not isinstance(args, list):
@@ -175,33 +180,33 @@ def _without_args(vendor: Vendor, value: object) -> object:
     return args[0] if len(args) == 1 and isinstance(args[0], Mapping) else args
 
 
-def _whole_items(value: object) -> object:
-    """Return the messages of a model with the types of calls and results; plain text unchanged.
+def _typed_messages(value: object) -> object:
+    """Return the messages in a model's input or output, with the types that DeepEval omits.
 
     Definitions of tools, which are among the messages of a request, are left out. So are results
-    without the id of their call, as the spans of tools have them.
+    without the id of their call, because the rows of tools have them. A plain text is unchanged.
     """
     items = value_in(value)
-    if isinstance(items, str) and items.startswith("{'"):
+    if isinstance(items, str) and items.startswith("{'"):  # an object as Python prints it
         items = read_literal(items) or items
     if isinstance(items, Mapping):
-        message = _whole_item(items)
+        message = _typed_message(items)
         return value if message is items else [message]
     if not isinstance(items, list):
         return value
-    return [_whole_item(item) for item in items if not _is_left_out(fields_of(item))]
+    return [_typed_message(item) for item in items if not _is_left_out(fields_of(item))]
 
 
 def _is_left_out(item: Fields) -> bool:
     """Return whether an item is the definition of a tool or a result without the id of its call."""
     role = item.get("role")
-    return role in _DEFINITION_ROLES or (
-        role == "tool" and item.keys().isdisjoint(("call_id", "tool_call_id"))
-    )
+    is_definition = role in _DEFINITION_ROLES
+    has_call_id = not item.keys().isdisjoint(("call_id", "tool_call_id"))
+    return is_definition or (role == "tool" and not has_call_id)
 
 
-def _whole_item(item: object) -> object:
-    """Return a message, also of a call, a result or a part that has no type or no role."""
+def _typed_message(item: object) -> object:
+    """Return an item as a message; a call gets its type, a result or a part its role."""
     fields = fields_of(item)
     if fields.keys() >= {"call_id", "name", "arguments"}:
         return {**fields, "type": "function_call"}
@@ -221,9 +226,9 @@ def _fact_lines(value: object) -> str:
 
 
 def _with_attributes(row: SpanRow, attribute_row: SpanRow) -> SpanRow:
-    """Return a row completed by the row of its OpenTelemetry attributes.
+    """Return a vendor's row completed by the row of its OpenTelemetry attributes.
 
-    Langfuse stores these attributes, but records the tools of many frameworks as untyped spans.
+    Langfuse stores these attributes, but records the tools of many frameworks without a type.
     """
     if row.kind is RowKind.OTHER and attribute_row.kind is RowKind.TOOL:
         row = replace(row, kind=RowKind.TOOL)
@@ -242,7 +247,7 @@ def _with_attributes(row: SpanRow, attribute_row: SpanRow) -> SpanRow:
 
 @cache
 def _output_paths(tokens: Paths) -> Paths:
-    """Return the paths to the counts of output tokens, from those to the counts of input tokens."""
+    """Return the paths to the count of output tokens, from the paths to that of input tokens."""
     return tuple(path.replace("input", "output").replace("prompt", "completion") for path in tokens)
 
 
@@ -272,7 +277,7 @@ def _type_name(vendor: Vendor, record: Fields) -> str:
 
 
 def _call_name(text: str) -> str:
-    """Return the short name of a call or an agent; for Weave, the name within its reference."""
+    """Return the short name of a call or an agent; Weave has it in a reference to the operation."""
     if match := _WEAVE_OPERATION.match(text):
         text = match["name"]
     return short_name(text) or "call"
@@ -285,17 +290,20 @@ def _seconds_of_time(value: object) -> float | None:
 
 
 def _status_and_error(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
-    """Return the status of a call, and its error without repetitions; None without an error."""
+    """Return the status of a call, and its error; None without an error."""
     status_name = text_at(record, vendor.fields.status)
     status = SpanStatus.UNKNOWN
     if status_name:
         status = _STATUS_BY_NAME.get(status_name.lower().removeprefix("status_code_"), status)
+
+    # The error may be in several fields, and one text may contain another.
     error_values = values_at(record, vendor.fields.error)
     texts = [_error_text(value).strip() for value in error_values if value not in ({}, [], False)]
     longest_texts = [
         text for text in texts if not any(text in longer and text != longer for longer in texts)
     ]
     error = "\n".join(dict.fromkeys(filter(None, longest_texts))) or None
+
     if error is None or status is SpanStatus.ERROR:
         return status, error
     if vendor.may_succeed_with_error_text:
@@ -304,7 +312,7 @@ def _status_and_error(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str |
 
 
 def _error_text(value: object) -> str:
-    """Return an error as text; OpenAI's Agents SDK keeps details in ``data`` beside its message."""
+    """Return an error as text; in OpenAI's Agents SDK, its message and the details in ``data``."""
     fields = fields_of(value)
     if not fields or not fields.keys() <= {"message", "data"}:
         return dump_text(value)
@@ -314,8 +322,8 @@ def _error_text(value: object) -> str:
 def _agent_in_metadata(metadata: object, kind: RowKind) -> str | None:
     """Return the agent that a framework names in the metadata of a call; None if it names none.
 
-    LangGraph names the nodes around a call. The agent is the node around the innermost one. If
-    there is only one node, it is the agent, but only for a model's call.
+    LangGraph names the nested nodes around a call. The agent is the second innermost node. A
+    single node is the agent of a model's call, but not of other calls.
     """
     if not isinstance(metadata, Mapping):
         return None
@@ -331,7 +339,7 @@ def _agent_in_metadata(metadata: object, kind: RowKind) -> str | None:
 
 
 def _as_model(row: SpanRow, attribute_row: SpanRow | None = None) -> SpanRow:
-    """Return a model's row with its input messages and its output messages.
+    """Return a model's row with the messages of its request and its answer.
 
     Args:
         row: The row with its input and output.
@@ -341,16 +349,17 @@ def _as_model(row: SpanRow, attribute_row: SpanRow | None = None) -> SpanRow:
     request = request_messages(model_input)
     answer = answer_messages(model_output)
     instructions = instructions_in(model_output)  # OpenAI's responses repeat them
-    system: list[Message] = []
+    system_messages: list[Message] = []
     if instructions:
-        system.append({"role": "system", "content": instructions})
+        system_messages.append({"role": "system", "content": instructions})
+
     if attribute_row is not None:
         request = request or attribute_row.request
         answer = answer or attribute_row.answer
-        system = system or [message for message in attribute_row.request if is_system(message)]
+        system_messages = system_messages or list(filter(is_system, attribute_row.request))
     request = request or request_text(model_input)
-    if system and not any(map(is_system, request)):
-        request = (*system, *request)
+    if not any(map(is_system, request)):
+        request = (*system_messages, *request)
     return replace(row, input=model_input, output=model_output, request=request, answer=answer)
 
 
@@ -361,7 +370,7 @@ def _as_tool(row: SpanRow) -> SpanRow:
         arguments = {
             name: value
             for name, value in arguments.items()
-            # In the call of a traced method, ``self`` is the object, which is no argument.
+            # ``self`` is the object of a traced method, and an argument only if it is a number.
             if name != "self" or isinstance(value, int | float)
         }
         if len(arguments) == 1 and isinstance(arguments.get("input"), str):
@@ -370,6 +379,7 @@ def _as_tool(row: SpanRow) -> SpanRow:
             row = replace(row, input=arguments)
     elif isinstance(arguments, str):
         row = replace(row, input=_parsed_arguments(arguments))
+
     tool_result = tool_output(row.output)
     if row.output == "null" and row.error is not None:
         tool_result = ToolOutput(None)  # In a table, "null" is a missing output.
@@ -382,18 +392,16 @@ def _as_tool(row: SpanRow) -> SpanRow:
 
 
 def _parsed_arguments(text: str) -> object:
-    """Return the arguments in a text such as LangChain's ``{'city': 'Rome'}``, else the text.
+    """Return the arguments in a Python literal such as LangChain's ``{'city': 'Rome'}``.
 
-    The parsed arguments can be compared with those in a model's call, which are JSON.
+    Any other text, and also a JSON text, is returned unchanged.
     """
-    if (
-        text[:1] != "{"
-        or text[-1:] != "}"
-        or len(text) > _MAX_LITERAL_CHARS
-        or isinstance(value_in(text), Mapping)
-        or _UNKNOWN_ESCAPE.search(text)
-        or sum(map(text.count, "([{-~")) > _MAX_LITERAL_BRACKETS  # The parser recurses for each.
-    ):
+    is_short_object = text[:1] == "{" and text[-1:] == "}" and len(text) <= _MAX_LITERAL_CHARS
+    if not is_short_object or isinstance(value_in(text), Mapping):
+        return text
+    # The parser recurses for each of these characters.
+    nesting_count = sum(map(text.count, "([{-~"))
+    if nesting_count > _MAX_LITERAL_BRACKETS or _UNKNOWN_ESCAPE.search(text):
         return text
     value = read_literal(text)
     try:
@@ -404,12 +412,12 @@ def _parsed_arguments(text: str) -> object:
 
 
 def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows; a row of unknown type whose output is an answer becomes a model's row.
+    """Return the rows, in which each row of an unknown type with an answer is a model's row.
 
-    If such rows are nested, only the innermost one becomes a model's row, because one client may
-    call another.
+    Of nested rows with answers only the innermost becomes a model's row, because one client of a
+    model may call another.
     """
-    answer_ids = {
+    ids_with_answer = {
         row.id
         for row in rows
         if row.kind is RowKind.MODEL
@@ -417,12 +425,13 @@ def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
     }
     parents = {row.id: row.parent for row in rows}
     outer_ids: set[str] = set()
-    for row_id in answer_ids:
+    for row_id in ids_with_answer:
         outer_id = parents.get(row_id)
         while outer_id is not None and outer_id not in outer_ids:
             outer_ids.add(outer_id)
             outer_id = parents.get(outer_id)
-    innermost_ids = answer_ids - outer_ids
+
+    innermost_ids = ids_with_answer - outer_ids
     return [
         _as_model(replace(row, kind=RowKind.MODEL))
         if row.kind is RowKind.OTHER and row.id in innermost_ids
@@ -432,10 +441,10 @@ def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
 
 
 def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows with an empty row for each client's row that repeats the row around it.
+    """Return the rows, without the content of a row that repeats the model call around it.
 
-    A framework's integration has separate messages, while that of its client has one text. The
-    tokens of the client's row move to the row around it.
+    A framework records a model call with separate messages. The client that it uses records the
+    same call, with one text. The tokens of the client's row move to the row around it.
     """
     outer_ids = {row.id for row in rows if row.kind is RowKind.MODEL and len(row.request) > 1}
     copy_by_outer_id = {
@@ -455,15 +464,15 @@ def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
 
 
 def _has_plain_request(row: SpanRow) -> bool:
-    """Return whether the input of a row is a text but no JSON, and its only message."""
+    """Return whether the input of a row is a plain text, no JSON, that is its only message."""
     return isinstance(row.input, str) and len(row.request) == 1 and value_in(row.input) is row.input
 
 
 def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[SpanRow]:
-    """Return the rows with each new thought as the answer of a model.
+    """Return the rows; a row with a new thought becomes a model's row whose answer is the thought.
 
-    ``thoughts`` has the thought of each row. A thought that a request contains is shown there.
-    BeeAI traces an event for each part of an answer, and repeats the thought in each event.
+    ``thoughts`` has the thought of each row, or None. A thought that the request of any row
+    contains is not new. BeeAI traces each part of an answer, and repeats the thought each time.
     """
     if not any(thoughts):
         return rows
@@ -473,8 +482,8 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
     for row, thought in zip(rows, thoughts, strict=True):
         if thought is not None and row.kind is RowKind.OTHER and thought not in shown_thoughts:
             shown_thoughts.add(thought)
-            quoted_thought = dump_text(thought).strip('"')
-            if not any(quoted_thought in request for request in requests):
+            unquoted_thought = thought.strip('"')
+            if not any(unquoted_thought in request for request in requests):
                 answer = {"role": "assistant", "content": "", "reasoning": thought}
                 row = replace(row, kind=RowKind.MODEL, input=None, output=None, answer=(answer,))
         rows_with_thoughts.append(row)
@@ -482,7 +491,7 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
 
 
 def _linked_to_model_calls(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows; a tool's row gets the name and the arguments of the model's call it answers.
+    """Return the rows, with tools' rows that have the names and arguments of models' calls.
 
     A row of kind ``OTHER`` becomes a tool's row if it was traced as a plain function: it has the
     name of a called tool, no tool's row has that name, and no row is under it.
@@ -492,18 +501,21 @@ def _linked_to_model_calls(rows: list[SpanRow]) -> list[SpanRow]:
     call_signatures = {(name, canonical_arguments(arguments)) for name, arguments in calls}
     tool_row_names = {row.name for row in rows if row.kind is RowKind.TOOL}
     names_without_row = called_names - tool_row_names
-    parents = {row.parent for row in rows}
+    ids_with_children = {row.parent for row in rows}
     linked_rows = []
     for row in rows:
+        # Tracers put a prefix before the name.
         name = row.name
         if name not in called_names:
             name = _TOOL_PREFIX.sub("", name)
         short_tool_name = name.removeprefix(_DOTTED_PREFIX)
         if short_tool_name in called_names:
             name = short_tool_name
+
+        is_function_of_tool = name in names_without_row and row.id not in ids_with_children
         if row.kind is RowKind.TOOL:
             row = replace(row, name=name)
-        elif row.kind is RowKind.OTHER and name in names_without_row and row.id not in parents:
+        elif row.kind is RowKind.OTHER and is_function_of_tool:
             row = _as_tool(replace(row, kind=RowKind.TOOL, name=name))
         arguments = _wrapped_input(row) if row.kind is RowKind.TOOL else None
         if arguments is not None and (name, canonical_arguments(arguments)) in call_signatures:
@@ -525,10 +537,11 @@ _EVENT_NAME: Final = re.compile(
 
 
 def _with_joined_events(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows with the start, success and finish of a call in BeeAI's traces as one row."""
+    """Return the rows, with the events of a call in BeeAI's traces joined to one row."""
     index_by_call: dict[tuple[str, str], int] = {}
     joined_rows: list[SpanRow] = []
     for row in sorted(rows, key=_event_sort_key):
+        # The name of an event has the number of its call, as in tool.search.start-3.
         match = None if row.kind is RowKind.OTHER else _EVENT_NAME.fullmatch(row.name)
         if match is None:
             joined_rows.append(row)
@@ -554,7 +567,8 @@ def _with_joined_events(rows: list[SpanRow]) -> list[SpanRow]:
 def _event_sort_key(row: SpanRow) -> int:
     """Return a sort key that puts the start of a call before its other events."""
     match = _EVENT_NAME.fullmatch(row.name)
-    return 1 if match is not None and match["event"] != "start" else 0
+    is_later_event = match is not None and match["event"] != "start"
+    return 1 if is_later_event else 0
 
 
 def _has_call(message: Message) -> bool:
@@ -562,7 +576,7 @@ def _has_call(message: Message) -> bool:
 
 
 def _joined_answer(row: SpanRow) -> tuple[Message, ...]:
-    """Return the messages of a row's answer joined to one, unless a message has a tool call."""
+    """Return the messages of an answer joined to one; unchanged if one of them has a tool call."""
     if len(row.answer) < 2 or any(map(_has_call, row.answer)):
         return row.answer
     text = "".join(content_text(message.get("content")) for message in row.answer)
@@ -598,7 +612,7 @@ class VendorExportReader:
     def _trace_of_records(
         self, source: Source, vendor: Vendor, records: TraceRecords, record_number: int | None
     ) -> Trace:
-        """Return the trace of some records; calls that scored the run go to the answer key.
+        """Return the trace of some records, with calls that scored the run in its answer key only.
 
         Args:
             source: The file.
@@ -639,7 +653,7 @@ READER: Final = VendorExportReader()
 
 
 def _trace_row(records: TraceRecords) -> SpanRow:
-    """Return a row for a trace whose records are not in the export, from the trace's own facts."""
+    """Return a row from the trace's own facts, for a trace without records in the export."""
     return SpanRow(
         id=records.id or records.location,
         parent=None,
@@ -655,12 +669,13 @@ def _scoring_calls(vendor: Vendor, records: TraceRecords) -> dict[str, VendorRec
     """Return the calls that scored the run and the calls nested in them, by id."""
     if not vendor.scoring_types:
         return {}
-    scoring_calls: dict[str, VendorRecord] = {}
-    stack = [record for record in records.by_id.values() if is_judgement(vendor, record)]
     children: dict[str, list[VendorRecord]] = {}
     for record in records.by_id.values():
         if record.parent is not None:
             children.setdefault(record.parent, []).append(record)
+
+    scoring_calls: dict[str, VendorRecord] = {}
+    stack = [record for record in records.by_id.values() if is_judgement(vendor, record)]
     while stack:
         record = stack.pop()
         if record.id not in scoring_calls:
@@ -672,7 +687,7 @@ def _scoring_calls(vendor: Vendor, records: TraceRecords) -> dict[str, VendorRec
 def _answer_key(
     vendor: Vendor, records: TraceRecords, scoring_calls: Mapping[str, VendorRecord]
 ) -> AnswerKey:
-    """Return the scores and expected answers of the trace and of its calls."""
+    """Return the scores and expected answers, which blind annotators do not see."""
     draft = AnswerKeyDraft()
     for path in vendor.hidden_paths:
         name = path.rpartition("/")[2]
@@ -686,7 +701,7 @@ def _answer_key(
 
 
 def _system_version(vendor: Vendor, records: TraceRecords) -> str | None:
-    """Return the version of the system in the trace's facts or in a record; None without one."""
+    """Return the system's version that the trace or one of its records states; None without one."""
     versions = (text_at(value, vendor.version) for value in records.values)
     return next(filter(None, versions), None)
 

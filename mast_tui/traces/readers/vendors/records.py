@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -49,7 +49,7 @@ class TraceRecords:
         return [self.trace_facts, *(record.value for record in self.by_id.values())]
 
     def add(self, record: VendorRecord) -> None:
-        """Add a record; to a record with the same id, add the fields that it lacks."""
+        """Add a record, or fill the gaps of an earlier record with the same id."""
         earlier_record = self.by_id.get(record.id)
         if earlier_record is None:
             self.by_id[record.id] = record
@@ -68,8 +68,8 @@ def value_at(record: object, paths: Paths) -> object:
     """Return the first value that is not None at one of the paths; None if there is none.
 
     Args:
-        record: A JSON value.
-        paths: The paths from it, as in ``tables``.
+        record: The JSON value of a record, or of a trace.
+        paths: The paths from the value, in the form that ``tables`` describes.
     """
     return next(values_at(record, paths), None)
 
@@ -78,8 +78,8 @@ def values_at(record: object, paths: Paths) -> Iterator[object]:
     """Yield the values that are not None at the paths.
 
     Args:
-        record: A JSON value.
-        paths: The paths from it, as in ``tables``.
+        record: The JSON value of a record, or of a trace.
+        paths: The paths from the value, in the form that ``tables`` describes.
     """
     for path in paths:
         value = _value_at_path(record, path)
@@ -91,8 +91,8 @@ def text_at(record: object, paths: Paths) -> str | None:
     """Return the first text, or integer as text, at one of the paths; None if there is none.
 
     Args:
-        record: A JSON value.
-        paths: The paths from it, as in ``tables``.
+        record: The JSON value of a record, or of a trace.
+        paths: The paths from the value, in the form that ``tables`` describes.
     """
     return next(filter(None, map(identifier, values_at(record, paths))), None)
 
@@ -116,7 +116,7 @@ def _value_at_path(record: object, path: str) -> object:
 
 
 def vendor_of(source: Source) -> Vendor | None:
-    """Return the vendor that wrote the first records of a file; None for any other file."""
+    """Return the vendor that wrote the first records of a file; None if no vendor did."""
     first_values = source.json_lines
     if first_values:
         # The marks are compared first, since they cost a hundredth of the comparison of records.
@@ -127,13 +127,14 @@ def vendor_of(source: Source) -> Vendor | None:
             ):
                 return vendor
         return None
+
     if as_utf8(source.head).lstrip()[:1] not in (b"{", b"["):
         return None
-    vendors = [vendor for vendor in VENDORS if _has_marks(vendor, source.utf8)]
-    if not vendors:  # So the whole document is parsed only for a file with the marks of a vendor.
+    possible_vendors = [vendor for vendor in VENDORS if _has_marks(vendor, source.utf8)]
+    if not possible_vendors:
         return None
-    document = source.json
-    return next((vendor for vendor in vendors if _is_of_vendor(vendor, document)), None)
+    document = source.json  # Parsing is slow, so it comes after the comparison of marks.
+    return next((vendor for vendor in possible_vendors if _is_of_vendor(vendor, document)), None)
 
 
 def _has_marks(vendor: Vendor, data: bytes) -> bool:
@@ -161,8 +162,8 @@ def _has_required_paths(value: object, path_groups: Sequence[Paths]) -> bool:
 
 def _is_trace(vendor: Vendor, value: object) -> bool:
     """Return whether a value is a trace: it lists records of the vendor, or has a trace's facts."""
-    first_records = [record for _pointer, record in _listed_records(vendor, value)]
-    first_records = first_records[:_COMPARED_ENTRIES]
+    listed_records = islice(_listed_records(vendor, value), _COMPARED_ENTRIES)
+    first_records = [record for _pointer, record in listed_records]
     if any(_has_required_paths(record, vendor.required_paths) for record in first_records):
         return True
     if not vendor.required_fact_paths:
@@ -178,7 +179,7 @@ def _listed_records(vendor: Vendor, trace: object) -> Iterator[tuple[str, object
 
 
 def _facts_of_trace(vendor: Vendor, value: object) -> Fields:
-    """Return the object that holds the facts of a whole trace; empty if ``value`` is no object."""
+    """Return the object with the facts of a whole trace; empty if the value is no object."""
     fields = fields_of(value)
     facts = value_at(fields, vendor.fact_paths)
     return facts if isinstance(facts, Mapping) else fields
@@ -189,8 +190,8 @@ def _traces_and_records(
 ) -> Iterator[tuple[str, object]]:
     """Yield the location and the value of each trace and each record in a JSON value.
 
-    These are the items of a list, or of the lists in an object's ``containers``, else the value
-    itself.
+    They are the items of a list, or of the lists in the vendor's ``containers`` fields, else the
+    value itself.
     """
     if isinstance(value, list):
         for item_index, item in enumerate(value):
@@ -218,10 +219,12 @@ def traces_in(source: Source, vendor: Vendor, problems: list[Problem]) -> list[T
         problems: The list to which problems are added.
     """
     collector = _TraceCollector(vendor, problems)
-    line_records = records_by_line(source, problems) if source.json_lines else None
-    for record in line_records or [Record(source.json)]:
-        for pointer, entry in _traces_and_records(vendor, record.value, ""):
-            collector.add(entry, _nested_location(record.location, pointer))
+    documents: Iterable[Record] = (
+        records_by_line(source, problems) if source.json_lines else [Record(source.json)]
+    )
+    for document in documents:
+        for pointer, entry in _traces_and_records(vendor, document.value, ""):
+            collector.add(entry, _nested_location(document.location, pointer))
     return collector.traces()
 
 
@@ -245,12 +248,12 @@ class _TraceCollector:
         """
         if not isinstance(entry, Mapping):
             self._report_foreign_entry(location)
-        elif _is_trace(self._vendor, entry):
+            return
+        # Without an id, a record cannot be told from foreign JSON.
+        has_id = bool(text_at(entry, self._vendor.fields.id) or _ids_from_root(entry))
+        if _is_trace(self._vendor, entry):
             self._add_trace(entry, location)
-        elif self._vendor.allows_bare_records and (
-            # An entry without any id cannot be told from foreign JSON.
-            text_at(entry, self._vendor.fields.id) or _ids_from_root(entry)
-        ):
+        elif self._vendor.allows_bare_records and has_id:
             self._add_record(entry, location, trace_id=None)
         else:
             self._report_foreign_entry(location)
@@ -259,7 +262,7 @@ class _TraceCollector:
         self._problems.append(Problem(location, f"no record of {self._vendor.name}, left out"))
 
     def _add_trace(self, entry: Fields, location: str) -> None:
-        """Add the facts and the records of a trace; report items of its list of other types."""
+        """Add the facts and the records of a trace; report listed items that are no records."""
         vendor = self._vendor
         facts = _facts_of_trace(vendor, entry)
         trace_id = text_at(facts, vendor.trace_id) or text_at(entry, vendor.trace_id) or location
@@ -274,9 +277,9 @@ class _TraceCollector:
     def _add_record(self, record: Fields, location: str, trace_id: str | None) -> None:
         """Add a record and the records nested in it, with a stack instead of recursion.
 
-        The ids of the record, its parent and its trace come from the record's own fields, from
-        what it is nested in, or from its ``dotted_order``. ``trace_id`` is that of the trace that
-        holds the record; None if no trace does.
+        The ids of a record, its parent and its trace come from the record's fields, from the record
+        or trace that holds it, or from LangSmith's ``dotted_order``. ``trace_id`` is the id of the
+        trace that holds the record; None if no trace does.
         """
         fields = self._vendor.fields
         children = self._vendor.children
@@ -285,16 +288,19 @@ class _TraceCollector:
         ]
         while stack:
             record, location, trace_id, outer_id = stack.pop()
-            path_ids = _ids_from_root(record)
-            record_id = text_at(record, fields.id) or (path_ids[-1] if path_ids else location)
+            ids_from_root = _ids_from_root(record)
+            last_id = ids_from_root[-1] if ids_from_root else location
+            record_id = text_at(record, fields.id) or last_id
             parent_id = text_at(record, fields.parent) or outer_id
-            if parent_id is None and len(path_ids) > 1:
-                parent_id = path_ids[-2]
+            if parent_id is None and len(ids_from_root) > 1:
+                parent_id = ids_from_root[-2]
             trace_id = trace_id or text_at(record, fields.trace)
-            if trace_id is None and path_ids:
-                trace_id = path_ids[0]
+            if trace_id is None and ids_from_root:
+                trace_id = ids_from_root[0]
             self._records.append((VendorRecord(record_id, parent_id, record, location), trace_id))
+
             nested_records = items_of(value_in(record.get(children)) if children else None)
+            # The last child is pushed first, so that the first child is popped first.
             for child_index in reversed(range(len(nested_records))):
                 child = nested_records[child_index]
                 child_location = _nested_location(location, f"/{children}/{child_index}")
@@ -307,8 +313,10 @@ class _TraceCollector:
         """Return all traces; a record that names no trace belongs to the trace of its parent."""
         traces: dict[str, TraceRecords] = {}
         for trace_id, (facts, location) in self._facts_by_trace.items():
+            # The location stands for an id that the vendor does not state.
             native_id = None if trace_id == location else trace_id
             traces[trace_id] = TraceRecords(native_id, trace_facts=facts, location=location)
+
         trace_by_record = {
             record.id: trace_id for record, trace_id in self._records if trace_id is not None
         }
@@ -325,7 +333,9 @@ def _nested_location(location: str, pointer: str) -> str:
     """Return the location of the value at ``pointer`` in the value at ``location``."""
     if pointer == "/":
         return location
-    if location.startswith("line ") and "/" not in location:
+    # A location is ``/data/0``, or in a file of lines ``line 3`` or ``line 3 /data/0``.
+    is_whole_line = location.startswith("line ") and "/" not in location
+    if is_whole_line:
         return f"{location} {pointer}"
     return pointer if location == "/" else f"{location}{pointer}"
 
@@ -333,24 +343,25 @@ def _nested_location(location: str, pointer: str) -> str:
 def _trace_of_ancestors(
     record_id: str, parents: Mapping[str, str | None], trace_by_record: dict[str, str]
 ) -> str:
-    """Return the trace of the nearest ancestor that names one, else the id of the root.
+    """Return the trace of the nearest ancestor that names a trace, else the id of the root.
 
-    The trace is recorded in ``trace_by_record`` for the record and the ancestors on the way.
+    Record this trace in ``trace_by_record`` for the record and all visited ancestors.
     """
-    path: dict[str, None] = {}
+    visited_ids: dict[str, None] = {}
     ancestor_id = record_id
-    while ancestor_id not in trace_by_record and ancestor_id not in path:
-        path[ancestor_id] = None
+    while ancestor_id not in trace_by_record and ancestor_id not in visited_ids:
+        visited_ids[ancestor_id] = None
         parent_id = parents.get(ancestor_id)
         if parent_id is None or parent_id not in parents:
             break
         ancestor_id = parent_id
     trace_id = trace_by_record.get(ancestor_id, ancestor_id)
-    trace_by_record.update(dict.fromkeys(path, trace_id))
+    trace_by_record.update(dict.fromkeys(visited_ids, trace_id))
     return trace_id
 
 
 def _ids_from_root(record: Fields) -> list[str]:
-    """Return the ids in a record's ``dotted_order``, from the root to the record; empty without."""
+    """Return the ids from the root to a record, in LangSmith's ``dotted_order``; empty without."""
+    # Each part is a time that ends with Z, and an id.
     parts = (as_text(record.get("dotted_order")) or "").split(".")
     return [part_id for part in parts if (part_id := part.partition("Z")[2])]
