@@ -151,11 +151,9 @@ class ForkedHistory:
             is_fork = as_text(meta.get("forked_from_id")) is not None
             self.may_continue = is_fork and meta.get("history_base") is None
             return False
-        if (
-            self.copied_thread
-            or thread in (None, self._fork_thread)
-            or not self._is_early(record, time)
-        ):
+        is_of_other_thread = thread is not None and thread != self._fork_thread
+        # Only the first ``session_meta`` of a copied history begins it.
+        if self.copied_thread or not is_of_other_thread or not self._is_early(record, time):
             return False
         self.copied_thread = thread
         self._start_time = time
@@ -167,7 +165,10 @@ class ForkedHistory:
     def released_records(
         self, position: Position, record: Fields
     ) -> Iterable[tuple[Position, Fields]]:
-        """Accept the next record, and return the records that need not wait any longer.
+        """Read the next record; return the records that are now known to be the fork's own.
+
+        A record of the copied history is dropped. The last prompt so far and the records after it
+        are held, because they may be the fork's own.
 
         Args:
             position: The position of the record.
@@ -186,17 +187,19 @@ class ForkedHistory:
         if not self._is_within_history:
             self.may_continue = False
             return [(position, record)]
+
         if self._is_own(record):
             self._held_records = []
         elif self._continues_burst(time):
-            # The history continues, but its last prompt may be the fork's own.
             if _is_prompt(record):
                 self._held_records = [(position, record)]
             elif self._held_records:
                 self._held_records.append((position, record))
             return ()
         elif _begins_turn(record):
+            # The fork's own turn begins here, so the held prompt is of the history.
             self._held_records = []
+
         own_records = [*self._held_records, (position, record)]
         self._held_records = []
         self._is_within_history = False
@@ -219,7 +222,8 @@ class ForkedHistory:
     def _continues_burst(self, time: float | None) -> bool:
         """Return whether a record belongs to the burst in which the fork copied the history.
 
-        It comes early enough, or soon after the record before it. Record its time for the next one.
+        It does if it comes early enough, or soon after the previous record. Its time is kept as
+        that of the previous record for the next call.
         """
         if time is None or self._start_time is None or self._last_time is None:
             return False
