@@ -59,12 +59,15 @@ class Attachments:
         return text if match is None else self._attachment_text(match[1]) or text
 
     def piece(self, value: object) -> str:
-        """Return a JSON value as text for use inside a longer text."""
+        """Return a JSON value as text for use inside a longer text.
+
+        A reference stays if the limit allows no further copy of its attachment.
+        """
         if not isinstance(value, str):
             return self.dumped(value)
         text = self.text(value)
-        is_attachment = text is not value
-        return value if is_attachment and not self._reserve_copy(text) else text
+        is_reference = text is not value
+        return value if is_reference and not self._reserve_copy(text) else text
 
     def dumped(self, value: object) -> str:
         """Return a JSON value as text with its attachments filled in."""
@@ -80,7 +83,7 @@ class Attachments:
         if not isinstance(content, list):
             return "" if content is None else self.part(content)
         if len(content) == 1:
-            return self.part(content[0])
+            return self.part(content[0])  # It is the whole text, so no limit of copies applies.
         return "\n".join(self.part(part, self.piece) for part in content)
 
     def part(self, part: object, fill_in: Callable[[str], str] | None = None) -> str:
@@ -88,7 +91,8 @@ class Attachments:
 
         Args:
             part: The part.
-            fill_in: Returns a text with the attachment that it refers to; by default ``text``.
+            fill_in: Returns the attachment to which a text refers, else the text; by default the
+                method ``text``.
         """
         fill_in = fill_in or self.text
         if isinstance(part, str):
@@ -110,13 +114,13 @@ class Attachments:
         return separator.join(self.piece(value) for value in values if value not in (None, ""))
 
     def with_error(self, text: str, error: object) -> tuple[str, SpanStatus]:
-        """Return a tool's output with its error appended, and the status of the result.
+        """Return a tool's output with the error of its call, and the status of the result.
 
-        An error that is in the output already is not appended.
+        The error is appended unless the output has it already.
 
         Args:
             text: The output.
-            error: The error of the tool call, or None.
+            error: The error, or None.
         """
         if error is None:
             return text, SpanStatus.UNKNOWN
@@ -156,16 +160,13 @@ def json_text(value: object) -> str:
         return value or ""
     try:
         compact_text = orjson.dumps(value).decode()
-    except TypeError:
+    except TypeError:  # orjson refuses deep values.
         return _deep_text(value)
     if len(compact_text) > _MAX_INDENTED_CHARS:
         return compact_text
-    text = dump_text(value)
-    return (
-        text
-        if len(text) <= _MAX_INDENT_FACTOR * len(compact_text) + _MAX_INDENT_EXTRA
-        else compact_text
-    )
+    indented_text = dump_text(value)
+    most_chars = _MAX_INDENT_FACTOR * len(compact_text) + _MAX_INDENT_EXTRA
+    return indented_text if len(indented_text) <= most_chars else compact_text
 
 
 def _deep_text(value: object) -> str:
@@ -260,15 +261,15 @@ class MessageSpans:
         return role, self.attachments.dumped(content), ids
 
     def is_new(self, message: object, identity: Hashable, history: History) -> bool:
-        """Return whether the next message of an input has no span yet.
+        """Return whether the next message in the input of a model call has no span yet.
 
-        A message is not new if a message with its id has spans. Other messages of the same identity
-        are counted: if three of them have spans, the fourth in an input is new.
+        A message is not new if a message with its id has spans. Otherwise the messages with the
+        same identity are counted: if three of them have spans, the fourth in an input is new.
 
         Args:
             message: The message.
             identity: The ``identity`` of the message.
-            history: The history of the agent; the message is counted in it.
+            history: The messages of the agent's calls so far, in which this message is counted.
         """
         history.input_counts[identity] += 1
         message_id = _message_id(message)
@@ -277,7 +278,7 @@ class MessageSpans:
         if history.input_counts[identity] <= history.shown_counts[identity]:
             return False
         if message_id is not None and not _has_call_ids(identity):
-            return True  # Its id is new, so spans of the same content show other messages.
+            return True  # The id is new, so spans with the same content show other messages.
         return history.input_counts[identity] > self._shown_counts[identity]
 
     def first_without_span(self, messages: Sequence[object]) -> int:
@@ -297,7 +298,7 @@ class MessageSpans:
 
         Args:
             identity: The ``identity`` of the message.
-            history: The history of the agent that has read it.
+            history: The messages in the calls of the agent that wrote or read the message.
             message: The message, if its id is to be recorded too.
         """
         history.shown_counts[identity] += 1
@@ -314,7 +315,7 @@ class MessageSpans:
             message: The message.
             pointer: The JSON pointer of the message within the sample.
             context: The agent, parent span and times.
-            history: The history of the agent.
+            history: The messages of the agent's calls so far, in which this message is recorded.
             key: The span key of a message without an id; None for its pointer.
 
         Returns:
@@ -333,9 +334,10 @@ class MessageSpans:
         if role == "assistant":
             return self._add_answer(message, pointer, context, own_key)
         text = self.attachments.content(message.get("content"))
-        author = replace(context, agent=short_name(role), end=None)
+        # Another speaker than the model, whose message did not last as long as the model call.
+        speaker_context = replace(context, agent=short_name(role), end=None)
         span_role = _ROLES.get(role, Role.AGENT)
-        return self._add_span(SpanKind.MESSAGE, text, own_key, pointer, author, span_role)
+        return self._add_span(SpanKind.MESSAGE, text, own_key, pointer, speaker_context, span_role)
 
     def log(
         self,
@@ -357,9 +359,10 @@ class MessageSpans:
             name: The name of the author.
             status: The result of the step.
         """
-        author = replace(context, agent=short_name(name) or "log")
-        own_key = key or pointer
-        return self._add_span(SpanKind.LOG, text, own_key, pointer, author, Role.LOG, status=status)
+        log_context = replace(context, agent=short_name(name) or "log")
+        return self._add_span(
+            SpanKind.LOG, text, key or pointer, pointer, log_context, Role.LOG, status=status
+        )
 
     def call(
         self, call: object, pointer: str, context: SpanContext, start: float | None = None
@@ -388,6 +391,7 @@ class MessageSpans:
             replace(context, start=context.start if start is None else start, end=None),
             name=name,
         )
+
         if call_id:
             self.calls[call_id] = MessageToolCall(key, context.agent, name)
         return key
@@ -415,11 +419,11 @@ class MessageSpans:
             key: The span key of a result without ``call_id``; the pointer by default.
         """
         call = self.calls.get(call_id) if call_id else None
-        if call is not None and context.end is not None:
-            self.steps.amend(call.key, end=context.end)
-        context = replace(context, agent=name or "tool", end=None)
+        result_context = replace(context, agent=name or "tool", end=None)
         if call is not None:
-            context = replace(context, agent=call.agent, parent=call.key)
+            if context.end is not None:
+                self.steps.amend(call.key, end=context.end)
+            result_context = replace(result_context, agent=call.agent, parent=call.key)
             name = call.name or name
         own_key = f"{call_id}:result" if call_id else key or pointer
         return self._add_span(
@@ -427,7 +431,7 @@ class MessageSpans:
             text,
             own_key,
             pointer,
-            context,
+            result_context,
             Role.TOOL,
             name=name,
             status=status,
@@ -501,8 +505,8 @@ class MessageSpans:
     ) -> str | None:
         """Add the spans of a message's parts; return the last span's key, None without spans.
 
-        Text parts up to the next reasoning or tool part become one message. The message that
-        begins with the first part has the key ``key``.
+        Text parts up to the next reasoning or tool part become one message. If that begins with
+        the first part, its key is ``key`` without a suffix.
         """
         last_key: str | None = None
         for kind, group in groupby(enumerate(parts), _kind_of_numbered_part):
@@ -513,6 +517,7 @@ class MessageSpans:
                 if text := self.attachments.content([part for _index, part in numbered_parts]):
                     last_key = self._add_span(kind, text, key + suffix, pointer + suffix, context)
                 continue
+
             for part_index, part in numbered_parts:
                 suffix = f"/content/{part_index}"
                 if kind is SpanKind.REASONING:
@@ -606,22 +611,22 @@ class MessagePool:
     def new_in(
         self, refs: list[object], pointer: str, history: History
     ) -> Iterator[tuple[object, str]]:
-        """Yield the messages of an input that have no spans, each with its JSON pointer.
+        """Yield the messages in the input of a model call that have no spans, with JSON pointers.
 
-        The messages are counted in ``history``.
+        Messages at the beginning that the previous input had too are skipped.
 
         Args:
             refs: The ranges of the input in the pool.
             pointer: The JSON pointer of ``refs``, for problems.
-            history: The history of the agent.
+            history: The messages of the agent's calls so far, in which the new ones are counted.
         """
         ranges = self._merged_ranges(refs, pointer)
-        new_ranges = _added_ranges(history.input_ranges, ranges)
-        if new_ranges is None:
+        added_ranges = _added_ranges(history.input_ranges, ranges)
+        if added_ranges is None:
             history.input_counts = Counter()
-            new_ranges = ranges
+            added_ranges = ranges
         history.input_ranges = ranges
-        for index in self._indices_within_limit(new_ranges, pointer):
+        for index in self._indices_within_limit(added_ranges, pointer):
             message = self._pool[index]
             identity = self._identity_by_index.get(index)
             if identity is None:
@@ -636,15 +641,13 @@ class MessagePool:
             refs: The ranges.
             pointer: The JSON pointer of ``refs``, for problems.
         """
-        return [
-            self._pool[index]
-            for index in self._indices_within_limit(self._merged_ranges(refs, pointer), pointer)
-        ]
+        ranges = self._merged_ranges(refs, pointer)
+        return [self._pool[index] for index in self._indices_within_limit(ranges, pointer)]
 
     def _indices_within_limit(self, ranges: Ranges, pointer: str) -> Iterator[int]:
-        """Yield the indices in some ranges.
+        """Yield the indices in some ranges; only the last ones if there are too many.
 
-        If these would exceed the limit of lookups, report it and yield only the last indices.
+        There are too many if they exceed what is left of the limit of lookups, which is reported.
         """
         count = sum(end - start for start, end in ranges)
         if count > self._lookups_left:
@@ -657,7 +660,7 @@ class MessagePool:
             yield from range(start, end)
 
     def _merged_ranges(self, refs: list[object], pointer: str) -> Ranges:
-        """Return the ranges of an input, adjacent ranges joined; report ranges beyond the pool."""
+        """Return the ranges in ``refs``, adjacent ranges joined; report those beyond the pool."""
         ranges: Ranges = []
         for ref in refs:
             pair = ref if isinstance(ref, list) and len(ref) == 2 else (None, None)

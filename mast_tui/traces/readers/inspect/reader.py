@@ -129,7 +129,7 @@ def _add_spans(sample: Fields, walk: EventWalk) -> None:
 def _final_messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object]]:
     """Return the messages of the sample's final conversation, each with its JSON pointer.
 
-    A log in chunks has ranges of the pool in place of messages.
+    A log in chunks has ranges of the message pool in place of messages.
     """
     messages = sample.get("messages")
     refs = sample.get("message_refs")
@@ -143,7 +143,7 @@ def _add_last_messages(messages: list[tuple[str, object]], walk: EventWalk) -> N
     spans = walk.spans
     first_index = spans.first_without_span([message for _pointer, message in messages])
     if first_index == 0 and any(step.kind is SpanKind.MESSAGE for step in spans.steps.steps):
-        return  # Events have shown all of the conversation, with other texts: do not add it again.
+        return  # The events have the whole conversation with other texts, so do not add it again.
     for pointer, message in messages[first_index:]:
         spans.add(message, pointer, SpanContext(), walk.root.history, key=None)
 
@@ -162,7 +162,10 @@ def _add_ending(sample: Fields, walk: EventWalk) -> None:
 
 
 def _id_in_eval(sample: Fields, header: Fields) -> str | None:
-    """Return an id made of the evaluation's id, the sample's id and the epoch; None without one."""
+    """Return an id made of the evaluation's id, the sample's id and the epoch.
+
+    The result is None if one of the three is missing.
+    """
     eval_id = as_text(fields_of(header.get("eval")).get("eval_id"))
     sample_id = sample.get("id")
     epoch = as_count(sample.get("epoch"))
@@ -193,8 +196,8 @@ def _sample_metadata(sample: Fields, header: Fields, walk: EventWalk) -> TraceMe
     spec = fields_of(header.get("eval"))
     grades = list(_grades_of_scores(_named_scores(sample)))
     outcome = _agreed_outcome(grades) if sample.get("error") is None else Outcome.UNKNOWN
-    have_same_grade = bool(grades) and all(grade == grades[0] for grade in grades)
-    score = grades[0] if have_same_grade else None
+    are_grades_equal = bool(grades) and all(grade == grades[0] for grade in grades)
+    score = grades[0] if are_grades_equal else None
     return TraceMeta(
         task=task_of(_task_text(sample, walk.spans.attachments), steps=walk.spans.steps.steps),
         system=_system_name(header, spec),
@@ -233,11 +236,12 @@ def _system_name(header: Fields, spec: Fields) -> str | None:
     """
     plan = fields_of(header.get("plan"))
     plan_name = as_text(plan.get("name"))
+    if plan_name == _UNNAMED_PLAN:
+        plan_name = None
     steps = map(fields_of, items_of(plan.get("steps")))
     solvers = [solver for step in steps if (solver := as_text(step.get("solver")))]
-    own_plan_name = plan_name if plan_name != _UNNAMED_PLAN else None
     last_solver = solvers[-1] if solvers else None
-    return as_text(spec.get("solver")) or own_plan_name or last_solver
+    return as_text(spec.get("solver")) or plan_name or last_solver
 
 
 def _model_name(sample: Fields, spec: Fields) -> str | None:
@@ -248,7 +252,7 @@ def _model_name(sample: Fields, spec: Fields) -> str | None:
 
 
 def _named_scores(sample: Fields) -> list[tuple[str, object]]:
-    """Return the scores, each after its scorer's name; the oldest logs have one unnamed score."""
+    """Return the name and the score of each scorer; the oldest logs have one unnamed score."""
     scores = sample.get("scores")
     if isinstance(scores, Mapping):
         return list(scores.items())[:_MAX_SCORES]
@@ -285,7 +289,7 @@ def _grade_of(value: object) -> float | None:
 
 
 def _agreed_outcome(grades: Sequence[float | None]) -> Outcome:
-    """Return the outcome on which all grades agree; UNKNOWN without one or for partial grades."""
+    """Return the outcome if all grades are 1 or all are 0; else UNKNOWN."""
     if grades and all(grade == 1 for grade in grades):
         return Outcome.SUCCEEDED
     if grades and all(grade == 0 for grade in grades):
@@ -294,7 +298,7 @@ def _agreed_outcome(grades: Sequence[float | None]) -> Outcome:
 
 
 def _answer_key(sample: Fields, walk: EventWalk) -> AnswerKey:
-    """Return the scores with explanations, the target and the sample's metadata."""
+    """Return what a blind annotator must not see: scores, explanations, target and metadata."""
     attachments = walk.spans.attachments
     draft = AnswerKeyDraft()
     for name, score in _named_scores(sample):
@@ -389,7 +393,7 @@ def samples_in(source: Source) -> Iterator[tuple[int, Fields]]:
 def _is_log_archive(source: Source) -> bool:
     """Return whether a file is an archive with a log's header.
 
-    A journal's damaged header suffices if the archive has samples.
+    The header in the journal of an unfinished log may be damaged if the archive has samples.
     """
     if not is_archive(source.head):
         return False
@@ -513,7 +517,8 @@ class _ArchiveLog:
     def _items_of_chunks(self, folder: str, kind: str) -> list[object]:
         """Return the items of the chunks of a kind, up to the first missing chunk.
 
-        A chunk's name is the index of its first item; after a gap indices would shift.
+        The name of a chunk has the index of its first item. After a missing chunk, the items would
+        have other indices than the sample refers to.
         """
         items: list[object] = []
         for first_index, name in sorted(self._chunks[folder, kind]):
@@ -528,7 +533,7 @@ class _ArchiveLog:
         return items
 
     def _read_json_member(self, name: str) -> object | None:
-        """Return the JSON value of a member; for an unreadable one report it and return None."""
+        """Return the JSON value of a member; report an unreadable member and return None."""
         try:
             data = self._archive.read(name)
             reason = self._exceeded_limit(data)
@@ -544,9 +549,9 @@ class _ArchiveLog:
         return None
 
     def _exceeded_limit(self, data: bytes) -> str | None:
-        """Return a message on the limit that parsing this JSON would exceed, or None.
+        """Return a message on the limit that parsing this JSON would exceed, else None.
 
-        The JSON counts towards the limit of the log's text.
+        Its size counts towards the limit of the whole log's text.
         """
         value_count = data.count(b",") + data.count(b"[") + data.count(b"{")
         if value_count > _MAX_VALUES:
