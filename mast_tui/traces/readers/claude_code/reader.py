@@ -161,6 +161,7 @@ class TraceBuilder(ABC):
                 self.feed(number, line, index.ends_open and is_last_line)
         self.finish()
 
+        # The tokens of a model call are set on the last of its spans.
         for response_key, tokens in self._tokens_by_response.items():
             if response_key in self._last_index_by_response:
                 self.table.set_tokens(self._last_index_by_response[response_key], tokens)
@@ -213,7 +214,7 @@ class TraceBuilder(ABC):
         index = table.add(entry.line, last_line, shape, key, parent, entry.time, piece.status)
         if piece.kind is SpanKind.TOOL_RESULT and parent is not None:
             table.set_end(parent, entry.time)
-            if name in SPAWNING_TOOLS and entry.sub_agents:
+            if name in SPAWNING_TOOLS and entry.sub_agents:  # The first id is the most reliable.
                 table.spawned.setdefault(entry.sub_agents[0], table.key_of(index))
 
 
@@ -451,22 +452,23 @@ def _opening_kinds(
 
 
 def _parent_indices(entries: Sequence[RecordEntry], leaf_id: str | None) -> list[int]:
-    """Return the index of each record's parent; ``_ROOT`` for the first prompt of a tree.
+    """Return the index of each record's parent; ``_ROOT`` for the first record of a tree.
 
-    A record whose parent is not in the file follows the previous record.
+    A record whose parent is not in the file follows the previous record. If the user went back to
+    the very beginning, each prompt without a parent begins a tree of its own.
     """
     index_by_id: dict[str | None, int] = {}
     for index, entry in enumerate(entries):
         index_by_id.setdefault(entry.uuid, index)
     has_restarted = _has_restarted(entries, index_by_id, leaf_id)
-    parents: list[int] = []
+    parent_indices: list[int] = []
     for index, entry in enumerate(entries):
-        parent = index_by_id.get(entry.parent)
-        if parent is None or entry.parent == entry.uuid:
-            is_new_root = has_restarted and entry.is_root and entry.kind is RecordKind.PROMPT
-            parent = _ROOT if is_new_root else index - 1
-        parents.append(parent)
-    return parents
+        parent_index = index_by_id.get(entry.parent)
+        if parent_index is None or entry.parent == entry.uuid:
+            begins_tree = has_restarted and entry.is_root and entry.kind is RecordKind.PROMPT
+            parent_index = _ROOT if begins_tree else index - 1  # -1 is ``_ROOT`` too
+        parent_indices.append(parent_index)
+    return parent_indices
 
 
 def _has_restarted(
@@ -474,8 +476,8 @@ def _has_restarted(
 ) -> bool:
     """Return whether the user went back to the very beginning of the session.
 
-    The user did if the last record of the conversation, the leaf, leads back to a prompt without a
-    parent other than the first record of the file.
+    The last record of the conversation, the leaf, then leads back to a prompt without a parent. The
+    first record of the file does not count, because every session begins there.
     """
     index = index_by_id.get(leaf_id)
     visited_indices: set[int] = set()
@@ -572,6 +574,7 @@ class _SessionBuilder(TraceBuilder):
             if is_progress and self._has_file(as_text(record["agentId"])):
                 continue  # The file of the sub-agent has the same record.
             pieces = pieces_of(record)
+            # The count distinguishes the records of a damaged line.
             record_hash = hash((line, piece_count))
             # Some builds wrote a record twice, byte for byte.
             if record_hash not in self._line_hashes:

@@ -458,7 +458,7 @@ def _set_user_facts(entry: RecordEntry, record: Fields, pieces: Sequence[Piece])
     if entry.kind is RecordKind.PROMPT:
         requests = (piece.text for piece in pieces if piece.role is Role.USER)
         entry.task = task_of_text(next(requests, "")) or None
-    if entry.is_sidechain:
+    if entry.is_sidechain:  # Its message may be the prompt of a sub-agent.
         messages = [piece.text for piece in pieces if piece.kind is SpanKind.MESSAGE]
         entry.prompt = hash_of("\n".join(messages)) if messages else None
     agent_ids = [as_text(fields_of(_outcome_of(record)).get("agentId"))]

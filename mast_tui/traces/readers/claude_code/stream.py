@@ -190,7 +190,7 @@ class _StreamBuilder(TraceBuilder):
                 piece_count += self._add_record(number, record, first_piece_index=piece_count)
 
     def _take_text_line(self, number: int, line: bytes, ends_open: bool) -> None:
-        """Add a line to the current lines of text; report a record that is cut off instead."""
+        """Add a line to the text since the last record; report a record that is cut off instead."""
         if ends_open and line.lstrip().startswith(b'{"'):
             list_problem(self.table.problems, number, CUT_OFF)
         elif line.strip():
@@ -275,7 +275,7 @@ class _StreamBuilder(TraceBuilder):
         """Add the line of an event to the partial message of its caller, or begin a new message."""
         caller = _caller_of(record)
         if fields_of(record.get("event")).get("type") == "message_start":
-            self._add_partial_span(caller)
+            self._add_partial_span(caller)  # The whole previous message was never written.
         elif _delta_text(record):
             line_range = self._partial_lines_by_caller.get(caller)
             self._partial_lines_by_caller[caller] = extended_range(line_range, number)

@@ -80,7 +80,7 @@ def _event_on_line(line: bytes) -> Fields | None:
 
 
 def _is_exec_event(event: Fields) -> bool:
-    """Return whether an object has the type of an event, and the fields of that type."""
+    """Return whether an object has the type of an event; an ``error`` must also have a message."""
     kind = event.get("type")
     if not isinstance(kind, str):
         return False
@@ -324,22 +324,23 @@ class CodexExecParser(CodexLines):
                 self._call_index_by_item[item.id] = self._add_item_span(line_number, item)
 
     def _complete_item(self, line_number: int, item: ExecItem) -> None:
-        """Add the spans of a completed item: its result, and its call if that has no span yet."""
-        call_index = None
+        """Add the spans of a completed item: its own, unless its call has one, and its result."""
+        item_index = None
         if item.id is not None:
             self._waiting_items.pop(item.id, None)
-            call_index = self._call_index_by_item.pop(item.id, None)
-        if call_index is None or item.step.kind is not SpanKind.TOOL_CALL:
-            call_index = self._add_item_span(line_number, item)
+            item_index = self._call_index_by_item.pop(item.id, None)
+        if item_index is None or item.step.kind is not SpanKind.TOOL_CALL:
+            item_index = self._add_item_span(line_number, item)
+
         output = item.step.output
         if output is None:
             return
         status = item.step.status
         if status is SpanStatus.UNKNOWN:
             status = status_of_result(output)
-        shape = (SpanKind.TOOL_RESULT, Role.TOOL, CODEX, self.table.name_of(call_index))
+        shape = (SpanKind.TOOL_RESULT, Role.TOOL, CODEX, self.table.name_of(item_index))
         key = f"{item.id}:result" if item.id else None
-        result_index = self._add_span(line_number, shape, key, status=status, parent=call_index)
+        result_index = self._add_span(line_number, shape, key, status=status, parent=item_index)
         for thread in item.step.spawned_threads:
             self.table.spawned.setdefault(thread, self.table.key_of(result_index))
 
@@ -368,7 +369,7 @@ class CodexExecParser(CodexLines):
     def _set_turn_tokens(self, usage: object) -> None:
         """Set the tokens of a turn on its last step.
 
-        ``usage`` has the totals of the whole thread, so the totals of the last turn are subtracted.
+        ``usage`` has the totals of the whole thread, so those at the previous turn are subtracted.
         """
         thread_total = usage_tokens(usage, "input_tokens", "output_tokens")
         if thread_total is None:

@@ -348,9 +348,9 @@ class CodexParser(CodexLines):
         self._apply(line_number, _digest_of(record, kind, payload))
 
     def _take_session_meta(self, line_number: int, record: Fields, meta: Fields) -> None:
-        """Set the thread, version and model of the run, unless they are set; add the step's span.
+        """Set the thread, version and model of the run, unless they are set; add the record's span.
 
-        The step has the instructions of the run, or says that a copied history is left out.
+        The span has the instructions of the run, or says that a copied history is left out.
         """
         if self.thread is None:
             self._set_thread(_thread_of(meta), meta)
@@ -697,13 +697,13 @@ class _TokenCounts:
         """The last of the spans that came after ``_early_tokens``."""
 
     def add_span(self, index: int, time: float | None) -> None:
-        """Record a span of the model, the last of which gets the tokens of the model call.
+        """Record the latest span of the model, on which the tokens of its call are set.
 
         Args:
             index: The index of the span.
             time: The time of its record in Unix seconds.
         """
-        if self._early_tokens is None:
+        if self._early_tokens is None:  # The tokens are still to come.
             self._uncounted_span = index
         elif time is None or self._early_time is None or time - self._early_time <= _BATCH_SECONDS:
             self._early_span = index

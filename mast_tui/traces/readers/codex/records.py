@@ -125,7 +125,7 @@ class CodexLines:
     def _damaged_records(self, line_number: int, line: bytes, cut_off: bool) -> Iterator[Fields]:
         """Yield the records on a line that is no single JSON object.
 
-        While a record is used, ``_number_on_line`` is its number among them.
+        When a record is yielded, ``_number_on_line`` is its number among them.
         """
         problems = self.table.problems
         records = records_on_damaged_line(line, line_number, cut_off, problems, _is_record)
@@ -226,7 +226,7 @@ def report_step_of(kind: str, values: Fields, call_id: str | None) -> RolloutSte
     """Return the step of a record that reports both a tool call and its output.
 
     Args:
-        kind: The type of the event or the item, which each form of report names differently.
+        kind: The type of the event or the item, such as ``exec_command_end``.
         values: The fields of the event or the item.
         call_id: The id of the call.
 
@@ -490,6 +490,7 @@ def _event_step(payload: Fields) -> RolloutStep | None:
         return replace(log_step(_rollback_text(payload), kind), ends_turn=True)
     if kind in HOSTED_CALLS:
         return hosted_call_step(payload)
+
     call_id = text_in(payload, "call_id", "event_id", "id")
     if kind in ("sub_agent_activity", "SubAgentActivity"):
         return _sub_agent_step(payload, call_id)
@@ -500,6 +501,7 @@ def _event_step(payload: Fields) -> RolloutStep | None:
     report = report_step_of(kind, payload, call_id)
     if report is not None:
         return report
+
     status = SpanStatus.ERROR if kind in _ERROR_EVENTS else SpanStatus.UNKNOWN
     text = text_in(payload, "message", "rationale", "user_facing_hint") or dump_text(payload)
     is_about_call = kind.startswith("collab_")  # a call from agent to agent
@@ -520,11 +522,12 @@ def _abort_text(payload: Fields) -> str:
 def _rollback_text(payload: Fields) -> str:
     """Return a sentence with the number of turns that a rollback took out of the history."""
     count = as_count(payload.get("num_turns"))
-    turns_phrase = "turns before this were"
-    if count is not None:
-        turns_phrase = f"the last {count} turns before this were"
-    if count == 1:
+    if count is None:
+        turns_phrase = "turns before this were"
+    elif count == 1:
         turns_phrase = "the last turn before this was"
+    else:
+        turns_phrase = f"the last {count} turns before this were"
     return f"rolled back: {turns_phrase} taken out of the history"
 
 
@@ -542,13 +545,14 @@ def _sub_agent_step(values: Fields, call_id: str | None) -> RolloutStep:
 def _spawn_step(kind: str, payload: Fields) -> RolloutStep:
     """Return the log step for the end of a call that starts a sub-agent.
 
-    It is shown only if no response item has the call. A payload without a thread id means that no
+    The step is shown only if no response item has the call. Without a thread id in the payload, no
     sub-agent was started.
     """
     thread = as_text(payload.get("new_thread_id"))
     name = text_in(payload, "new_agent_nickname", "new_agent_role", "new_thread_id")
+    text = f"sub-agent {name}: started" if thread else "no sub-agent was started"
     return replace(
-        log_step(f"sub-agent {name}: started" if thread else "no sub-agent was started", kind),
+        log_step(text, kind),
         call_id=as_text(payload.get("call_id")),
         only_without_call_item=True,
         spawned_threads=(thread,) if thread else (),

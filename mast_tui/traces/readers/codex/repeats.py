@@ -207,10 +207,11 @@ class ForkedHistory:
         return own_records
 
     def _is_early(self, record: Fields, time: float | None) -> bool:
-        """Return whether a record belongs to the copied history.
+        """Return whether a record is early enough to be of the copied history.
 
-        Its ordinal number decides, else its time: a fork writes the history in a burst when the
-        file begins, and a model's answer takes longer than ``_BURST_SECONDS``.
+        The record's ordinal number decides if the file states the number of the first own record.
+        Else its time decides: a fork writes the history in a burst when the file begins, and a
+        model's answer takes longer than ``_BURST_SECONDS``.
         """
         ordinal = as_count(record.get("ordinal"))
         if ordinal is not None and self._first_own_number is not None:

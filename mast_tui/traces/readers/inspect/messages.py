@@ -243,10 +243,10 @@ class MessageSpans:
             self.problems.append(Problem(self._prefix + pointer, message))
 
     def identity(self, message: object) -> Hashable:
-        """Return a value that is equal for repetitions of a message, whatever their ids.
+        """Return a value that is equal for all repetitions of a message, even under other ids.
 
-        The identity of a tool's result is its role and the id of its call. Any other message has
-        its role, its content and the ids of its calls.
+        The identity of a tool's result is its role and the id of its call. The identity of any
+        other message is its role, its content and the ids of its calls.
         """
         if not isinstance(message, Mapping):
             return json_text(message)
@@ -254,11 +254,11 @@ class MessageSpans:
         call_id = as_text(message.get("tool_call_id"))
         if role == "tool" and call_id:
             return role, call_id
-        ids = tuple(map(_call_id, items_of(message.get("tool_calls"))))
+        made_call_ids = tuple(map(_call_id, items_of(message.get("tool_calls"))))
         content = message.get("content")
         if isinstance(content, list):
-            return role, tuple(map(self.attachments.part, content)), ids
-        return role, self.attachments.dumped(content), ids
+            return role, tuple(map(self.attachments.part, content)), made_call_ids
+        return role, self.attachments.dumped(content), made_call_ids
 
     def is_new(self, message: object, identity: Hashable, history: History) -> bool:
         """Return whether the next message in the input of a model call has no span yet.
@@ -354,10 +354,10 @@ class MessageSpans:
         Args:
             text: The text.
             pointer: The JSON pointer in the sample.
-            context: The agent and the times.
-            key: The key; None for the pointer.
-            name: The name of the author.
-            status: The result of the step.
+            context: The parent span and the times.
+            key: The key of the span; None for the pointer.
+            name: The author of the log.
+            status: The status of the span.
         """
         log_context = replace(context, agent=short_name(name) or "log")
         return self._add_span(
@@ -488,11 +488,13 @@ class MessageSpans:
             own_key = f"{key}/reasoning"
             own_pointer = f"{pointer}/reasoning"
             last_key = self._add_span(SpanKind.REASONING, text, own_key, own_pointer, context)
+
         content = message.get("content")
         if isinstance(content, list):
             last_key = self._add_parts(content, pointer, context, key) or last_key
         elif text := self.attachments.content(content):
             last_key = self._add_span(SpanKind.MESSAGE, text, key, pointer, context)
+
         for call_index, call in enumerate(items_of(message.get("tool_calls"))):
             call_pointer = f"{pointer}/tool_calls/{call_index}"
             last_key = self.call(call, call_pointer, context, context.end)

@@ -599,7 +599,8 @@ def _move_to_span(
 ) -> bool:
     """Add a log record of the ``gen_ai`` conventions to its span; return whether it was added.
 
-    If the file lacks the span, the record creates one; an evaluation is added to the first span.
+    If the file lacks that span, an evaluation is added to the first span of the trace. Any other
+    record creates the span.
     """
     if log.span_id is None or not log.event.name.startswith("gen_ai."):
         return False
