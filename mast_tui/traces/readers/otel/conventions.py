@@ -570,7 +570,7 @@ def _request_messages(span: OtelSpan) -> list[Message]:
 
     The messages come from the first of these that has any:
 
-    - OpenInference's attributes and input
+    - OpenInference's attributes and input, or the prompts of a text completion
     - the request of any convention
     - the events of the span
     - the request or the input as plain text

@@ -139,6 +139,7 @@ def _json_values(source: Source, problems: list[Problem]) -> Iterator[tuple[str,
         for record in records_by_line(source, problems):
             yield record.location, record.value
     elif lines or _is_concatenated(source):
+        # Lines with big ids are read in this way too, because it keeps all digits of the ids.
         source.damage = ()  # The source took the text after the first object for damage.
         for line, value in _concatenated_values(source, problems):
             yield f"line {line}", value
@@ -192,7 +193,7 @@ def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tu
         is_read = False
         if text[begin] in "{[":
             try:
-                _, position = decoder.raw_decode(text, begin)
+                _value, position = decoder.raw_decode(text, begin)
                 yield line, load_json(_keep_big_ids(text[begin:position]))
                 is_read = True
             except RecursionError:

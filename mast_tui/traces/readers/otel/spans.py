@@ -209,8 +209,8 @@ def span_of(
         for event in items_of(json_in(value.get(name)))
         if isinstance(event, Mapping)
     ]
-    for event in events:
-        attributes = {**_attributes_of_bodies(event), **attributes}
+    for event in events:  # The span's own attributes count more than those from its events.
+        attributes = {**_call_attributes_of(event), **attributes}
     return OtelSpan(
         trace=trace_id(_first_field(with_context, _TRACE_ID_FIELDS)),
         id=span_id(_first_field(with_context, _SPAN_ID_FIELDS)),
@@ -250,7 +250,7 @@ def event_of(value: Fields) -> SpanEvent:
     return SpanEvent(name or as_text(attributes.get("event.name")) or "", attributes)
 
 
-def _attributes_of_bodies(event: SpanEvent) -> dict[str, object]:
+def _call_attributes_of(event: SpanEvent) -> dict[str, object]:
     """Return the attributes of OpenInference for a call that an event of a span describes.
 
     Amazon CloudWatch keeps the input and output of a call in such an event.
