@@ -295,9 +295,8 @@ class EventWalk:
         if call_id is not None and call_id in self._answered_call_ids:
             return
         start, end = _event_times(event)
-        agent = scope.agent or "assistant"
         call = self.spans.calls.get(call_id) if call_id else None
-        call_context = SpanContext(agent, scope.parent, start)
+        call_context = SpanContext(scope.agent or "assistant", scope.parent, start)
         call_key = call.key if call else self.spans.call(event, pointer, call_context)
         if (agent_span := as_text(event.get("agent_span_id"))) is not None:
             self._call_key_by_agent_span[agent_span] = call_key
@@ -311,7 +310,7 @@ class EventWalk:
         if event.get("failed") is True:
             status = SpanStatus.ERROR
         name = short_name(event.get("function")) or None
-        context = SpanContext(agent, call_key, start if end is None else end, end)
+        context = SpanContext(parent=call_key, start=start if end is None else end, end=end)
         key = f"{as_text(event.get('uuid')) or pointer}/result"
 
         def add_spans() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Final, Unpack
@@ -41,7 +41,7 @@ class Attachments:
     """
 
     def __init__(self, texts: object) -> None:
-        if isinstance(texts, list):
+        if isinstance(texts, list):  # Chunked logs refer to an attachment by its number.
             self._texts = {str(number): text for number, text in enumerate(texts)}
         else:
             self._texts = dict(texts) if isinstance(texts, Mapping) else {}
@@ -84,17 +84,16 @@ class Attachments:
             return "" if content is None else self.part(content)
         if len(content) == 1:
             return self.part(content[0])  # It is the whole text, so no limit of copies applies.
-        return "\n".join(self.part(part, self.piece) for part in content)
+        return "\n".join(self.part(part, is_within_text=True) for part in content)
 
-    def part(self, part: object, fill_in: Callable[[str], str] | None = None) -> str:
+    def part(self, part: object, *, is_within_text: bool = False) -> str:
         """Return the text of one part of a message, or a note in brackets for a picture or file.
 
         Args:
             part: The part.
-            fill_in: Returns the attachment to which a text refers, else the text; by default the
-                method ``text``.
+            is_within_text: Whether the text is for use inside a longer text.
         """
-        fill_in = fill_in or self.text
+        fill_in = self.piece if is_within_text else self.text
         if isinstance(part, str):
             return fill_in(part)
         fields = fields_of(part)
@@ -293,13 +292,13 @@ class MessageSpans:
                 first_index = message_index + 1
         return first_index
 
-    def mark(self, identity: Hashable, history: History, message: object = None) -> None:
+    def mark(self, identity: Hashable, history: History, message: object) -> None:
         """Record that a message has spans.
 
         Args:
             identity: The ``identity`` of the message.
             history: The messages in the calls of the agent that wrote or read the message.
-            message: The message, if its id is to be recorded too.
+            message: The message, whose id is recorded too.
         """
         history.shown_counts[identity] += 1
         self._shown_counts[identity] += 1
@@ -334,7 +333,7 @@ class MessageSpans:
         if role == "assistant":
             return self._add_answer(message, pointer, context, own_key)
         text = self.attachments.content(message.get("content"))
-        # Another speaker than the model, whose message did not last as long as the model call.
+        # The end is that of the model call, not of a message that the call has read.
         speaker_context = replace(context, agent=short_name(role), end=None)
         span_role = _ROLES.get(role, Role.AGENT)
         return self._add_span(SpanKind.MESSAGE, text, own_key, pointer, speaker_context, span_role)
@@ -372,8 +371,8 @@ class MessageSpans:
         Args:
             call: The call.
             pointer: The JSON pointer in the sample.
-            context: The agent and the times.
-            start: The time of the call if it is not that of ``context``.
+            context: The agent, the parent span and the start.
+            start: The time of the call if it is not the start in ``context``.
         """
         if not isinstance(call, Mapping):
             self.add_problem(pointer, "not a tool call but a bare value")
@@ -470,8 +469,7 @@ class MessageSpans:
             as_text(message.get("tool_call_id")),
             text,
             pointer,
-            # A message has no time of its own.
-            SpanContext(context.agent, context.parent),
+            SpanContext(parent=context.parent),  # A message has no time of its own.
             name=short_name(message.get("function")) or None,
             status=status,
             key=_message_id(message),
@@ -551,7 +549,7 @@ class MessageSpans:
             as_text(part.get("id")),
             text,
             pointer,
-            SpanContext(context.agent, context.parent, context.end, context.end),
+            SpanContext(parent=context.parent, start=context.end, end=context.end),
             name=short_name(part.get("name")) or None,
             status=status,
             key=f"{pointer}/result",

@@ -418,6 +418,7 @@ def _is_log_archive(source: Source) -> bool:
 def _is_log_document(source: Source) -> bool:
     """Return whether the beginning of a file has keys of a log, and of its ``eval`` object."""
     head = as_utf8(source.head).decode("utf-8", "replace")
+    # The head of a long document is cut off, so its JSON has to be completed.
     repaired = repair(head) if '"eval"' in head else None
     log = fields_of(None if repaired is None else repaired.value)
     spec = fields_of(log.get("eval"))
