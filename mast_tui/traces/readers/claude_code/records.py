@@ -174,10 +174,7 @@ def note_pieces(record: Fields) -> list[Piece]:
 
 
 def _attachment_pieces(record: Fields) -> list[Piece]:
-    """Return the piece of an attachment: a message for a queued prompt, else a log.
-
-    A queued prompt is one that the user typed while the agent was working.
-    """
+    """Return the piece of an attachment: a message for a prompt typed during work, else a log."""
     attachment = record.get("attachment")
     fields = fields_of(attachment)
     kind = as_text(fields.get("type"))
@@ -295,10 +292,7 @@ def _block_piece(
 
 
 def _result_piece(block: Fields, number: int, outcome: object) -> Piece:
-    """Return the piece of a tool's result.
-
-    If the block has no text, the text is that of ``outcome``, the result in the tool's own form.
-    """
+    """Return the piece of a tool's result; without content, it shows the tool's own ``outcome``."""
     content = block.get("content")
     if content is None:
         text = _outcome_text(outcome)

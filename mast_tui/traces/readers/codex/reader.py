@@ -107,10 +107,7 @@ that method. Empty for a record that shows nothing."""
 
 
 def digest_line(line: bytes) -> Digest | bytes:
-    """Return the digest of the record on a line, the facts that the parser makes spans of.
-
-    The line itself is returned if it is no single record, or if the parser needs all of it.
-    """
+    """Return the digest of a line's record, with the facts for the parser, else the whole line."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -170,10 +167,7 @@ def _call_digest(record: Fields, payload: Fields) -> Digest:
 
 
 def _hosted_call_digest(record: Fields, payload: Fields) -> Digest:
-    """Return the digest of a call that the model's host ran, with the hashes of its texts.
-
-    An event with one of these hashes reports the same call.
-    """
+    """Return the digest of a call by the model's host, with the hashes that its event shares."""
     step = hosted_call_step(payload)
     text_hashes = hashes_of_text(step.kind, step.text, step.parts)
     return *_call_digest(record, payload), text_hashes
@@ -188,10 +182,7 @@ def _result_digest(record: Fields, payload: Fields) -> Digest:
 
 
 def _tokens_digest(record: Fields, payload: Fields) -> Digest:
-    """Return the digest of a ``token_count``; empty if it has no tokens of a model call.
-
-    It holds the tokens of the call and the sums so far, by which a repeated count is recognised.
-    """
+    """Return the digest of a ``token_count``: the tokens of a model call, and the sums so far."""
     info = fields_of(payload.get("info"))
     call_usage = info.get("last_token_usage")
     if not isinstance(call_usage, dict):

@@ -285,10 +285,7 @@ def report_step_of(kind: str, values: Fields, call_id: str | None) -> RolloutSte
 
 
 def _mcp_report(call: Fields, result: object) -> RolloutStep:
-    """Return the report on a call of an MCP server's tool.
-
-    Events wrap the result of the call in an object with the field ``Ok`` or ``Err``.
-    """
+    """Return the report on a call of an MCP tool; events wrap its result in ``Ok`` or ``Err``."""
     if isinstance(result, Mapping) and "Err" in result:
         return _with_error(_mcp_report(call, result=None), result["Err"])
     if isinstance(result, Mapping):

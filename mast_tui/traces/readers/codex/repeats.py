@@ -167,8 +167,7 @@ class ForkedHistory:
     ) -> Iterable[tuple[Position, Fields]]:
         """Read the next record; return the records that are now known to be the fork's own.
 
-        A record of the copied history is dropped. The last prompt so far and the records after it
-        are held, because they may be the fork's own.
+        Records of the copied history are dropped, but its last prompt and what follows are held.
 
         Args:
             position: The position of the record.
@@ -223,8 +222,8 @@ class ForkedHistory:
     def _continues_burst(self, time: float | None) -> bool:
         """Return whether a record belongs to the burst in which the fork copied the history.
 
-        It does if it comes early enough, or soon after the previous record. Its time is kept as
-        that of the previous record for the next call.
+        It does if it comes early enough, or soon after the previous record. Its time is kept for
+        the next call.
         """
         if time is None or self._start_time is None or self._last_time is None:
             return False

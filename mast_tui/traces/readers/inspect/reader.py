@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from io import BufferedReader, BytesIO
@@ -85,12 +85,13 @@ def _trace_of_sample(
     except TooManySpans as error:
         problems.append(Problem(prefix.strip(), str(error)))
     problems += spans.problems
-    if attachments.missing_count:
-        message = f"{attachments.missing_count} references to attachments that are not there"
-        problems.append(Problem(f"{prefix}/attachments", message))
-    if attachments.skipped_count:
-        message = f"{attachments.skipped_count} attachments within longer texts were not filled in"
-        problems.append(Problem(f"{prefix}/attachments", message))
+    attachment_defects = (
+        (attachments.missing_count, "references to attachments that are not there"),
+        (attachments.skipped_count, "attachments within longer texts were not filled in"),
+    )
+    for count, defect in attachment_defects:
+        if count:
+            problems.append(Problem(f"{prefix}/attachments", f"{count} {defect}"))
     meta = _sample_metadata(sample, header, walk)
     return trace_of_steps(
         READER,
@@ -186,6 +187,10 @@ _GRADE_BY_NAME: Final[Mapping[str, float]] = {
     "no": 0.0,
     "false": 0.0,
 }
+_OUTCOME_BY_SCORE: Final[Mapping[float | None, Outcome]] = {
+    1.0: Outcome.SUCCEEDED,
+    0.0: Outcome.FAILED,
+}
 _UNNAMED_PLAN: Final = "plan"
 _NO_MODEL: Final = "none/none"
 _MAX_SCORES: Final = 200
@@ -194,16 +199,15 @@ _MAX_SCORES: Final = 200
 def _sample_metadata(sample: Fields, header: Fields, walk: EventWalk) -> TraceMeta:
     """Return the metadata of a sample whose events ``walk`` has read."""
     spec = fields_of(header.get("eval"))
-    grades = list(_grades_of_scores(_named_scores(sample)))
-    outcome = _agreed_outcome(grades) if sample.get("error") is None else Outcome.UNKNOWN
-    are_grades_equal = bool(grades) and all(grade == grades[0] for grade in grades)
-    score = grades[0] if are_grades_equal else None
+    grades = set(_grades_of_scores(_named_scores(sample)))
+    score = grades.pop() if len(grades) == 1 else None  # None if the scorers disagree
+    has_failed = sample.get("error") is not None
     return TraceMeta(
         task=task_of(_task_text(sample, walk.spans.attachments), steps=walk.spans.steps.steps),
         system=_system_name(header, spec),
         model=_model_name(sample, spec),
         benchmark=as_text(spec.get("task")),
-        outcome=outcome,
+        outcome=Outcome.UNKNOWN if has_failed else _OUTCOME_BY_SCORE.get(score, Outcome.UNKNOWN),
         score=score,
         answer_key=_answer_key(sample, walk),
         task_id=task_id_of(sample.get("id")),
@@ -286,15 +290,6 @@ def _grade_of(value: object) -> float | None:
             return None
     number = as_number(value)
     return number if number is not None and 0 <= number <= 1 else None
-
-
-def _agreed_outcome(grades: Sequence[float | None]) -> Outcome:
-    """Return the outcome if all grades are 1 or all are 0; else UNKNOWN."""
-    if grades and all(grade == 1 for grade in grades):
-        return Outcome.SUCCEEDED
-    if grades and all(grade == 0 for grade in grades):
-        return Outcome.FAILED
-    return Outcome.UNKNOWN
 
 
 def _answer_key(sample: Fields, walk: EventWalk) -> AnswerKey:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from typing import Final
 
@@ -265,9 +265,9 @@ class Convention:
         output: The output of any call.
     """
 
-    marks: Names
+    marks: Names = ()
     kind: Names = ()
-    row_kind_by_value: Mapping[str, RowKind]
+    row_kind_by_value: Mapping[str, RowKind] = field(default_factory=dict)
     agent: Names = ()
     model: Names = ()
     tokens_in: Names = ()
@@ -351,7 +351,6 @@ OPENLLMETRY: Final = Convention(
 )
 AI_SDK: Final = Convention(
     marks=("ai.",),
-    row_kind_by_value={},
     model=("ai.model.id",),
     tokens_in=("ai.usage.promptTokens", "ai.usage.inputTokens"),
     tokens_out=("ai.usage.completionTokens", "ai.usage.outputTokens"),
@@ -363,23 +362,18 @@ AI_SDK: Final = Convention(
 )
 GOOGLE_ADK: Final = Convention(
     marks=("gcp.vertex.agent.",),
-    row_kind_by_value={},
     request=("gcp.vertex.agent.llm_request",),
     answer=("gcp.vertex.agent.llm_response",),
     arguments=("gcp.vertex.agent.tool_call_args",),
     result=("gcp.vertex.agent.tool_response",),
 )
 PYDANTIC_AI: Final = Convention(
-    marks=(),
-    row_kind_by_value={},
     agent=("agent_name",),
     request=("pydantic_ai.all_messages",),
     arguments=("tool_arguments",),
     result=("tool_response",),
 )
 ANY_AGENT: Final = Convention(
-    marks=(),
-    row_kind_by_value={},
     request=("gen_ai.input",),
     answer=("gen_ai.output",),
     arguments=("gen_ai.tool.args",),
@@ -400,9 +394,9 @@ CONVENTIONS: Final = (
 _ALL_CONVENTIONS: Final = Convention(
     row_kind_by_value={},
     **{
-        field.name: tuple(chain(*(getattr(convention, field.name) for convention in CONVENTIONS)))
-        for field in fields(Convention)
-        if field.name != "row_kind_by_value"
+        name: tuple(chain(*(getattr(convention, name) for convention in CONVENTIONS)))
+        for name in (attribute.name for attribute in fields(Convention))
+        if name != "row_kind_by_value"
     },
 )
 """The attributes of all conventions, in their order."""

@@ -78,10 +78,7 @@ def _event_value(span: OtelSpan, event_name: str, *fields: str) -> object:
 
 
 def _entity_name(span: OtelSpan, type_prefix: str) -> str | None:
-    """Return the name of the first entity of a type, None if the span has none.
-
-    An entity is a model, agent or tool that takes part in the span.
-    """
+    """Return the name of a span's first entity (model, agent or tool) of a type, else None."""
     for number in range(1, _MOST_ENTITIES + 1):
         if (span.text(f"entity.{number}.type") or "").startswith(type_prefix):
             return span.text(f"entity.{number}.name")

@@ -544,8 +544,7 @@ def _attribute_lines(attributes: Attributes) -> str:
 def _runs_by_trace(raws: Iterable[RawRecord], problems: list[Problem]) -> list[_Run]:
     """Return a run with spans and log records for each trace.
 
-    Log records of the ``gen_ai`` conventions become events of the spans that they name. In a file
-    without any span, the log records of Claude Code are grouped by session instead.
+    Log records of the ``gen_ai`` conventions become events of the spans that they name.
     """
     runs: dict[str | None, _Run] = {}
     spans_by_ids: dict[tuple[str | None, str], OtelSpan] = {}

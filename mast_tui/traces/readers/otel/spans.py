@@ -528,8 +528,8 @@ def unrecorded_prompt(attributes: Attributes) -> str:
 def seconds_of_time(value: object) -> float | None:
     """Return a time in Unix seconds; None for a value that is no time.
 
-    A time is an ISO text, a number, a text of digits, or a list of seconds and nanoseconds.
-    ``unix_seconds`` sees from the size of a number whether it counts nanoseconds.
+    A time is an ISO text, a list of seconds and nanoseconds, or a number, also as text, whose size
+    shows its unit.
     """
     if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
         return unix_seconds(int(value))
