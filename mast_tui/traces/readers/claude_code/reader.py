@@ -496,7 +496,7 @@ def _indices_of_branch(
 ) -> Iterator[int]:
     """Yield the indices of a record and of all records that follow it, parents first.
 
-    Nothing is yielded after a record for which ``is_end`` is true.
+    A record for which ``is_end`` is true ends its branch: what follows it is not yielded.
     """
     stack = [start]
     while stack:

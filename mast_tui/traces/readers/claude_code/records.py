@@ -292,7 +292,7 @@ def _block_piece(
 
 
 def _result_piece(block: Fields, number: int, outcome: object) -> Piece:
-    """Return the piece of a tool's result; without content, it shows the tool's own ``outcome``."""
+    """Return the piece of a tool's result; a block without content has the text of ``outcome``."""
     content = block.get("content")
     if content is None:
         text = _outcome_text(outcome)

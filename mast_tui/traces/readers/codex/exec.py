@@ -187,7 +187,7 @@ def _checklist_text(items: object) -> str:
 
 
 def _text_of(event: Fields) -> str:
-    """Return the message of an event that has no item; all its fields as JSON without a message."""
+    """Return the message of an event that has no item; without one, all the event's fields."""
     error = event.get("error")
     if isinstance(error, dict):
         error = error.get("message")
@@ -324,7 +324,7 @@ class CodexExecParser(CodexLines):
                 self._call_index_by_item[item.id] = self._add_item_span(line_number, item)
 
     def _complete_item(self, line_number: int, item: ExecItem) -> None:
-        """Add the spans of a completed item: its own, unless its call has one, and its result."""
+        """Add a completed item's span, unless it was added at the start, and that of its result."""
         item_index = None
         if item.id is not None:
             self._waiting_items.pop(item.id, None)

@@ -286,7 +286,7 @@ class EventWalk:
         return self.spans.log(text, pointer, context, own_key, status=SpanStatus.ERROR)
 
     def _add_tool_call(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
-        """Add a tool call unless a message has it, then the events inside it and its result.
+        """Add the span of a tool call unless a message has the call; add its events and its result.
 
         The result is queued until its time, so that it follows the events that happened meanwhile.
         A call that is still pending has no result.

@@ -140,7 +140,7 @@ def _final_messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object
 
 
 def _add_last_messages(messages: list[tuple[str, object]], walk: EventWalk) -> None:
-    """Add the messages of the conversation that follow its last message with spans."""
+    """Add the messages of the conversation after the last message that has spans."""
     spans = walk.spans
     first_index = spans.first_without_span([message for _pointer, message in messages])
     if first_index == 0 and any(step.kind is SpanKind.MESSAGE for step in spans.steps.steps):

@@ -34,7 +34,7 @@ _ARGUMENT_BY_FIELD: Final = {
 
 
 def with_genai_names(span: OtelSpan) -> OtelSpan:
-    """Return a span of Claude Code with the GenAI attributes too, any other span unchanged."""
+    """Return a span of Claude Code with GenAI attributes added, any other span unchanged."""
     if not span.name.startswith(_NAME_PREFIX):
         return span
     genai_attributes: dict[str, object] = {"gen_ai.operation.name": "invoke_workflow"}
@@ -97,7 +97,7 @@ def event_name(event: SpanEvent) -> str | None:
 
 
 def row_of_event(name: str, attributes: Attributes, row: SpanRow) -> SpanRow | None:
-    """Return the row of a log event; None for the permission of a call, as its result is shown.
+    """Return the row of a log event; None for the permission of a call, whose result is shown.
 
     Args:
         name: The name of the event without prefix.

@@ -35,7 +35,7 @@ _MOST_ENTITIES: Final = 9
 
 
 def with_genai_names(span: OtelSpan) -> OtelSpan:
-    """Return a span of Monocle with the GenAI attributes too, any other span unchanged."""
+    """Return a span of Monocle with GenAI attributes added, any other span unchanged."""
     span_type = span.text("span.type")
     if span_type is None or span.text("monocle_apptrace.version") is None:
         return span
