@@ -647,7 +647,7 @@ class MessagePool:
     def _indices_within_limit(self, ranges: Ranges, pointer: str) -> Iterator[int]:
         """Yield the indices in some ranges; only the last ones if there are too many.
 
-        There are too many if they exceed what is left of the limit of lookups, which is reported.
+        More indices than the limit of lookups leaves are too many, and are reported as a problem.
         """
         count = sum(end - start for start, end in ranges)
         if count > self._lookups_left:

@@ -298,12 +298,12 @@ def _answer_key(sample: Fields, walk: EventWalk) -> AnswerKey:
     draft = AnswerKeyDraft()
     for name, score in _named_scores(sample):
         _add_score(draft, name, score, attachments)
-    for key, event in walk.score_events:
+    for span_key, event in walk.score_events:
         score = event.get("score")
         if event.get("intermediate") is True and isinstance(score, Mapping):
-            parts = [score.get(name) for name in ("value", "answer", "explanation")]
+            parts = [score.get(field) for field in ("value", "answer", "explanation")]
             texts = [attachments.dumped(part) for part in parts if part not in (None, "")]
-            draft.add("step_scores", key, "\n".join(texts))
+            draft.add("step_scores", span_key, "\n".join(texts))
     target = sample.get("target")
     if target not in (None, "", []):
         draft.add("reference", "target", attachments.dumped(target))

@@ -77,7 +77,7 @@ def with_genai_names(span: OtelSpan) -> OtelSpan:
 
 
 def _messages(context: str) -> Iterator[Fields]:
-    """Yield the new messages of a request; a heading in brackets comes before each of them."""
+    """Yield the messages in a text that has a heading in brackets before each message."""
     for text in _NEXT_HEADING.split(context):
         if (heading := _HEADING.match(text)) is None:
             continue

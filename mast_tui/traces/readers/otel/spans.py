@@ -482,36 +482,36 @@ def trace_id(value: object) -> str | None:
     return _hex_id(value, 32)
 
 
-def _hex_id(value: object, digits: int) -> str | None:
+def _hex_id(value: object, digit_count: int) -> str | None:
     """Return the hex digits of an id, which is a number, hex digits or Base64; else None.
 
     A text of any other form is returned unchanged. The result is None for an id of zeros too.
     """
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:0{digits}x}" if 0 < value < 16**digits else None
+        return f"{value:0{digit_count}x}" if 0 < value < 16**digit_count else None
     text = as_text(value)
     if text is None:
         return None
     text = text.strip()[:_MAX_ID_CHARS]
     if text.startswith(BIG_ID_PREFIX):
         number = text.removeprefix(BIG_ID_PREFIX)
-        return _hex_id(int(number), digits) if number.isdecimal() else None
+        return _hex_id(int(number), digit_count) if number.isdecimal() else None
     hex_digits = text.lower().removeprefix("0x")
     if hex_digits.strip("0123456789abcdef"):
-        return _hex_of_base64(text, digits) or text
+        return _hex_of_base64(text, digit_count) or text
     return hex_digits if hex_digits.strip("0") else None
 
 
-def _hex_of_base64(text: str, digits: int) -> str | None:
+def _hex_of_base64(text: str, digit_count: int) -> str | None:
     """Return the hex digits of an id in base64, as protobuf's JSON writes it; else None."""
     # Base64 writes each three bytes, or six hex digits, as four characters.
-    if len(text) != -(-digits // 6) * 4:
+    if len(text) != -(-digit_count // 6) * 4:
         return None
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return None
-    return data.hex() if len(data) * 2 == digits else None
+    return data.hex() if len(data) * 2 == digit_count else None
 
 
 BIG_ID_PREFIX: Final = "int:"
