@@ -75,8 +75,6 @@ class TextHashCounts:
         Returns:
             True if at least one of the hashes had a count.
         """
-        if not self._counts:
-            return False
         was_any_removed = False
         for text_hash in text_hashes:
             count = self._counts.get(text_hash, 0)

@@ -151,7 +151,7 @@ def row_of_event(name: str, attributes: Attributes, row: SpanRow) -> SpanRow | N
 
 
 def _arguments(span: OtelSpan) -> object:
-    """Return the attribute ``tool_input``, else the arguments in single attributes, else None."""
+    """Return the attribute ``tool_input``, else arguments from others such as ``file_path``."""
     text = _HEADING.sub("", span.text("tool_input") or "", count=1)
     if text:
         return json_in(text) or text
