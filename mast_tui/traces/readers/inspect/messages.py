@@ -670,9 +670,8 @@ class MessagePool:
                 end = min(end or 0, len(self._pool))
             if start is None or start >= end:
                 continue
-            previous_start, previous_end = (
-                ranges[-1] if ranges else (0, -1)
-            )  # No range begins at -1.
+            # No range begins at -1.
+            previous_start, previous_end = ranges[-1] if ranges else (0, -1)
             if previous_end == start:
                 ranges[-1] = (previous_start, end)
             else:
