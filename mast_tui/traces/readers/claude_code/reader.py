@@ -160,6 +160,8 @@ class TraceBuilder(ABC):
                 is_last_line = number == line_count + len(lines)
                 self.feed(number, line, index.ends_open and is_last_line)
         self.finish()
+
+        # The tokens of a model call are set on the last of its spans.
         for response_key, tokens in self._tokens_by_response.items():
             if response_key in self._last_index_by_response:
                 self.table.set_tokens(self._last_index_by_response[response_key], tokens)
@@ -170,11 +172,11 @@ class TraceBuilder(ABC):
         return Trace(identity, path, spans, meta=meta)
 
     def add(self, entry: RecordEntry, thread: AgentThread, last_line: int | None = None) -> None:
-        """Append the spans of an entry.
+        """Append the spans of a record's pieces, and note the tokens of its model call.
 
         Args:
-            entry: The pieces of a record; a record may be written on several lines.
-            thread: The thread of the entry.
+            entry: The record with its pieces.
+            thread: The thread of the record.
             last_line: The last line of the record; None if it is on one line.
         """
         for piece_index, piece in enumerate(entry.pieces, entry.first_piece_index):
@@ -198,6 +200,7 @@ class TraceBuilder(ABC):
         table = self.table
         name = piece.name
         key = entry.key + piece.key_suffix
+        # The spans of a sub-agent have the call that started it as their parent.
         parent = self._call_index_by_id.get(thread.call_id or "")
         if piece.kind is SpanKind.TOOL_RESULT:
             parent = self._call_index_by_id.get(piece.call_id or "")
@@ -211,7 +214,7 @@ class TraceBuilder(ABC):
         index = table.add(entry.line, last_line, shape, key, parent, entry.time, piece.status)
         if piece.kind is SpanKind.TOOL_RESULT and parent is not None:
             table.set_end(parent, entry.time)
-            if name in SPAWNING_TOOLS and entry.sub_agents:
+            if name in SPAWNING_TOOLS and entry.sub_agents:  # The first id is the most reliable.
                 table.spawned.setdefault(entry.sub_agents[0], table.key_of(index))
 
 
@@ -223,7 +226,7 @@ class RecordSpans(IndexedSpans):
     Args:
         index: The index of the file's lines.
         table: The spans.
-        positions: The number of each span's text among the texts on its lines.
+        text_positions: The index of each span's text among the texts on its lines.
         texts_on_lines: A function that returns the texts on some lines.
     """
 
@@ -231,11 +234,11 @@ class RecordSpans(IndexedSpans):
         self,
         index: LineIndex,
         table: SpanTable,
-        positions: Sequence[int],
+        text_positions: Sequence[int],
         texts_on_lines: Callable[[bytes], Sequence[str]],
     ) -> None:
         super().__init__(index, table)
-        self._text_positions = positions
+        self._text_positions = text_positions
         self._texts_on = texts_on_lines
         self._last_read: tuple[bytes, Sequence[str]] = (b"", ())
 
@@ -284,21 +287,22 @@ class SubAgent:
 
 
 def sub_agents_by_id(entries: Iterable[RecordEntry]) -> dict[str, SubAgent]:
-    """Return the sub-agents to which records belong, by their ids.
+    """Return the sub-agents with their records, by the ids of the sub-agents.
 
-    A record without an agent's id belongs to the agent of its parent, else of the previous record.
-    A sub-agent without an id has the key of its first record as its id.
+    A record that names no agent belongs to the agent of its parent (the record that it follows),
+    else of the previous record. A sub-agent without an id has the key of its first record as id.
     """
     agents: dict[str, SubAgent] = {}
     agent_id_by_key: dict[str, str] = {}
-    previous_id: str | None = None
+    previous_agent_id: str | None = None
     for entry in entries:
         agent_id = entry.agent_id
         if agent_id is None and entry.parent is not None:
-            agent_id = agent_id_by_key.get(entry.parent, previous_id)
-        previous_id = agent_id or entry.key
-        agent_id_by_key.setdefault(entry.key, previous_id)
-        agents.setdefault(previous_id, SubAgent(previous_id)).entries.append(entry)
+            agent_id = agent_id_by_key.get(entry.parent, previous_agent_id)
+        agent_id = agent_id or entry.key
+        agent_id_by_key.setdefault(entry.key, agent_id)
+        agents.setdefault(agent_id, SubAgent(agent_id)).entries.append(entry)
+        previous_agent_id = agent_id
     return agents
 
 
@@ -317,6 +321,7 @@ def assign_spawns(agents: Mapping[str, SubAgent], entries: Sequence[RecordEntry]
         agent = next((agents[id_] for id_ in entry.sub_agents if id_ in agents), None)
         if agent is not None and agent.spawn is None:
             agent.spawn = next(filter(None, map(spawn_by_call.get, entry.results)), None)
+
     assigned_calls = {agent.spawn.call_id for agent in agents.values() if agent.spawn is not None}
     spawns_by_prompt: defaultdict[int | None, deque[Spawn]] = defaultdict(deque)
     for entry in entries:
@@ -354,7 +359,8 @@ def in_reading_order(
         else:
             items.append(agent)
     items.sort(key=lambda item: item.line)
-    items += agents.values()  # Some results are never reached; each sub-agent is read only once.
+    # Some results are never reached, so all sub-agents follow at the end. Each is read only once.
+    items += agents.values()
     # A stack, because sub-agents may be nested more deeply than Python calls.
     stack = [(item, thread) for item in reversed(items)]
     read_ids: set[str] = set()
@@ -373,6 +379,7 @@ def in_reading_order(
             if agent.id not in read_ids
         ]
         if started_agents:
+            # The record has the result of their calls, so it comes after their records.
             stack.append((item, item_thread))
             stack += [(agent, item_thread) for agent in reversed(started_agents)]
         else:
@@ -393,25 +400,28 @@ def abandoned_branches(
         return entries[index].kind is RecordKind.PROMPT
 
     parent_indices = _parent_indices(entries, leaf_id)
+    # The last list has the children of ``_ROOT``, whose index is -1.
     children_by_index: list[list[int]] = [[] for _ in (*parent_indices, _ROOT)]
     for index, parent in enumerate(parent_indices):
         children_by_index[parent].append(index)
     # Records that follow one another in a circle are not among the root's descendants.
-    connected_indices = list(_indices_of_branch(children_by_index, _ROOT))[1:]
+    _root, *connected_indices = _indices_of_branch(children_by_index, _ROOT)
     opening_kinds = _opening_kinds(entries, children_by_index, connected_indices)
-    abandoned_prompts: list[int] = []
     conversation_indices = (
         index for index, entry in enumerate(entries) if entry.kind is not RecordKind.NOTE
     )
     index = max(conversation_indices, default=_ROOT)
     if index not in set(connected_indices):
         return []
+
     # From the last record of the conversation back to the root, look for rewinds.
+    abandoned_prompts: list[int] = []
     while index != _ROOT:
         if opening_kinds[index] is RecordKind.PROMPT:
             for sibling in children_by_index[parent_indices[index]]:
                 # Two prompts have the same parent: the user went back to it.
                 if sibling != index and opening_kinds[sibling] is RecordKind.PROMPT:
+                    # A branch may begin with notes, so its prompts are further on.
                     branch = _indices_of_branch(children_by_index, sibling, is_end=is_prompt)
                     abandoned_prompts += filter(is_prompt, branch)
         index = parent_indices[index]
@@ -426,9 +436,9 @@ def _opening_kinds(
     children_by_index: Sequence[Sequence[int]],
     connected_indices: Sequence[int],
 ) -> list[RecordKind]:
-    """Return the kind of each record; for a note, the highest kind of the records after it.
+    """Return the kind of each record; for a note, the highest kind of the records that follow it.
 
-    So a branch that opens with a note counts as what follows the note.
+    So a branch that begins with notes counts as a prompt if a prompt follows them.
     """
     opening_kinds = [entry.kind for entry in entries]
     for index in reversed(connected_indices):
@@ -441,30 +451,32 @@ def _opening_kinds(
 
 
 def _parent_indices(entries: Sequence[RecordEntry], leaf_id: str | None) -> list[int]:
-    """Return the index of each record's parent; ``_ROOT`` for the first prompt of a tree.
+    """Return the index of each record's parent; ``_ROOT`` for the first record of a tree.
 
-    A record whose parent is not in the file follows the previous record.
+    A record whose parent is not in the file follows the previous record. If the user went back to
+    the very beginning, each prompt without a parent begins a tree of its own.
     """
     index_by_id: dict[str | None, int] = {}
     for index, entry in enumerate(entries):
         index_by_id.setdefault(entry.uuid, index)
     has_restarted = _has_restarted(entries, index_by_id, leaf_id)
-    parents: list[int] = []
+    parent_indices: list[int] = []
     for index, entry in enumerate(entries):
-        parent = index_by_id.get(entry.parent)
-        if parent is None or entry.parent == entry.uuid:
-            is_new_root = has_restarted and entry.is_root and entry.kind is RecordKind.PROMPT
-            parent = _ROOT if is_new_root else index - 1
-        parents.append(parent)
-    return parents
+        parent_index = index_by_id.get(entry.parent)
+        if parent_index is None or entry.parent == entry.uuid:
+            begins_tree = has_restarted and entry.is_root and entry.kind is RecordKind.PROMPT
+            parent_index = _ROOT if begins_tree else index - 1  # -1 is ``_ROOT`` too
+        parent_indices.append(parent_index)
+    return parent_indices
 
 
 def _has_restarted(
     entries: Sequence[RecordEntry], index_by_id: Mapping[str | None, int], leaf_id: str | None
 ) -> bool:
-    """Return whether the conversation that ends with the leaf begins with a prompt.
+    """Return whether the user went back to the very beginning of the session.
 
-    The first record of the file does not count, as every session begins there.
+    The last record of the conversation, the leaf, then leads back to a prompt without a parent. The
+    first record of the file does not count, because every session begins there.
     """
     index = index_by_id.get(leaf_id)
     visited_indices: set[int] = set()
@@ -484,7 +496,7 @@ def _indices_of_branch(
 ) -> Iterator[int]:
     """Yield the indices of a record and of all records that follow it, parents first.
 
-    Nothing is yielded after a record for which ``is_end`` is true.
+    A record for which ``is_end`` is true ends its branch: what follows it is not yielded.
     """
     stack = [start]
     while stack:
@@ -557,9 +569,11 @@ class _SessionBuilder(TraceBuilder):
         piece_count = 0
         for written_record in records_on(line, number, ends_open, self.table.problems):
             record = without_progress_wrapper(written_record)
-            if record is not written_record and self._has_file(as_text(record["agentId"])):
-                continue
+            is_progress = record is not written_record
+            if is_progress and self._has_file(as_text(record["agentId"])):
+                continue  # The file of the sub-agent has the same record.
             pieces = pieces_of(record)
+            # The count distinguishes the records of a damaged line.
             record_hash = hash((line, piece_count))
             # Some builds wrote a record twice, byte for byte.
             if record_hash not in self._line_hashes:
@@ -576,22 +590,23 @@ class _SessionBuilder(TraceBuilder):
             return False
         if agent_id not in self._has_file_by_agent:
             name = f"agent-{agent_id}.jsonl"
-            sub_agents = self._path.with_name(self._path.name.split(".jsonl")[0]) / "subagents"
-            has_file = self._path.with_name(name).exists() or any(sub_agents.rglob(name))
-            self._has_file_by_agent[agent_id] = has_file
+            session_folder = self._path.with_name(self._path.name.split(".jsonl")[0])
+            self._has_file_by_agent[agent_id] = self._path.with_name(name).exists() or any(
+                (session_folder / "subagents").rglob(name)
+            )
         return self._has_file_by_agent[agent_id]
 
     def _repeated_calls(self, pieces: Sequence[Piece], first_piece_index: int) -> Iterator[int]:
-        """Yield the indices of calls that earlier records have; iFlow repeats its calls."""
+        """Yield the indices of pieces that repeat calls of earlier records, as in iFlow's files."""
         for piece_index, piece in enumerate(pieces, first_piece_index):
             if piece.kind is SpanKind.TOOL_CALL and piece.call_id is not None:
-                call = hash((piece.call_id, piece.name, piece.text))
-                if call in self._call_hashes:
+                call_hash = hash((piece.call_id, piece.name, piece.text))
+                if call_hash in self._call_hashes:
                     yield piece_index
-                self._call_hashes.add(call)
+                self._call_hashes.add(call_hash)
 
     def _add_record(self, record: Fields, entry: RecordEntry) -> None:
-        """Keep the entry of a record that has an id or pieces, and the facts of the run in it."""
+        """Keep the facts of the run in a record, and its entry if that has an id or pieces."""
         if type_of(record) == "last-prompt":
             self._leaf_id = as_text(record.get("leafUuid")) or self._leaf_id
         if entry.uuid is not None:
@@ -608,6 +623,7 @@ class _SessionBuilder(TraceBuilder):
         assign_spawns(agents, self._entries)
         own_entries = list(filter(self._is_own, self._entries))
         abandoned_entries = self._abandoned_entries(own_entries)
+        # A sub-agent whose call was abandoned is left out too.
         abandoned_calls = {piece.call_id for entry in abandoned_entries for piece in entry.pieces}
         agents = {
             agent.id: agent
@@ -620,9 +636,9 @@ class _SessionBuilder(TraceBuilder):
             self.add(entry, entry_thread)
 
     def _set_thread(self) -> AgentThread:
-        """Set the thread and the id of the file; return the thread of its records.
+        """Set the thread and the id of the file; return the agent's thread of its records.
 
-        The file belongs to a sub-agent if all of its records are on a side chain.
+        The file belongs to a sub-agent if all of its records are marked as a side chain.
         """
         identified_entries = [entry for entry in self._entries if entry.uuid is not None]
         if not identified_entries or self._session_id is None:

@@ -112,7 +112,7 @@ def type_of(record: Fields) -> str:
 
 
 def without_progress_wrapper(record: Fields) -> Fields:
-    """Return the message of a sub-agent that a progress record repeats; any other record itself."""
+    """Return the sub-agent's message in a progress record, as a record; other records unchanged."""
     data = fields_of(record.get("data"))
     message = fields_of(data.get("message"))
     if data.get("type") != "agent_progress" or as_text(message.get("uuid")) is None:
@@ -147,40 +147,40 @@ def _new_piece(
     call_id: str | None = None,
     status: SpanStatus = SpanStatus.UNKNOWN,
 ) -> Piece:
-    """Return the piece of the block with this number in its record, from 1 on."""
+    """Return the piece of a record's block; ``number`` is that of the block, from 1 on."""
     key_suffix = f"/{number}" if number > 1 else ""
     agent = CLAUDE_CODE if role is Role.AGENT else role.value
     return Piece(kind, role, agent, text, key_suffix, name=name, call_id=call_id, status=status)
 
 
 def note_pieces(record: Fields) -> list[Piece]:
-    """Return the piece of a program's report, such as a compaction, a hook or a failed request.
+    """Return the piece of the program's report, such as a compaction, a hook or a failed request.
 
     The list is empty for a report that is only bookkeeping.
     """
-    name = as_text(record.get("subtype")) or type_of(record)
+    subtype = as_text(record.get("subtype"))
+    name = subtype or type_of(record)
     if name in _SYSTEM_BOOKKEEPING_TYPES:
         return []
     failed = name == "api_error" or record.get("level") == "error"
-    content = {field: value for field, value in record.items() if field not in _ENVELOPE_FIELDS}
     text = text_in(record, "content", "summary", "description")
     if text is None:
         text = text_in(fields_of(record.get("error")), "formatted", "message")
     if text is None:
-        text = dump_text(content) if content else as_text(record.get("subtype")) or ""
+        content = {field: value for field, value in record.items() if field not in _ENVELOPE_FIELDS}
+        text = dump_text(content) if content else subtype or ""
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
     return [_new_piece(SpanKind.LOG, Role.SYSTEM, text, name=name, status=status)]
 
 
 def _attachment_pieces(record: Fields) -> list[Piece]:
-    """Return the piece of an attachment: a message for a queued prompt, else a log."""
+    """Return the piece of an attachment: a message for a prompt typed during work, else a log."""
     attachment = record.get("attachment")
     fields = fields_of(attachment)
     kind = as_text(fields.get("type"))
     if kind == "queued_command":
         prompt = content_text(fields.get("prompt"))
         if prompt.strip() and fields.get("commandMode") in (None, "prompt"):
-            # The user typed the prompt while the agent was working.
             return [_new_piece(SpanKind.MESSAGE, _role_of_user_text(prompt), prompt)]
     text = _attachment_text(fields) or dump_text(attachment)
     return [_new_piece(SpanKind.LOG, Role.SYSTEM, text, name=kind or "attachment")]
@@ -189,7 +189,7 @@ def _attachment_pieces(record: Fields) -> list[Piece]:
 def _attachment_text(fields: Fields) -> str:
     """Return the text that an attachment shows the model, after the path of its file, if any."""
     content = fields.get("content", fields.get("addedBlocks"))
-    while isinstance(content, Mapping):
+    while isinstance(content, Mapping):  # The text of a file is nested in several objects.
         content = content.get("file", content.get("content"))
     if isinstance(content, list) and all(isinstance(text, str) for text in content):
         content = "\n".join(content)
@@ -205,7 +205,11 @@ def _attachment_text(fields: Fields) -> str:
 
 
 def _message_pieces(record: Fields, *, kind: str) -> Iterator[Piece]:
-    """Yield the pieces of a message's blocks; for an empty message, that of the tool's outcome."""
+    """Yield the pieces of a message's blocks.
+
+    If the message has no content, yield the piece of the outcome, the result in the tool's own
+    form, which is beside the message.
+    """
     message = record.get("message")
     content = message.get("content") if isinstance(message, Mapping) else message
     outcome = _outcome_of(record)
@@ -215,6 +219,7 @@ def _message_pieces(record: Fields, *, kind: str) -> Iterator[Piece]:
         elif message:
             yield _new_piece(SpanKind.LOG, Role.LOG, dump_text(message), name=kind)
         return
+
     role = _role_of_message(record, kind)
     has_error = record.get("isApiErrorMessage") is True or as_text(record.get("error")) is not None
     failed = kind == "assistant" and has_error
@@ -287,12 +292,12 @@ def _block_piece(
 
 
 def _result_piece(block: Fields, number: int, outcome: object) -> Piece:
-    """Return the piece of a tool's result; its text is the outcome's if the block has none."""
+    """Return the piece of a tool's result; a block without content has the text of ``outcome``."""
     content = block.get("content")
     if content is None:
         text = _outcome_text(outcome)
     else:
-        # iFlow writes a result as Gemini does.
+        # iFlow writes a result in the form of Gemini's messages.
         response = fields_at(content, "responseParts", "functionResponse").get("response")
         text = output_text(response or content)
     status = status_of_error_flag(block.get("is_error"))
@@ -447,11 +452,11 @@ def _set_user_facts(entry: RecordEntry, record: Fields, pieces: Sequence[Piece])
     if entry.kind is RecordKind.PROMPT:
         requests = (piece.text for piece in pieces if piece.role is Role.USER)
         entry.task = task_of_text(next(requests, "")) or None
-    if entry.is_sidechain:
+    if entry.is_sidechain:  # Its message may be the prompt of a sub-agent.
         messages = [piece.text for piece in pieces if piece.kind is SpanKind.MESSAGE]
         entry.prompt = hash_of("\n".join(messages)) if messages else None
     agent_ids = [as_text(fields_of(_outcome_of(record)).get("agentId"))]
-    # Newer builds write the id at the end of the result's text.
+    # Newer builds write the id at the end of the result's text, from the last label on.
     text_endings = (piece.text[max(piece.text.rfind(_AGENT_ID_LABEL), 0) :] for piece in results)
     match = next(filter(None, map(_AGENT_ID.match, text_endings)), None)
     if match is not None:
@@ -462,7 +467,7 @@ def _set_user_facts(entry: RecordEntry, record: Fields, pieces: Sequence[Piece])
 def _kind_of_user_text(pieces: Sequence[Piece]) -> RecordKind:
     """Return PROMPT for a request or a command, REPLY for a teammate's message, else NOTE."""
     if any(piece.role is Role.AGENT for piece in pieces):
-        return RecordKind.REPLY  # a teammate's message
+        return RecordKind.REPLY
     for piece in pieces:
         text = piece.text.lstrip()
         is_request = piece.role is Role.USER and not text.startswith(_INTERRUPTION_OPENING)

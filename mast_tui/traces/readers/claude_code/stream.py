@@ -147,7 +147,8 @@ class _StreamBuilder(TraceBuilder):
 
         - a line with a record: the texts of its pieces
         - lines of text: the lines as one text
-        - lines of events: the texts that events of the first line's caller add, as one text
+        - lines from the first to the last event of a partial message: the texts that the events
+          of the same caller add, as one text
         """
         data = data.replace(b"\0", b"")
         lines = data.split(b"\n")
@@ -189,7 +190,7 @@ class _StreamBuilder(TraceBuilder):
                 piece_count += self._add_record(number, record, first_piece_index=piece_count)
 
     def _take_text_line(self, number: int, line: bytes, ends_open: bool) -> None:
-        """Add a line to the open lines of text; report a record that is cut off instead."""
+        """Add a line to the text since the last record; report a record that is cut off instead."""
         if ends_open and line.lstrip().startswith(b'{"'):
             list_problem(self.table.problems, number, CUT_OFF)
         elif line.strip():
@@ -210,6 +211,7 @@ class _StreamBuilder(TraceBuilder):
         pieces = _pieces_of(record)
         entry = entry_of(record, number, pieces, first_piece_index)
         entry.sub_agents = ()  # The sub-agents of a stream have no files of their own.
+
         if record.get("subtype") == "init":
             self.model = self.model or as_text(record.get("model"))
             self.version = text_in(record, "claude_code_version", "version")
@@ -221,6 +223,7 @@ class _StreamBuilder(TraceBuilder):
             self._add_partial_span(caller)
             if self._fold_into_last_message(pieces[0]):
                 return len(pieces)
+
         for spawn in entry.spawns:
             if spawn.agent_type is not None:
                 self._agent_type_by_call[spawn.call_id] = spawn.agent_type
@@ -241,9 +244,10 @@ class _StreamBuilder(TraceBuilder):
                 return
 
     def _fold_into_last_message(self, result: Piece) -> bool:
-        """Return whether a result needs no span, as it is blank or repeats the last message.
+        """Compare a run's result with the last message; return whether the result needs no span.
 
-        Forget the message. If the result is an error, mark the span of the repeated message too.
+        It needs none if it is blank or repeats the message. If the repeated text is an error, the
+        span of the message gets the status ERROR. The message is then forgotten.
         """
         last_message = self._last_message
         self._last_message = None
@@ -268,10 +272,10 @@ class _StreamBuilder(TraceBuilder):
         return self._thread_by_caller.setdefault(caller, new_thread)
 
     def _take_event(self, number: int, record: Fields) -> None:
-        """Add the line of an event to the partial message of its caller."""
+        """Add the line of an event to the partial message of its caller, or begin a new message."""
         caller = _caller_of(record)
         if fields_of(record.get("event")).get("type") == "message_start":
-            self._add_partial_span(caller)
+            self._add_partial_span(caller)  # The whole previous message was never written.
         elif _delta_text(record):
             line_range = self._partial_lines_by_caller.get(caller)
             self._partial_lines_by_caller[caller] = extended_range(line_range, number)

@@ -80,7 +80,7 @@ def _event_on_line(line: bytes) -> Fields | None:
 
 
 def _is_exec_event(event: Fields) -> bool:
-    """Return whether an object has the type of an event, and the fields of that type."""
+    """Return whether an object has the type of an event; an ``error`` must also have a message."""
     kind = event.get("type")
     if not isinstance(kind, str):
         return False
@@ -147,6 +147,7 @@ def _item_of(event: Fields) -> ExecItem | None:
     if kind == "assistant_message":  # the name in the first builds
         kind = "agent_message"
     item_id = as_text(item.get("id"))
+
     if kind == "todo_list":
         return ExecItem(kind, item_id, _call_step(kind, _checklist_text(item.get("items"))))
     if kind == "error":
@@ -158,8 +159,9 @@ def _item_of(event: Fields) -> ExecItem | None:
     report = report_step_of(kind, item, item_id)
     if report is not None:
         return ExecItem(kind, item_id, report)
+
     fields = {name: value for name, value in item.items() if name not in _NON_ARGUMENT_FIELDS}
-    if kind != "web_search":
+    if kind != "web_search":  # An item of an unknown type is shown once, at its last event.
         return ExecItem(kind, item_id, log_step(dump_text(fields), kind), is_incomplete=True)
     # A search has no output, so it is complete as soon as it has its query.
     is_incomplete = as_text(item.get("query")) is None
@@ -185,7 +187,7 @@ def _checklist_text(items: object) -> str:
 
 
 def _text_of(event: Fields) -> str:
-    """Return the message of an event that has no item; all its fields as JSON without a message."""
+    """Return the message of an event that has no item; without one, all the event's fields."""
     error = event.get("error")
     if isinstance(error, dict):
         error = error.get("message")
@@ -213,26 +215,27 @@ class CodexExecParser(CodexLines):
         self._thread_id: str | None = None
         self._thread_tokens = Tokens()
 
-    def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
+    def feed(self, line_number: int, line: bytes, cut_off: bool, /) -> None:
         """Read a line.
 
         Args:
-            number: The number of the line, from 1 on.
+            line_number: The number of the line, from 1 on.
             line: The line without its line feed.
             cut_off: Whether it is a last line without a line feed.
         """
         if not line.strip():
             return
+        # NUL bytes are damage, which is reported with the records of the line.
         event = None if b"\0" in line else _event_on_line(line)
         if event is not None:
             self._add_text_span()
-            self._take_event(number, event)
+            self._take_event(line_number, event)
         elif _EVENT_BEGINNING.match(line):
             self._add_text_span()
-            for damaged_event in self._damaged_records(number, line, cut_off):
-                self._take_event(number, damaged_event)
+            for damaged_event in self._damaged_records(line_number, line, cut_off):
+                self._take_event(line_number, damaged_event)
         else:
-            self._text_line_range = extended_range(self._text_line_range, number)
+            self._text_line_range = extended_range(self._text_line_range, line_number)
 
     def finish(self) -> None:
         """Add the spans of the text with which the file ends, and of the items that still wait."""
@@ -247,6 +250,7 @@ class CodexExecParser(CodexLines):
             kind: The kind of the span: an event may hold both a call and its result.
             index: The index of the span.
         """
+        # Only a span of text has several lines.
         event = None if b"\n" in data else _event_on_line(data)
         if event is None and _EVENT_BEGINNING.match(data):
             event = self._record_of(index, data)
@@ -265,14 +269,14 @@ class CodexExecParser(CodexLines):
             self.table.add(*self._text_line_range, (SpanKind.LOG, Role.LOG, CODEX, None))
             self._text_line_range = None
 
-    def _take_event(self, number: int, event: Fields) -> None:
+    def _take_event(self, line_number: int, event: Fields) -> None:
         """Add the spans of an event, and set the tokens at the end of a turn."""
         kind = str(event.get("type"))
         previous_error = self._stream_error
         self._stream_error = None
         item = _item_of(event)
         if item is not None:
-            self._take_item(number, kind, item)
+            self._take_item(line_number, kind, item)
         elif kind in _PROCESS_START_TYPES:
             self._start_process(_thread_of(event))
         elif kind == "turn.completed":
@@ -285,12 +289,12 @@ class CodexExecParser(CodexLines):
             if kind == "error":
                 self._stream_error = text
             if kind == "error" or text != previous_error:  # A failed turn repeats the last error.
-                self._add_log_span(number, kind, SpanStatus.ERROR)
+                self._add_log_span(line_number, kind, SpanStatus.ERROR)
         elif kind not in _SILENT_TYPES:
-            self._add_log_span(number, kind)
+            self._add_log_span(line_number, kind)
 
     def _start_process(self, thread: str | None) -> None:
-        """Forget the items of the last process, and the token counts of another thread.
+        """Forget the items of the previous process, and the token counts of another thread.
 
         Item ids begin anew in every process. Token counts continue as long as the thread does.
         """
@@ -302,66 +306,70 @@ class CodexExecParser(CodexLines):
             self._thread_id = thread
             self._thread_tokens = Tokens()
 
-    def _take_item(self, number: int, stage: str, item: ExecItem) -> None:
-        """Add the spans of an item for whatever this stage adds to the stages before."""
+    def _take_item(self, line_number: int, stage: str, item: ExecItem) -> None:
+        """Add the spans that an item gets at this stage, such as ``item.started``.
+
+        The agent's plan has a span at each stage at which its text has changed.
+        """
         if item.kind == "todo_list":
             if item.step.text != self._last_plan:
                 self._last_plan = item.step.text
-                self._add_item_span(number, item)
+                self._add_item_span(line_number, item)
         elif stage == "item.completed":
-            self._complete_item(number, item)
+            self._complete_item(line_number, item)
         elif stage == "item.started" and item.id is not None and item.kind not in _SPAN_KINDS:
             if item.is_incomplete:
-                self._waiting_items[item.id] = (number, item)
+                self._waiting_items[item.id] = (line_number, item)
             else:
-                self._call_index_by_item[item.id] = self._add_item_span(number, item)
+                self._call_index_by_item[item.id] = self._add_item_span(line_number, item)
 
-    def _complete_item(self, number: int, item: ExecItem) -> None:
-        """Add the result of a completed item, and its span unless an earlier event has its call."""
-        call_index = None
+    def _complete_item(self, line_number: int, item: ExecItem) -> None:
+        """Add a completed item's span, unless it was added at the start, and that of its result."""
+        item_index = None
         if item.id is not None:
             self._waiting_items.pop(item.id, None)
-            call_index = self._call_index_by_item.pop(item.id, None)
-        if call_index is None or item.step.kind is not SpanKind.TOOL_CALL:
-            call_index = self._add_item_span(number, item)
+            item_index = self._call_index_by_item.pop(item.id, None)
+        if item_index is None or item.step.kind is not SpanKind.TOOL_CALL:
+            item_index = self._add_item_span(line_number, item)
+
         output = item.step.output
         if output is None:
             return
         status = item.step.status
         if status is SpanStatus.UNKNOWN:
             status = status_of_result(output)
-        shape = (SpanKind.TOOL_RESULT, Role.TOOL, CODEX, self.table.name_of(call_index))
+        shape = (SpanKind.TOOL_RESULT, Role.TOOL, CODEX, self.table.name_of(item_index))
         key = f"{item.id}:result" if item.id else None
-        result_index = self._add_span(number, shape, key, status=status, parent=call_index)
+        result_index = self._add_span(line_number, shape, key, status=status, parent=item_index)
         for thread in item.step.spawned_threads:
             self.table.spawned.setdefault(thread, self.table.key_of(result_index))
 
     def _add_waiting_items(self) -> None:
-        """Add the items that started but had no further event until the end of their turn."""
-        for number, item in self._waiting_items.values():
-            self._add_item_span(number, item)
+        """Add the spans of the items that started but were not completed within their turn."""
+        for line_number, item in self._waiting_items.values():
+            self._add_item_span(line_number, item)
         self._waiting_items.clear()
 
-    def _add_item_span(self, number: int, item: ExecItem) -> int:
-        """Add the span of an item; only logs have a status, that of a call is with its result."""
+    def _add_item_span(self, line_number: int, item: ExecItem) -> int:
+        """Add the span of an item and return its index; a call's status is with its result."""
         step = item.step
         shape = (step.kind, step.role, CODEX, step.name)
         if step.kind is SpanKind.LOG:
-            return self._add_span(number, shape, item.id, status=step.status)
+            return self._add_span(line_number, shape, item.id, status=step.status)
         key = f"{item.id}:call" if item.id and step.kind is SpanKind.TOOL_CALL else item.id
-        self._last_step_index = self._add_span(number, shape, key)
+        self._last_step_index = self._add_span(line_number, shape, key)
         return self._last_step_index
 
     def _add_log_span(
-        self, number: int, name: str, status: SpanStatus = SpanStatus.UNKNOWN
+        self, line_number: int, name: str, status: SpanStatus = SpanStatus.UNKNOWN
     ) -> None:
         """Add the log span of an event that has no item."""
-        self._add_span(number, (SpanKind.LOG, Role.LOG, CODEX, name), key=None, status=status)
+        self._add_span(line_number, (SpanKind.LOG, Role.LOG, CODEX, name), key=None, status=status)
 
     def _set_turn_tokens(self, usage: object) -> None:
         """Set the tokens of a turn on its last step.
 
-        ``usage`` has the totals of the whole thread, so the totals of the last turn are subtracted.
+        ``usage`` has the totals of the whole thread, so those at the previous turn are subtracted.
         """
         thread_total = usage_tokens(usage, "input_tokens", "output_tokens")
         if thread_total is None:
@@ -371,8 +379,8 @@ class CodexExecParser(CodexLines):
             _count_difference(thread_total.output, self._thread_tokens.output),
         )
         self._thread_tokens = thread_total
-        if (tokens.input or 0) < 0 or (tokens.output or 0) < 0:  # The thread counts anew.
-            tokens = thread_total
+        if (tokens.input or 0) < 0 or (tokens.output or 0) < 0:
+            tokens = thread_total  # The thread has begun to count anew.
         if self._last_step_index is not None:
             self.table.set_tokens(self._last_step_index, tokens)
 

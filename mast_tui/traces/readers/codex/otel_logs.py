@@ -56,7 +56,7 @@ class CodexOtelLogsReader(SessionReader):
         )
 
     def read(self, source: Source) -> FileReport:
-        """Return a trace for each conversation, in the order in which they begin."""
+        """Return a trace for each conversation, in the order of the conversations' first events."""
         problems: list[Problem] = []
         requests = records_on_lines(source, problems)
         events = [event for request in requests for event in _events_of(request, problems)]
@@ -64,7 +64,7 @@ class CodexOtelLogsReader(SessionReader):
             reason = f"no log record in it: {problems[0].message if problems else 'no records'}"
             return FileReport(source.path, failed=reason, problems=tuple(problems))
         conversations = self._records_by_session(events)
-        is_only = len(conversations) == 1  # Then the problems of the file are those of the trace.
+        is_only = len(conversations) == 1  # The problems of the file are then those of the trace.
         traces = [
             self.trace(
                 source.path,
@@ -95,22 +95,26 @@ def _has_log_records(request: Fields) -> bool:
 
 
 def _events_of(request: SessionRecord, problems: list[Problem]) -> list[SessionRecord]:
-    """Return the log records in a request; add a problem if there is no list of them."""
-    field = "data" if "data" in request.value else "body"
-    data = fields_of(request.value.get(field))
+    """Return the log records in a request as events; a request without any list is a problem."""
+    body_field = "data" if "data" in request.value else "body"
+    body = fields_of(request.value.get(body_field))
     if _has_log_records(request.value):
-        raws = otlp_records(request.value, f"{request.location} ")
-    elif _has_log_records(data):
-        raws = otlp_records(data, f"{request.location} /{field}")
+        records = otlp_records(request.value, f"{request.location} ")
+    elif _has_log_records(body):
+        records = otlp_records(body, f"{request.location} /{body_field}")
     else:
-        problems.append(Problem(request.location, _reason_without_records(request.value, data)))
+        problems.append(Problem(request.location, _reason_without_records(request.value, body)))
         return []
-    return [_event_of_record(raw) for raw in raws if raw.is_log and isinstance(raw.value, dict)]
+    return [
+        _event_of_record(record)
+        for record in records
+        if record.is_log and isinstance(record.value, dict)
+    ]
 
 
-def _reason_without_records(request: Fields, data: Fields) -> str:
-    """Return the reason why a request has no log records."""
-    error = as_text(data.get("error")) or as_text(request.get("decode_error"))
+def _reason_without_records(request: Fields, body: Fields) -> str:
+    """Return the reason why a request with this body has no log records."""
+    error = as_text(body.get("error")) or as_text(request.get("decode_error"))
     if error is not None:
         return f"not decoded when it was recorded: {error}"
     if any(name.startswith("body_") for name in request):
@@ -130,16 +134,18 @@ _FIRST_ERROR_CODE: Final = 400
 def _event_of_record(raw: RawRecord) -> SessionRecord:
     """Return a log record as an event, with its name, attributes, body, and time.
 
-    The time is that of an attribute, else of a time field. An answer also has the id of its item.
+    The time is that of the attribute ``event.timestamp``, else of a time field of the record. The
+    event of an answer also has the id of the answer's item.
     """
     record = fields_of(raw.value)
     attributes = attributes_of(record.get("attributes"))
     time = unix_seconds(attributes.get("event.timestamp"))
     for field in _TIME_FIELDS:
         nanoseconds = record.get(field)
+        # ``as_count`` does not read a text with so many digits.
         if isinstance(nanoseconds, str) and nanoseconds.isascii() and nanoseconds.isdigit():
             nanoseconds = int(nanoseconds) if len(nanoseconds) <= _MAX_TIME_DIGITS else None
-        if time is None and (count := as_count(nanoseconds)):
+        if time is None and (count := as_count(nanoseconds)):  # OTLP writes 0 for an unknown time.
             time = count / 1e9
     name = as_text(attributes.get("event.name")) or ""
     event = {
@@ -162,17 +168,18 @@ def _attribute_text(event: Fields, name: str) -> str | None:
 
 
 def _translator_of_conversation(session: SessionContext) -> Translator:
-    """Return the function that makes turns; set the conversation's id and the first model."""
+    """Set the conversation's id and model; return the function that makes a turn of an event."""
     events = session.values
     session.id = next(filter(None, (_attribute_text(e, "conversation.id") for e in events)), None)
     session.model = next(filter(None, (_attribute_text(e, "model") for e in events)), None)
     results = (event for event in events if event["name"] == "codex.tool_result")
+    # The event of a result shows the call too.
     shown_call_ids = {_attribute_text(event, "call_id") for event in results}
     return partial(_turn_of_event, shown_call_ids)
 
 
 def _turn_of_event(shown_call_ids: set[str | None], event: Fields) -> Turn:
-    """Return the turn of an event; a decision on a call in ``shown_call_ids`` adds no call."""
+    """Return the turn of an event; a decision shows its call unless ``shown_call_ids`` has it."""
     pieces = tuple(_pieces_of_event(event, shown_call_ids))
     return Turn(pieces, as_number(event["time"]), _tokens_of_call(event))
 
@@ -203,14 +210,14 @@ _TITLE_BY_COUNT: Final[Mapping[str, str]] = {
 def _event_log_piece(
     event: Fields, text: str, *, failed: bool = False, name: str | None = None
 ) -> Piece:
-    """Return a log piece of an event, with the event's name by default."""
+    """Return a log piece of an event; its name is the event's name by default."""
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
     name = name or as_text(event["name"])
     return Piece(SpanKind.LOG, Role.LOG, agent=CODEX, text=text, name=name, status=status)
 
 
 def _pieces_of_event(event: Fields, shown_call_ids: set[str | None]) -> Iterator[Piece]:
-    """Yield the pieces of an event; a decision on a call in ``shown_call_ids`` adds no call."""
+    """Yield the pieces of an event; a decision shows its call unless ``shown_call_ids`` has it."""
     attributes = _attributes(event)
     match event["name"]:
         case "codex.user_prompt":
@@ -253,9 +260,10 @@ def _prompt_text(attributes: Fields) -> str:
 
 
 def _decision_pieces(event: Fields, shown_call_ids: set[str | None]) -> Iterator[Piece]:
-    """Yield a call, unless it is in ``shown_call_ids``, and a log of the decision on it.
+    """Yield the pieces of a decision on a tool call: the call and a log of the decision.
 
-    The call is added to ``shown_call_ids``. An approval by the configuration has no log.
+    A call in ``shown_call_ids`` is not shown again; any other call is added there. An approval by
+    the configuration has no log.
     """
     call_id = _attribute_text(event, "call_id")
     name = _attribute_text(event, "tool_name") or "tool"
@@ -279,9 +287,9 @@ def _result_pieces(event: Fields) -> Iterator[Piece]:
     name = _attribute_text(event, "tool_name") or "tool"
     duration = attributes.get("duration_ms")
     milliseconds = as_number(duration)
-    if milliseconds is None:  # Codex writes it as text.
-        milliseconds = as_count(duration)
-    time = as_number(event["time"])
+    if milliseconds is None:
+        milliseconds = as_count(duration)  # Codex writes the duration as a text of digits.
+    time = as_number(event["time"])  # of the result
     start = None if time is None else time - max(milliseconds or 0, 0) / 1e3
     arguments = dump_text(attributes.get("arguments"))
     yield Piece(
@@ -316,7 +324,10 @@ def _has_failed(event: Fields) -> bool:
 
 
 def _text_of(event: Fields) -> str:
-    """Return the error message with its details; without an error the attributes, else the body."""
+    """Return an event's error message with its details.
+
+    Without an error, return the event's own attributes; without those, its body or name.
+    """
     error = _attribute_text(event, "error.message")
     if error is not None:
         code = as_count(_attributes(event).get("http.response.status_code"))

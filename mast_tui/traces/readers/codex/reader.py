@@ -107,7 +107,7 @@ that method. Empty for a record that shows nothing."""
 
 
 def digest_line(line: bytes) -> Digest | bytes:
-    """Return the digest of the record on a line, or the line if the parser needs all of it."""
+    """Return the digest of a line's record, with the facts for the parser, else the whole line."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -115,11 +115,12 @@ def digest_line(line: bytes) -> Digest | bytes:
     if type(record) is not dict:
         return line
     kind, payload = payload_of(record)
+    # The parser compares the thread of a ``session_meta`` with earlier ones.
     return line if kind == "session_meta" else _digest_of(record, kind, payload)
 
 
 def _digest_of(record: Fields, kind: str, payload: Fields) -> Digest:
-    """Return the digest of a record; frequent types have digests that need no ``RolloutStep``."""
+    """Return the digest of a record, made without a ``RolloutStep`` for frequent types."""
     payload_type = payload.get("type")
     if type(payload_type) is str:
         if kind == "response_item":
@@ -166,14 +167,14 @@ def _call_digest(record: Fields, payload: Fields) -> Digest:
 
 
 def _hosted_call_digest(record: Fields, payload: Fields) -> Digest:
-    """Return the digest of a call that the model's host ran, with the hashes of its event."""
+    """Return the digest of a call by the model's host, with the hashes that its event shares."""
     step = hosted_call_step(payload)
     text_hashes = hashes_of_text(step.kind, step.text, step.parts)
     return *_call_digest(record, payload), text_hashes
 
 
 def _result_digest(record: Fields, payload: Fields) -> Digest:
-    """Return the digest of a result; it has the output only if that may name a new thread."""
+    """Return the digest of a result; it holds the output only if that may name a new thread."""
     output = output_of(payload)
     time = unix_seconds(record.get("timestamp"))
     short_output = output if may_be_object(output) else None
@@ -181,7 +182,7 @@ def _result_digest(record: Fields, payload: Fields) -> Digest:
 
 
 def _tokens_digest(record: Fields, payload: Fields) -> Digest:
-    """Return the tokens of a model call, with the sums so far, which tell calls apart."""
+    """Return the digest of a ``token_count``: the tokens of a model call, and the sums so far."""
     info = fields_of(payload.get("info"))
     call_usage = info.get("last_token_usage")
     if not isinstance(call_usage, dict):
@@ -241,11 +242,11 @@ class CodexParser(CodexLines):
         self._event_hashes = TextHashCounts()  # of shown events that no item has repeated yet
         self._message_hashes = TextHashCounts()  # of all messages shown in this turn
 
-    def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
+    def feed(self, line_number: int, line: bytes, cut_off: bool, /) -> None:
         """Read a line.
 
         Args:
-            number: The number of the line, from 1 on.
+            line_number: The number of the line, from 1 on.
             line: The line without its line feed.
             cut_off: Whether it is a last line without a line feed.
         """
@@ -254,31 +255,31 @@ class CodexParser(CodexLines):
         except orjson.JSONDecodeError:
             record = None
         if type(record) is dict:
-            self._take_record(number, record)
+            self._take_record(line_number, record)
         elif line.strip():
-            for damaged_record in self._damaged_records(number, line, cut_off):
-                self._take_record(number, damaged_record)
+            for record_on_line in self._damaged_records(line_number, line, cut_off):
+                self._take_record(line_number, record_on_line)
 
-    def take(self, number: int, digest: Digest, /) -> bool:
-        """Read the digest of a line.
+    def take(self, line_number: int, digest: Digest, /) -> bool:
+        """Read the digest of a line, unless the parser needs the line itself.
 
         Args:
-            number: The number of the line, from 1 on.
+            line_number: The number of the line, from 1 on.
             digest: The digest of the record on the line.
 
         Returns:
-            False if the parser needs the line itself instead of the digest.
+            True if the digest was read.
         """
-        if self._forked_history.may_continue:  # It compares whole records.
-            return False
-        self._apply(number, digest)
+        if self._forked_history.may_continue:
+            return False  # The filter of a copied history compares whole records.
+        self._apply(line_number, digest)
         return True
 
-    def _apply(self, number: int, digest: Digest) -> None:
+    def _apply(self, line_number: int, digest: Digest) -> None:
         """Call the method that reads a digest; do nothing for an empty one."""
         if digest:
             name, *arguments = digest
-            _METHOD_BY_DIGEST_NAME[name](self, number, *arguments)
+            _METHOD_BY_DIGEST_NAME[name](self, line_number, *arguments)
 
     def finish(self) -> None:
         """Add the spans of the events that still wait for an item with the same text.
@@ -308,44 +309,49 @@ class CodexParser(CodexLines):
         return step.text
 
     def _step_of(self, kind: str, payload: Fields) -> RolloutStep | None:
-        """Return the step of a record; the ``session_meta`` of a repeated history becomes a log."""
+        """Return the step of a record; the ``session_meta`` of a copied history becomes a log."""
         thread = self._forked_history.copied_thread
         if kind == "session_meta" and thread and as_text(payload.get("id")) == thread:
             text = f"Here the history of thread {thread} is repeated; it is left out."
             return RolloutStep(SpanKind.LOG, Role.LOG, text, name="history")
         return step_of(kind, payload)
 
-    def _take_record(self, number: int, record: Fields) -> None:
-        """Add the spans of a record, unless it belongs to the history that a fork repeats.
+    def _take_record(self, line_number: int, record: Fields) -> None:
+        """Add the spans of a record, unless it belongs to the parent's history in a fork's file.
 
-        A record after such a history may also show records that the history held back.
+        The filter of this history may hold a record, and release it with a later one.
         """
+        history_filter = self._forked_history
         kind, payload = payload_of(record)
         if kind == "session_meta":
             path = _path_of(payload)
-            begins_history = self._forked_history.note_session_meta(record, payload, path)
-            if begins_history or self.thread is None or not self._forked_history.may_continue:
-                self._take_session_meta(number, record, payload)
+            begins_history = history_filter.note_session_meta(record, payload, path)
+            # Within a history, the filter below drops any further ``session_meta``.
+            if begins_history or self.thread is None or not history_filter.may_continue:
+                self._take_session_meta(line_number, record, payload)
                 return
-        if self._forked_history.may_continue:
-            position = (number, self._number_on_line)
-            for own_position, own_record in self._forked_history.released_records(position, record):
-                line_number, self._number_on_line = own_position
-                self._take_record(line_number, own_record)
+        if history_filter.may_continue:
+            position = (line_number, self._number_on_line)
+            for own_position, own_record in history_filter.released_records(position, record):
+                own_line_number, self._number_on_line = own_position
+                self._take_record(own_line_number, own_record)
             return
-        self._apply(number, _digest_of(record, kind, payload))
+        self._apply(line_number, _digest_of(record, kind, payload))
 
-    def _take_session_meta(self, number: int, record: Fields, meta: Fields) -> None:
-        """Set the thread, the version and the model of the run, and show its instructions."""
+    def _take_session_meta(self, line_number: int, record: Fields, meta: Fields) -> None:
+        """Set the thread, version and model of the run, unless they are set; add the record's span.
+
+        The span has the instructions of the run, or says that a copied history is left out.
+        """
         if self.thread is None:
             self._set_thread(_thread_of(meta), meta)
             self.meta = self.meta._replace(version=as_text(meta.get("cli_version")))
-        self._take_model(number, as_text(meta.get("model")))
+        self._take_model(line_number, as_text(meta.get("model")))
         step = self._step_of("session_meta", meta)
         if step is not None:
-            self._apply(number, _step_digest(record, step))
+            self._apply(line_number, _step_digest(record, step))
 
-    def _take_model(self, _number: int, model: str | None) -> None:
+    def _take_model(self, _line_number: int, model: str | None) -> None:
         """Set the model of the run, if it has none yet."""
         if self.meta.model is None:
             self.meta = self.meta._replace(model=model)
@@ -365,41 +371,44 @@ class CodexParser(CodexLines):
         self.table.prefix = f"{thread.id}/"
         self._agent = _agent_of(meta, thread)
 
-    def _take_event(self, number: int, event: WaitingEvent) -> None:
-        """Queue an event until an item repeats its text, unless an item with it has a span."""
-        if not self._item_hashes.remove(event.text_hashes):
-            position = (number, self._number_on_line)
-            self._waiting_events[position] = event
-            for text_hash in event.text_hashes:
-                self._positions_by_hash.setdefault(text_hash, []).append(position)
+    def _take_event(self, line_number: int, event: WaitingEvent) -> None:
+        """Let an event wait for an item with its text; drop it if such an item has a span."""
+        if self._item_hashes.remove(event.text_hashes):
+            return
+        position = (line_number, self._number_on_line)
+        self._waiting_events[position] = event
+        for text_hash in event.text_hashes:
+            self._positions_by_hash.setdefault(text_hash, []).append(position)
 
     def _add_waiting_events(self) -> None:
         """Add the spans of the events for which no item with the same text came."""
-        if not self._waiting_events:
-            self._positions_by_hash.clear()
-            return
         events_by_position = self._waiting_events
-        current_part = self._number_on_line
+        current_number_on_line = self._number_on_line
         self._waiting_events = {}
         self._positions_by_hash.clear()
-        for (number, part), event in events_by_position.items():
-            self._number_on_line = part
+        for (event_line_number, number_on_line), event in events_by_position.items():
+            self._number_on_line = number_on_line
             step = RolloutStep(event.kind, event.role, event.text, name=event.name)
-            self._add_step_span(number, unix_seconds(event.stamp), step, event.text_hashes)
+            time = unix_seconds(event.stamp)
+            self._add_step_span(event_line_number, time, step, event.text_hashes)
             self._event_hashes.add(event.text_hashes)
-        self._number_on_line = current_part
+        self._number_on_line = current_number_on_line
 
     def _drop_waiting_events(self, text_hashes: TextHashes) -> Sequence[int]:
-        """Remove the waiting events that an item repeats; return the numbers of their lines."""
-        lines: list[int] = []
-        for text_hash in text_hashes if self._waiting_events else ():
+        """Remove the waiting events that have an item's text; return their line numbers."""
+        event_lines: list[int] = []
+        for text_hash in text_hashes:
             for position in self._positions_by_hash.pop(text_hash, ()):
                 if self._waiting_events.pop(position, None) is not None:
-                    lines.append(position[0])
-        return lines
+                    event_line, _number_on_line = position
+                    event_lines.append(event_line)
+        return event_lines
 
     def _record_if_new(self, text_hashes: TextHashes) -> bool:
-        """Record the text of an item for later events; return False if an event has its span."""
+        """Record the text of an item for later events, unless the span of an event shows it.
+
+        Return whether the text was recorded.
+        """
         if self._event_hashes.remove(text_hashes):
             return False
         self._item_hashes.add(text_hashes)
@@ -407,19 +416,18 @@ class CodexParser(CodexLines):
 
     def _take_item(
         self,
-        number: int,
+        line_number: int,
         time: float | None,
         speaker: tuple[SpanKind, Role, str | None],
         key: str | None,
         text_hashes: TextHashes,
         task_text: str | None,
     ) -> None:
-        """Add the span of a message or thought, unless an event with its text has a span.
+        """Add the span of a message or a thought, unless an event with its text has a span.
 
-        ``task_text`` is the task that a prompt states, None for other items.
-
-        Waiting events with the same text are dropped. A new prompt ends the turn: the spans of the
-        events that still wait are added, and the texts of the turn are forgotten.
+        Waiting events with the same text are dropped. A prompt that no event announced ends the
+        turn: the spans of the events that still wait are added, and the texts of the turn are
+        forgotten. ``task_text`` is the task that a prompt states, None for other items.
         """
         kind, role, agent = speaker
         by_agent = role is _AGENT
@@ -431,7 +439,7 @@ class CodexParser(CodexLines):
         if event_lines or self._record_if_new(text_hashes):
             default_agent = self._agent if by_agent else _AGENT_BY_ROLE[role]
             span_shape = (kind, role, agent or default_agent, None)
-            index = self._add_span(number, span_shape, key, time)
+            index = self._add_span(line_number, span_shape, key, time)
             self.table.add_line_keys(index, event_lines)
             if kind is _MESSAGE:
                 self._record_message(text_hashes, task_text)
@@ -446,28 +454,28 @@ class CodexParser(CodexLines):
 
     def _take_call(
         self,
-        number: int,
+        line_number: int,
         time: float | None,
         call_id: str | None,
         name: str | None,
         text_hashes: TextHashes = (),
     ) -> None:
-        """Add the waiting events, then the span of a call, which has its model call's tokens.
+        """Add the spans of all waiting events, then the span of a call.
 
-        A call that the model's host ran has ``text_hashes``. It is added unless an event has its
-        span.
+        Only a call that the model's host ran has ``text_hashes``. If an event has a span for it,
+        nothing is added.
         """
         event_lines = self._drop_waiting_events(text_hashes)
         if text_hashes and not (event_lines or self._record_if_new(text_hashes)):
             return
         self._add_waiting_events()
-        index = self._add_call(number, time, call_id, name)
+        index = self._add_call(line_number, time, call_id, name)
         self._token_counts.add_span(index, time)
         self.table.add_line_keys(index, event_lines)
 
     def _take_result(
         self,
-        number: int,
+        line_number: int,
         time: float | None,
         call_id: str | None,
         status: SpanStatus,
@@ -475,29 +483,31 @@ class CodexParser(CodexLines):
     ) -> None:
         """Add the span of a result; record the threads of sub-agents that a spawn call started."""
         call_index = self._last_call_index(call_id)
-        result_index = self._add_result(number, time, call_id, status, call_index)
+        result_index = self._add_result(line_number, time, call_id, status, call_index)
         name = None if call_index is None else self.table.name_of(call_index)
         if call_id is None or name is None or "spawn" not in name:
             return
         text = text_of_output(output)
-        answer_fields = fields_of(json_in(text)) if len(text) <= _LONGEST_ANSWER else {}
+        output_fields = fields_of(json_in(text)) if len(text) <= _LONGEST_ANSWER else {}
         named_thread = text_in(
-            answer_fields, "agent_id", "thread_id", "new_thread_id", "agent_thread_id"
+            output_fields, "agent_id", "thread_id", "new_thread_id", "agent_thread_id"
         )
-        for thread in (*self._early_threads_by_call.pop(call_id, ()), named_thread):
+        # A report on the call may have named threads before the result.
+        reported_threads = self._early_threads_by_call.pop(call_id, ())
+        for thread in (*reported_threads, named_thread):
             if thread is not None:
                 self.table.spawned.setdefault(thread, self.table.key_of(result_index))
 
     def _add_call(
-        self, number: int, time: float | None, call_id: str | None, name: str | None
+        self, line_number: int, time: float | None, call_id: str | None, name: str | None
     ) -> int:
         """Add the span of a call and return its index.
 
         If an earlier call has the same id, this one becomes the last call with the id.
         """
-        repeats_before = self.table.repeats
+        repeats_before = self.table.repeats  # The table counts the keys that were in use before.
         key = None if call_id is None else f"{call_id}:call"
-        index = self._add_span(number, (_CALL, _AGENT, self._agent, name), key, time)
+        index = self._add_span(line_number, (_CALL, _AGENT, self._agent, name), key, time)
         is_repeated_key = self.table.repeats != repeats_before
         if call_id is not None and is_repeated_key:
             self._last_call_by_id[call_id] = index
@@ -505,7 +515,7 @@ class CodexParser(CodexLines):
 
     def _add_result(
         self,
-        number: int,
+        line_number: int,
         time: float | None,
         call_id: str | None,
         status: SpanStatus,
@@ -516,47 +526,49 @@ class CodexParser(CodexLines):
         if call_index is not None:
             name = self.table.name_of(call_index)
             self.table.set_end(call_index, time)
-            if self._early_status_by_call and call_id is not None:  # A report came before.
+            if call_id is not None:  # A report on the call may have stated its status before.
                 status = self._early_status_by_call.pop(call_id, status)
         key = None if call_id is None else f"{call_id}:result"
         return self._add_span(
-            number, (_RESULT, _TOOL, self._agent, name), key, time, status, parent=call_index
+            line_number, (_RESULT, _TOOL, self._agent, name), key, time, status, parent=call_index
         )
 
     def _last_call_index(self, call_id: str | None) -> int | None:
         """Return the index of the last call with this id; None if there is none."""
         if call_id is None:
             return None
-        if self._last_call_by_id and call_id in self._last_call_by_id:
+        if call_id in self._last_call_by_id:
             return self._last_call_by_id[call_id]
+        # The id of a message may look like the key of a call.
         index = self.table.find_own(f"{call_id}:call")
         return index if index is not None and self.table.kind_of(index) is _CALL else None
 
-    def _take_step(self, number: int, time: float | None, step: RolloutStep) -> None:
-        """Add the spans of a step that has no digest of its own kind.
+    def _take_step(self, line_number: int, time: float | None, step: RolloutStep) -> None:
+        """Add the spans of a step, as its kind requires.
 
-        - a message to another agent: it is added unless an item with its text has a span
-        - the end of a turn: waiting events are added, and the last message unless it has a span
+        - a message to another agent: its span is added unless an item with its text has a span
+        - the end of a turn: the spans of waiting events are added, and that of the turn's last
+          message unless the message has a span
         - a report on a call: see ``_take_report``
-        - any other step: it is always added
+        - any other step: its span is always added
         """
         text_hashes: TextHashes = ()
         if step.kind is SpanKind.MESSAGE:
             text_hashes = hashes_of_text(step.kind, step.text, step.parts)
         if step.is_event:
             if not self._item_hashes.remove(text_hashes):
-                self._add_step_span(number, time, step, text_hashes)
+                self._add_step_span(line_number, time, step, text_hashes)
                 self._event_hashes.add(text_hashes)
         elif step.ends_turn:
             self._add_waiting_events()
             if step.text and not self._message_hashes.has_any(text_hashes):
-                self._add_step_span(number, time, step, text_hashes)
+                self._add_step_span(line_number, time, step, text_hashes)
         elif step.only_without_call_item or step.spawned_threads:
-            self._take_report(number, time, step)
+            self._take_report(line_number, time, step)
         else:
-            self._add_step_span(number, time, step, text_hashes)
+            self._add_step_span(line_number, time, step, text_hashes)
 
-    def _take_report(self, number: int, time: float | None, report: RolloutStep) -> None:
+    def _take_report(self, line_number: int, time: float | None, report: RolloutStep) -> None:
         """Record the status and the sub-agents that a report states for a call.
 
         The report has spans of its own only if no response item has the call. The status and the
@@ -565,13 +577,10 @@ class CodexParser(CodexLines):
         """
         call_id = report.call_id
         has_call = self._last_call_index(call_id) is not None
+        is_hidden = has_call and report.only_without_call_item
+        report_index = None if is_hidden else self._add_report(line_number, time, report)
         result_index = None if call_id is None else self.table.find_own(f"{call_id}:result")
-        report_index = None
-        if not (report.only_without_call_item and has_call):
-            report_index = self._add_report(number, time, report)
-            if report.output is not None and call_id is not None:
-                result_index = self.table.find_own(f"{call_id}:result")
-        elif call_id is not None and report.status is not SpanStatus.UNKNOWN:
+        if is_hidden and call_id is not None and report.status is not SpanStatus.UNKNOWN:
             if result_index is None:
                 self._early_status_by_call[call_id] = report.status
             else:
@@ -584,34 +593,31 @@ class CodexParser(CodexLines):
             elif report_index is not None:
                 self.table.spawned.setdefault(thread, self.table.key_of(report_index))
 
-    def _add_report(self, number: int, time: float | None, report: RolloutStep) -> int:
+    def _add_report(self, line_number: int, time: float | None, report: RolloutStep) -> int:
         """Add the spans of the call and of the result that a report describes.
 
-        A report without an output has a single span.
-
-        Returns:
-            The index of the call's span, or of the single span.
+        A report without an output has a single span. Return the index of the first span.
         """
         if report.output is None:
-            return self._add_step_span(number, time, report, text_hashes=())
+            return self._add_step_span(line_number, time, report, text_hashes=())
         start = None if time is None else time - (report.seconds or 0.0)
-        call_index = self._add_call(number, start, report.call_id, report.name)
-        self._add_result(number, time, report.call_id, report.status, call_index)
+        call_index = self._add_call(line_number, start, report.call_id, report.name)
+        self._add_result(line_number, time, report.call_id, report.status, call_index)
         return call_index
 
     def _add_step_span(
-        self, number: int, time: float | None, step: RolloutStep, text_hashes: TextHashes
+        self, line_number: int, time: float | None, step: RolloutStep, text_hashes: TextHashes
     ) -> int:
         """Add the span of a message, a thought or a log; return its index."""
         agent = step.agent or _AGENT_BY_ROLE.get(step.role, self._agent)
         shape = (step.kind, step.role, agent, step.name)
-        index = self._add_span(number, shape, step.key, time, step.status)
+        index = self._add_span(line_number, shape, step.key, time, step.status)
         if step.kind is SpanKind.MESSAGE:
             task_text = task_of_text(step.text) if step.role is Role.USER else None
             self._record_message(text_hashes, task_text)
         return index
 
-    def _take_tokens(self, _number: int, stamp: object, counts: tuple[object, ...]) -> None:
+    def _take_tokens(self, _line_number: int, stamp: object, counts: tuple[object, ...]) -> None:
         self._token_counts.take(stamp, counts)
 
 
@@ -683,30 +689,30 @@ class _TokenCounts:
         """The last of the spans that came after ``_early_tokens``."""
 
     def add_span(self, index: int, time: float | None) -> None:
-        """Record a span of the model as the one that gets the tokens of its call.
+        """Record the latest span of the model, on which the tokens of its call are set.
 
         Args:
             index: The index of the span.
             time: The time of its record in Unix seconds.
         """
-        if self._early_tokens is None:
+        if self._early_tokens is None:  # The tokens are still to come.
             self._uncounted_span = index
         elif time is None or self._early_time is None or time - self._early_time <= _BATCH_SECONDS:
             self._early_span = index
-        else:
+        else:  # The early tokens are of another call, whose spans are complete.
             self.finish()
             self._early_tokens = None
             self._uncounted_span = index
 
     def take(self, stamp: object, counts: tuple[object, ...]) -> None:
-        """Set the tokens of a ``token_count``, or keep them for the spans that follow.
+        """Set the tokens of a ``token_count`` on the last span, or keep them for the next spans.
 
         Args:
             stamp: The time stamp of the record.
             counts: The tokens read and written by the call, and the sums so far.
         """
         if counts == self._last_counts:
-            return
+            return  # A record on rate limits repeats the last count.
         input_count, output_count, *_sums = counts
         tokens = (as_count(input_count), as_count(output_count))
         if tokens == (None, None):

@@ -52,19 +52,21 @@ class RewordedLines(SpanTable):
     reworded_kinds: ClassVar[frozenset[SpanKind]] = frozenset({SpanKind.LOG})
 
     def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
-        """Return the rows whose texts may match, with all rows whose texts are not in their lines.
+        """Return the rows that may match the searched text although their lines do not.
+
+        Rows that share a line are among them, because the line has the text of only one of them.
 
         Args:
-            prefilter: The filter for the needle.
+            prefilter: The filter for the searched text.
             first: The first row.
             end: The row after the last.
         """
-        # Spans of one line are neighbours, and the line has the text of only one of them.
-        first_row = max(first - 1, 0)
-        lines = self.lines[0][first_row : end + 1]
-        rows_before_same_line = compress(range(first_row, end), map(eq, lines, lines[1:]))
+        # Rows of one line are neighbours. A neighbour may be just outside of the range.
+        outer_first = max(first - 1, 0)
+        line_numbers = self.lines[0][outer_first : end + 1]
+        has_line_of_next_row = map(eq, line_numbers, line_numbers[1:])
         rows = set(super().rows_to_check(prefilter, first, end))
-        for row in rows_before_same_line:
+        for row in compress(range(outer_first, end), has_line_of_next_row):
             rows.update(index for index in (row, row + 1) if first <= index < end)
         return sorted(rows)
 
@@ -107,25 +109,28 @@ class CodexLines:
 
     def _add_span(
         self,
-        number: int,
+        line_number: int,
         shape: Shape,
         key: str | None,
         time: float | None = None,
         status: SpanStatus = SpanStatus.UNKNOWN,
         parent: int | None = None,
     ) -> int:
-        """Add the span of a record on line ``number`` to the table; return its index."""
-        index = self.table.add(number, number, shape, key, parent, time, status)
-        if self._number_on_line:
+        """Add a span of the current record of a line to the table; return the span's index."""
+        index = self.table.add(line_number, line_number, shape, key, parent, time, status)
+        if self._number_on_line:  # A span of the first record of its line has no entry.
             self._part_by_span[index] = self._number_on_line
         return index
 
-    def _damaged_records(self, number: int, line: bytes, cut_off: bool) -> Iterator[Fields]:
-        """Yield the records of a line that is no single object, and set ``_number_on_line``."""
+    def _damaged_records(self, line_number: int, line: bytes, cut_off: bool) -> Iterator[Fields]:
+        """Yield the records on a line that is no single JSON object.
+
+        When a record is yielded, ``_number_on_line`` is its number among them.
+        """
         problems = self.table.problems
-        records = records_on_damaged_line(line, number, cut_off, problems, _is_record)
-        for part, record in enumerate(records):
-            self._number_on_line = part
+        records = records_on_damaged_line(line, line_number, cut_off, problems, _is_record)
+        for number_on_line, record in enumerate(records):
+            self._number_on_line = number_on_line
             yield record
         self._number_on_line = 0
 
@@ -138,8 +143,8 @@ class CodexLines:
         records = records_on_damaged_line(
             data, number=0, cut_off=False, problems=[], is_record=_is_record
         )
-        part = self._part_by_span.get(index, 0)
-        return records[part] if part < len(records) else None
+        number_on_line = self._part_by_span.get(index, 0)
+        return records[number_on_line] if number_on_line < len(records) else None
 
 
 @dataclass(slots=True)  # Not frozen: many are made, and freezing costs time.
@@ -192,7 +197,7 @@ def _report_step(
     status: SpanStatus = SpanStatus.UNKNOWN,
     spawned_threads: tuple[str, ...] = (),
 ) -> RolloutStep:
-    """Return the step of a call that has ended, as one record reports it."""
+    """Return the step of a record that reports both a tool call and its output."""
     return RolloutStep(
         SpanKind.TOOL_CALL,
         Role.AGENT,
@@ -218,10 +223,10 @@ _NON_ARGUMENT_FIELDS: Final = frozenset({"type", "id", "kind", "status", *_ANSWE
 
 
 def report_step_of(kind: str, values: Fields, call_id: str | None) -> RolloutStep | None:
-    """Return the step of a call with its output.
+    """Return the step of a record that reports both a tool call and its output.
 
     Args:
-        kind: The type of the event or the item.
+        kind: The type of the event or the item, such as ``exec_command_end``.
         values: The fields of the event or the item.
         call_id: The id of the call.
 
@@ -231,7 +236,7 @@ def report_step_of(kind: str, values: Fields, call_id: str | None) -> RolloutSte
     tool = as_text(values.get("tool"))
     stdout_and_stderr = texts_in(values, "stdout", "stderr")
     status_by_flag = status_of_flag(values.get("success"))
-    arguments = values.get("arguments")
+
     match kind:
         case "exec_command_end" | "CommandExecution" | "command_execution":
             output = as_text(values.get("aggregated_output")) or stdout_and_stderr
@@ -250,7 +255,7 @@ def report_step_of(kind: str, values: Fields, call_id: str | None) -> RolloutSte
             report = _with_error(_mcp_report(values, values.get("result")), values.get("error"))
         case "DynamicToolCall" | "dynamic_tool_call_response":
             output = content_text(values.get("content_items"))
-            report = _report_step(tool or "tool", arguments, output, status_by_flag)
+            report = _report_step(tool or "tool", values.get("arguments"), output, status_by_flag)
             report = _with_error(report, values.get("error"))
         case "CollabAgentToolCall":
             name = _CAPITAL.sub("_", tool or "agent").lower()
@@ -263,14 +268,15 @@ def report_step_of(kind: str, values: Fields, call_id: str | None) -> RolloutSte
             report = _collaboration_report(tool or "agent", values)
         case "Extension":
             call_fields = {
-                name: value
-                for name, value in values.items()
-                if name not in _NON_ARGUMENT_FIELDS and value is not None
+                field: value
+                for field, value in values.items()
+                if field not in _NON_ARGUMENT_FIELDS and value is not None
             }
             output = content_text(first_in(values, *_ANSWER_FIELDS))
             report = _report_step(as_text(values.get("kind")) or "extension", call_fields, output)
         case _:
             return None
+
     if report.status is SpanStatus.UNKNOWN:
         report.status = _status_of_word(values.get("status"))
     report.call_id = call_id
@@ -279,16 +285,16 @@ def report_step_of(kind: str, values: Fields, call_id: str | None) -> RolloutSte
 
 
 def _mcp_report(call: Fields, result: object) -> RolloutStep:
-    """Return the report on a call of an MCP server's tool; events wrap it in ``Ok`` or ``Err``."""
+    """Return the report on a call of an MCP tool; events wrap its result in ``Ok`` or ``Err``."""
     if isinstance(result, Mapping) and "Err" in result:
         return _with_error(_mcp_report(call, result=None), result["Err"])
     if isinstance(result, Mapping):
         result = result.get("Ok", result)
-    answer = fields_of(result)
-    output = content_text(answer.get("content") if answer else result)
+    result_fields = fields_of(result)
+    output = content_text(result_fields.get("content") if result_fields else result)
     if not output:
-        output = dump_text(first_in(answer, "structured_content", "structuredContent"))
-    status = status_of_error_flag(answer.get("isError", answer.get("is_error")))
+        output = dump_text(first_in(result_fields, "structured_content", "structuredContent"))
+    status = status_of_error_flag(result_fields.get("isError", result_fields.get("is_error")))
     name = texts_in(call, "server", "tool", between=".") or "mcp"
     return _report_step(name, call.get("arguments"), output, status)
 
@@ -314,13 +320,14 @@ def _collaboration_report(name: str, values: Fields) -> RolloutStep:
     prompt_field = {"prompt": values["prompt"]} if values.get("prompt") else {}
     states_field = {"agents_states": values.get("agents_states")}
     if name == "spawn_agent":
+        # The threads are new, so they are part of the output.
         output = dump_text({**thread_field, **states_field})
         return _report_step(name, prompt_field, output, spawned_threads=receivers)
     return _report_step(name, {**prompt_field, **thread_field}, dump_text(states_field))
 
 
 def hosted_call_step(values: Fields) -> RolloutStep:
-    """Return the step of a call that the model's host ran."""
+    """Return the step of a call that the model's host ran, such as a web search."""
     call_id = text_in(values, "call_id", "id")
     action = fields_of(values.get("action"))
     query = text_in(values, "query") or text_in(action, "query", "url")
@@ -341,11 +348,10 @@ def hosted_call_step(values: Fields) -> RolloutStep:
 
 def _image_view_step(values: Fields, call_id: str | None) -> RolloutStep:
     """Return the step of a call that showed the model a picture; its output is not recorded."""
-    path_text = dump_text({"path": values.get("path")})
     return RolloutStep(
         SpanKind.TOOL_CALL,
         Role.AGENT,
-        path_text,
+        dump_text({"path": values.get("path")}),
         name="view_image",
         call_id=call_id,
         only_without_call_item=True,
@@ -405,15 +411,17 @@ Items of some builds have no ``call_id``, so the arguments tell which event an i
 """
 
 _TURN_BOUNDARIES: Final = name_set("task_started task_complete turn_started turn_complete")
-_ERROR_EVENTS: Final = frozenset({"turn_aborted", "error", "stream_error"})
+_ERROR_EVENTS: Final = frozenset({"error", "stream_error"})
 
 
 def payload_of(record: Fields) -> tuple[str, Fields]:
-    """Return the type and the payload of a record; in the first builds, a record is its payload."""
+    """Return the type and the payload of a record."""
     kind = record.get("type")
     payload = record.get("payload")
-    if isinstance(payload, dict) and isinstance(kind, str):  # dict: every record is checked
+    # Not Mapping: that test takes longer, and every record is tested.
+    if isinstance(payload, dict) and isinstance(kind, str):
         return kind, payload
+    # In the first builds, a record is its own payload.
     if kind is None and "instructions" in record and "id" in record:
         return "session_meta", record
     if record.get("record_type") is not None:
@@ -457,7 +465,7 @@ def step_of(kind: str, payload: Fields) -> RolloutStep | None:
 def _event_step(payload: Fields) -> RolloutStep | None:
     """Return the step of an event, or of the turn item that newer builds write in its place.
 
-    The result is None for an event that shows nothing. One of an unknown type becomes a log.
+    The result is None for an event that shows nothing. An event of an unknown type becomes a log.
     """
     kind = payload.get("type")
     if not isinstance(kind, str):
@@ -473,12 +481,13 @@ def _event_step(payload: Fields) -> RolloutStep | None:
     if kind in _TURN_BOUNDARIES:
         answer = as_text(payload.get("last_agent_message")) or ""
         return RolloutStep(SpanKind.MESSAGE, Role.AGENT, answer, ends_turn=True)
-    if kind in ("turn_aborted", "thread_rolled_back"):
-        text = _abort_text(payload) if kind == "turn_aborted" else _rollback_text(payload)
-        status = SpanStatus.ERROR if kind in _ERROR_EVENTS else SpanStatus.UNKNOWN
-        return replace(log_step(text, kind, status), ends_turn=True)
+    if kind == "turn_aborted":
+        return replace(log_step(_abort_text(payload), kind, SpanStatus.ERROR), ends_turn=True)
+    if kind == "thread_rolled_back":
+        return replace(log_step(_rollback_text(payload), kind), ends_turn=True)
     if kind in HOSTED_CALLS:
         return hosted_call_step(payload)
+
     call_id = text_in(payload, "call_id", "event_id", "id")
     if kind in ("sub_agent_activity", "SubAgentActivity"):
         return _sub_agent_step(payload, call_id)
@@ -489,10 +498,13 @@ def _event_step(payload: Fields) -> RolloutStep | None:
     report = report_step_of(kind, payload, call_id)
     if report is not None:
         return report
+
     status = SpanStatus.ERROR if kind in _ERROR_EVENTS else SpanStatus.UNKNOWN
     text = text_in(payload, "message", "rationale", "user_facing_hint") or dump_text(payload)
-    is_report = kind.startswith("collab_")
-    return replace(log_step(text, kind, status), call_id=call_id, only_without_call_item=is_report)
+    is_about_call = kind.startswith("collab_")  # a call from agent to agent
+    return replace(
+        log_step(text, kind, status), call_id=call_id, only_without_call_item=is_about_call
+    )
 
 
 def _abort_text(payload: Fields) -> str:
@@ -507,11 +519,12 @@ def _abort_text(payload: Fields) -> str:
 def _rollback_text(payload: Fields) -> str:
     """Return a sentence with the number of turns that a rollback took out of the history."""
     count = as_count(payload.get("num_turns"))
-    turns_phrase = "turns before this were"
-    if count is not None:
-        turns_phrase = f"the last {count} turns before this were"
-    if count == 1:
+    if count is None:
+        turns_phrase = "turns before this were"
+    elif count == 1:
         turns_phrase = "the last turn before this was"
+    else:
+        turns_phrase = f"the last {count} turns before this were"
     return f"rolled back: {turns_phrase} taken out of the history"
 
 
@@ -529,13 +542,14 @@ def _sub_agent_step(values: Fields, call_id: str | None) -> RolloutStep:
 def _spawn_step(kind: str, payload: Fields) -> RolloutStep:
     """Return the log step for the end of a call that starts a sub-agent.
 
-    It is shown only if no response item has the call. A payload without a thread id means that no
+    The step is shown only if no response item has the call. Without a thread id in the payload, no
     sub-agent was started.
     """
     thread = as_text(payload.get("new_thread_id"))
     name = text_in(payload, "new_agent_nickname", "new_agent_role", "new_thread_id")
+    text = f"sub-agent {name}: started" if thread else "no sub-agent was started"
     return replace(
-        log_step(f"sub-agent {name}: started" if thread else "no sub-agent was started", kind),
+        log_step(text, kind),
         call_id=as_text(payload.get("call_id")),
         only_without_call_item=True,
         spawned_threads=(thread,) if thread else (),
@@ -640,10 +654,11 @@ def _message_step(payload: Fields, key: str | None) -> RolloutStep | None:
 
 
 def is_from_harness(message: Fields) -> bool:
-    """Return whether the harness wrote a message in the user's name.
+    """Return whether Codex itself, the model's harness, wrote a message in the user's name.
 
-    It did if the text begins as the harness's texts do, or if all parts have a kind and no kind
-    begins with ``user.``, which newer builds record.
+    It did if the text begins like one of the harness's texts. Newer builds also record a kind for
+    each part of a message. The kinds of a harness's message have a dot, and none begins with
+    ``user.``.
     """
     if _speaker_role(Role.USER, content_text(message.get("content"))) is Role.SYSTEM:
         return True
@@ -657,7 +672,7 @@ def is_from_harness(message: Fields) -> bool:
 def _agent_message_step(
     payload: Fields, *, key: str | None = None, is_event: bool = False
 ) -> RolloutStep:
-    """Return the step of an agent's message to another; a log step if the text is encrypted."""
+    """Return the step of an agent's message to another agent; a log if the text is encrypted."""
     author = as_text(payload.get("author")) or "another agent"
     parts = tuple(
         text for text in _nonblank_texts(payload.get("content")) if _ENCRYPTED not in text
@@ -724,11 +739,12 @@ def may_be_object(output: object) -> bool:
         return False
     content_start = len(_WRAPPING_START) if output.startswith(_WRAPPING_START) else 0
     first_character = output[content_start : content_start + 1]
+    # Wrapped content is a JSON string, in which a line feed before the object is an escape.
     return first_character in ("{", "\\") or first_character.isspace()
 
 
 def _output_text_and_status(output: object) -> tuple[str, SpanStatus | None]:
-    """Return the text of an output, and the status in its wrapping; None if it states none."""
+    """Return the text of an output, and the status that its JSON wrapping states, else None."""
     if isinstance(output, str):
         if not output.startswith('{"'):
             return output, None

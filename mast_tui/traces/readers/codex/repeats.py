@@ -75,8 +75,6 @@ class TextHashCounts:
         Returns:
             True if at least one of the hashes had a count.
         """
-        if not self._counts:
-            return False
         was_any_removed = False
         for text_hash in text_hashes:
             count = self._counts.get(text_hash, 0)
@@ -151,11 +149,9 @@ class ForkedHistory:
             is_fork = as_text(meta.get("forked_from_id")) is not None
             self.may_continue = is_fork and meta.get("history_base") is None
             return False
-        if (
-            self.copied_thread
-            or thread in (None, self._fork_thread)
-            or not self._is_early(record, time)
-        ):
+        is_of_other_thread = thread is not None and thread != self._fork_thread
+        # Only the first ``session_meta`` of a copied history begins it.
+        if self.copied_thread or not is_of_other_thread or not self._is_early(record, time):
             return False
         self.copied_thread = thread
         self._start_time = time
@@ -167,7 +163,9 @@ class ForkedHistory:
     def released_records(
         self, position: Position, record: Fields
     ) -> Iterable[tuple[Position, Fields]]:
-        """Accept the next record, and return the records that need not wait any longer.
+        """Read the next record; return the records that are now known to be the fork's own.
+
+        Records of the copied history are dropped, but its last prompt and what follows are held.
 
         Args:
             position: The position of the record.
@@ -186,17 +184,19 @@ class ForkedHistory:
         if not self._is_within_history:
             self.may_continue = False
             return [(position, record)]
+
         if self._is_own(record):
             self._held_records = []
         elif self._continues_burst(time):
-            # The history continues, but its last prompt may be the fork's own.
             if _is_prompt(record):
                 self._held_records = [(position, record)]
             elif self._held_records:
                 self._held_records.append((position, record))
             return ()
         elif _begins_turn(record):
+            # The fork's own turn begins here, so the held prompt is of the history.
             self._held_records = []
+
         own_records = [*self._held_records, (position, record)]
         self._held_records = []
         self._is_within_history = False
@@ -204,10 +204,11 @@ class ForkedHistory:
         return own_records
 
     def _is_early(self, record: Fields, time: float | None) -> bool:
-        """Return whether a record belongs to the copied history.
+        """Return whether a record is early enough to be of the copied history.
 
-        Its ordinal number decides, else its time: a fork writes the history in a burst when the
-        file begins, and a model's answer takes longer than ``_BURST_SECONDS``.
+        The record's ordinal number decides if the file states the number of the first own record.
+        Else its time decides: a fork writes the history in a burst when the file begins, and a
+        model's answer takes longer than ``_BURST_SECONDS``.
         """
         ordinal = as_count(record.get("ordinal"))
         if ordinal is not None and self._first_own_number is not None:
@@ -219,7 +220,8 @@ class ForkedHistory:
     def _continues_burst(self, time: float | None) -> bool:
         """Return whether a record belongs to the burst in which the fork copied the history.
 
-        It comes early enough, or soon after the record before it. Record its time for the next one.
+        It does if it comes early enough, or soon after the previous record. Its time is kept for
+        the next call.
         """
         if time is None or self._start_time is None or self._last_time is None:
             return False

@@ -108,7 +108,10 @@ class EventWalk:
         self._add_results_until(time=None)
 
     def _walk_list(self, events: Sequence[object], pointer: str, base: Scope, depth: int) -> None:
-        """Add the spans of a list of events, which may open and close scopes within ``base``."""
+        """Add the spans of a list of events, which may open and close scopes within ``base``.
+
+        A scope is the agent, the parent span and the message history of nested events.
+        """
         open_scopes = [base]
         for event_index, event in enumerate(events):
             event_pointer = f"{pointer}/{event_index}"
@@ -125,7 +128,7 @@ class EventWalk:
     def _add_event(
         self, event: Fields, pointer: str, scope: Scope, open_scopes: list[Scope], depth: int
     ) -> None:
-        """Add the spans of an event; an event that begins or ends something changes the scope.
+        """Add the spans of an event, or open or close the scope that the event begins or ends.
 
         Args:
             event: The event.
@@ -133,7 +136,7 @@ class EventWalk:
             scope: The scope that the event's ``span_id`` names, else the innermost open scope.
             open_scopes: The scopes that are open in this list of events, the innermost last. The
                 ``step`` events of older logs add and remove scopes.
-            depth: The number of events within which the list is nested.
+            depth: The number of events within which the list of events is nested.
         """
         kind = event.get("event")
         if kind == "span_begin":
@@ -170,28 +173,25 @@ class EventWalk:
     ) -> Scope:
         """Return the scope that an event begins; add a log span if an agent begins.
 
-        An event of any other type begins no scope of its own: ``outer_scope`` is returned.
+        The scope is ``outer_scope`` itself unless a scorer, agent, tool or subtask begins.
         """
-        kind = event.get("type")
+        begun_type = event.get("type")
         name = short_name(event.get("name"))
-        if kind in ("scorer", "scorers"):
+        if begun_type in ("scorer", "scorers"):
             return Scope(History(), name or outer_scope.agent, outer_scope.parent, is_grading=True)
         if outer_scope.is_grading:
             return outer_scope
-        if kind == "agent":
+        if begun_type == "agent":
             parent = self._call_key_by_agent_span.get(span_id or "") or outer_scope.parent
             start = unix_seconds(event.get("timestamp"))
             context = SpanContext(parent=parent, start=start)
             text = f"agent {name} begins" if name else "an agent begins"
             key = self.spans.log(text, pointer, context, as_text(event.get("uuid")) or span_id)
             return Scope(History(), name or "agent", key, agent_key=key)
-        if kind == "tool":
-            return replace(
-                outer_scope,
-                history=History(),
-                parent=self._pending_call_key(name) or outer_scope.parent,
-            )
-        if kind == "subtask":
+        if begun_type == "tool":
+            parent = self._pending_call_key(name) or outer_scope.parent
+            return replace(outer_scope, history=History(), parent=parent)
+        if begun_type == "subtask":
             parent = self._subtask_keys.get(name) or outer_scope.parent
             return replace(outer_scope, history=History(), parent=parent)
         return outer_scope
@@ -203,7 +203,7 @@ class EventWalk:
             self.spans.steps.amend(scope.agent_key, end=end)
 
     def _pending_call_key(self, name: str) -> str | None:
-        """Return the key of a tool's latest call; None if the call's result is not queued."""
+        """Return the key of a tool's latest call; None if the call's result has a span already."""
         pending_result = self._latest_result_by_tool.get(name)
         if pending_result is None or pending_result.is_added:
             return None
@@ -223,22 +223,15 @@ class EventWalk:
         duration = as_number(output.get("time"))
         if end is None and start is not None and duration is not None:
             end = start + duration
+
+        input_context = SpanContext(parent=scope.parent, start=start)
         for message, message_pointer in self._new_input_messages(event, pointer, scope):
-            fields = fields_of(message)
-            if fields.get("role") == "tool":
-                pending_result = self._result_by_call_id.get(
-                    as_text(fields.get("tool_call_id")) or ""
-                )
-                if pending_result is not None and not pending_result.is_added:
-                    self._add_result(pending_result)
-                    continue
-            self.spans.add(
-                message,
-                message_pointer,
-                SpanContext(parent=scope.parent, start=start),
-                scope.history,
-                key=None,
-            )
+            pending_result = self._pending_result_in(message)
+            if pending_result is not None:
+                self._add_result(pending_result)
+            else:
+                self.spans.add(message, message_pointer, input_context, scope.history, key=None)
+
         agent = scope.agent or short_name(event.get("role")) or "assistant"
         context = SpanContext(agent, scope.parent, start, end)
         key = as_text(event.get("uuid"))
@@ -253,9 +246,18 @@ class EventWalk:
             last_key = message_key or last_key
         if error is not None:
             last_key = self._add_error(error, pointer, context, key)
+
         tokens = usage_tokens(output.get("usage"), _INPUT_COUNT_FIELDS, "output_tokens")
         if last_key is not None and tokens is not None:
             self.spans.steps.amend(last_key, tokens=tokens)
+
+    def _pending_result_in(self, message: object) -> _PendingResult | None:
+        """Return the queued result that a tool's message repeats, else None."""
+        fields = fields_of(message)
+        if fields.get("role") != "tool":
+            return None
+        result = self._result_by_call_id.get(as_text(fields.get("tool_call_id")) or "")
+        return None if result is None or result.is_added else result
 
     def _new_input_messages(
         self, event: Fields, pointer: str, scope: Scope
@@ -266,6 +268,7 @@ class EventWalk:
         if not messages and isinstance(refs, list):
             yield from self.pool.new_in(refs, f"{pointer}/input_refs", scope.history)
             return
+        # Unlike an input in the pool, this input is read from its first message on.
         scope.history.input_counts = Counter()
         scope.history.input_ranges = []
         if isinstance(messages, str):
@@ -283,7 +286,7 @@ class EventWalk:
         return self.spans.log(text, pointer, context, own_key, status=SpanStatus.ERROR)
 
     def _add_tool_call(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
-        """Add a tool call unless a message has it, then the events inside it and its result.
+        """Add the span of a tool call unless a message has the call; add its events and its result.
 
         The result is queued until its time, so that it follows the events that happened meanwhile.
         A call that is still pending has no result.
@@ -292,26 +295,27 @@ class EventWalk:
         if call_id is not None and call_id in self._answered_call_ids:
             return
         start, end = _event_times(event)
-        context = SpanContext(scope.agent or "assistant", scope.parent, start)
         call = self.spans.calls.get(call_id) if call_id else None
-        call_key = call.key if call else self.spans.call(event, pointer, context)
+        call_context = SpanContext(scope.agent or "assistant", scope.parent, start)
+        call_key = call.key if call else self.spans.call(event, pointer, call_context)
         if (agent_span := as_text(event.get("agent_span_id"))) is not None:
             self._call_key_by_agent_span[agent_span] = call_key
         call_scope = replace(scope, history=History(), parent=call_key)
         has_nested_events = self._add_nested_events(event, pointer, call_scope, depth)
         if event.get("pending") is True and event.get("result") in (None, ""):
             return
-        text = self._attachments.content(event.get("result"))
-        text, status = self._attachments.with_error(text, event.get("error"))
+
+        output = self._attachments.content(event.get("result"))
+        text, status = self._attachments.with_error(output, event.get("error"))
         if event.get("failed") is True:
             status = SpanStatus.ERROR
         name = short_name(event.get("function")) or None
-        context = SpanContext(context.agent, call_key, start if end is None else end, end)
-
+        context = SpanContext(parent=call_key, start=start if end is None else end, end=end)
         key = f"{as_text(event.get('uuid')) or pointer}/result"
 
         def add_spans() -> None:
             if call_id:
+                # The tool's message, which a later model call reads, then adds no other span.
                 message = {"id": as_text(event.get("message_id"))}
                 self.spans.mark(("tool", call_id), scope.history, message)
             self.spans.result(call_id, text, pointer, context, name=name, status=status, key=key)
@@ -320,28 +324,30 @@ class EventWalk:
         if call_id:
             self._result_by_call_id[call_id] = pending_result
             self._latest_result_by_tool[name or ""] = pending_result
-        # The events inside the call were added, so nothing is left that comes before its result.
+        # The events inside the call have been added, so no other event comes before its result.
         self._add_result_when_due(pending_result, due=None if has_nested_events else end)
 
     def _add_subtask(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
-        """Add the beginning of a subtask, the events inside it, and its result."""
+        """Add log spans for the beginning and the result of a subtask, and the events inside it."""
         start, end = _event_times(event)
         name = short_name(event.get("name"))
         title = f"subtask {name}".rstrip()
-        text = self._attachments.joined(f"{title} begins", event.get("input") or None)
-        own_key = as_text(event.get("uuid"))
-        key = self.spans.log(text, pointer, SpanContext(parent=scope.parent, start=start), own_key)
-        self._subtask_keys[name] = key
-        subtask_scope = replace(scope, history=History(), parent=key)
+        begin_text = self._attachments.joined(f"{title} begins", event.get("input") or None)
+        begin_context = SpanContext(parent=scope.parent, start=start)
+        uuid = as_text(event.get("uuid"))
+        begin_key = self.spans.log(begin_text, pointer, begin_context, uuid)
+        self._subtask_keys[name] = begin_key
+        subtask_scope = replace(scope, history=History(), parent=begin_key)
         has_nested_events = self._add_nested_events(event, pointer, subtask_scope, depth)
         if event.get("result") is None:
             return
+
         text = f"{title} ends\n{self._attachments.piece(event['result'])}"
-        context = SpanContext(parent=key, start=start if end is None else end, end=end)
-        result_key = f"{own_key or pointer}/result"
+        context = SpanContext(parent=begin_key, start=start if end is None else end, end=end)
+        result_key = f"{uuid or pointer}/result"
         add_spans = partial(self.spans.log, text, pointer, context, result_key)
         pending_result = _PendingResult(text, add_spans)
-        # As with a call, nothing is left that comes before the result of a subtask with events.
+        # The events inside the subtask have been added, so no other event comes before its result.
         self._add_result_when_due(pending_result, due=None if has_nested_events else end)
 
     def _add_nested_events(self, event: Fields, pointer: str, scope: Scope, depth: int) -> bool:
@@ -366,18 +372,20 @@ class EventWalk:
         self.spans.add(message, pointer, context, scope.history, as_text(event.get("uuid")))
 
     def _add_log_event(self, event: Fields, pointer: str, scope: Scope) -> None:
-        """Add an event without spans of its own kind as a log; record errors, limits and scores."""
+        """Add the log span of an event; record the error, the limit or the score in it."""
         kind = event.get("event")
         # The result of the call that ran the command will show the output.
         if kind == "sandbox" and self._equals_pending_result(event.get("output")):
             event = {name: value for name, value in event.items() if name != "output"}
         piece = _event_piece(event, self._attachments)
+
         if kind == "score" and scope.is_grading and scope.agent:
             piece = replace(piece, text=f"scored by {scope.agent}")
         elif kind == "error":
             self.error_texts.add(piece.text)
         elif kind == "sample_limit":
             self.limit_count += 1
+
         start, end = _event_times(event)
         context = SpanContext(parent=scope.parent, start=start, end=end)
         key = self.spans.log(
@@ -392,7 +400,10 @@ class EventWalk:
             self.score_events.append((key, event))
 
     def _equals_pending_result(self, output: object) -> bool:
-        """Return whether one of the next pending results has this text; outer blanks may differ."""
+        """Return whether one of the next queued results has the text of an output.
+
+        White space around the texts may differ.
+        """
         if not isinstance(output, str) or not output.strip():
             return False
         text = self._attachments.text(output).strip()
@@ -455,7 +466,7 @@ _FAILED_LEVELS: Final = frozenset({"error", "critical"})
 
 
 def _event_piece(event: Fields, attachments: Attachments) -> Piece:
-    """Return the log of an event; for an unknown kind or shape, the own fields as JSON."""
+    """Return the log of an event; for an unknown kind or shape, the event's own fields as JSON."""
     kind = event.get("event")
     formatter = _FORMATTERS.get(kind) if isinstance(kind, str) else None
     if formatter is not None and (piece := formatter(event, attachments)) is not None:
@@ -480,7 +491,7 @@ def _info_piece(event: Fields, attachments: Attachments) -> Piece:
 
 
 def _logger_piece(event: Fields, attachments: Attachments) -> Piece | None:
-    """Return a log message with its level and logger; None if the event has no message."""
+    """Return the log of a logger's message, with its level; None if the event has no message."""
     log_message = event.get("message")
     if not isinstance(log_message, Mapping):
         return None
@@ -492,7 +503,7 @@ def _logger_piece(event: Fields, attachments: Attachments) -> Piece | None:
 
 
 def _approval_piece(event: Fields, attachments: Attachments) -> Piece | None:
-    """Return an approver's decision on a tool call; None if the event names no decision."""
+    """Return the log of a decision on a tool call; None if the event names no decision."""
     decision = as_text(event.get("decision"))
     if decision is None:
         return None
@@ -504,7 +515,7 @@ def _approval_piece(event: Fields, attachments: Attachments) -> Piece | None:
 
 
 def _sandbox_piece(event: Fields, attachments: Attachments) -> Piece | None:
-    """Return an action in a sandbox; None if the event names none. A failed command is an error."""
+    """Return the log of an action in a sandbox; None if the event names no action."""
     action = as_text(event.get("action"))
     if action is None:
         return None
@@ -520,7 +531,7 @@ def _sandbox_piece(event: Fields, attachments: Attachments) -> Piece | None:
 
 
 def _compaction_piece(event: Fields, _attachments: Attachments) -> Piece:
-    """Return the shortening of a history, with the numbers of tokens if the event has both."""
+    """Return the log of a shortened history, with the numbers of tokens if the event has both."""
     tokens_before = as_count(event.get("tokens_before"))
     tokens_after = as_count(event.get("tokens_after"))
     if tokens_before is None or tokens_after is None:

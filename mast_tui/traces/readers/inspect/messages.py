@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Final, Unpack
@@ -41,7 +41,7 @@ class Attachments:
     """
 
     def __init__(self, texts: object) -> None:
-        if isinstance(texts, list):
+        if isinstance(texts, list):  # Chunked logs refer to an attachment by its number.
             self._texts = {str(number): text for number, text in enumerate(texts)}
         else:
             self._texts = dict(texts) if isinstance(texts, Mapping) else {}
@@ -59,12 +59,15 @@ class Attachments:
         return text if match is None else self._attachment_text(match[1]) or text
 
     def piece(self, value: object) -> str:
-        """Return a JSON value as text for use inside a longer text."""
+        """Return a JSON value as text for use inside a longer text.
+
+        A reference stays if the limit allows no further copy of its attachment.
+        """
         if not isinstance(value, str):
             return self.dumped(value)
         text = self.text(value)
-        is_attachment = text is not value
-        return value if is_attachment and not self._reserve_copy(text) else text
+        is_reference = text is not value
+        return value if is_reference and not self._reserve_copy(text) else text
 
     def dumped(self, value: object) -> str:
         """Return a JSON value as text with its attachments filled in."""
@@ -80,17 +83,17 @@ class Attachments:
         if not isinstance(content, list):
             return "" if content is None else self.part(content)
         if len(content) == 1:
-            return self.part(content[0])
-        return "\n".join(self.part(part, self.piece) for part in content)
+            return self.part(content[0])  # It is the whole text, so no limit of copies applies.
+        return "\n".join(self.part(part, is_within_text=True) for part in content)
 
-    def part(self, part: object, fill_in: Callable[[str], str] | None = None) -> str:
+    def part(self, part: object, *, is_within_text: bool = False) -> str:
         """Return the text of one part of a message, or a note in brackets for a picture or file.
 
         Args:
             part: The part.
-            fill_in: Returns a text with the attachment that it refers to; by default ``text``.
+            is_within_text: Whether the text is for use inside a longer text.
         """
-        fill_in = fill_in or self.text
+        fill_in = self.piece if is_within_text else self.text
         if isinstance(part, str):
             return fill_in(part)
         fields = fields_of(part)
@@ -110,13 +113,13 @@ class Attachments:
         return separator.join(self.piece(value) for value in values if value not in (None, ""))
 
     def with_error(self, text: str, error: object) -> tuple[str, SpanStatus]:
-        """Return a tool's output with its error appended, and the status of the result.
+        """Return a tool's output with the error of its call, and the status of the result.
 
-        An error that is in the output already is not appended.
+        The error is appended unless the output has it already.
 
         Args:
             text: The output.
-            error: The error of the tool call, or None.
+            error: The error, or None.
         """
         if error is None:
             return text, SpanStatus.UNKNOWN
@@ -156,16 +159,13 @@ def json_text(value: object) -> str:
         return value or ""
     try:
         compact_text = orjson.dumps(value).decode()
-    except TypeError:
+    except TypeError:  # orjson refuses deep values.
         return _deep_text(value)
     if len(compact_text) > _MAX_INDENTED_CHARS:
         return compact_text
-    text = dump_text(value)
-    return (
-        text
-        if len(text) <= _MAX_INDENT_FACTOR * len(compact_text) + _MAX_INDENT_EXTRA
-        else compact_text
-    )
+    indented_text = dump_text(value)
+    most_chars = _MAX_INDENT_FACTOR * len(compact_text) + _MAX_INDENT_EXTRA
+    return indented_text if len(indented_text) <= most_chars else compact_text
 
 
 def _deep_text(value: object) -> str:
@@ -242,10 +242,10 @@ class MessageSpans:
             self.problems.append(Problem(self._prefix + pointer, message))
 
     def identity(self, message: object) -> Hashable:
-        """Return a value that is equal for repetitions of a message, whatever their ids.
+        """Return a value that is equal for all repetitions of a message, even under other ids.
 
-        The identity of a tool's result is its role and the id of its call. Any other message has
-        its role, its content and the ids of its calls.
+        The identity of a tool's result is its role and the id of its call. The identity of any
+        other message is its role, its content and the ids of its calls.
         """
         if not isinstance(message, Mapping):
             return json_text(message)
@@ -253,22 +253,22 @@ class MessageSpans:
         call_id = as_text(message.get("tool_call_id"))
         if role == "tool" and call_id:
             return role, call_id
-        ids = tuple(map(_call_id, items_of(message.get("tool_calls"))))
+        made_call_ids = tuple(map(_call_id, items_of(message.get("tool_calls"))))
         content = message.get("content")
         if isinstance(content, list):
-            return role, tuple(map(self.attachments.part, content)), ids
-        return role, self.attachments.dumped(content), ids
+            return role, tuple(map(self.attachments.part, content)), made_call_ids
+        return role, self.attachments.dumped(content), made_call_ids
 
     def is_new(self, message: object, identity: Hashable, history: History) -> bool:
-        """Return whether the next message of an input has no span yet.
+        """Return whether the next message in the input of a model call has no span yet.
 
-        A message is not new if a message with its id has spans. Other messages of the same identity
-        are counted: if three of them have spans, the fourth in an input is new.
+        A message is not new if a message with its id has spans. Otherwise the messages with the
+        same identity are counted: if three of them have spans, the fourth in an input is new.
 
         Args:
             message: The message.
             identity: The ``identity`` of the message.
-            history: The history of the agent; the message is counted in it.
+            history: The messages of the agent's calls so far, in which this message is counted.
         """
         history.input_counts[identity] += 1
         message_id = _message_id(message)
@@ -277,7 +277,7 @@ class MessageSpans:
         if history.input_counts[identity] <= history.shown_counts[identity]:
             return False
         if message_id is not None and not _has_call_ids(identity):
-            return True  # Its id is new, so spans of the same content show other messages.
+            return True  # The id is new, so spans with the same content show other messages.
         return history.input_counts[identity] > self._shown_counts[identity]
 
     def first_without_span(self, messages: Sequence[object]) -> int:
@@ -292,13 +292,13 @@ class MessageSpans:
                 first_index = message_index + 1
         return first_index
 
-    def mark(self, identity: Hashable, history: History, message: object = None) -> None:
+    def mark(self, identity: Hashable, history: History, message: object) -> None:
         """Record that a message has spans.
 
         Args:
             identity: The ``identity`` of the message.
-            history: The history of the agent that has read it.
-            message: The message, if its id is to be recorded too.
+            history: The messages in the calls of the agent that wrote or read the message.
+            message: The message, whose id is recorded too.
         """
         history.shown_counts[identity] += 1
         self._shown_counts[identity] += 1
@@ -314,7 +314,7 @@ class MessageSpans:
             message: The message.
             pointer: The JSON pointer of the message within the sample.
             context: The agent, parent span and times.
-            history: The history of the agent.
+            history: The messages of the agent's calls so far, in which this message is recorded.
             key: The span key of a message without an id; None for its pointer.
 
         Returns:
@@ -333,9 +333,10 @@ class MessageSpans:
         if role == "assistant":
             return self._add_answer(message, pointer, context, own_key)
         text = self.attachments.content(message.get("content"))
-        author = replace(context, agent=short_name(role), end=None)
+        # The end is that of the model call, not of a message that the call has read.
+        speaker_context = replace(context, agent=short_name(role), end=None)
         span_role = _ROLES.get(role, Role.AGENT)
-        return self._add_span(SpanKind.MESSAGE, text, own_key, pointer, author, span_role)
+        return self._add_span(SpanKind.MESSAGE, text, own_key, pointer, speaker_context, span_role)
 
     def log(
         self,
@@ -352,14 +353,15 @@ class MessageSpans:
         Args:
             text: The text.
             pointer: The JSON pointer in the sample.
-            context: The agent and the times.
-            key: The key; None for the pointer.
-            name: The name of the author.
-            status: The result of the step.
+            context: The parent span and the times.
+            key: The key of the span; None for the pointer.
+            name: The author of the log.
+            status: The status of the span.
         """
-        author = replace(context, agent=short_name(name) or "log")
-        own_key = key or pointer
-        return self._add_span(SpanKind.LOG, text, own_key, pointer, author, Role.LOG, status=status)
+        log_context = replace(context, agent=short_name(name) or "log")
+        return self._add_span(
+            SpanKind.LOG, text, key or pointer, pointer, log_context, Role.LOG, status=status
+        )
 
     def call(
         self, call: object, pointer: str, context: SpanContext, start: float | None = None
@@ -369,8 +371,8 @@ class MessageSpans:
         Args:
             call: The call.
             pointer: The JSON pointer in the sample.
-            context: The agent and the times.
-            start: The time of the call if it is not that of ``context``.
+            context: The agent, the parent span and the start.
+            start: The time of the call if it is not the start in ``context``.
         """
         if not isinstance(call, Mapping):
             self.add_problem(pointer, "not a tool call but a bare value")
@@ -388,6 +390,7 @@ class MessageSpans:
             replace(context, start=context.start if start is None else start, end=None),
             name=name,
         )
+
         if call_id:
             self.calls[call_id] = MessageToolCall(key, context.agent, name)
         return key
@@ -415,11 +418,11 @@ class MessageSpans:
             key: The span key of a result without ``call_id``; the pointer by default.
         """
         call = self.calls.get(call_id) if call_id else None
-        if call is not None and context.end is not None:
-            self.steps.amend(call.key, end=context.end)
-        context = replace(context, agent=name or "tool", end=None)
+        result_context = replace(context, agent=name or "tool", end=None)
         if call is not None:
-            context = replace(context, agent=call.agent, parent=call.key)
+            if context.end is not None:
+                self.steps.amend(call.key, end=context.end)
+            result_context = replace(result_context, agent=call.agent, parent=call.key)
             name = call.name or name
         own_key = f"{call_id}:result" if call_id else key or pointer
         return self._add_span(
@@ -427,7 +430,7 @@ class MessageSpans:
             text,
             own_key,
             pointer,
-            context,
+            result_context,
             Role.TOOL,
             name=name,
             status=status,
@@ -466,8 +469,7 @@ class MessageSpans:
             as_text(message.get("tool_call_id")),
             text,
             pointer,
-            # A message has no time of its own.
-            SpanContext(context.agent, context.parent),
+            SpanContext(parent=context.parent),  # A message has no time of its own.
             name=short_name(message.get("function")) or None,
             status=status,
             key=_message_id(message),
@@ -484,11 +486,13 @@ class MessageSpans:
             own_key = f"{key}/reasoning"
             own_pointer = f"{pointer}/reasoning"
             last_key = self._add_span(SpanKind.REASONING, text, own_key, own_pointer, context)
+
         content = message.get("content")
         if isinstance(content, list):
             last_key = self._add_parts(content, pointer, context, key) or last_key
         elif text := self.attachments.content(content):
             last_key = self._add_span(SpanKind.MESSAGE, text, key, pointer, context)
+
         for call_index, call in enumerate(items_of(message.get("tool_calls"))):
             call_pointer = f"{pointer}/tool_calls/{call_index}"
             last_key = self.call(call, call_pointer, context, context.end)
@@ -501,8 +505,8 @@ class MessageSpans:
     ) -> str | None:
         """Add the spans of a message's parts; return the last span's key, None without spans.
 
-        Text parts up to the next reasoning or tool part become one message. The message that
-        begins with the first part has the key ``key``.
+        Text parts up to the next reasoning or tool part become one message. If that begins with
+        the first part, its key is ``key`` without a suffix.
         """
         last_key: str | None = None
         for kind, group in groupby(enumerate(parts), _kind_of_numbered_part):
@@ -513,6 +517,7 @@ class MessageSpans:
                 if text := self.attachments.content([part for _index, part in numbered_parts]):
                     last_key = self._add_span(kind, text, key + suffix, pointer + suffix, context)
                 continue
+
             for part_index, part in numbered_parts:
                 suffix = f"/content/{part_index}"
                 if kind is SpanKind.REASONING:
@@ -544,7 +549,7 @@ class MessageSpans:
             as_text(part.get("id")),
             text,
             pointer,
-            SpanContext(context.agent, context.parent, context.end, context.end),
+            SpanContext(parent=context.parent, start=context.end, end=context.end),
             name=short_name(part.get("name")) or None,
             status=status,
             key=f"{pointer}/result",
@@ -606,22 +611,22 @@ class MessagePool:
     def new_in(
         self, refs: list[object], pointer: str, history: History
     ) -> Iterator[tuple[object, str]]:
-        """Yield the messages of an input that have no spans, each with its JSON pointer.
+        """Yield the messages in the input of a model call that have no spans, with JSON pointers.
 
-        The messages are counted in ``history``.
+        Messages at the beginning that the previous input had too are skipped.
 
         Args:
             refs: The ranges of the input in the pool.
             pointer: The JSON pointer of ``refs``, for problems.
-            history: The history of the agent.
+            history: The messages of the agent's calls so far, in which the new ones are counted.
         """
         ranges = self._merged_ranges(refs, pointer)
-        new_ranges = _added_ranges(history.input_ranges, ranges)
-        if new_ranges is None:
+        added_ranges = _added_ranges(history.input_ranges, ranges)
+        if added_ranges is None:
             history.input_counts = Counter()
-            new_ranges = ranges
+            added_ranges = ranges
         history.input_ranges = ranges
-        for index in self._indices_within_limit(new_ranges, pointer):
+        for index in self._indices_within_limit(added_ranges, pointer):
             message = self._pool[index]
             identity = self._identity_by_index.get(index)
             if identity is None:
@@ -636,15 +641,13 @@ class MessagePool:
             refs: The ranges.
             pointer: The JSON pointer of ``refs``, for problems.
         """
-        return [
-            self._pool[index]
-            for index in self._indices_within_limit(self._merged_ranges(refs, pointer), pointer)
-        ]
+        ranges = self._merged_ranges(refs, pointer)
+        return [self._pool[index] for index in self._indices_within_limit(ranges, pointer)]
 
     def _indices_within_limit(self, ranges: Ranges, pointer: str) -> Iterator[int]:
-        """Yield the indices in some ranges.
+        """Yield the indices in some ranges; only the last ones if there are too many.
 
-        If these would exceed the limit of lookups, report it and yield only the last indices.
+        More indices than the limit of lookups leaves are too many, and are reported as a problem.
         """
         count = sum(end - start for start, end in ranges)
         if count > self._lookups_left:
@@ -657,7 +660,7 @@ class MessagePool:
             yield from range(start, end)
 
     def _merged_ranges(self, refs: list[object], pointer: str) -> Ranges:
-        """Return the ranges of an input, adjacent ranges joined; report ranges beyond the pool."""
+        """Return the ranges in ``refs``, adjacent ranges joined; report those beyond the pool."""
         ranges: Ranges = []
         for ref in refs:
             pair = ref if isinstance(ref, list) and len(ref) == 2 else (None, None)
@@ -667,6 +670,7 @@ class MessagePool:
                 end = min(end or 0, len(self._pool))
             if start is None or start >= end:
                 continue
+            # No range begins at -1.
             previous_start, previous_end = ranges[-1] if ranges else (0, -1)
             if previous_end == start:
                 ranges[-1] = (previous_start, end)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from io import BufferedReader, BytesIO
@@ -85,12 +85,13 @@ def _trace_of_sample(
     except TooManySpans as error:
         problems.append(Problem(prefix.strip(), str(error)))
     problems += spans.problems
-    if attachments.missing_count:
-        message = f"{attachments.missing_count} references to attachments that are not there"
-        problems.append(Problem(f"{prefix}/attachments", message))
-    if attachments.skipped_count:
-        message = f"{attachments.skipped_count} attachments within longer texts were not filled in"
-        problems.append(Problem(f"{prefix}/attachments", message))
+    attachment_defects = (
+        (attachments.missing_count, "references to attachments that are not there"),
+        (attachments.skipped_count, "attachments within longer texts were not filled in"),
+    )
+    for count, defect in attachment_defects:
+        if count:
+            problems.append(Problem(f"{prefix}/attachments", f"{count} {defect}"))
     meta = _sample_metadata(sample, header, walk)
     return trace_of_steps(
         READER,
@@ -129,7 +130,7 @@ def _add_spans(sample: Fields, walk: EventWalk) -> None:
 def _final_messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object]]:
     """Return the messages of the sample's final conversation, each with its JSON pointer.
 
-    A log in chunks has ranges of the pool in place of messages.
+    A log in chunks has ranges of the message pool in place of messages.
     """
     messages = sample.get("messages")
     refs = sample.get("message_refs")
@@ -139,11 +140,11 @@ def _final_messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object
 
 
 def _add_last_messages(messages: list[tuple[str, object]], walk: EventWalk) -> None:
-    """Add the messages of the conversation that follow its last message with spans."""
+    """Add the messages of the conversation after the last message that has spans."""
     spans = walk.spans
     first_index = spans.first_without_span([message for _pointer, message in messages])
     if first_index == 0 and any(step.kind is SpanKind.MESSAGE for step in spans.steps.steps):
-        return  # Events have shown all of the conversation, with other texts: do not add it again.
+        return  # The events have the whole conversation with other texts, so do not add it again.
     for pointer, message in messages[first_index:]:
         spans.add(message, pointer, SpanContext(), walk.root.history, key=None)
 
@@ -162,7 +163,10 @@ def _add_ending(sample: Fields, walk: EventWalk) -> None:
 
 
 def _id_in_eval(sample: Fields, header: Fields) -> str | None:
-    """Return an id made of the evaluation's id, the sample's id and the epoch; None without one."""
+    """Return an id made of the evaluation's id, the sample's id and the epoch.
+
+    The result is None if one of the three is missing.
+    """
     eval_id = as_text(fields_of(header.get("eval")).get("eval_id"))
     sample_id = sample.get("id")
     epoch = as_count(sample.get("epoch"))
@@ -183,6 +187,10 @@ _GRADE_BY_NAME: Final[Mapping[str, float]] = {
     "no": 0.0,
     "false": 0.0,
 }
+_OUTCOME_BY_SCORE: Final[Mapping[float | None, Outcome]] = {
+    1.0: Outcome.SUCCEEDED,
+    0.0: Outcome.FAILED,
+}
 _UNNAMED_PLAN: Final = "plan"
 _NO_MODEL: Final = "none/none"
 _MAX_SCORES: Final = 200
@@ -191,16 +199,15 @@ _MAX_SCORES: Final = 200
 def _sample_metadata(sample: Fields, header: Fields, walk: EventWalk) -> TraceMeta:
     """Return the metadata of a sample whose events ``walk`` has read."""
     spec = fields_of(header.get("eval"))
-    grades = list(_grades_of_scores(_named_scores(sample)))
-    outcome = _agreed_outcome(grades) if sample.get("error") is None else Outcome.UNKNOWN
-    have_same_grade = bool(grades) and all(grade == grades[0] for grade in grades)
-    score = grades[0] if have_same_grade else None
+    grades = set(_grades_of_scores(_named_scores(sample)))
+    score = grades.pop() if len(grades) == 1 else None  # None if the scorers disagree
+    has_failed = sample.get("error") is not None
     return TraceMeta(
         task=task_of(_task_text(sample, walk.spans.attachments), steps=walk.spans.steps.steps),
         system=_system_name(header, spec),
         model=_model_name(sample, spec),
         benchmark=as_text(spec.get("task")),
-        outcome=outcome,
+        outcome=Outcome.UNKNOWN if has_failed else _OUTCOME_BY_SCORE.get(score, Outcome.UNKNOWN),
         score=score,
         answer_key=_answer_key(sample, walk),
         task_id=task_id_of(sample.get("id")),
@@ -233,11 +240,12 @@ def _system_name(header: Fields, spec: Fields) -> str | None:
     """
     plan = fields_of(header.get("plan"))
     plan_name = as_text(plan.get("name"))
+    if plan_name == _UNNAMED_PLAN:
+        plan_name = None
     steps = map(fields_of, items_of(plan.get("steps")))
     solvers = [solver for step in steps if (solver := as_text(step.get("solver")))]
-    own_plan_name = plan_name if plan_name != _UNNAMED_PLAN else None
     last_solver = solvers[-1] if solvers else None
-    return as_text(spec.get("solver")) or own_plan_name or last_solver
+    return as_text(spec.get("solver")) or plan_name or last_solver
 
 
 def _model_name(sample: Fields, spec: Fields) -> str | None:
@@ -248,7 +256,7 @@ def _model_name(sample: Fields, spec: Fields) -> str | None:
 
 
 def _named_scores(sample: Fields) -> list[tuple[str, object]]:
-    """Return the scores, each after its scorer's name; the oldest logs have one unnamed score."""
+    """Return the name and the score of each scorer; the oldest logs have one unnamed score."""
     scores = sample.get("scores")
     if isinstance(scores, Mapping):
         return list(scores.items())[:_MAX_SCORES]
@@ -284,27 +292,18 @@ def _grade_of(value: object) -> float | None:
     return number if number is not None and 0 <= number <= 1 else None
 
 
-def _agreed_outcome(grades: Sequence[float | None]) -> Outcome:
-    """Return the outcome on which all grades agree; UNKNOWN without one or for partial grades."""
-    if grades and all(grade == 1 for grade in grades):
-        return Outcome.SUCCEEDED
-    if grades and all(grade == 0 for grade in grades):
-        return Outcome.FAILED
-    return Outcome.UNKNOWN
-
-
 def _answer_key(sample: Fields, walk: EventWalk) -> AnswerKey:
-    """Return the scores with explanations, the target and the sample's metadata."""
+    """Return what a blind annotator must not see: scores, explanations, target and metadata."""
     attachments = walk.spans.attachments
     draft = AnswerKeyDraft()
     for name, score in _named_scores(sample):
         _add_score(draft, name, score, attachments)
-    for key, event in walk.score_events:
+    for span_key, event in walk.score_events:
         score = event.get("score")
         if event.get("intermediate") is True and isinstance(score, Mapping):
-            parts = [score.get(name) for name in ("value", "answer", "explanation")]
+            parts = [score.get(field) for field in ("value", "answer", "explanation")]
             texts = [attachments.dumped(part) for part in parts if part not in (None, "")]
-            draft.add("step_scores", key, "\n".join(texts))
+            draft.add("step_scores", span_key, "\n".join(texts))
     target = sample.get("target")
     if target not in (None, "", []):
         draft.add("reference", "target", attachments.dumped(target))
@@ -389,7 +388,7 @@ def samples_in(source: Source) -> Iterator[tuple[int, Fields]]:
 def _is_log_archive(source: Source) -> bool:
     """Return whether a file is an archive with a log's header.
 
-    A journal's damaged header suffices if the archive has samples.
+    The header in the journal of an unfinished log may be damaged if the archive has samples.
     """
     if not is_archive(source.head):
         return False
@@ -414,6 +413,7 @@ def _is_log_archive(source: Source) -> bool:
 def _is_log_document(source: Source) -> bool:
     """Return whether the beginning of a file has keys of a log, and of its ``eval`` object."""
     head = as_utf8(source.head).decode("utf-8", "replace")
+    # The head of a long document is cut off, so its JSON has to be completed.
     repaired = repair(head) if '"eval"' in head else None
     log = fields_of(None if repaired is None else repaired.value)
     spec = fields_of(log.get("eval"))
@@ -513,7 +513,8 @@ class _ArchiveLog:
     def _items_of_chunks(self, folder: str, kind: str) -> list[object]:
         """Return the items of the chunks of a kind, up to the first missing chunk.
 
-        A chunk's name is the index of its first item; after a gap indices would shift.
+        The name of a chunk has the index of its first item. After a missing chunk, the items would
+        have other indices than the sample refers to.
         """
         items: list[object] = []
         for first_index, name in sorted(self._chunks[folder, kind]):
@@ -528,7 +529,7 @@ class _ArchiveLog:
         return items
 
     def _read_json_member(self, name: str) -> object | None:
-        """Return the JSON value of a member; for an unreadable one report it and return None."""
+        """Return the JSON value of a member; report an unreadable member and return None."""
         try:
             data = self._archive.read(name)
             reason = self._exceeded_limit(data)
@@ -544,9 +545,9 @@ class _ArchiveLog:
         return None
 
     def _exceeded_limit(self, data: bytes) -> str | None:
-        """Return a message on the limit that parsing this JSON would exceed, or None.
+        """Return a message on the limit that parsing this JSON would exceed, else None.
 
-        The JSON counts towards the limit of the log's text.
+        Its size counts towards the limit of the whole log's text.
         """
         value_count = data.count(b",") + data.count(b"[") + data.count(b"{")
         if value_count > _MAX_VALUES:

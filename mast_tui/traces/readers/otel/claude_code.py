@@ -34,14 +34,14 @@ _ARGUMENT_BY_FIELD: Final = {
 
 
 def with_genai_names(span: OtelSpan) -> OtelSpan:
-    """Return a span of Claude Code with the attributes of the GenAI conventions; others as is."""
+    """Return a span of Claude Code with GenAI attributes added, any other span unchanged."""
     if not span.name.startswith(_NAME_PREFIX):
         return span
-    facts: dict[str, object] = {"gen_ai.operation.name": "invoke_workflow"}
+    genai_attributes: dict[str, object] = {"gen_ai.operation.name": "invoke_workflow"}
     failed = span.attributes.get("success") in (False, "false")
     match span.name.removeprefix(_NAME_PREFIX):
         case "interaction":
-            facts = {
+            genai_attributes = {
                 "gen_ai.operation.name": "invoke_agent",
                 "gen_ai.agent.name": _AGENT,
                 "input.value": span.text("user_prompt"),
@@ -49,7 +49,7 @@ def with_genai_names(span: OtelSpan) -> OtelSpan:
         case "llm_request":
             tokens = usage_tokens(span.attributes, _INPUT_COUNT_FIELDS, "output_tokens")
             answer = span.text("response.model_output")
-            facts = {
+            genai_attributes = {
                 "gen_ai.operation.name": "chat",
                 "gen_ai.input.messages": list(_messages(span.text("new_context") or "")),
                 "gen_ai.output.messages": answer and [{"role": "assistant", "content": answer}],
@@ -57,25 +57,27 @@ def with_genai_names(span: OtelSpan) -> OtelSpan:
                 "gen_ai.usage.output_tokens": tokens and tokens.output,
             }
         case "tool":
-            facts = {
+            genai_attributes = {
                 "gen_ai.operation.name": "execute_tool",
                 "gen_ai.tool.name": span.text("tool_name"),
                 "gen_ai.tool.call.arguments": _arguments(span),
                 "gen_ai.tool.call.result": _result(span),
             }
-        case "tool.execution" if failed:  # Its error is the result of the tool.
-            facts = {"gen_ai.operation.name": "execute_tool"}
-    known_facts = {name: value for name, value in facts.items() if value not in (None, [])}
+        case "tool.execution" if failed:  # The error of this span is the result of the tool.
+            genai_attributes = {"gen_ai.operation.name": "execute_tool"}
+    known_attributes = {
+        name: value for name, value in genai_attributes.items() if value not in (None, [])
+    }
     return replace(
         span,
-        attributes={**span.attributes, **known_facts},
+        attributes={**span.attributes, **known_attributes},
         status=SpanStatus.ERROR if failed else span.status,
         message=span.message or (span.text("error") if failed else None),
     )
 
 
 def _messages(context: str) -> Iterator[Fields]:
-    """Yield the new messages of a request."""
+    """Yield the messages in a text that has a heading in brackets before each message."""
     for text in _NEXT_HEADING.split(context):
         if (heading := _HEADING.match(text)) is None:
             continue
@@ -95,7 +97,7 @@ def event_name(event: SpanEvent) -> str | None:
 
 
 def row_of_event(name: str, attributes: Attributes, row: SpanRow) -> SpanRow | None:
-    """Return the row of a log event; None for the permission of a call, which has a result.
+    """Return the row of a log event; None for the permission of a call, whose result is shown.
 
     Args:
         name: The name of the event without prefix.
@@ -104,9 +106,10 @@ def row_of_event(name: str, attributes: Attributes, row: SpanRow) -> SpanRow | N
     """
     duration = attributes.get("duration_ms")
     milliseconds = max(as_number(duration) or as_count(duration) or 0, 0)
-    start = None if row.start is None else row.start - milliseconds / 1e3
+    end = row.start  # The event is logged at the end of what it reports.
+    start = None if end is None else end - milliseconds / 1e3
+    row = replace(row, agent=_AGENT, start=start, end=end)
     tool = text_in(attributes, "tool_name") or "tool"
-    row = replace(row, agent=_AGENT, start=start, end=row.start)
     match name:
         case "user_prompt":
             prompt = text_in(attributes, "prompt")
@@ -148,7 +151,7 @@ def row_of_event(name: str, attributes: Attributes, row: SpanRow) -> SpanRow | N
 
 
 def _arguments(span: OtelSpan) -> object:
-    """Return the arguments of a tool, else those of its fields that the span has; None without."""
+    """Return the attribute ``tool_input``, else arguments from others such as ``file_path``."""
     text = _HEADING.sub("", span.text("tool_input") or "", count=1)
     if text:
         return json_in(text) or text
@@ -160,12 +163,10 @@ def _arguments(span: OtelSpan) -> object:
 
 
 def _result(span: OtelSpan) -> object:
-    """Return the result of a tool; None without one."""
     result = first_in(_output(span), "output", "diff", "content")
     return result or _HEADING.sub("", span.text("new_context") or "", count=1) or None
 
 
 def _output(span: OtelSpan) -> Fields:
-    """Return what the event with the output of a tool has; empty without such an event."""
     events = (event.attributes for event in span.events if event.name == "tool.output")
     return next(events, {})

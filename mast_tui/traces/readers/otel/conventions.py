@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from typing import Final
 
@@ -64,7 +64,7 @@ def flattened_messages(span: OtelSpan, name: str, role: str) -> list[Message]:
         role: The role of the message if the attribute is one text: ``user`` or ``assistant``.
     """
     value = value_under(span.attributes, name)
-    if isinstance(value, str):
+    if isinstance(value, str):  # One attribute has all messages as JSON or as plain text.
         answer = answer_messages(value) if role == "assistant" else ()
         return list(answer or request_messages(value) or request_text(value))
     items = value if isinstance(value, list) else [value]
@@ -78,10 +78,12 @@ def _message_of_item(item: Fields) -> Message:
     for name in ("content", "name", "tool_call_id", "reasoning_content", "refusal"):
         if fields.get(name) is not None:
             message[name] = fields[name]
+
     contents = fields.get("contents")
-    calls = fields.get("tool_calls")
     if message.get("content") in (None, "") and isinstance(contents, list):
         message["content"] = [_content_part(part) for part in contents]
+
+    calls = fields.get("tool_calls")
     if isinstance(calls, list):
         message["tool_calls"] = [
             _nested_fields(call, "tool_call") if isinstance(call, Mapping) else call
@@ -90,12 +92,16 @@ def _message_of_item(item: Fields) -> Message:
     elif function_name := as_text(fields.get("function_call_name")):
         arguments = fields.get("function_call_arguments_json")
         message["tool_calls"] = [{"function": {"name": function_name, "arguments": arguments}}]
+
     message.setdefault("content", "")
     return message
 
 
 def _content_part(part: object) -> object:
-    """Return a part of a message without OpenInference's names; a picture without its data."""
+    """Return a part of a message without the prefix ``message_content`` of OpenInference's names.
+
+    A picture is returned without its data.
+    """
     if not isinstance(part, Mapping):
         return part
     content = _nested_fields(part, "message_content")
@@ -108,7 +114,7 @@ def _content_part(part: object) -> object:
 def _nested_fields(value: Fields, wrapper: str | None = None) -> Fields:
     """Return an object with its dotted names as nested objects.
 
-    If the field ``wrapper`` is an object, that object is returned.
+    If the field ``wrapper`` is an object, that object is returned instead, nested likewise.
     """
     if any("." in str(name) for name in value):
         nested = nested_object({str(name): field_value for name, field_value in value.items()})
@@ -120,10 +126,11 @@ def _nested_fields(value: Fields, wrapper: str | None = None) -> Fields:
 def fuller_messages(
     flat_messages: Sequence[Message], raw_messages: Sequence[Message]
 ) -> list[Message]:
-    """Return the flattened messages, each replaced by the raw message if it is not complete.
+    """Return flattened messages, with raw messages in place of those that are not complete.
 
-    Some instrumentation leaves out tool calls or their arguments in flattened messages. If the
-    numbers of messages differ, the raw messages are returned if no flattened message is complete.
+    Some instrumentation leaves out tool calls or their arguments in flattened messages. If there
+    are more or fewer raw messages, they replace the flattened ones only if none of these is
+    complete.
 
     Args:
         flat_messages: The messages in attributes of their own.
@@ -132,11 +139,8 @@ def fuller_messages(
     if not flat_messages:
         return list(raw_messages)
     if len(flat_messages) != len(raw_messages):
-        return (
-            list(raw_messages)
-            if raw_messages and not any(map(_is_complete, flat_messages))
-            else list(flat_messages)
-        )
+        has_complete = any(map(_is_complete, flat_messages))
+        return list(flat_messages if has_complete or not raw_messages else raw_messages)
     pairs = zip(flat_messages, raw_messages, strict=True)
     return [
         flat_message if _is_complete(flat_message) else raw_message
@@ -145,7 +149,7 @@ def fuller_messages(
 
 
 def _is_complete(message: Message) -> bool:
-    """Return whether a message has content, or tool calls that all have arguments."""
+    """Return whether a message has arguments for all its tool calls, or content if it has none."""
     calls = message.get("tool_calls")
     if not isinstance(calls, list):
         return bool(message.get("content"))
@@ -154,7 +158,11 @@ def _is_complete(message: Message) -> bool:
 
 
 def with_smolagents_calls(messages: Sequence[Message]) -> list[Message]:
-    """Return messages with tool calls and results in place of the texts that smolagents writes."""
+    """Return messages with tool calls and results in place of the texts that smolagents writes.
+
+    Smolagents writes calls and results as messages of the roles ``tool-call`` and
+    ``tool-response``, also in the form ``MessageRole.TOOL_CALL``.
+    """
     converted_messages: list[Message] = []
     for message in messages:
         role_name = str(message.get("role", ""))
@@ -167,10 +175,10 @@ def with_smolagents_calls(messages: Sequence[Message]) -> list[Message]:
         if role == "tool-response":
             converted_messages.append(_tool_message(text))
             continue
-        if converted_messages and content_text(converted_messages[-1].get("content")).startswith(
-            _ECHOED_CALL
-        ):
-            converted_messages.pop()
+
+        previous_content = converted_messages[-1].get("content") if converted_messages else None
+        if content_text(previous_content).startswith(_ECHOED_CALL):
+            converted_messages.pop()  # It has the same call as plain text.
         has_calls = text.startswith(_CALLS_HEADING)
         calls = read_literal(text.removeprefix(_CALLS_HEADING)) if has_calls else None
         if isinstance(calls, list):
@@ -181,7 +189,10 @@ def with_smolagents_calls(messages: Sequence[Message]) -> list[Message]:
 
 
 def _tool_message(text: str) -> Message:
-    """Return an observation as a tool's message; the call id in its heading becomes a field."""
+    """Return a result as a tool's message, without its heading, such as ``Observation:``.
+
+    A call id in the heading becomes a field.
+    """
     match = _OBSERVATION_HEADING.match(text)
     content = text[match.end() :] if match else text
     message: dict[str, object] = {"role": "tool", "content": content}
@@ -193,7 +204,8 @@ def _tool_message(text: str) -> Message:
 def arguments_without_wrapping(value: object) -> object:
     """Return a tool's arguments without the object in which smolagents wraps them.
 
-    A text that holds an object is parsed; any other text is returned as it is.
+    A text that holds an object, as JSON or as Python prints it, is parsed. Any other text is
+    returned unchanged.
     """
     parsed_value = value
     if isinstance(value, str):
@@ -212,7 +224,7 @@ def arguments_without_wrapping(value: object) -> object:
 
 
 def documents_text(span: OtelSpan) -> str | None:
-    """Return the texts of a retriever's or reranker's documents; None if it lists none."""
+    """Return the texts of a retriever's or reranker's documents; None if the span lists none."""
     for name in _DOCUMENT_LISTS:
         documents = value_under(span.attributes, name)
         if isinstance(documents, list):
@@ -223,8 +235,8 @@ def documents_text(span: OtelSpan) -> str | None:
 def _document_text(value: object) -> str:
     """Return the content of a document; if it has none, the whole value as text."""
     wrapped = fields_of(value).get("document")
-    fields = fields_of(wrapped if isinstance(wrapped, Mapping) else value)
-    return text_in(fields, "content", "document.content") or dump_text(value)
+    document = fields_of(wrapped if isinstance(wrapped, Mapping) else value)
+    return text_in(document, "content", "document.content") or dump_text(value)
 
 
 Names = tuple[str, ...]
@@ -253,9 +265,9 @@ class Convention:
         output: The output of any call.
     """
 
-    marks: Names
+    marks: Names = ()
     kind: Names = ()
-    row_kind_by_value: Mapping[str, RowKind]
+    row_kind_by_value: Mapping[str, RowKind] = field(default_factory=dict)
     agent: Names = ()
     model: Names = ()
     tokens_in: Names = ()
@@ -339,7 +351,6 @@ OPENLLMETRY: Final = Convention(
 )
 AI_SDK: Final = Convention(
     marks=("ai.",),
-    row_kind_by_value={},
     model=("ai.model.id",),
     tokens_in=("ai.usage.promptTokens", "ai.usage.inputTokens"),
     tokens_out=("ai.usage.completionTokens", "ai.usage.outputTokens"),
@@ -351,23 +362,18 @@ AI_SDK: Final = Convention(
 )
 GOOGLE_ADK: Final = Convention(
     marks=("gcp.vertex.agent.",),
-    row_kind_by_value={},
     request=("gcp.vertex.agent.llm_request",),
     answer=("gcp.vertex.agent.llm_response",),
     arguments=("gcp.vertex.agent.tool_call_args",),
     result=("gcp.vertex.agent.tool_response",),
 )
 PYDANTIC_AI: Final = Convention(
-    marks=(),
-    row_kind_by_value={},
     agent=("agent_name",),
     request=("pydantic_ai.all_messages",),
     arguments=("tool_arguments",),
     result=("tool_response",),
 )
 ANY_AGENT: Final = Convention(
-    marks=(),
-    row_kind_by_value={},
     request=("gen_ai.input",),
     answer=("gen_ai.output",),
     arguments=("gen_ai.tool.args",),
@@ -388,9 +394,9 @@ CONVENTIONS: Final = (
 _ALL_CONVENTIONS: Final = Convention(
     row_kind_by_value={},
     **{
-        field.name: tuple(chain(*(getattr(convention, field.name) for convention in CONVENTIONS)))
-        for field in fields(Convention)
-        if field.name != "row_kind_by_value"
+        name: tuple(chain(*(getattr(convention, name) for convention in CONVENTIONS)))
+        for name in (attribute.name for attribute in fields(Convention))
+        if name != "row_kind_by_value"
     },
 )
 """The attributes of all conventions, in their order."""
@@ -462,16 +468,16 @@ def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
 
 
 def _kind_of_span(span: OtelSpan) -> RowKind:
-    """Return the kind of a span that a convention states, else the kind that attributes imply."""
+    """Return the kind that an attribute states for a span, else the kind that others imply."""
     for convention in CONVENTIONS:
         for attribute in convention.kind:
             value = (span.text(attribute) or "").strip().lower().replace(" ", "_")
             if value in convention.row_kind_by_value:
                 return convention.row_kind_by_value[value]
-            if value and convention is OPENINFERENCE:  # a kind that is not in the table
-                return RowKind.OTHER
-            if value.startswith("invoke_"):  # Strands writes it for a swarm or graph of agents.
-                return RowKind.AGENT
+            if value and convention is OPENINFERENCE:
+                return RowKind.OTHER  # a kind of OpenInference's that the table lacks
+            if value.startswith("invoke_"):
+                return RowKind.AGENT  # Strands writes ``invoke_`` for a swarm or graph of agents.
     if any(name in span.attributes for name in _TOOL_ATTRIBUTES):
         return RowKind.TOOL
     if any(name.startswith(_MODEL_PREFIXES) for name in span.attributes):
@@ -511,7 +517,7 @@ def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
 def _agent_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
     """Return the row of an agent, with its input and output.
 
-    Without them, these are the last messages of a user and of the assistant.
+    The last message of the user or of the assistant replaces an input or output that is missing.
     """
     request = _request_messages(span)
     name = agent or span.text(*_ALL_CONVENTIONS.entity) or bare_name(span.name.removesuffix(".run"))
@@ -540,9 +546,9 @@ def _arguments_in_parameters(span: OtelSpan) -> object:
 
 
 def _first_part_field(messages: Iterable[Message], field: str) -> object:
-    """Return ``field`` of the first part that has it, or the content of an earlier message.
+    """Return the arguments or the response in the first message that has any, else None.
 
-    Return None if no message has either.
+    They are in ``field`` of a part of the message, else in the message's content.
     """
     for message in messages:
         for part in map(fields_of, items_of(message.get("parts"))):
@@ -558,20 +564,20 @@ def _request_messages(span: OtelSpan) -> list[Message]:
 
     The messages come from the first of these that has any:
 
-    - OpenInference's attributes and input
+    - OpenInference's attributes and input, or the prompts of a text completion
     - the request of any convention
     - the events of the span
     - the request or the input as plain text
     """
+    system_messages = _system_messages(span.attributes)
     input_value = span.value("input.value")
     flat_messages = flattened_messages(span, "llm.input_messages", "user")
-    messages = fuller_messages(flat_messages, request_messages(input_value)) or _prompt_messages(
-        span
-    )
-    system_messages = _system_messages(span.attributes)
+    messages = fuller_messages(flat_messages, request_messages(input_value))
+    messages = messages or _prompt_messages(span)
     if messages:
         has_system = any(map(is_system, messages))
         return [*([] if has_system else system_messages), *with_smolagents_calls(messages)]
+
     requests = [value_under(span.attributes, name) for name in _ALL_CONVENTIONS.request]
     requests = [request for request in requests if request is not None]
     for request in requests:
@@ -597,15 +603,16 @@ def _answer_messages(span: OtelSpan) -> list[Message]:
     flat_messages = flattened_messages(span, "llm.output_messages", "assistant")
     if messages := fuller_messages(flat_messages, structured_answer(output_value)):
         return messages
+
     for name in (*GEN_AI.answer, *GOOGLE_ADK.answer):
         answer = value_under(span.attributes, name)
         read_messages = answer_messages if name in GEN_AI.answer else structured_answer
         if messages := list(read_messages(answer)):
             return messages
+
     any_agent_output = span.value(*ANY_AGENT.answer)
-    if messages := _event_answers(span) or _ai_sdk_answer(span):
-        return messages
-    if messages := _any_agent_answer(any_agent_output):
+    messages = _event_answers(span) or _ai_sdk_answer(span) or _any_agent_answer(any_agent_output)
+    if messages:
         return messages
     return list(answer_messages(any_agent_output if output_value is None else output_value))
 
@@ -667,7 +674,7 @@ def _event_answers(span: OtelSpan) -> list[Message]:
 
 
 def _event_message(attributes: Fields, role: str) -> Message:
-    """Return the message in an event's attributes; if they name no role, its role is ``role``."""
+    """Return the message in an event's attributes; ``role`` is its role if they name none."""
     content = value_under(attributes, "content")
     calls = value_under(attributes, "tool_calls")
     message: dict[str, object] = {
@@ -683,7 +690,10 @@ def _event_message(attributes: Fields, role: str) -> Message:
 
 
 def _message_of_choice(attributes: Fields) -> Message:
-    """Return the message of a choice, which holds a text, a list of parts, or message fields."""
+    """Return the message in the attributes of ``gen_ai.choice``, the event of an answer.
+
+    The attribute ``message`` is a text, a list of parts, or an object with the message's fields.
+    """
     message = value_under(attributes, "message")
     if isinstance(message, str | list):
         return {"role": "assistant", "content": message}
@@ -705,7 +715,7 @@ def _ai_sdk_answer(span: OtelSpan) -> list[Message]:
 def _any_agent_answer(output: object) -> list[Message]:
     """Return an answer with the calls that any-agent writes as ``[{"tool.name", "tool.args"}]``.
 
-    The result is empty for any other output.
+    Any other output results in an empty list.
     """
     calls = [fields_of(call) for call in items_of(json_in(output))]
     if not calls or not all("tool.name" in call for call in calls):
@@ -736,19 +746,19 @@ def _output_of(span: OtelSpan) -> object:
 
 
 def _unwrapped_value(span: OtelSpan, attributes: Names, field: str) -> object:
-    """Return the first input or output, without OpenLLMetry's object around it; None without one.
+    """Return the first value of some attributes, without OpenLLMetry's object around it, or None.
 
     Args:
         span: The span.
-        attributes: The names of the attributes with inputs or outputs.
-        field: The field of OpenLLMetry's object.
+        attributes: The names of attributes that have inputs or outputs.
+        field: The field of OpenLLMetry's object that has the input or output.
     """
     for name in attributes:
         if name in (*OPENLLMETRY.input, *OPENLLMETRY.output):
             value = value_under(span.attributes, name)
             wrapper = fields_of(value)
-            if wrapper.get(field) == {} and wrapper.get("args"):  # positional arguments only
-                return wrapper["args"]
+            if wrapper.get(field) == {} and wrapper.get("args"):
+                return wrapper["args"]  # The function was called with positional arguments only.
             value = value if wrapper.get(field) is None else wrapper[field]
         else:
             value = span.value(name)

@@ -35,7 +35,7 @@ _MOST_ENTITIES: Final = 9
 
 
 def with_genai_names(span: OtelSpan) -> OtelSpan:
-    """Return a span of Monocle with the attributes of the GenAI conventions; others unchanged."""
+    """Return a span of Monocle with GenAI attributes added, any other span unchanged."""
     span_type = span.text("span.type")
     if span_type is None or span.text("monocle_apptrace.version") is None:
         return span
@@ -72,13 +72,13 @@ def with_genai_names(span: OtelSpan) -> OtelSpan:
 
 
 def _event_value(span: OtelSpan, event_name: str, *fields: str) -> object:
-    """Return the value of the first of some fields in the event with a name, else None."""
+    """Return the first of some fields that the first event of this name has, else None."""
     events = (event for event in span.events if event.name == event_name)
     return next((first_in(event.attributes, *fields) for event in events), None)
 
 
 def _entity_name(span: OtelSpan, type_prefix: str) -> str | None:
-    """Return the name of the first entity of a type, None if the span has none."""
+    """Return the name of a span's first entity (model, agent or tool) of a type, else None."""
     for number in range(1, _MOST_ENTITIES + 1):
         if (span.text(f"entity.{number}.type") or "").startswith(type_prefix):
             return span.text(f"entity.{number}.name")
@@ -86,23 +86,26 @@ def _entity_name(span: OtelSpan, type_prefix: str) -> str | None:
 
 
 def _messages(value: object, role: str) -> Iterable[Fields]:
-    """Yield the messages in a value; ``role`` is that of a text without a role."""
+    """Yield the messages in a value; ``role`` is the role of a text that states none.
+
+    Monocle writes a message as an object with one field, such as ``{"human": "Hello"}``.
+    """
     items = value_in(value)
     for item in items if isinstance(items, list) else [items]:
         fields = fields_of(json_in(item))
-        name, content = next(iter(fields.items())) if len(fields) == 1 else (role, item)
-        is_answer = name in _CALLING_NAMES or "tool_function" in fields
+        role_name, content = next(iter(fields.items())) if len(fields) == 1 else (role, item)
+        may_have_calls = role_name in _CALLING_NAMES or "tool_function" in fields
         if "call_id" in fields and "output" in fields:
             tool_output = fields["output"]
             yield {"role": "tool", "tool_call_id": fields["call_id"], "content": tool_output}
-        elif is_answer and (calls := _calls_in(content)):
+        elif may_have_calls and (calls := _calls_in(content)):
             yield {"role": "assistant", "content": "", "tool_calls": calls}
         elif content is not None:
-            yield {"role": _ROLE_BY_NAME.get(name, name), "content": content}
+            yield {"role": _ROLE_BY_NAME.get(role_name, role_name), "content": content}
 
 
 def _calls_in(content: object) -> Sequence[Fields]:
-    """Return the tool calls in the content of a message; empty if it is text."""
+    """Return the tool calls in the content of a message; empty if any item is no call."""
     value = json_in(content)
     calls: list[Fields] = []
     for item in [value] if isinstance(value, Mapping) else items_of(value):
@@ -118,7 +121,10 @@ def _calls_in(content: object) -> Sequence[Fields]:
 
 
 def _arguments(value: object) -> object:
-    """Return the arguments of a tool: an object, also as printed by Python, or several values."""
+    """Return a tool's arguments, parsed if they are a single text.
+
+    The text of an object is JSON or as Python prints it; any other text is returned unchanged.
+    """
     text = _first_text(value)
     if text is None or (isinstance(value, list) and len(value) > 1):
         return value

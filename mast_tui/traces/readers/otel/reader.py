@@ -113,8 +113,8 @@ def layout_of(source: Source) -> str | None:
     if values := source.json_lines:
         return next(filter(None, map(_layout_of_value, values)), None)
     if _is_concatenated(source):
-        concatenated = (value for _line, value in _concatenated_values(source, []))
-        return next(map(_layout_of_value, concatenated), None)
+        _line, first_value = next(_concatenated_values(source, []), (0, None))
+        return _layout_of_value(first_value)
     return _layout_of_value(_whole_document(source))
 
 
@@ -130,7 +130,7 @@ def raw_spans(source: Source, problems: list[Problem]) -> Iterator[RawRecord]:
 
 
 def _json_values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, object]]:
-    """Yield the location and the value of each JSON value in a file, which may span several lines.
+    """Yield the location and the value of each JSON value in a file.
 
     The location of the only value of a file is empty.
     """
@@ -139,7 +139,8 @@ def _json_values(source: Source, problems: list[Problem]) -> Iterator[tuple[str,
         for record in records_by_line(source, problems):
             yield record.location, record.value
     elif lines or _is_concatenated(source):
-        source.damage = ()  # In this format, text after the first object is no damage.
+        # Lines with big ids are read in this way too, because it keeps all digits of the ids.
+        source.damage = ()  # The source took the text after the first object for damage.
         for line, value in _concatenated_values(source, problems):
             yield f"line {line}", value
     else:
@@ -186,18 +187,20 @@ def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tu
         line += text.count("\n", position, begin)
         if begin == len(text):
             return
+
         position = begin
         reason = "not JSON"
         is_read = False
         if text[begin] in "{[":
             try:
-                _, position = decoder.raw_decode(text, begin)
+                _value, position = decoder.raw_decode(text, begin)
                 yield line, load_json(_keep_big_ids(text[begin:position]))
                 is_read = True
             except RecursionError:
                 reason = "nested too deeply"
             except (InvalidJSON, ValueError) as error:
                 reason = f"not JSON: {error}"
+
         if not is_read:
             break_count += 1
             next_object = text.find("\n{", begin)
@@ -211,14 +214,14 @@ def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tu
 
 
 def _layout_of_value(value: object) -> str | None:
-    """Return the layout of a JSON value with spans; None for any other value."""
+    """Return the layout of a JSON value with spans or log records; None for any other value."""
     if isinstance(value, Mapping):
         if _first_list(value, _RESOURCE_SPANS) and _is_otlp_request(value):
             return "otlp"
         if any(isinstance(value.get(name), list) for name in _RESOURCE_LOGS):
             return "otlp"
         if isinstance(value.get("context.span_id"), Mapping):
-            return "phoenix"
+            return "phoenix"  # a table, whose columns are objects
     elif isinstance(value, list) and value and _is_otlp_request(value[0]):
         return "otlp"
     first_items = [
@@ -231,9 +234,9 @@ def _layout_of_value(value: object) -> str | None:
 
 
 def _is_otlp_request(value: object) -> bool:
-    """Return whether a value has spans grouped by resource and scope.
+    """Return whether a value has spans grouped by resource and scope, as requests of OTLP have.
 
-    The field ``batches`` is too common to prove it without scopes.
+    The field ``batches`` alone does not prove this, because other formats have it too.
     """
     fields = fields_of(value)
     if any(isinstance(fields.get(name), list) for name in _OTLP_RESOURCE_SPANS):
@@ -243,11 +246,11 @@ def _is_otlp_request(value: object) -> bool:
 
 
 def _span_lists(value: object) -> dict[str, list[object]]:
-    """Return the lists in a value that may have spans, by their JSON pointers.
+    """Return the lists of spans in a value, by their JSON pointers.
 
-    - A list is the only such list itself.
-    - A table is an object with an object of values for each column. Its rows are the list.
-    - In any other object, each field is a list if one of its first items is a span.
+    - A list is the only list of spans, whatever its items are.
+    - A table is an object with an object of values for each column. Its rows are the only list.
+    - Any other object has the fields that are lists with a span among their first items.
     - If there is no such field, the object itself is the only span.
     """
     if isinstance(value, list):
@@ -274,8 +277,8 @@ def _span_lists(value: object) -> dict[str, list[object]]:
 def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[RawRecord]:
     """Yield the spans and log records of a value whose location is ``prefix``.
 
-    An item that is no span is a problem, unless it is another signal of OpenTelemetry. An object
-    among several items counts as a span.
+    An object among several items counts as a span. Any other item that is no span is a problem,
+    unless it has metrics, another signal of OpenTelemetry.
     """
     separator = " " if prefix else ""
     if isinstance(value, list) and any(map(_is_otlp_request, value[:_COMPARED_ITEMS])):
@@ -283,6 +286,7 @@ def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> 
             yield from _raw_spans_of_value(item, f"{prefix}{separator}/{item_index}", problems)
         return
     if isinstance(value, Mapping) and _layout_of_value(value) == "otlp":
+        # A prefix is a JSON pointer, or a line after which a JSON pointer follows.
         yield from otlp_records(value, prefix if prefix.startswith("/") else prefix + separator)
         return
     for pointer, items in _span_lists(value).items():
@@ -302,7 +306,7 @@ def otlp_records(value: Fields, prefix: str) -> Iterator[RawRecord]:
 
     Args:
         value: The request.
-        prefix: The location of the request.
+        prefix: The location of the request, to which JSON pointers are appended.
     """
     for layout in (_SPAN_LAYOUT, _LOG_LAYOUT):
         for group_location, group in _items_with_locations(value, layout.resources, prefix):
@@ -311,14 +315,14 @@ def otlp_records(value: Fields, prefix: str) -> Iterator[RawRecord]:
             scope_groups = _items_with_locations(group, layout.scopes, group_location)
             for scope_location, scope_group in scope_groups:
                 scopes = (fields_of(scope_group.get(name)) for name in _SCOPES)
-                scope = as_text(next(filter(None, scopes), {}).get("name"))
+                scope_name = as_text(next(filter(None, scopes), {}).get("name"))
                 list_names = (
                     name for name in layout.records if isinstance(scope_group.get(name), list)
                 )
                 list_name = next(list_names, "")
                 for record_index, record in enumerate(items_of(scope_group.get(list_name))):
                     location = f"{scope_location}/{list_name}/{record_index}"
-                    yield RawRecord(record, location, attributes, scope, layout.is_log)
+                    yield RawRecord(record, location, attributes, scope_name, layout.is_log)
 
 
 def _items_with_locations(
@@ -416,13 +420,12 @@ class OtelReader:
         content = source.data if record is None else canonical_bytes(run.contents)
         rows = [*rows_of(run.spans), *filter(None, map(_log_row, run.logs))]
         service = next((span.service for span in run.spans if span.service), None)
+        first_agent = next((row.agent for row in rows if row.agent), None)
         problems: list[Problem] = []
         steps = observed_steps(rows, service=service, problems=problems)
         meta = TraceMeta(
             task=task_of(steps=steps.steps),
-            system=system_of(run.spans)
-            if run.spans
-            else next((row.agent for row in rows if row.agent), None),
+            system=system_of(run.spans) if run.spans else first_agent,
             model=next((row.model for row in rows if row.model), None),
             answer_key=_answer_key(run),
             version=next((span.version for span in run.spans if span.version), None),
@@ -443,39 +446,41 @@ READER: Final = OtelReader()
 
 
 def rows_of(spans: Sequence[OtelSpan]) -> list[SpanRow]:
-    """Return the rows of the spans of one trace.
+    """Return the rows of the spans of one trace, and rows for texts that only agents' spans have.
 
-    If no span follows a known convention, the output of each row is the span's attributes.
+    If no span follows a known convention, the output of each row describes its span.
     """
-    rows = [row_of(span, span.id or span.location) for span in spans]
-    if any(row is not None for row in rows):
-        all_rows = [
-            row or _row_without_convention(span) for row, span in zip(rows, spans, strict=True)
+    known_rows = [row_of(span, span.id or span.location) for span in spans]
+    if not any(known_rows):
+        return [
+            replace(_row_without_convention(span), output=_span_description(span)) for span in spans
         ]
-        if not any(row.kind is RowKind.MODEL for row in all_rows):
-            all_rows = [*_agents_messages(spans), *all_rows]
-        return all_rows
-    return [
-        replace(_row_without_convention(span), output=_span_description(span)) for span in spans
+    rows = [
+        row or _row_without_convention(span) for row, span in zip(known_rows, spans, strict=True)
     ]
+    if any(row.kind is RowKind.MODEL for row in rows):
+        return rows
+    return [*_agents_messages(spans), *rows]
 
 
 def _agents_messages(spans: Sequence[OtelSpan]) -> Iterator[SpanRow]:
-    """Yield a model's row for each text in the output messages of an agent but the last text.
+    """Yield a model's row for each output message of an agent that has a text, except the last.
 
-    A run of Claude's Agent SDK has spans of agents and tools alone, which show the calls and the
-    last text. Any other text comes right before the tool that the next message calls.
+    A run of Claude's Agent SDK has only spans of agents and tools, which show the calls and the
+    last message. Any other message comes right before the next tool that a message calls.
     """
     start_by_call = {span.text("tool.id", *CALL_ID_ATTRIBUTES): span.start for span in spans}
     for span in spans:
         messages = flattened_messages(span, "llm.output_messages", "assistant")
+        last_index = len(messages) - 1
         rows: list[SpanRow] = []
         start = span.end
-        for number, message in reversed(list(enumerate(messages))):
+        # From the end on, ``start`` is that of the next call.
+        for index, message in reversed(list(enumerate(messages))):
             for call in map(fields_of, items_of(message.get("tool_calls"))):
                 start = start_by_call.get(identifier_in(call, "id")) or start
-            if message.get("content") and number < len(messages) - 1:
-                row = span.row(f"{span.id}/message/{number}", RowKind.MODEL)
+            if message.get("content") and index != last_index:
+                row = span.row(f"{span.id}/message/{index}", RowKind.MODEL)
                 answer = {**message, "tool_calls": None}
                 rows.append(
                     replace(
@@ -496,7 +501,7 @@ def _row_without_convention(span: OtelSpan) -> SpanRow:
 
 
 def system_of(spans: Sequence[OtelSpan]) -> str | None:
-    """Return the framework whose mark is in a name of a span, else the service; None without."""
+    """Return the framework whose mark is in a name of a span, else the service, else None."""
     for span in spans:
         attribute_names = (name for name in span.attributes if name.startswith(_SYSTEM_ATTRIBUTES))
         for name in (span.scope, span.service, *attribute_names):
@@ -508,16 +513,16 @@ def system_of(spans: Sequence[OtelSpan]) -> str | None:
 
 
 def _answer_key(run: _Run) -> AnswerKey:
-    """Return the scores and explanations of evaluation events, and the annotations in the file."""
+    """Return the scores of evaluations and annotations, which blind annotators must not see."""
     draft = AnswerKeyDraft()
     for span in run.spans:
         for event in span.events:
             if event.name == _EVALUATION:
-                attributes = dict(event.attributes)
-                name = as_text(attributes.pop("gen_ai.evaluation.name", None)) or "evaluation"
-                explanation = attributes.pop("gen_ai.evaluation.explanation", None)
+                other_attributes = dict(event.attributes)
+                name = as_text(other_attributes.pop("gen_ai.evaluation.name", None)) or "evaluation"
+                explanation = other_attributes.pop("gen_ai.evaluation.explanation", None)
                 draft.add("explanations", f"{name} explanation", explanation)
-                draft.add("scores", name, _attribute_lines(attributes))
+                draft.add("scores", name, _attribute_lines(other_attributes))
     for content in run.contents:
         for name, value in content.items():
             if name.startswith(_ANNOTATION_PREFIXES):
@@ -569,23 +574,24 @@ def _runs_by_trace(raws: Iterable[RawRecord], problems: list[Problem]) -> list[_
 
 
 def _runs_by_session(runs: Mapping[str | None, _Run]) -> dict[str | None, _Run]:
-    """Return runs of log records, those of Claude Code by session and as steps.
+    """Return the log records of Claude Code by session, and any others by trace.
 
-    With tracing, each prompt of a session has a trace id of its own.
+    Claude Code may give each prompt of a session a trace id of its own. No span has the steps that
+    its log records report, so each record becomes a step.
     """
-    sessions: dict[str | None, _Run] = {}
+    runs_by_id: dict[str | None, _Run] = {}
     for run in runs.values():
         for log, content in zip(run.logs, run.contents, strict=True):
-            session = run.trace_id
+            run_id = run.trace_id
             step = claude_code.event_name(log.event)
             if step is not None:
                 attributes = {**log.raw.resource, **log.event.attributes}
-                session = text_in(attributes, "session.id") or session
+                run_id = text_in(attributes, "session.id") or run_id
                 log = replace(log, span_id=None, step=step)
-            session_run = sessions.setdefault(session, _Run(session))
-            session_run.logs.append(log)
-            session_run.contents.append(content)
-    return sessions
+            new_run = runs_by_id.setdefault(run_id, _Run(run_id))
+            new_run.logs.append(log)
+            new_run.contents.append(content)
+    return runs_by_id
 
 
 def _move_to_span(
@@ -593,7 +599,8 @@ def _move_to_span(
 ) -> bool:
     """Add a log record of the ``gen_ai`` conventions to its span; return whether it was added.
 
-    If the file lacks the span, the record creates one; an evaluation is added to the first span.
+    If the file lacks that span, an evaluation is added to the first span of the trace. Any other
+    record creates the span.
     """
     if log.span_id is None or not log.event.name.startswith("gen_ai."):
         return False
@@ -613,9 +620,10 @@ def _move_to_span(
 
 
 def _log_row(log: _LogRecord) -> SpanRow | None:
-    """Return the row of a log record; its output is its content and its attributes.
+    """Return the row of a log record, whose output is the record's content and attributes.
 
-    A record of a step has the row of the step; the accepted permission of a call has none.
+    A record of Claude Code that reports a step has the row of the step instead. The accepted
+    permission of a call has no row.
     """
     severity = text_in(fields_of(log.raw.value), "severityText", "severity_text")
     attributes = dict(log.event.attributes)

@@ -118,7 +118,7 @@ class OtelSpan:
 
     @property
     def error(self) -> str | None:
-        """The error message; None if the status is ``OK`` or nothing tells of an error.
+        """The error message; None if the status is ``OK`` or there is no message.
 
         The message comes from the first of these that has one:
 
@@ -144,7 +144,7 @@ def looks_like_span(value: object) -> bool:
     if not isinstance(value, Mapping):
         return False
     attributes = fields_of(value.get("attributes"))
-    # TRAIL's and MLflow's spans have readers of their own.
+    # Spans of TRAIL, with ``child_spans``, and of MLflow have readers of their own.
     if "child_spans" in value or any(str(name).startswith("mlflow.") for name in attributes):
         return False
     context = _context_of_span(value)
@@ -191,23 +191,26 @@ def span_of(
     attributes = _attributes_of_span(value)
     if (kind := as_text(value.get("span_kind"))) and kind.upper() in _OPENINFERENCE_KINDS:
         attributes.setdefault("openinference.span.kind", kind.upper())
+
     start = seconds_of_time(_first_field(with_context, _START_FIELDS))
     end = seconds_of_time(_first_field(with_context, _END_FIELDS))
     seconds = seconds_of_duration(value.get("duration"))
     if end is None and start is not None and seconds is not None:
         end = start + seconds
+
     status, message = _status_of_span(value)
-    candidates = _resource_candidates(value, attributes, resource)
-    services = map(service_of, candidates)
-    versions = (text_in(candidate, "service.version") for candidate in candidates)
+    possible_resources = _possible_resources(value, attributes, resource)
+    services = map(service_of, possible_resources)
+    versions = (text_in(candidate, "service.version") for candidate in possible_resources)
+
     events = [
         event_of(event)
         for name in ("events", "span_events")
         for event in items_of(json_in(value.get(name)))
         if isinstance(event, Mapping)
     ]
-    for event in events:
-        attributes = {**_attributes_of_bodies(event), **attributes}
+    for event in events:  # The span's own attributes count more than those from its events.
+        attributes = {**_call_attributes_of(event), **attributes}
     return OtelSpan(
         trace=trace_id(_first_field(with_context, _TRACE_ID_FIELDS)),
         id=span_id(_first_field(with_context, _SPAN_ID_FIELDS)),
@@ -231,7 +234,8 @@ def span_of(
 def event_of(value: Fields) -> SpanEvent:
     """Return the event in a JSON object: an event of a span, or a log record.
 
-    The fields of the body become attributes; any other body is the attribute ``content``.
+    The fields of a body that is an object become attributes. Any other body becomes the attribute
+    ``content``.
     """
     attributes = dotted_attributes(attributes_of(value.get("attributes")))
     name = as_text(_first_field(value, ("eventName", "event_name", "name")))
@@ -246,8 +250,11 @@ def event_of(value: Fields) -> SpanEvent:
     return SpanEvent(name or as_text(attributes.get("event.name")) or "", attributes)
 
 
-def _attributes_of_bodies(event: SpanEvent) -> dict[str, object]:
-    """Return what Amazon CloudWatch keeps of a call in an event, as OpenInference's attributes."""
+def _call_attributes_of(event: SpanEvent) -> dict[str, object]:
+    """Return the attributes of OpenInference for a call that an event of a span describes.
+
+    Amazon CloudWatch keeps the input and output of a call in such an event.
+    """
     attributes: dict[str, object] = {}
     for direction in ("input", "output"):
         messages = items_of(fields_of(event.attributes.get(direction)).get("messages"))
@@ -291,21 +298,23 @@ def _parent_id(value: Fields) -> str | None:
 
 
 def _status_of_span(value: Fields) -> tuple[SpanStatus, str | None]:
-    """Return the status of a span and its message, if any."""
+    """Return the status of a span, and the message of the status or None."""
     status = value.get("status")
-    code = _first_field(fields_of(status), ("code", "status_code", "statusCode"))
-    code = code if isinstance(status, Mapping) else status
-    message = _first_field(fields_of(status), ("message", "description"))
+    status_fields = fields_of(status)
+    code = status
+    if isinstance(status, Mapping):
+        code = _first_field(status_fields, ("code", "status_code", "statusCode"))
+    message = _first_field(status_fields, ("message", "description"))
     code = value.get("status_code") if code is None else code
     message = value.get("status_message") if message is None else message
     code_name = str(code).upper().removeprefix("STATUS_CODE_").removeprefix("STATUSCODE.")
     return _STATUS_BY_CODE.get(code_name, SpanStatus.UNKNOWN), as_text(message)
 
 
-def _resource_candidates(
+def _possible_resources(
     value: Fields, attributes: Attributes, outer_resource: Attributes | None
 ) -> tuple[Attributes, ...]:
-    """Return the attributes that may name the service: the span's own and those of resources."""
+    """Return the attributes that may name the service: the span's own, then those of resources."""
     resource = attributes_of(fields_of(value.get("resource")).get("attributes"))
     flat_resource = attributes_of(value.get("resource_attributes"))
     return attributes, resource, flat_resource, outer_resource or {}
@@ -344,14 +353,18 @@ _OBJECT_ATTRIBUTES: Final = name_set("""
 
 
 def any_value(value: object, depth: int = 0) -> object:
-    """Return the JSON value of an OTLP ``AnyValue``; any other value as it is.
+    """Return the JSON value of an OTLP ``AnyValue``, such as ``{"stringValue": "Hello"}``.
+
+    Any other value is returned unchanged.
 
     Args:
         value: The value.
         depth: The number of values around it.
     """
+    if value == {}:
+        return None  # an ``AnyValue`` without a value
     if not isinstance(value, Mapping) or len(value) != 1:
-        return None if value == {} else value
+        return value
     ((kind, content),) = value.items()
     match str(kind).replace("_", "").lower():
         case "stringvalue" | "boolvalue" | "doublevalue" | "bytesvalue":
@@ -412,13 +425,14 @@ def _dotted_items(values: Attributes, prefix: str, depth: int) -> Iterator[tuple
 
 
 def value_under(attributes: Attributes, name: str) -> object:
-    """Return the value of a dotted name, else the value that longer dotted names make; or None.
+    """Return the value of an attribute, also if its parts are attributes of their own, else None.
 
-    ``a.0.b`` and ``a.1.b`` make a list of objects under ``a``. A JSON text becomes its value.
+    For the name ``a``, the attributes ``a.0.b`` and ``a.1.b`` make a list of two objects. The text
+    of a JSON object or list is returned as that object or list.
 
     Args:
         attributes: Attributes by their dotted names.
-        name: A dotted name.
+        name: The dotted name of the attribute.
     """
     value = attributes.get(name)
     if value is not None:
@@ -441,13 +455,16 @@ def nested_object(values: Attributes, depth: int = 0) -> object:
         values: The values by their dotted names.
         depth: The number of objects around them.
     """
-    values_by_name: dict[str, dict[str, object]] = {}
+    inner_values_by_name: dict[str, dict[str, object]] = {}
     for path, value in values.items():
+        # At the greatest depth, the rest of the path is one name.
         name, _dot, inner_path = path.partition(".") if depth < _MAX_DEPTH else (path, "", "")
-        values_by_name.setdefault(name, {})[inner_path] = value
+        inner_values_by_name.setdefault(name, {})[inner_path] = value
     fields = {
-        name: inner[""] if inner.keys() == {""} else nested_object(inner, depth + 1)
-        for name, inner in values_by_name.items()
+        name: inner_values[""]
+        if inner_values.keys() == {""}
+        else nested_object(inner_values, depth + 1)
+        for name, inner_values in inner_values_by_name.items()
     }
     if fields and all(name.isascii() and name.isdigit() for name in fields):
         # The key sorts by length first, so that 10 follows 9.
@@ -465,35 +482,36 @@ def trace_id(value: object) -> str | None:
     return _hex_id(value, 32)
 
 
-def _hex_id(value: object, digits: int) -> str | None:
-    """Return the hex digits of an id, which is a number, hex digits or Base64.
+def _hex_id(value: object, digit_count: int) -> str | None:
+    """Return the hex digits of an id, which is a number, hex digits or Base64; else None.
 
-    An id of any other form is returned as it is. None if it is absent or all zeros.
+    A text of any other form is returned unchanged. The result is None for an id of zeros too.
     """
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:0{digits}x}" if 0 < value < 16**digits else None
+        return f"{value:0{digit_count}x}" if 0 < value < 16**digit_count else None
     text = as_text(value)
     if text is None:
         return None
     text = text.strip()[:_MAX_ID_CHARS]
     if text.startswith(BIG_ID_PREFIX):
         number = text.removeprefix(BIG_ID_PREFIX)
-        return _hex_id(int(number), digits) if _DIGITS.fullmatch(number[:30]) else None
+        return _hex_id(int(number), digit_count) if number.isdecimal() else None
     hex_digits = text.lower().removeprefix("0x")
     if hex_digits.strip("0123456789abcdef"):
-        return _hex_of_base64(text, digits) or text
+        return _hex_of_base64(text, digit_count) or text
     return hex_digits if hex_digits.strip("0") else None
 
 
-def _hex_of_base64(text: str, digits: int) -> str | None:
+def _hex_of_base64(text: str, digit_count: int) -> str | None:
     """Return the hex digits of an id in base64, as protobuf's JSON writes it; else None."""
-    if len(text) != -(-digits // 6) * 4:
+    # Base64 writes each three bytes, or six hex digits, as four characters.
+    if len(text) != -(-digit_count // 6) * 4:
         return None
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return None
-    return data.hex() if len(data) * 2 == digits else None
+    return data.hex() if len(data) * 2 == digit_count else None
 
 
 BIG_ID_PREFIX: Final = "int:"
@@ -510,7 +528,8 @@ def unrecorded_prompt(attributes: Attributes) -> str:
 def seconds_of_time(value: object) -> float | None:
     """Return a time in Unix seconds; None for a value that is no time.
 
-    A time is an ISO text, a number, a text of digits, or a list of seconds and nanoseconds.
+    A time is an ISO text, a list of seconds and nanoseconds, or a number, also as text, whose size
+    shows its unit.
     """
     if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
         return unix_seconds(int(value))

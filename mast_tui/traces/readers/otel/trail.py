@@ -98,12 +98,12 @@ def _spans_of_tree(spans: object, location: str, problems: list[Problem]) -> Ite
     """
     lists_to_read: list[tuple[object, str, str | None]] = [(spans, location, None)]
     while lists_to_read:
-        spans, list_location, parent_id = lists_to_read.pop()
-        if not isinstance(spans, list):
-            if spans is not None:
+        siblings, list_location, parent_id = lists_to_read.pop()
+        if not isinstance(siblings, list):
+            if siblings is not None:
                 problems.append(Problem(list_location, "not a list of spans, left out"))
             continue
-        for span_index, value in enumerate(spans):
+        for span_index, value in enumerate(siblings):
             pointer = f"{list_location}/{span_index}"
             if not isinstance(value, Mapping):
                 problems.append(Problem(pointer, "not a span but a bare value, left out"))
