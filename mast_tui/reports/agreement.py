@@ -1104,7 +1104,7 @@ def _verdicts_sentence(figures: FigureTable, unit: str) -> str:
 
 
 def _undefined_sentences(figures: FigureTable, columns: Iterable[Column]) -> Iterator[str]:
-    """Return the sentences on why coefficients of the table are undefined."""
+    """Yield sentences on why coefficients of a row are undefined."""
     named_figures = [
         (column.name, figures[column.key]) for column in columns if column.key in figures
     ]
