@@ -405,10 +405,7 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
 
 
 def _dependent_pair_note(figures: FigureTable, p_adjusted: float) -> Note:
-    """Return a warning that two annotators do not find failures independently of each other.
-
-    ``figures`` are those of the pair, and ``p_adjusted`` is that of the test for independence.
-    """
+    """Return a warning that a pair of annotators does not find failures independently."""
     ratio = figures.value("odds_ratio")  # None if the two never differ
     is_alike = ratio is None or ratio > 1
     ratio_text = "" if ratio is None else f"odds ratio {fixed_number(ratio)}, "
@@ -1104,7 +1101,7 @@ def _verdicts_sentence(figures: FigureTable, unit: str) -> str:
 
 
 def _undefined_sentences(figures: FigureTable, columns: Iterable[Column]) -> Iterator[str]:
-    """Return the sentences on why coefficients of the table are undefined."""
+    """Yield sentences on why coefficients of a row are undefined."""
     named_figures = [
         (column.name, figures[column.key]) for column in columns if column.key in figures
     ]

@@ -796,10 +796,7 @@ def _draw_first_failures(
 
 
 def _draw_onset_strip(drawing: Drawing, y: float, onset: FigureTable, mode: str) -> None:
-    """Draw a strip with a shade for each tenth of the run in which a mode begins.
-
-    The median, the quartiles and n are written with it.
-    """
+    """Draw a strip that shows how often a mode begins in each tenth of the run, with the median."""
     counts = _tenth_counts(onset)
     position = onset["position"]
     tenth_width = (_RUN_RIGHT - _PLOT_LEFT) / BINS

@@ -807,8 +807,8 @@ class _Group:
 
         Args:
             id: The key of the table in ``_TABLES``.
-            keyed_figures: The figures of each row, after the code of the mode or the key of the
-                pair.
+            keyed_figures: For each row the code of the mode or the key of the pair, and its
+                figures.
             source: The figure, as ``statistic:condition``, whose source traces a row opens.
             detail: Returns the sentences on a row.
         """

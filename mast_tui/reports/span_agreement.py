@@ -87,13 +87,10 @@ def places_section(spans: SpanAgreement) -> ReportSection:
     return ReportSection("spans", "Places", existing_tables, notes=tuple(_left_out_notes(spans)))
 
 
-def _nothing_compared_note(missing_count: int) -> Note:
-    """Return a note on why no place could be compared.
-
-    ``missing_count`` is the number of traces whose order of spans is unknown.
-    """
-    if missing_count:
-        traces_text = "trace" if missing_count == 1 else f"{missing_count:,} traces"
+def _nothing_compared_note(unordered_traces: int) -> Note:
+    """Return a note on why no place could be compared."""
+    if unordered_traces:
+        traces_text = "trace" if unordered_traces == 1 else f"{unordered_traces:,} traces"
         return Note(
             f"No places can be compared: the files of the {traces_text} that two annotators have "
             "finished were not found, so the order of their spans is unknown. Open the files once "

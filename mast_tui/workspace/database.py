@@ -498,7 +498,7 @@ def _calls_for_rows(function: str, table: Table) -> str:
     )
 
 
-def take_turns(connection: Connection, annotators: Iterable[str]) -> None:
+def lock_annotators(connection: Connection, annotators: Iterable[str]) -> None:
     """Keep other programs from adding events of these annotators until the transaction ends.
 
     Does nothing for a file, which only one program can write at a time.

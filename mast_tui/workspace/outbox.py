@@ -333,8 +333,8 @@ class Outbox:
             self._waiting.append(WaitingChange(number, known_seq, follows, events))
             self.note_seen(events)
 
-    def remove_sent(self, change: WaitingChange) -> None:
-        """Remove a change that the server has stored."""
+    def remove(self, change: WaitingChange) -> None:
+        """Remove a change, since the server has stored it or it cannot be recorded there."""
         with self._lock, self._open_file() as file:
             file.execute("DELETE FROM changes WHERE number = ?", (change.number,))
             file.commit()
@@ -345,7 +345,7 @@ class Outbox:
         lines = "".join(json.dumps(event_to_dict(event)) + "\n" for event in change.events)
         with self._readable_errors(), fdopen(open_private(self.refused_path), "a") as file:
             file.write(lines)
-        self.remove_sent(change)
+        self.remove(change)
 
     @contextmanager
     def _open_file(self) -> Iterator[sqlite3.Connection]:

@@ -135,7 +135,7 @@ def _reason_from_content(target: Path) -> str | None:
     if source.is_binary:
         return None
     if (labels := label_file_kind(source)) is not None:
-        return f"looks like {labels.partition(';')[0]}"
+        return f"looks like {labels.partition(';')[0]}"  # without the advice after the semicolon
     is_text = source.json is None or source.damage
     if target.suffix.lower() in _TEXT_TRACES and is_text:
         is_own_export = source.head.startswith(_OWN_TEXTS)

@@ -82,9 +82,8 @@ def stored_trace_path(path: Path, folder: Path | None) -> str:
 def found_trace_path(stored: str, folder: Path | None) -> Path:
     """Return the path of a trace from its stored text.
 
-    A relative path is one from the workspace's folder. Early versions stored paths relative to the
-    directory in which they ran; such a text now begins with ``BEFORE_FOLDERS``, and if there is no
-    such file in the folder, it is looked for in the current directory.
+    A relative path is relative to the folder. A text of an early version begins with
+    ``BEFORE_FOLDERS``: its file is looked for in the folder, then in the current directory.
 
     Args:
         stored: The text, as ``stored_trace_path`` returned it.

@@ -43,12 +43,10 @@ class Presence:
             self._sent_at = 0.0  # so that a message is due now
 
     def due_message(self) -> str | None:
-        """Return a message with the location if it is time to send one, otherwise None.
-
-        After the annotator has left, there is one message, with null as the location.
-        """
+        """Return a message with the location if it is time to send one, otherwise None."""
         if self._sent_at is None or monotonic() - self._sent_at < MESSAGE_SECONDS:
             return None
+        # After the annotator has left, the location is None, and this is the last message.
         self._sent_at = None if self._location is None else monotonic()
         return json.dumps([self._annotator, self._location])
 

@@ -574,10 +574,9 @@ def read_columns(
         connection: A connection that sees one state throughout.
         table: The name of the table.
         columns: The columns to read; booleans are 0 and 1.
-        convert: Called with the rows, in no order, while the connection is in use, so it must not
-            use the workspace.
-        equal_to: The values that columns must have, by name; other rows are left out.
-        not_null: A column that must not be null; other rows are left out.
+        convert: A function of the rows, which are in no order; it must not use the workspace.
+        equal_to: The values that columns must have, by name.
+        not_null: A column that must not be null.
     """
     source = schema.metadata.tables[table]
     conditions = [source.c[name] == value for name, value in (equal_to or {}).items()]
@@ -628,8 +627,7 @@ def packed_verdicts(
     Args:
         connection: An open connection.
         taxonomy: The taxonomy.
-        slugs: The modes. As a number has room for ``MODES_AT_ONCE`` of them, the result has one
-            element for each batch of that many modes.
+        slugs: The modes; there is one result for each ``MODES_AT_ONCE`` of them.
         annotator: The annotator; None for all.
     """
     labels = schema.labels
@@ -681,13 +679,8 @@ def _sums_by_pass(
 ) -> Iterator[tuple[str, str, int, int, int]]:
     """Yield annotator, trace, pass and both sums for each pass, as ``PackedVerdicts.rows`` needs.
 
-    Args:
-        connection: An open connection.
-        table: The table of labels or verdicts.
-        filters: The taxonomy and the annotator, None for all.
-        order: The columns of an index of the table, in its order.
-        bits: The sum of the verdicts.
-        whole_trace_label_count: The sum of labels on the whole trace.
+    ``filters`` are the taxonomy and the annotator, None for all. ``order`` names the columns of an
+    index of the table.
     """
     columns = table.c
     statement = select(

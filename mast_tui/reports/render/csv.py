@@ -71,20 +71,16 @@ class _Layout:
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def rule(self, path: Keys) -> _Rule:
-        """Return the rule whose pattern matches a path; of several, the one with the fewest ``*``.
-
-        Without a matching pattern, returns a rule that says nothing special.
-        """
+        """Return the rule whose pattern matches a path; of several, that with the fewest ``*``."""
         patterns = [pattern for pattern in self.rules if _matches_path(pattern, path)]
         if not patterns:
-            return _Rule()
+            return _Rule()  # nothing special
         return self.rules[min(patterns, key=lambda pattern: pattern.count("*"))]
 
     def has_rows(self, path: Keys, value: object) -> bool:
         """Return whether the value at a path of the document has rows of its own.
 
-        It has none if it describes another value, or if the layout omits it. If the layout has
-        ``counts``, an integer has a row only if one of these patterns matches its path.
+        If the layout has ``counts``, an integer has a row only if one of these patterns matches.
         """
         name = path[-1]
         if name in _DESCRIBING_KEYS or name.endswith(("_ci", "_ci_pp")):

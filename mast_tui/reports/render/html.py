@@ -179,7 +179,11 @@ def _cell_groups(table: Table) -> list[list[list[_Cell]]]:
         [
             [
                 _table_cell(
-                    row, column, "" if index else row.mark, css_classes[index], number_widths[index]
+                    row,
+                    column,
+                    row.mark if index == 0 else "",
+                    css_classes[index],
+                    number_widths[index],
                 )
                 for index, column in enumerate(columns)
             ]

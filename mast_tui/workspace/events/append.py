@@ -30,8 +30,8 @@ from mast_tui.workspace.database import (
     call_function,
     calls_stored_functions,
     change_rows,
+    lock_annotators,
     sees_own_only,
-    take_turns,
     upsert,
 )
 from mast_tui.workspace.events import chain
@@ -156,7 +156,7 @@ def append(
         try:
             with database.writing(annotators=annotators) as connection:
                 if is_inside_transaction:
-                    take_turns(connection, annotators)
+                    lock_annotators(connection, annotators)
                 # If the connection was lost, the last try may have committed the events.
                 recorded = _stored_events(connection, recorded) or _record_events(
                     connection, events, workspace.new_id, action, undoes, redoes, known_seq, latest
@@ -250,7 +250,7 @@ def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
     for change in outbox.waiting:
         try:
             with workspace._database.writing(annotators=[outbox.annotator]) as connection:
-                # The change is stored already if its commit succeeded as the connection was lost.
+                # An earlier try may have stored the change before the connection was lost.
                 recorded = _stored_events(connection, change.events) or _record_waiting_change(
                     connection, change, workspace.new_id
                 )
@@ -258,7 +258,7 @@ def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
             break
         if recorded:
             outbox.note_seen(recorded)
-            outbox.remove_sent(change)
+            outbox.remove(change)
         else:
             refused.append(change)
             outbox.move_refused(change)
@@ -428,7 +428,7 @@ def insert(connection: Connection, events: Sequence[Event]) -> None:
         connection: An open transaction.
         events: The events.
     """
-    take_turns(connection, (event.annotator for event in events))
+    lock_annotators(connection, (event.annotator for event in events))
     for start in range(0, len(events), _ROWS_PER_QUERY):
         batch = events[start : start + _ROWS_PER_QUERY]
         rows = [tuple(event_to_row(event, payload_text(event.fact)).values()) for event in batch]
@@ -597,13 +597,13 @@ def rebuild(connection: Connection, annotators: Iterable[str] | None = None) -> 
         annotators: The annotators whose rows are rebuilt; None for all.
     """
     if annotators is None:
-        take_turns(connection, connection.execute(_ANNOTATORS).scalars())
+        lock_annotators(connection, connection.execute(_ANNOTATORS).scalars())
         for table in schema.STATE_TABLES:
             connection.execute(delete(table))
         _replay_events(connection, None)
         return
     names = sorted(set(annotators))
-    take_turns(connection, names)
+    lock_annotators(connection, names)
     if calls_stored_functions(connection):
         rows = [(annotator, annotator_kind(annotator).value) for annotator in names]
         call_function(connection, "rebuild_state", schema.annotators, rows)

@@ -398,13 +398,7 @@ def _essential_columns(label: Key) -> Key:
 
 
 def _needs_consent(changes: PersonChanges, old: State, new: State) -> bool:
-    """Return whether a merge changes or removes a person's earlier work, or adds to finished work.
-
-    Args:
-        changes: The counted changes.
-        old: The person's rows before the merge.
-        new: The person's rows after it.
-    """
+    """Return whether a merge changes a person's earlier work, or adds to finished work."""
     if changes.passes_reopened or changes.passes_changed or changes.sight is not None:
         return True
     if changes.decisions_changed or changes.decisions_taken_back:
