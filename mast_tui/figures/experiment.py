@@ -97,7 +97,7 @@ class Experiment:
         has_trial = (trial_numbers >= 0) & (self.tasks >= 0)
         trials = np.stack([self.inputs.group, self.tasks, trial_numbers])[:, has_trial]
         different_trials = np.unique(trials, axis=1)
-        return int(has_trial.sum()) - different_trials.shape[1]
+        return int(has_trial.sum()) - int(different_trials.shape[1])
 
     @property
     def compared(self) -> tuple[str, ...]:

@@ -313,9 +313,9 @@ def _argument_edits(name: str, arguments: Mapping[str, object]) -> Iterator[File
     full_text = _first_text(arguments, _FULL_TEXT_KEYS)
     creates_file = bool(hunks) and not hunks[0].old and hunks[0].first is None  # in Claude Code
     if creates_file:
-        yield FileEdit(path, tuple(hunks[1:]), full_text=hunks[0].new)
+        yield FileEdit(path, hunks=tuple(hunks[1:]), full_text=hunks[0].new)
     elif hunks:
-        yield FileEdit(path, tuple(hunks))
+        yield FileEdit(path, hunks=tuple(hunks))
     elif full_text is not None and (_WRITERS.search(name) or arguments.get("command") == "create"):
         yield FileEdit(path, full_text=full_text)
 
@@ -351,7 +351,7 @@ def _patch_edits(text: str) -> Iterator[FileEdit]:
             added_lines = [line[1:] for line in lines if line.startswith("+")]
             yield FileEdit(path, full_text="".join(f"{line}\n" for line in added_lines))
         else:
-            yield FileEdit(path, tuple(_hunks_of(lines)), deleted=action == "Delete")
+            yield FileEdit(path, hunks=tuple(_hunks_of(lines)), deleted=action == "Delete")
 
 
 def _diff_edits(text: str) -> Iterator[FileEdit]:
@@ -364,7 +364,7 @@ def _diff_edits(text: str) -> Iterator[FileEdit]:
         if hunks:
             old_path, new_path = match.groups()
             deleted = new_path == "/dev/null"
-            yield FileEdit(old_path if deleted else new_path, hunks, deleted=deleted)
+            yield FileEdit(old_path if deleted else new_path, hunks=hunks, deleted=deleted)
 
 
 def _hunks_of(lines: Sequence[str]) -> Iterator[Hunk]:
@@ -401,7 +401,7 @@ def _script_edits(script: str, *, follows_commands: bool) -> Iterator[FileEdit]:
             operator, target = redirection.groups()
             path = target.strip("'\"")
             if operator == ">>":
-                yield FileEdit(path, (Hunk("", match["text"]),))
+                yield FileEdit(path, hunks=(Hunk("", match["text"]),))
             elif not path.startswith("/dev/"):
                 yield FileEdit(path, full_text=match["text"])
     if follows_commands:
@@ -483,7 +483,7 @@ def _swe_agent_edits(text: str) -> Iterator[FileEdit]:
     if edit_match is not None:  # edit FIRST:LAST, followed by the new lines
         first_line, last_line, new_text = edit_match.groups()
         new_text = new_text.removesuffix("\n").removesuffix("end_of_edit")
-        yield FileEdit("", (Hunk("", new_text, int(first_line), int(last_line)),))
+        yield FileEdit("", hunks=(Hunk("", new_text, int(first_line), int(last_line)),))
         return
     try:
         tokens = shlex.split(text)
@@ -493,11 +493,11 @@ def _swe_agent_edits(text: str) -> Iterator[FileEdit]:
         case ["create", path]:
             yield FileEdit(path, full_text="")
         case ["edit", old, new]:
-            yield FileEdit("", (Hunk(old, new),))
+            yield FileEdit("", hunks=(Hunk(old, new),))
         case ["insert", new, line] if line.isdigit():
-            yield FileEdit("", (Hunk("", new, int(line)),))
+            yield FileEdit("", hunks=(Hunk("", new, int(line)),))
         case ["insert", new]:
-            yield FileEdit("", (Hunk("", new),))
+            yield FileEdit("", hunks=(Hunk("", new),))
         case [_, action, path, *options]:  # str_replace_editor ACTION PATH --option value …
             option_names = [option.removeprefix("--") for option in options[::2]]
             arguments = dict(zip(option_names, options[1::2], strict=False))

@@ -53,7 +53,7 @@ _SILENT_METHODS: Final = name_set("""
 _TOOL_NAME: Final = re.compile(r"[\w:-]+")
 _EXPECTED_STOP_REASON: Final = "end_turn"
 _ANSWERS: Final = frozenset({"result", "error"})
-_UNCHANGED: Final = (None, "", {}, [])
+_UNCHANGED: Final[tuple[object, ...]] = (None, "", {}, [])
 _STATUS_BY_END: Final[Mapping[object, SpanStatus]] = {
     "completed": SpanStatus.OK,
     "failed": SpanStatus.ERROR,
