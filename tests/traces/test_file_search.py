@@ -116,6 +116,12 @@ def test_conditions_narrow_a_search_and_need_no_text(rollout: Path) -> None:
     assert len(spans(Query(tool="shell"), rollout)) == 4
 
 
+def test_a_search_without_a_text_reads_a_long_file_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "rollout.jsonl"
+    facts = write_long(path, 700_000, seed=3, block_bytes=100_000)
+    assert spans(Query(), path) == [*range(facts.spans)]
+
+
 def test_a_file_without_the_words_is_not_parsed(
     rollout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

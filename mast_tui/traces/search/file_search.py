@@ -249,7 +249,9 @@ def _matching_spans(trace: Trace, matcher: Matcher) -> Iterator[Iterable[tuple[S
 def _all_spans(trace: Trace) -> Iterator[Iterable[tuple[Span, int]]]:
     """Yield all spans with 0 matches, in groups."""
     begin = 0
-    while begin < len(trace) or trace.advance(_ADVANCE_BYTES):
+    has_more = True
+    while has_more:
+        has_more = trace.advance(_ADVANCE_BYTES)
         end = len(trace)
         yield ((trace.span(index), 0) for index in range(begin, end))
         begin = end
