@@ -1578,7 +1578,7 @@ def _rate_words(rate: Figure) -> str:
 def _missing_within_models(figures: FigureTable) -> Iterator[str]:
     """Yield why a difference or risk ratio within models is undefined or has no interval."""
     reason = figures["difference"].undefined or figures["risk_ratio"].undefined
-    if figures.value("risk_ratio") == 0:
+    if figures.value("risk_ratio") == 0:  # defined, but without an interval
         reason = "none_in_failed"
     if reason:
         yield _MISSING.get(reason, reason)

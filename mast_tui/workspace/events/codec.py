@@ -229,7 +229,7 @@ def _shorten_study_values(study: Values) -> None:
     for membership in study["memberships"]:
         if membership["weight"] == 1:
             del membership["weight"]
-    for name in _LATER_FIELDS:  # the first version did not have these fields
+    for name in _LATER_FIELDS:  # empty ones are left out
         if not study[name]:
             del study[name]
 
