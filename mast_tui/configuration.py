@@ -472,12 +472,8 @@ def with_theme(text: str, theme: str) -> str:
     if theme_line is not None:
         lines[theme_line - 1] = setting
     else:
-        tables = (index for index, line in enumerate(lines) if line.lstrip().startswith("["))
-        first_table = next(tables, None)
-        if first_table is None:
-            lines.append(setting)
-        else:
-            lines[first_table:first_table] = [setting, ""]
+        # At the top, because a line after the heading of a table belongs to the table.
+        lines = [setting, *lines]
     return "\n".join([*lines, ""])
 
 

@@ -6,6 +6,7 @@ becomes a row of a trace, with the messages in the inputs and outputs of its mod
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -482,8 +483,9 @@ def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[
     for row, thought in zip(rows, thoughts, strict=True):
         if thought is not None and row.kind is RowKind.OTHER and thought not in shown_thoughts:
             shown_thoughts.add(thought)
-            unquoted_thought = thought.strip('"')
-            if not any(unquoted_thought in request for request in requests):
+            # As it is written within the JSON of a request.
+            escaped_thought = json.dumps(thought.strip('"'), ensure_ascii=False)[1:-1]
+            if not any(escaped_thought in request for request in requests):
                 answer = {"role": "assistant", "content": "", "reasoning": thought}
                 row = replace(row, kind=RowKind.MODEL, input=None, output=None, answer=(answer,))
         rows_with_thoughts.append(row)
