@@ -24,9 +24,9 @@ from msgspec import field as struct_field
 
 from mast_tui.counts import counted
 from mast_tui.exchange.import_batch import (
-    Gathered,
     ImportedWork,
     Incoming,
+    IncomingBuilder,
     annotator_of,
     check_one_name,
     label_id,
@@ -596,7 +596,7 @@ def _exported_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) -
 
 
 @dataclass(slots=True)
-class _LabelStudioBatch(Gathered):
+class _LabelStudioBuilder(IncomingBuilder):
     """The tasks that were read so far.
 
     Attributes:
@@ -634,37 +634,39 @@ def read_label_studio(
         has_work: Returns whether an annotator has worked on a trace under a taxonomy.
         annotator: The name of the one author of all rows, None if the rows name them.
     """
-    batch = _LabelStudioBatch()
-    for file, tasks in read_records(files, batch.problems):
+    builder = _LabelStudioBuilder()
+    for file, tasks in read_records(files, builder.problems):
         for number, value in enumerate(tasks, start=1):
             location = f"task {number}"
-            with batch.problem_at(file, location):
+            with builder.errors_as_problem(file, location):
                 task = read_task(file, location, value, taxonomy, find_taxonomy)
-                batch.traces.setdefault(task.trace_id, TraceRecord(task.trace_id))
-                batch.taxonomies[task.taxonomy.ref] = task.taxonomy
+                builder.traces.setdefault(task.trace_id, TraceRecord(task.trace_id))
+                builder.taxonomies[task.taxonomy.ref] = task.taxonomy
                 for annotation_location, annotation in _task_annotations(value, location):
-                    with batch.problem_at(file, annotation_location):
+                    with builder.errors_as_problem(file, annotation_location):
                         _read_annotation(
-                            task, annotation_location, annotation, has_work, annotator, batch
+                            task, annotation_location, annotation, has_work, annotator, builder
                         )
     if annotator is not None:
-        check_one_name(annotator, (name for name, _, _ in batch.drafts))
-    return _finished_import(batch, annotator)
+        check_one_name(annotator, (name for name, _, _ in builder.drafts))
+    return _finished_import(builder, annotator)
 
 
-def _finished_import(batch: _LabelStudioBatch, annotator: str | None) -> Incoming:
+def _finished_import(builder: _LabelStudioBuilder, annotator: str | None) -> Incoming:
     """Return what was read, with notes on unchanged, changed and skipped annotations."""
-    notes = batch.notes
-    if batch.here_already:
+    notes = builder.notes
+    if builder.here_already:
         notes.append(
-            f"{counted(batch.here_already, 'annotation')} unchanged, already in the workspace"
+            f"{counted(builder.here_already, 'annotation')} unchanged, already in the workspace"
         )
-    if batch.changed:
-        names = ", ".join(dict.fromkeys(batch.changed))
+    if builder.changed:
+        names = ", ".join(dict.fromkeys(builder.changed))
         notes.append(f"changed in Label Studio, imported as separate annotators: {names}")
-    if batch.skipped:
-        notes.append(f"{counted(batch.skipped, 'annotation')} left out, as skipped in Label Studio")
-    incoming = batch.done()
+    if builder.skipped:
+        notes.append(
+            f"{counted(builder.skipped, 'annotation')} left out, as skipped in Label Studio"
+        )
+    incoming = builder.to_incoming()
     if annotator is None:
         return incoming
     return replace(
@@ -701,15 +703,15 @@ def _read_annotation(
     annotation: Document,
     has_work: HasWork,
     author: str | None,
-    batch: _LabelStudioBatch,
+    builder: _LabelStudioBuilder,
 ) -> None:
-    """Add the work of an annotation to the batch.
+    """Add the work of an annotation to the builder.
 
     Raises:
         ValueError: It is not valid, or the trace has other work of the same annotator.
     """
     if annotation.get("was_cancelled") is True:
-        batch.skipped += 1
+        builder.skipped += 1
         return
     exported_work = _original_work(task, annotation)
     name = (
@@ -722,7 +724,7 @@ def _read_annotation(
         raise ValueError("'result' is not a list")
     for number, result in enumerate(results, start=1):
         result_location = f"{location}, result {number}"
-        with batch.problem_at(task.file, result_location):
+        with builder.errors_as_problem(task.file, result_location):
             _add_result(draft, task, exported_work, result, result_location)
     if exported_work is None:
         draft.finished_at = _labelled_at(annotation)
@@ -730,14 +732,14 @@ def _read_annotation(
         draft.finished_at = exported_work.finished_at
         draft.notes = dict(exported_work.notes)
         if has_work(name, task.trace_id, task.taxonomy.ref):
-            batch.here_already += 1
+            builder.here_already += 1
             return
     else:
         draft = _changed_work(draft, exported_work, annotation)
-        batch.changed.append(draft.annotator)
-    if draft.key in batch.drafts:
+        builder.changed.append(draft.annotator)
+    if draft.key in builder.drafts:
         raise ValueError(f"{draft.annotator} has labelled this trace twice in Label Studio")
-    batch.keep(draft)
+    builder.add_work(draft)
 
 
 def _changed_work(

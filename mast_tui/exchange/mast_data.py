@@ -18,12 +18,12 @@ from typing import Any, Final
 from mast_tui.exchange.csv_labels import NUMBERS
 from mast_tui.exchange.import_batch import (
     UNKNOWN_TIME,
-    Gathered,
     ImportedWork,
     Incoming,
+    IncomingBuilder,
     annotator_of,
     check_one_name,
-    joined,
+    merged_facts,
     taxonomy_named,
 )
 from mast_tui.exchange.trace_files import read_records, read_traces
@@ -145,27 +145,29 @@ def read_mast_data(
         find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
         annotator: The name of the one author of all rows, None if the rows name them.
     """
-    batch = Gathered()
+    builder = IncomingBuilder()
     has_foreign_records = False
-    for file, records in read_records(files, batch.problems):
+    for file, records in read_records(files, builder.problems):
         traces_by_index = _traces_in(file, records)
         for index, record in enumerate(records):
-            with batch.problem_at(file, f"record {index + 1}"):
+            with builder.errors_as_problem(file, f"record {index + 1}"):
                 record_taxonomy = _record_taxonomy(record, taxonomy, find_taxonomy)
                 trace = _record_trace(record, traces_by_index.get(index))
                 draft = _record_work(record, trace.trace_id, record_taxonomy, file, annotator)
                 name, trace_id, _ = draft.key
-                if draft.key in batch.drafts:
+                if draft.key in builder.drafts:
                     raise ValueError(f"{name} on trace {trace_id!r} appears twice; keep one record")
-                earlier = batch.traces.get(trace_id)
-                batch.traces[trace_id] = trace if earlier is None else joined(earlier, trace)
-                batch.keep(draft)
-                batch.taxonomies[record_taxonomy.ref] = record_taxonomy
+                earlier = builder.traces.get(trace_id)
+                builder.traces[trace_id] = (
+                    trace if earlier is None else merged_facts(earlier, trace)
+                )
+                builder.add_work(draft)
+                builder.taxonomies[record_taxonomy.ref] = record_taxonomy
                 has_foreign_records = has_foreign_records or "annotator" not in record
-    check_one_name(annotator, (name for name, _, _ in batch.drafts))
+    check_one_name(annotator, (name for name, _, _ in builder.drafts))
     if has_foreign_records:
-        batch.notes.append(mast_binding(load_mast(), ()).in_words)
-    return batch.done()
+        builder.notes.append(mast_binding(load_mast(), ()).in_words)
+    return builder.to_incoming()
 
 
 def _traces_in(file: Path, records: Sequence[object]) -> dict[int, TraceRecord]:

@@ -56,7 +56,9 @@ def _with_judges(
     read: Callable[[ImportRequest], Incoming],
 ) -> Callable[[ImportRequest], Incoming]:
     """Return an importer that finishes the traces of judges as the request says."""
-    return lambda request: complete_judge_tables(read(request), finished=request.judges_finished)
+    return lambda request: complete_judge_tables(
+        read(request), declared_finished=request.judges_finished
+    )
 
 
 def _read_label_studio(request: ImportRequest) -> Incoming:

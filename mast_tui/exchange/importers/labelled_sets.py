@@ -12,9 +12,9 @@ from mast_tui.counts import counted
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import (
     UNKNOWN_TIME,
-    Gathered,
     ImportedWork,
     Incoming,
+    IncomingBuilder,
     LabelledRuns,
     shipped_taxonomy,
 )
@@ -73,7 +73,7 @@ def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
     for file, labels in label_files:
         for number, record in enumerate(labels):
             reader.read(file, "file" if len(labels) == 1 else f"record {number}", record)
-    return reader.done()
+    return reader.to_incoming()
 
 
 def _read_lenient_json(file: Path) -> object:
@@ -157,7 +157,7 @@ class _TrailReader(LabelledRuns):
         draft = self.work(file, native, trace, replaces=False)
         for number, error in enumerate(errors):
             where = f"error {number}" if location == "file" else f"{location}, error {number}"
-            with self.problem_at(file, where):
+            with self.errors_as_problem(file, where):
                 self._add_error(draft, trace, error)
 
     def _trace_of_run(self, file: Path, native: str) -> Trace | None:
@@ -214,14 +214,14 @@ class _TrailReader(LabelledRuns):
         note = "\n".join(note.strip() for note in notes if note)
         draft.join_label(draft.label(mode.slug, target, note))
 
-    def done(self) -> Incoming:
+    def to_incoming(self) -> Incoming:
         """Return everything that was read."""
         if self._unquoted:
             labels = counted(self._unquoted, "label has", "labels have")
             self.notes.append(
                 f"{labels} evidence that is not in the span's text; it is kept in the note"
             )
-        return super().done()
+        return super().to_incoming()
 
 
 def _without_case_and_plurals(name: str) -> str:
@@ -298,18 +298,18 @@ def read_who_and_when(
         workers: The processes that read files, None for this process alone.
     """
     taxonomy = shipped_taxonomy("who_and_when")
-    batch = Gathered({taxonomy.ref: taxonomy}, notes=["mistake_step counts from 0"])
+    builder = IncomingBuilder({taxonomy.ref: taxonomy}, notes=["mistake_step counts from 0"])
     paths = [*files_under(files, (".json", ".jsonl"))]
     read = partial(_read_who_and_when_files, annotator or WHO_AND_WHEN, taxonomy)
-    for file, file_batch in zip(paths, each(read, paths, workers), strict=True):
-        if isinstance(file_batch, LostItem):
-            batch.add_problem(file, "file", file_batch.reason)
+    for file, file_contents in zip(paths, each(read, paths, workers), strict=True):
+        if isinstance(file_contents, LostItem):
+            builder.add_problem(file, "file", file_contents.reason)
             continue
-        batch.traces |= {trace.trace_id: trace for trace in file_batch.traces}
-        batch.drafts |= {work.key: work for work in file_batch.work}
-        batch.problems += file_batch.problems
-        batch.notes += file_batch.notes
-    return batch.done()
+        builder.traces |= {trace.trace_id: trace for trace in file_contents.traces}
+        builder.drafts |= {work.key: work for work in file_contents.work}
+        builder.problems += file_contents.problems
+        builder.notes += file_contents.notes
+    return builder.to_incoming()
 
 
 def _read_who_and_when_files(
@@ -321,8 +321,8 @@ def _read_who_and_when_files(
 
 def _read_who_and_when_file(name: str, taxonomy: Taxonomy, file: Path) -> Incoming:
     """Return the labels of a file; records that are not valid become problems."""
-    batch = Gathered()
-    for _, labelled in read_each([file], batch.problems, _labelled_traces):
+    builder = IncomingBuilder()
+    for _, labelled in read_each([file], builder.problems, _labelled_traces):
         for trace, record in labelled:
             trace_id = trace.identity.trace_id
             draft = ImportedWork(
@@ -334,13 +334,13 @@ def _read_who_and_when_file(name: str, taxonomy: Taxonomy, file: Path) -> Incomi
                 file=file,
             )
             location = "file" if trace.record is None else f"record {trace.record}"
-            with batch.problem_at(file, location):
+            with builder.errors_as_problem(file, location):
                 mismatch = _add_record_label(draft, trace, record)
                 if mismatch:
-                    batch.notes.append(f"{file}: {mismatch}")
-                batch.keep(draft)
-                batch.traces[trace_id] = TraceRecord.from_trace(trace)
-    return batch.done()
+                    builder.notes.append(f"{file}: {mismatch}")
+                builder.add_work(draft)
+                builder.traces[trace_id] = TraceRecord.from_trace(trace)
+    return builder.to_incoming()
 
 
 def _labelled_traces(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
@@ -451,7 +451,7 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
         reader.add_neighbours(file)
         for number, record in enumerate(labels):
             reader.read(file, number, record)
-    return reader.done()
+    return reader.to_incoming()
 
 
 def _agentrx_label_records(document: object) -> list[Mapping[str, object]]:
@@ -553,13 +553,13 @@ class _AgentRxReader(LabelledRuns):
         """
         trajectory_id = str(record["trajectory_id"])
         failures = record.get("failures")
-        with self.problem_at(file, f"record {number}"):
+        with self.errors_as_problem(file, f"record {number}"):
             if not isinstance(failures, list):
                 raise ValueError("'failures' is not a list")
             trace = self._trace_of_trajectory(trajectory_id)
             draft = self.work(file, trajectory_id, trace, replaces=True)
             for index, failure in enumerate(failures):
-                with self.problem_at(file, f"record {number}, failure {index}"):
+                with self.errors_as_problem(file, f"record {number}, failure {index}"):
                     self._add_label(draft, trace, failure, record.get("root_cause"))
 
     def _trace_of_trajectory(self, trajectory_id: str) -> Trace | None:
@@ -645,12 +645,12 @@ class _AgentRxReader(LabelledRuns):
             sentence = f"step {step} is by {span_agent!r}, but the label names {label_agent!r}"
             self._mismatches.setdefault(trace_id, []).append(sentence)
 
-    def done(self) -> Incoming:
+    def to_incoming(self) -> Incoming:
         """Return everything that was read."""
         for trace_id, mismatches in self._mismatches.items():
             more = f", and {len(mismatches) - 1} more like it" if len(mismatches) > 1 else ""
             self.notes.append(f"{trace_id}: {mismatches[0]}{more}")
-        return super().done()
+        return super().to_incoming()
 
 
 def _without_case_and_blanks(name: str) -> str:

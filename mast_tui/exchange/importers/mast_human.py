@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mast_tui.exchange.errors import ExchangeError, RowProblem
-from mast_tui.exchange.import_batch import UNKNOWN_TIME, Gathered, ImportedWork, Incoming
+from mast_tui.exchange.import_batch import UNKNOWN_TIME, ImportedWork, Incoming, IncomingBuilder
 from mast_tui.exchange.mast_data import mast_binding
 from mast_tui.exchange.trace_files import files_under, read_records, read_traces
 from mast_tui.labels import AnnotatorKind, VerdictValue, checked_person
@@ -147,7 +147,7 @@ def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Inco
     for record in filter(_is_label, records):
         reader.people(record)
     reader.consensus(annotator or CONSENSUS)
-    return reader.done()
+    return reader.to_incoming()
 
 
 def _is_label(record: _Record) -> bool:
@@ -174,7 +174,7 @@ def _other_records_in_folders(label_files: Sequence[Path]) -> Iterator[_Record]:
     return _label_and_trace_records([file for file in files if file not in label_files], [])
 
 
-class _Reader(Gathered):
+class _Reader(IncomingBuilder):
     """The reader of records, with the labels that were read so far."""
 
     def __init__(self, trace_records: Sequence[_Record], problems: list[RowProblem]) -> None:
@@ -304,10 +304,10 @@ class _Reader(Gathered):
         self.drafts |= drafts
         self.traces[trace.trace_id] = trace
 
-    def done(self) -> Incoming:
+    def to_incoming(self) -> Incoming:
         """Return everything that was read, with each note once."""
         self.notes = list(dict.fromkeys(self.notes))
-        return super().done()
+        return super().to_incoming()
 
 
 def _trace_record(trace: Trace | None, record: _Record) -> TraceRecord:

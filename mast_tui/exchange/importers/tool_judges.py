@@ -14,10 +14,10 @@ from mast_tui.counts import counted
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import (
     UNKNOWN_TIME,
-    AnnotatorBatch,
-    Gathered,
+    AnnotatorBuilder,
     ImportedWork,
     Incoming,
+    IncomingBuilder,
     imported_kind,
     shipped_taxonomy,
 )
@@ -151,7 +151,7 @@ ADAMAST_JUDGE: Final = "judge:adamast"
 
 
 @dataclass(slots=True)
-class _AdamastBatch(Gathered):
+class _AdamastBuilder(IncomingBuilder):
     """The contents of the files.
 
     Attributes:
@@ -177,62 +177,62 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
         files: The files and folders.
         annotator: The annotator's name, None for the usual one.
     """
-    batch = _AdamastBatch()
-    for file, document in read_each(files, batch.problems, read_json):
-        with batch.problem_at(file, "file"):
-            _add_adamast_document(file, document, batch)
-    for file, diagnoses in batch.diagnoses.items():
-        with batch.problem_at(file, "codes"):
-            taxonomy, is_complete, explanation = _adamast_taxonomy_of_file(file, batch)
-            batch.taxonomies[taxonomy.ref] = taxonomy
-            batch.notes.append(f"{file.name}: codes from {taxonomy.ref} ({explanation})")
+    builder = _AdamastBuilder()
+    for file, document in read_each(files, builder.problems, read_json):
+        with builder.errors_as_problem(file, "file"):
+            _add_adamast_document(file, document, builder)
+    for file, diagnoses in builder.diagnoses.items():
+        with builder.errors_as_problem(file, "codes"):
+            taxonomy, is_complete, explanation = _adamast_taxonomy_of_file(file, builder)
+            builder.taxonomies[taxonomy.ref] = taxonomy
+            builder.notes.append(f"{file.name}: codes from {taxonomy.ref} ({explanation})")
             for location, record in diagnoses:
-                with batch.problem_at(file, location):
-                    name = annotator or _adamast_judge_name(batch.headers[file], record)
+                with builder.errors_as_problem(file, location):
+                    name = annotator or _adamast_judge_name(builder.headers[file], record)
                     draft = _diagnosis_work(name, file, record, taxonomy, is_complete)
-                    if draft.key in batch.drafts:
+                    if draft.key in builder.drafts:
                         raise ValueError(
                             f"trace {draft.trace_id!r} appears twice; keep one diagnosis"
                         )
-                    batch.keep(draft)
-    without_code = sum(not (draft.labels or draft.verdicts) for draft in batch.drafts.values())
+                    builder.add_work(draft)
+    without_code = sum(not (draft.labels or draft.verdicts) for draft in builder.drafts.values())
     if without_code:
         subject = counted(without_code, "diagnosis names", "diagnoses name")
-        batch.notes.append(f"{subject} no code, and 'none_apply' is not set")
-    return batch.done()
+        builder.notes.append(f"{subject} no code, and 'none_apply' is not set")
+    return builder.to_incoming()
 
 
-def _add_adamast_document(file: Path, document: object, batch: _AdamastBatch) -> None:
-    """Add the taxonomy or the diagnoses of a file to the batch; other records become problems."""
+def _add_adamast_document(file: Path, document: object, builder: _AdamastBuilder) -> None:
+    """Add the taxonomy or the diagnoses of a file to the builder; other records become problems."""
     if _is_adamast_taxonomy(document):
-        batch.taxonomies_by_path[file.resolve()] = _adamast_taxonomy(document, str(file))
+        builder.taxonomies_by_path[file.resolve()] = _adamast_taxonomy(document, str(file))
         return
     header: Record = document if isinstance(document, Mapping) else {}
     records = header.get("diagnoses") if "diagnoses" in header else document
     records = records if isinstance(records, list) else [records]
-    batch.headers[file] = header
+    builder.headers[file] = header
     for number, record in enumerate(records, start=1):
         location = f"diagnosis {number}"
         if isinstance(record, Mapping) and ("failure_modes" in record or "code" in record):
-            batch.diagnoses.setdefault(file, []).append((location, record))
+            builder.diagnoses.setdefault(file, []).append((location, record))
         else:
             reason = "has neither 'failure_modes' nor 'code'; this is not an AdaMAST diagnosis"
-            batch.add_problem(file, location, reason)
+            builder.add_problem(file, location, reason)
 
 
-def _adamast_taxonomy_of_file(file: Path, batch: _AdamastBatch) -> tuple[Taxonomy, bool, str]:
+def _adamast_taxonomy_of_file(file: Path, builder: _AdamastBuilder) -> tuple[Taxonomy, bool, str]:
     """Return the taxonomy of a file's diagnoses, True if it is complete, and a text on its source.
 
     It is the taxonomy that the file names, the only one among the imported files, MAST if all codes
     are MAST's, or else a taxonomy of the codes in use.
     """
-    taxonomy_path = batch.headers[file].get("taxonomy")
+    taxonomy_path = builder.headers[file].get("taxonomy")
     if isinstance(taxonomy_path, str) and taxonomy_path:
         file_name = Path(taxonomy_path.replace("\\", "/")).name
         for path in (Path(taxonomy_path), file.parent / file_name):
-            if path.resolve() in batch.taxonomies_by_path:
+            if path.resolve() in builder.taxonomies_by_path:
                 return (
-                    batch.taxonomies_by_path[path.resolve()],
+                    builder.taxonomies_by_path[path.resolve()],
                     True,
                     f"the taxonomy in {path.name}",
                 )
@@ -240,10 +240,12 @@ def _adamast_taxonomy_of_file(file: Path, batch: _AdamastBatch) -> tuple[Taxonom
                 return _adamast_taxonomy(read_json(path), str(path)), True, f"from {path.name}"
             except (ValueError, OSError):
                 continue
-    elif len(batch.taxonomies_by_path) == 1:
-        path, taxonomy = next(iter(batch.taxonomies_by_path.items()))
+    elif len(builder.taxonomies_by_path) == 1:
+        path, taxonomy = next(iter(builder.taxonomies_by_path.items()))
         return taxonomy, True, f"the taxonomy in {path.name}"
-    used_codes = [pair for _, record in batch.diagnoses[file] for pair in _codes_with_names(record)]
+    used_codes = [
+        pair for _, record in builder.diagnoses[file] for pair in _codes_with_names(record)
+    ]
     mast = shipped_taxonomy("adamast_mast")
     if used_codes and all(mast.find(code) is not None for code, _ in used_codes):
         return mast, True, "AdaMAST's list of MAST's modes"
@@ -381,22 +383,22 @@ def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incom
     mast = load_mast()
     binding = mast_binding(mast, [_AGENTDASH_PRINTED])
     name = annotator or AGENTDASH_JUDGE
-    batch = Gathered({mast.ref: mast}, notes=[binding.in_words])
+    builder = IncomingBuilder({mast.ref: mast}, notes=[binding.in_words])
     unmentioned_count = 0
-    for file, answers in read_each(files, batch.problems, _agentdash_answers):
+    for file, answers in read_each(files, builder.problems, _agentdash_answers):
         for location, trace_id, record in answers:
-            with batch.problem_at(file, location):
+            with builder.errors_as_problem(file, location):
                 draft, unmentioned = _agentdash_answer_work(
                     name, file, trace_id, record, binding.slugs, mast
                 )
-                if draft.key in batch.drafts:
+                if draft.key in builder.drafts:
                     raise ValueError(f"trace {trace_id!r} appears twice; keep one answer")
                 unmentioned_count += unmentioned
-                batch.keep(draft)
+                builder.add_work(draft)
     if unmentioned_count:
         subject = counted(unmentioned_count, "zero is for a mode", "zeros are for modes")
-        batch.notes.append(f"{subject} that the model did not mention; left open")
-    return batch.done()
+        builder.notes.append(f"{subject} that the model did not mention; left open")
+    return builder.to_incoming()
 
 
 def _agentdash_answers(file: Path) -> list[tuple[str, str, Record]]:
@@ -515,33 +517,33 @@ def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming
     Raises:
         ExchangeError: No answer of Pisama is among the files.
     """
-    batch = _ToolBatch("pisama", annotator)
+    builder = _ToolBuilder("pisama", annotator)
     answers: list[tuple[Path, Record]] = []
     trajectories: dict[str, _Trajectory] = {}
-    for file, record in batch.records_in(files, ".json", ".jsonl", ".pisama"):
+    for file, record in builder.records_in(files, ".json", ".jsonl", ".pisama"):
         if isinstance(record.get("issues"), list) and "trace_id" in record:
             answers.append((file, record))
         elif str(record.get("schema_version", "")).startswith("ATIF-"):
             trajectory = _Trajectory.of(record)
             if trajectory is not None:
                 trajectories[trajectory.id] = trajectory
-    if not answers and not batch.problems:
+    if not answers and not builder.problems:
         raise ExchangeError(f"{files[0]}: no Pisama answer; expected 'issues' and 'trace_id'")
     for file, record in answers:
         trajectory = trajectories.get(str(record["trace_id"]))
         if trajectory is None:
-            batch.add_problem(
+            builder.add_problem(
                 file,
                 f"trace {record['trace_id']}",
                 "the analyzed file is not named; give the one that 'mast-tui convert --to "
                 "atif' wrote",
             )
             continue
-        draft = batch.finished_work(file, trajectory.trace_id)
+        draft = builder.finished_work(file, trajectory.trace_id)
         for number, issue in enumerate(record["issues"]):
             try:
                 for target in _targets_of_issue(issue, trajectory):
-                    batch.add(
+                    builder.add(
                         draft,
                         str(issue["type"]),
                         target,
@@ -549,8 +551,8 @@ def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming
                         issue.get("confidence"),
                     )
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                batch.add_problem(file, f"issue {number}", f"not a Pisama issue: {error}")
-    return batch.done()
+                builder.add_problem(file, f"issue {number}", f"not a Pisama issue: {error}")
+    return builder.to_incoming()
 
 
 def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Incoming:
@@ -566,18 +568,18 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
     Raises:
         ExchangeError: No report of AgentDebugX is among the files.
     """
-    batch = _ToolBatch("agentdebugx", annotator)
+    builder = _ToolBuilder("agentdebugx", annotator)
     reports = [
         (file, record)
-        for file, record in batch.records_in(files, ".json", ".jsonl")
+        for file, record in builder.records_in(files, ".json", ".jsonl")
         if isinstance(record.get("findings"), list) and "trace_id" in record
     ]
-    if not reports and not batch.problems:
+    if not reports and not builder.problems:
         raise ExchangeError(
             f"{files[0]}: no AgentDebugX report; expected 'findings' and 'trace_id'"
         )
     for file, report in reports:
-        draft = batch.finished_work(file, str(report["trace_id"]))
+        draft = builder.finished_work(file, str(report["trace_id"]))
         decisive_event = _decisive_event(report)
         has_decisive_finding = False
         for number, finding in enumerate(report["findings"]):
@@ -586,7 +588,7 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
                 event = finding.get("event_id")
                 is_decisive = event is not None and event == decisive_event
                 has_decisive_finding = has_decisive_finding or is_decisive
-                batch.add(
+                builder.add(
                     draft,
                     str(mode["mode_id"]),
                     _target_of_event(event),
@@ -595,12 +597,14 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
                     fatal=is_decisive,
                 )
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                batch.add_problem(file, f"finding {number}", f"not an AgentDebugX finding: {error}")
+                builder.add_problem(
+                    file, f"finding {number}", f"not an AgentDebugX finding: {error}"
+                )
         if decisive_event is not None and not has_decisive_finding:
-            with batch.problem_at(file, "root cause"):
+            with builder.errors_as_problem(file, "root cause"):
                 target = _target_of_event(decisive_event)
-                batch.add(draft, _OTHER, target, [report.get("summary")], None, fatal=True)
-    return batch.done()
+                builder.add(draft, _OTHER, target, [report.get("summary")], None, fatal=True)
+    return builder.to_incoming()
 
 
 def _decisive_event(report: Record) -> str | None:
@@ -686,7 +690,7 @@ def _targets_of_issue(issue: Record, trajectory: _Trajectory) -> list[Target]:
     return list(targets) or [WHOLE_TRACE]
 
 
-class _ToolBatch(AnnotatorBatch):
+class _ToolBuilder(AnnotatorBuilder):
     """The findings of one tool that were read so far."""
 
     def __init__(self, tool: str, annotator: str | None) -> None:

@@ -23,9 +23,9 @@ from mast_tui.counts import duration
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.exporters.files import reveal_work, without_hidden_outcome
 from mast_tui.exchange.import_batch import (
-    Gathered,
     ImportedWork,
     Incoming,
+    IncomingBuilder,
     annotator_of,
     check_one_name,
     label_in_work,
@@ -144,7 +144,7 @@ def read_pages(
         find_taxonomy: Returns a taxonomy of the workspace by ``id@version``, None if it has none.
         annotator: The name for the one author of all pages, None to keep the names.
     """
-    batch = Gathered()
+    builder = IncomingBuilder()
     authors = set[str]()
     for file in files_under(files, (".html", ".htm")):
         try:
@@ -155,11 +155,11 @@ def read_pages(
                         "is not a mast-tui page with labels; 'mast-tui page' writes one"
                     )
                 continue
-            _add_page(file, records, batch, taxonomy, find_taxonomy, annotator, authors)
+            _add_page(file, records, builder, taxonomy, find_taxonomy, annotator, authors)
         except (ExchangeError, InvalidJSON, TaxonomyError, ValueError, OSError) as error:
-            batch.add_problem(file, "page", error)
+            builder.add_problem(file, "page", error)
     check_one_name(annotator, authors)
-    return batch.done()
+    return builder.to_incoming()
 
 
 def _embedded_records(file: Path) -> list[Record] | None:
@@ -184,13 +184,13 @@ def _embedded_records(file: Path) -> list[Record] | None:
 def _add_page(
     file: Path,
     records: Iterable[Record],
-    batch: Gathered,
+    builder: IncomingBuilder,
     taxonomy: Taxonomy,
     find_taxonomy: Callable[[str], Taxonomy | None],
     named: str | None,
     authors: set[str],
 ) -> None:
-    """Add the work of a page to the batch, and its authors to ``authors``.
+    """Add the work of a page to the builder, and its authors to ``authors``.
 
     ``named`` replaces the name of the page's author, None to keep the names.
 
@@ -210,7 +210,7 @@ def _add_page(
                 )
                 taxonomies[page_taxonomy.ref] = known_taxonomy or page_taxonomy
             case TraceLine():
-                batch.traces.setdefault(line.trace_id, line.trace_record())
+                builder.traces.setdefault(line.trace_id, line.trace_record())
             case AnnotatorLine():
                 kinds[line.name] = line.kind
             case WorkLine():
@@ -220,12 +220,12 @@ def _add_page(
                     raise ValueError(f"the page does not contain the taxonomy {line.taxonomy!r}")
                 kind = kinds.get(line.annotator)
                 work = _imported_work(file, line, work_taxonomy, named, kind)
-                if work.key in batch.drafts:
+                if work.key in builder.drafts:
                     raise ValueError(
                         f"another page also contains this trace labelled by {work.annotator}"
                     )
-                batch.keep(work)
-                batch.taxonomies[work_taxonomy.ref] = work_taxonomy
+                builder.add_work(work)
+                builder.taxonomies[work_taxonomy.ref] = work_taxonomy
 
 
 def _imported_work(
