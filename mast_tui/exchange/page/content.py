@@ -565,7 +565,8 @@ class RunPages:
             trace = masked_trace = trace.with_masks(masks)
             record = replace(record, task=masked_trace.meta.task)
             labels = tuple(_masked_label(label, trace, masks) for label in labels)
-            works = WorkMasks(masks, lambda _id, key: redacted_span(masked_trace, key)).works(works)
+            work_masks = WorkMasks(masks, lambda _id, key: redacted_span(masked_trace, key))
+            works = work_masks.masked_work(works)
         return RunPage(
             trace=trace,
             record=record,
