@@ -228,7 +228,7 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
     request_key = _request_key(file_format.name, request.paths, annotator, crosswalk)
     # A resumed import keeps the new names that the interrupted one has accepted.
     if not request.allow_new and not continues_import(workspace, request_key):
-        incoming = without_unknown(incoming, workspace, named=annotator)
+        incoming = without_unknown(incoming, workspace, accepted_name=annotator)
     applied = apply_incoming(
         incoming,
         workspace,

@@ -91,19 +91,18 @@ def apply_incoming(
     request_key: str | None = None,
     imported_by: str | None = None,
 ) -> Applied:
-    """Write imported work in batches, between which other processes can write.
+    """Write the imported work of annotators in batches, between which other processes can write.
 
-    All problems are searched before the first batch. If there is a problem nothing is written,
-    unless ``skip_errors`` leaves out the work with problems. One transaction writes the taxonomies
-    and annotators; each further transaction writes some works, each with all its events. A
-    repeated import writes only what the workspace lacks.
+    Problems are searched before anything is written. If there is one, nothing is written, unless
+    ``skip_errors`` leaves out the work with problems. The events of one annotator on one trace are
+    always in the same batch. A repeated import writes only the events that the workspace lacks.
 
     Args:
-        incoming: The work that was read.
+        incoming: The contents of the imported files.
         workspace: The workspace that receives the work.
         source: The format, which names the import in the workspace's history.
         skip_errors: Leave out work with problems.
-        files: The names of the files.
+        files: The names of the imported files.
         request_key: The text by which a repeated import continues this one if it is interrupted,
             see ``Workspace.begin_import``.
         imported_by: The name of the user, None if it is not known.
@@ -125,6 +124,8 @@ def apply_incoming(
     record = applier.write(
         source, files, source if request_key is None else request_key, imported_by
     )
+    # A problem that appeared during the writing leaves the import unfinished, so that the same
+    # import continues when it is repeated.
     if not applier.late_problems:
         workspace.finish_import(record)
     return Applied(
@@ -141,24 +142,27 @@ def apply_incoming(
 def _check_texts(incoming: Incoming) -> None:
     """Raise ``ExchangeError`` if there is a text that SQLite cannot store."""
     for work in incoming.work:
-        _check_characters(work.file, work.trace_id, *work.notes, *work.notes.values())
+        _check_characters(str(work.file), work.trace_id, *work.notes, *work.notes.values())
         for label in work.labels.values():
             target = label.target
             texts = (label.note, target.first, target.last, target.quote)
-            _check_characters(work.file, label.trace_id, *texts)
+            _check_characters(str(work.file), label.trace_id, *texts)
     for record in incoming.traces:
         facts = (record.trace_id, record.system, record.model, record.benchmark, record.task)
         _check_characters("a trace", record.trace_id, *facts)
 
 
-def _check_characters(file: object, trace_id: str, *texts: str | None) -> None:
-    """Raise ``ExchangeError`` if a text has half of a surrogate pair, which cannot be stored."""
+def _check_characters(origin: str, trace_id: str, *texts: str | None) -> None:
+    """Raise ``ExchangeError`` if a text has half of a surrogate pair, which cannot be stored.
+
+    The message begins with ``origin``, such as the file of the texts.
+    """
     try:
         "".join(text for text in texts if text is not None).encode()
     except UnicodeEncodeError as error:
         half = f"U+{ord(error.object[error.start]):X}"
         raise ExchangeError(
-            f"{file}: {trace_id}: a text contains half a character ({half}) and cannot be "
+            f"{origin}: {trace_id}: a text contains half a character ({half}) and cannot be "
             "saved; nothing was written"
         ) from None
 
@@ -176,8 +180,11 @@ class _Applier:
         self._incoming = incoming
         self._workspace = workspace
         self._last_seqs: dict[str, int] = {}
+        """The sequence number of each annotator's last event in the workspace, 0 for none."""
         self._passes: Mapping[WorkKey, Pass] = {}
+        """The last pass in the workspace for each annotator, trace and taxonomy."""
         self._free_numbers: Mapping[WorkKey, int] = {}
+        """The number of the next pass for each annotator, trace and taxonomy with passes."""
         self.left_out = set(left_out)
         """The indices of works that have a problem."""
         self.new_event_count = self.known_event_count = self.differing_label_count = 0
@@ -188,24 +195,25 @@ class _Applier:
         self._annotators_with_history = {name for name, seq in self._last_seqs.items() if seq}
 
     def problems(self) -> Iterator[RowProblem]:
-        """Yield the contradictions to passes in the workspace, and add their works to ``left_out``.
+        """Yield a problem for each work that contradicts its annotator's pass in the workspace.
 
-        Only passes of the same annotators can contradict the import.
+        The index of each such work is added to ``left_out``.
         """
         if not self._passes:
             return
         known_traces = {
             record.trace_id: self._workspace.find_trace(record) for record in self._incoming.traces
         }
-        started_works = []
+        # Only work on a trace on which the annotator has a pass can contradict the workspace.
+        works_with_pass = []
         for index, work in enumerate(self._incoming.work):
             known_trace = known_traces[work.trace_id]
             if known_trace is None:
                 continue
             if (work.annotator, known_trace.trace_id, work.taxonomy) in self._passes:
-                started_works.append((index, work, known_trace.trace_id))
+                works_with_pass.append((index, work, known_trace.trace_id))
         for batch in batched(
-            started_works, lambda entry: _event_estimate(entry[1]), EVENTS_AT_ONCE
+            works_with_pass, lambda entry: _event_estimate(entry[1]), EVENTS_AT_ONCE
         ):
             planned_works = self._plan_works([(work, trace_id) for _, work, trace_id in batch])
             for (index, _, _), planned_work in zip(batch, planned_works, strict=True):
@@ -216,25 +224,27 @@ class _Applier:
     def write(
         self, source: str, files: Sequence[str], request_key: str, imported_by: str | None
     ) -> ImportRecord:
-        """Register taxonomies, annotators and traces, then append all works that are not left out.
+        """Register taxonomies, annotators and traces, then append the events of the work.
 
-        The works are appended in batches, each work with all its events in one transaction.
+        Work whose index is in ``left_out`` is not written. Each transaction appends the events of
+        several works, and never only a part of a work.
 
         Args:
             source: The format.
-            files: The names of the files.
+            files: The names of the imported files.
             request_key: The text by which a repeated import continues this one.
             imported_by: The name of the user, None if it is not known.
         """
         works = [
             work for index, work in enumerate(self._incoming.work) if index not in self.left_out
         ]
-        used_taxonomies = {work.taxonomy for work in self._incoming.work}
+        needed_taxonomies = {work.taxonomy for work in self._incoming.work}
         authors = {(work.annotator, work.author_kind) for work in self._incoming.work}
         # These steps may still be refused, so they come first, in one transaction.
         with self._workspace.transaction():
             for taxonomy in self._incoming.taxonomies:
-                if taxonomy.ref in used_taxonomies:
+                if taxonomy.ref in needed_taxonomies:
+                    # A taxonomy that is already stored keeps its texts.
                     self._workspace.add_taxonomy(taxonomy, in_use=False)
             for name, kind in sorted(authors):
                 self._workspace.add_annotator(name, kind)
@@ -252,7 +262,8 @@ class _Applier:
             let_others_write(started_at)
             with self._workspace.transaction(without_savepoints=True):
                 if self._workspace.last_seqs(self._last_seqs) != self._last_seqs:
-                    # One of these annotators has worked in the workspace since the plan was made.
+                    # One of these annotators has worked in the workspace since the plan was made,
+                    # so it is made again, and replaces the counts of the first plan.
                     self.known_event_count, self.differing_label_count = earlier_counts
                     self._read_passes()
                     planned_works = self._plan_works(batch_works)
@@ -272,16 +283,18 @@ class _Applier:
         self._passes = {}
         self._free_numbers = {}
         if any(self._last_seqs.values()):
-            # Passes are sorted by number, so the mappings keep the last one of each work.
+            # Passes are sorted by number, so the mappings keep the last one of each key.
             own_passes = [
                 own_pass for own_pass in self._workspace.passes() if own_pass.annotator in names
             ]
             self._passes = {
-                _work_of(own_pass): own_pass for own_pass in own_passes if own_pass.kind.is_reading
+                _work_key_of(own_pass): own_pass
+                for own_pass in own_passes
+                if own_pass.kind.is_reading
             }
-            # All passes count: that of an adjudicator without own labels has a number too.
+            # Passes that are no readings, such as an adjudicator's, have numbers too.
             self._free_numbers = {
-                _work_of(own_pass): own_pass.number + 1 for own_pass in own_passes
+                _work_key_of(own_pass): own_pass.number + 1 for own_pass in own_passes
             }
 
     def _record_changes(self, recorded: Sequence[Event]) -> None:
@@ -292,16 +305,13 @@ class _Applier:
             self._last_seqs[name] = events[-1].seq
             changes = self.people.get(name)
             if changes is None:
-                history = (
-                    HistoryRelation.LONGER
-                    if name in self._annotators_with_history
-                    else HistoryRelation.NEW
-                )
+                had_events = name in self._annotators_with_history
+                history = HistoryRelation.LONGER if had_events else HistoryRelation.NEW
                 changes = PersonChanges(name, history)
             self.people[name] = _with_events(changes, events)
 
     def _plan_works(self, works: Sequence[tuple[ImportedWork, str]]) -> list[_PlannedWork]:
-        """Plan the events to write for each work, and count known and differing events.
+        """Return the events to write for each work, or its problem, and count the known events.
 
         ``works`` has pairs of a work and the id of its trace in this workspace.
         """
@@ -321,7 +331,7 @@ class _Applier:
         new_ids, known_facts = self._ids_and_known_facts(event_ids)
         planned_works = []
         for work, work_key, last_pass, facts in drafts:
-            # If these annotators have no events here, there is no mapping, and all ids stay.
+            # If no annotator of the import has events here, ``new_ids`` is empty and all ids stay.
             if new_ids:
                 facts = {new_ids[event_id]: fact for event_id, fact in facts.items()}
             planned_works.append(self._plan_work(work, work_key, last_pass, facts, known_facts))
@@ -344,16 +354,16 @@ class _Applier:
             return {}, {}
         new_ids = {event_id: event_id for event_id in ids}
         known_facts: dict[str, Fact] = {}
-        unresolved = list(ids)
-        # The same import may have been undone several times, each time with other ids.
-        while unresolved:
-            present = self._workspace.known_facts([new_ids[event_id] for event_id in unresolved])
-            undone = self._workspace.known_facts([undone_id(event_id) for event_id in present])
-            known_facts |= present
-            unresolved = [
-                event_id for event_id in unresolved if undone_id(new_ids[event_id]) in undone
+        undone_ids = list(ids)
+        # An event may have been imported and undone several times, so each new id is looked up too.
+        while undone_ids:
+            recorded = self._workspace.known_facts([new_ids[event_id] for event_id in undone_ids])
+            undoing = self._workspace.known_facts([undone_id(event_id) for event_id in recorded])
+            known_facts |= recorded
+            undone_ids = [
+                event_id for event_id in undone_ids if undone_id(new_ids[event_id]) in undoing
             ]
-            for event_id in unresolved:
+            for event_id in undone_ids:
                 new_ids[event_id] = again_id(new_ids[event_id])
         return new_ids, known_facts
 
@@ -365,16 +375,15 @@ class _Applier:
         facts: Mapping[str, Fact],
         known_facts: Mapping[str, Fact],
     ) -> _PlannedWork:
-        """Return the events of a work that the workspace lacks, or its contradiction to the pass.
+        """Return the events of a work that the workspace lacks, or a problem if they contradict it.
 
-        Adds to the counts of known and differing events. ``facts`` holds the work's facts by event
-        id, ``known_facts`` those in the workspace.
+        Adds to the counts of known events and differing labels. ``facts`` holds the work's facts by
+        event id, ``known_facts`` those in the workspace.
         """
         new_facts = dict(facts)
         for event_id in facts.keys() & known_facts.keys():
-            self.differing_label_count += _differs_from(
-                new_facts.pop(event_id), known_facts[event_id]
-            )
+            fact = new_facts.pop(event_id)
+            self.differing_label_count += _is_differing_label(fact, known_facts[event_id])
         current_pass = None
         if last_pass is not None and new_facts:
             current_pass = _CurrentPass.of(self._workspace, work_key, last_pass)
@@ -416,7 +425,7 @@ class _CurrentPass:
 
     @classmethod
     def of(cls, workspace: Workspace, work_key: WorkKey, last_pass: Pass) -> _CurrentPass:
-        """Return the content of a pass.
+        """Return the content of the last pass of an annotator on a trace.
 
         Args:
             workspace: The workspace.
@@ -436,19 +445,17 @@ class _CurrentPass:
         )
 
     def missing_facts(self, facts_by_id: Mapping[str, Fact]) -> dict[str, Fact]:
-        """Return the facts that the pass does not hold, by event id.
-
-        Return no fact if only the start of the pass is missing, so that an export adds nothing to
-        its own workspace.
-        """
+        """Return the facts that the pass does not hold, by event id."""
         missing = {
             event_id: fact for event_id, fact in facts_by_id.items() if not self._is_recorded(fact)
         }
+        # ``PassStarted`` is never recorded with the id of an import if the pass began here. Alone
+        # it says nothing new, so a workspace that imports its own export gets no events.
         has_content = any(not isinstance(fact, PassStarted) for fact in missing.values())
         return missing if has_content else {}
 
     def has_other_details(self, fact: Fact) -> bool:
-        """Check whether the pass has the label of this fact, but with other details."""
+        """Check whether the pass has the label that a fact adds, but with other details."""
         if not isinstance(fact, LabelAdded):
             return False
         own_label = self.labels.get((fact.label.mode, fact.label.target))
@@ -464,7 +471,8 @@ class _CurrentPass:
             case VerdictSet(mode, _, value):
                 return self.values.get(mode) is value
             case Judged(looks_at, absent):
-                # A mode that has no label and is not absent is unsure.
+                # The fact has the modes that a judge looked at. One without label that is not
+                # absent is unsure.
                 judged_values = {
                     mode: VerdictValue.ABSENT if mode in absent else VerdictValue.UNSURE
                     for mode in looks_at
@@ -484,7 +492,10 @@ class _CurrentPass:
                 return False
 
     def contradiction(self, new_facts: Iterable[Fact]) -> str | None:
-        """Return the reason why facts cannot be added to the pass; None if they can."""
+        """Return the reason why facts cannot be added to the pass; None if they can.
+
+        The subject of the reason is the annotator, whom the problem names before it.
+        """
         if self.last_pass.finished:
             return (
                 "has finished this trace here, and the file differs; import it under another "
@@ -512,7 +523,11 @@ def _event_estimate(work: ImportedWork) -> int:
 
 
 def _with_events(changes: PersonChanges, events: Sequence[Event]) -> PersonChanges:
-    """Return an annotator's changes, increased by the counts of newly added events."""
+    """Return an annotator's changes, increased by the counts of newly added events.
+
+    A pass counts as added if it starts in these events, and as joined if they add labels or
+    verdicts to a pass that started before.
+    """
     counts_by_type = Counter(type(event.fact) for event in events)
     started_works = set[object]()
     works_with_verdicts = set[object]()
@@ -540,8 +555,8 @@ def _with_events(changes: PersonChanges, events: Sequence[Event]) -> PersonChang
     )
 
 
-def _differs_from(fact: Fact, recorded: Fact) -> bool:
-    """Check whether a label differs from the recorded one."""
+def _is_differing_label(fact: Fact, recorded: Fact) -> bool:
+    """Check whether a fact adds a label that differs from the recorded label of the same id."""
     if isinstance(fact, LabelAdded) and isinstance(recorded, LabelAdded):
         # Earlier versions recorded origins that do not fit the author.
         origin = label_origin(recorded.label.annotator, recorded.label.origin)
@@ -555,7 +570,7 @@ def _compared_details(label: Label) -> tuple[object, ...]:
     return label.note, label.confidence, label.severity
 
 
-def _work_of(trace_pass: Pass) -> WorkKey:
+def _work_key_of(trace_pass: Pass) -> WorkKey:
     return trace_pass.annotator, trace_pass.trace_id, trace_pass.taxonomy
 
 
@@ -564,7 +579,7 @@ def _label_in_workspace(label: Label, work_key: WorkKey, number: int, kind: Anno
     annotator, trace_id, taxonomy = work_key
     is_judge = kind is AnnotatorKind.JUDGE
     if not is_judge and (trace_id, number) == (label.trace_id, label.pass_number):
-        return label  # the importer has used ``label_id`` with the same arguments
+        return label  # its id is already ``label_id`` of the same arguments
     make_id = suggestion_id if is_judge else label_id
     own_id = make_id(annotator, trace_id, taxonomy, label.mode, label.target)
     return structs.replace(label, id=own_id, trace_id=trace_id, pass_number=number)
@@ -593,6 +608,7 @@ def _facts_to_record(
     for key, text in work.notes.items():
         yield id_for("span note", key, text), SpanNoteSet(key, "", text)
     if work.finished_at is not None and work.author_kind is not AnnotatorKind.JUDGE:
+        # An empty ``finished_at`` is a finished work whose time is not known.
         yield id_for("finished"), PassFinished(at=work.finished_at or None)
 
 

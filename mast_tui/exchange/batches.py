@@ -26,8 +26,8 @@ def let_others_write(since: float | None = None) -> None:
     """Pause for a moment, so that other programs can write.
 
     Args:
-        since: The time of the last write (``time.monotonic``), from which the pause counts. None
-            for now.
+        since: The time of the last write (``time.monotonic``), at which the pause begins. If it is
+            None, the pause begins now.
     """
     seconds = _OTHERS_TURN if since is None else since + _OTHERS_TURN - monotonic()
     if seconds > 0:
@@ -61,11 +61,11 @@ def batched(
 def register_traces(
     records: Sequence[TraceRecord], register: Callable[[TraceRecord], str], workspace: Workspace
 ) -> dict[str, str]:
-    """Register traces in batches, and return their ids in the workspace by those in the records.
+    """Register traces in batches, and return the id in the workspace for each id in the records.
 
     Args:
         records: The facts of the traces.
-        register: Registers one trace and returns its id in the workspace.
+        register: Registers a trace that the workspace may know, and returns its id there.
         workspace: The workspace.
     """
     local_ids = {record.trace_id: record.trace_id for record in records}
@@ -74,6 +74,7 @@ def register_traces(
             let_others_write()
         with workspace.transaction():
             batch = records[start : start + REGISTERED_AT_ONCE]
-            for record in workspace.register_unknown_traces(batch):
+            possibly_known = workspace.register_unknown_traces(batch)
+            for record in possibly_known:
                 local_ids[record.trace_id] = register(record)
     return local_ids

@@ -57,8 +57,8 @@ def read_crosswalk(path: Path) -> tuple[CrosswalkEntry, ...]:
     The columns of CSV are ``from``, ``to`` and, optional, ``taxonomy``.
 
     In TOML a table ``[modes]`` holds ``"name" = "1.3"`` or a list of codes, which is empty for a
-    mode without a counterpart. A table named by a taxonomy's reference holds only modes of that
-    taxonomy; it is empty if no mode of the taxonomy has a counterpart. JSON has the same shape.
+    mode without a counterpart. A table named by a taxonomy's ``id@version`` holds only modes of
+    that taxonomy; it is empty if none of them has a counterpart. JSON has the same shape.
 
     Raises:
         ExchangeError: The file cannot be read, or it is no crosswalk.
@@ -108,21 +108,20 @@ def _from_tables(document: Mapping[str, object], path: Path) -> tuple[CrosswalkE
             target_codes = targets if isinstance(targets, list) else [targets]
             if not all(isinstance(target, str) for target in target_codes):
                 raise ExchangeError(f'{path}: {source!r} needs a code such as "1.3"')
-            entries.append(
-                CrosswalkEntry(source, tuple(target_codes), ANY if name == "modes" else name)
-            )
+            taxonomy = ANY if name == "modes" else name
+            entries.append(CrosswalkEntry(source, tuple(target_codes), taxonomy))
     return tuple(entries)
 
 
 def translated(
     incoming: Incoming, entries: Sequence[CrosswalkEntry], target: Taxonomy, path: Path
 ) -> Incoming:
-    """Return the incoming work with its labels as labels of ``target``.
+    """Return the contents of an import with all labels and verdicts on modes of ``target``.
 
-    A mode of ``target`` may be the counterpart of several modes. It is present if any of them is
-    present, else unsure if any is unsure, else absent if all of them are absent, else it has no
-    verdict. Labels of modes without an entry are left out, and a note has their number. Work under
-    ``target`` does not change.
+    A mode of ``target`` may be the counterpart of several source modes. It is present if any of
+    them is present, else unsure if any is unsure, else absent if all of them are absent, else it
+    has no verdict. Labels of modes without a counterpart are left out, and a note tells how many.
+    Work that is already under ``target`` does not change.
 
     Args:
         incoming: The contents of the import.
@@ -131,7 +130,7 @@ def translated(
         path: The crosswalk's file, for messages.
 
     Raises:
-        ExchangeError: An entry names no mode.
+        ExchangeError: An entry names a mode that its taxonomy does not have.
     """
     slug_maps = {
         source.ref: _slugs_by_source(source, entries, target)
@@ -164,7 +163,10 @@ def translated(
 def _slugs_by_source(
     source: Taxonomy, entries: Sequence[CrosswalkEntry], target: Taxonomy
 ) -> Mapping[str, tuple[str, ...]]:
-    """Return the target's slugs by the slug of each linked mode of a source taxonomy."""
+    """Return the slugs of the target modes by the slug of their source mode.
+
+    Source modes without a counterpart are left out.
+    """
     mapping: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         mode = source.find(entry.source) if entry.taxonomy in (ANY, source.ref) else None
@@ -178,14 +180,14 @@ def _slugs_by_source(
 def _check_modes(
     entries: Sequence[CrosswalkEntry], incoming: Incoming, target: Taxonomy, path: Path
 ) -> None:
-    """Raise ``ExchangeError`` if an entry names a mode that no taxonomy has."""
+    """Raise ``ExchangeError`` if an entry with targets names a mode that does not exist."""
     for entry in entries:
-        sources = [t for t in incoming.taxonomies if entry.taxonomy in (ANY, t.ref)]
+        sources = [source for source in incoming.taxonomies if entry.taxonomy in (ANY, source.ref)]
         for name in entry.targets:
             if target.find(name) is None:
                 raise ExchangeError(f"{path}: {name!r} is not a mode of {target.ref}")
             if not any(source.find(entry.source) for source in sources):
-                names = ", ".join(t.ref for t in incoming.taxonomies)
+                names = ", ".join(taxonomy.ref for taxonomy in incoming.taxonomies)
                 raise ExchangeError(
                     f"{path}: {entry.source!r} is not a mode in the import ({names})"
                 )
@@ -194,15 +196,15 @@ def _check_modes(
 def _translated_work(
     work: ImportedWork, slugs_by_source: Mapping[str, tuple[str, ...]], target: Taxonomy
 ) -> ImportedWork:
-    """Return a copy of a work whose labels and verdicts are on the modes of ``target``.
+    """Return one annotator's work on a trace, with labels and verdicts on modes of ``target``.
 
     Labels of modes without a counterpart are left out. Labels that become the same label are
     merged, with all their notes.
 
     Args:
-        work: The work.
-        slugs_by_source: The target's slugs by the slug of the source's mode.
-        target: The target's taxonomy.
+        work: The annotator's work under the source taxonomy.
+        slugs_by_source: The slugs of the target modes by the slug of their source mode.
+        target: The target taxonomy.
     """
     labels: dict[str, Label] = {}
     for label in work.labels.values():
@@ -226,13 +228,13 @@ def _translated_work(
 def _translated_verdicts(
     work: ImportedWork, slugs_by_source: Mapping[str, tuple[str, ...]], present: set[str]
 ) -> dict[str, VerdictValue]:
-    """Return the absent and unsure verdicts on those modes of the target that have no label."""
-    source_values: dict[str, set[VerdictValue | None]] = {}
-    for source, slugs in slugs_by_source.items():
-        for slug in slugs:
-            source_values.setdefault(slug, set()).add(work.verdicts.get(source))
+    """Return the absent and unsure verdicts on those target modes that are not in ``present``."""
+    source_verdicts: dict[str, set[VerdictValue | None]] = {}
+    for source_slug, target_slugs in slugs_by_source.items():
+        for slug in target_slugs:
+            source_verdicts.setdefault(slug, set()).add(work.verdicts.get(source_slug))
     verdicts = {}
-    for slug, values in source_values.items():
+    for slug, values in source_verdicts.items():
         if slug in present:
             continue
         if VerdictValue.UNSURE in values:

@@ -54,6 +54,7 @@ def _columns_and_rows(
     reader = csv.reader(text_file, strict=True, delimiter=csv_separator(text))
     numbered_rows = _numbered_rows(reader)
     _, heading = next(numbered_rows, (0, None))
+    # A broken row is a message instead of a list of cells.
     if not isinstance(heading, list) or not any(heading):
         raise ExchangeError(f"{path}: no heading row; the first row must name the columns")
     columns = tuple(name.strip() for name in heading)
@@ -87,15 +88,16 @@ def _checked_rows(
     lines: Iterator[tuple[int, list[str] | str]],
     problems: list[RowProblem],
 ) -> Iterator[CsvRow]:
-    """Yield the rows, filled up to all columns, and add the broken rows to ``problems``.
+    """Yield the rows that are not empty, and add a problem for each broken row to ``problems``.
 
-    ``lines`` holds pairs of the number of a row's first line, and its cells or, if the row is
-    broken, a message. Empty rows are left out.
+    Each of ``lines`` is the number of a row's first line with its cells, or with a message if the
+    row is broken. Short rows are filled up with empty cells.
     """
     width = len(columns)
     for line, cells in lines:
         if isinstance(cells, str):
-            problems.append(RowProblem(path, _line_location(line), cells))
+            message = cells
+            problems.append(RowProblem(path, _line_location(line), message))
         elif len(cells) > width:
             reason = f"{len(cells)} cells under {width} headings; quote cells with commas"
             problems.append(RowProblem(path, _line_location(line), reason))
@@ -109,12 +111,12 @@ def _line_location(line: int) -> str:
 
 
 def _numbered_rows(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str] | str]]:
-    """Yield each row with the number of its first line; a message in place of a broken row."""
+    """Yield the number of each row's first line, with its cells or, if it is broken, a message."""
     first_line = 1
     has_ended = False
     while not has_ended:
         batch = list[tuple[int, list[str] | str]]()
-        # The limit holds for the whole program, so it is restored before other code runs.
+        # The limit holds for the whole program, so it is restored before each ``yield``.
         limit = csv.field_size_limit(_MAX_CELL)
         try:
             while len(batch) < _ROWS_AT_ONCE:
@@ -137,7 +139,7 @@ def stream_rows(
     allowed: Iterable[str],
     needed: Iterable[str],
 ) -> Iterator[CsvRow]:
-    """Yield the rows of several files; the headings of all are checked before the first row.
+    """Yield the rows of several files, whose headings are all checked before the first row.
 
     Args:
         files: The files.
@@ -157,7 +159,7 @@ def stream_rows(
 
 
 def read_rows(path: Path, *, allowed: Iterable[str], needed: Iterable[str]) -> list[CsvRow]:
-    """Return all rows of a file that is small enough for the memory.
+    """Return all rows of a file in a list.
 
     Args:
         path: The file's path.
@@ -194,8 +196,10 @@ def trial_in(text: str) -> int | None:
     Raises:
         ValueError: The cell is no whole number from 0.
     """
-    trial = trial_number(text.strip()) if text.strip() else None
-    if text.strip() and trial is None:
+    if not text.strip():
+        return None
+    trial = trial_number(text.strip())
+    if trial is None:
         raise ValueError(f"trial is {text!r}; expected a whole number from 0")
     return trial
 

@@ -16,12 +16,12 @@ from typing import Final, NamedTuple, TypeVar
 from mast_tui.exchange.csv_files import share_in, stream_rows, trial_in
 from mast_tui.exchange.import_batch import (
     UNKNOWN_TIME,
-    Gathered,
     ImportedWork,
     Incoming,
+    IncomingBuilder,
     annotator_of,
     check_one_name,
-    joined,
+    merged_facts,
     taxonomy_named,
 )
 from mast_tui.labels import (
@@ -95,16 +95,17 @@ def read_csv_long(
     """Read tables with one label, verdict or note per row; an invalid row becomes a problem.
 
     Args:
-        files: The files and folders.
+        files: The files.
         taxonomy: The taxonomy of rows without one.
         find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
-        annotator: The name of the one author of all rows, None if the rows name them.
+        annotator: The author of all rows, None if each row names its author.
 
     Raises:
-        ExchangeError: A file is no such table, or rows for one ``annotator`` name several authors.
+        ExchangeError: A file is no such table, or ``annotator`` is given although the rows name
+            several authors.
     """
     needed = ("trace_id", "mode", "value", *(() if annotator else ("annotator",)))
-    batch = Gathered()
+    builder = IncomingBuilder()
     names = set[str]()
 
     @lru_cache(maxsize=_REMEMBERED_ROWS)
@@ -116,36 +117,40 @@ def read_csv_long(
         add = _row_adder(cells, row_taxonomy)
         return _RowContent(name, annotator_kind(name), row_taxonomy, row_taxonomy.ref, add)
 
-    for row in stream_rows(files, batch.problems, allowed=(*COLUMNS, *_FACTS), needed=needed):
+    for row in stream_rows(files, builder.problems, allowed=(*COLUMNS, *_FACTS), needed=needed):
         texts = row.texts
         trace_column = row.columns.index("trace_id")
         names.add(texts[row.columns.index("annotator")] if "annotator" in row.columns else "")
         trace_id = texts[trace_column].strip()
-        # Rows that differ only in the trace then share one parsed content.
+        # With the cells of the trace emptied, rows that differ only in them share one cached result
+        # of ``parse_row``.
         texts[trace_column] = ""
         facts = _take_facts(row.columns, texts)
         try:
             if not trace_id:
                 raise ValueError("'trace_id' is empty")
-            trace = _with_facts(batch.traces.get(trace_id), trace_id, facts)
+            trace = _with_facts(builder.traces.get(trace_id), trace_id, facts)
             name, kind, row_taxonomy, ref, add = parse_row(row.columns, tuple(texts))
             key = (name, trace_id, ref)
-            draft = batch.drafts.get(key) or ImportedWork(name, trace_id, ref, kind, file=row.file)
+            draft = builder.drafts.get(key) or ImportedWork(
+                name, trace_id, ref, kind, file=row.file
+            )
             add(draft, row.place)
         except ValueError as error:
-            batch.problems.append(row.problem(error))
+            builder.problems.append(row.problem(error))
             continue
+        # Only a valid row leaves something behind: its facts, and work that is new.
         if trace is not None:
-            batch.traces[trace_id] = trace
-        if key not in batch.drafts:
-            batch.keep(draft)
-            batch.taxonomies[ref] = row_taxonomy
+            builder.traces[trace_id] = trace
+        if key not in builder.drafts:
+            builder.add_work(draft)
+            builder.taxonomies[ref] = row_taxonomy
     check_one_name(annotator, names)
-    return batch.done()
+    return builder.to_incoming()
 
 
 def _take_facts(columns: tuple[str, ...], texts: list[str]) -> Mapping[str, str]:
-    """Return the facts of the trace in a row by column, and empty their cells in ``texts``."""
+    """Return the facts of a row about its trace by column, and empty their cells in ``texts``."""
     facts: dict[str, str] = {}
     for name in _FACTS:
         if name in columns:
@@ -158,7 +163,7 @@ def _take_facts(columns: tuple[str, ...], texts: list[str]) -> Mapping[str, str]
 def _with_facts(
     earlier: TraceRecord | None, trace_id: str, facts: Mapping[str, str]
 ) -> TraceRecord | None:
-    """Return a trace with the facts of one more row; None if no row has facts.
+    """Return the trace of earlier rows with the facts of one more row; None if no row has facts.
 
     Raises:
         ValueError: A fact is not valid, or rows contradict each other.
@@ -168,7 +173,7 @@ def _with_facts(
     trace = TraceRecord(
         trace_id, task_id=facts.get(TASK_ID) or None, trial=trial_in(facts.get(TRIAL, ""))
     )
-    return trace if earlier is None else joined(earlier, trace)
+    return trace if earlier is None else merged_facts(earlier, trace)
 
 
 class _RowContent(NamedTuple):
@@ -198,7 +203,7 @@ def _row_adder(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[Import
             raise ValueError(
                 "a row with value 'finished' is about the whole trace; leave out the mode"
             )
-        _refuse_cells(cells, value)
+        _check_has_no_target(cells, value)
         return lambda draft, _location: draft.finish(time)
     if value == NOTE:
         span, text = _span_note(cells)
@@ -208,7 +213,7 @@ def _row_adder(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[Import
     if verdict is None:
         raise ValueError(f"value is {value!r}; expected present, absent, unsure, finished or note")
     if verdict is not VerdictValue.PRESENT:
-        _refuse_cells(cells, value)
+        _check_has_no_target(cells, value)
         return lambda draft, _location: draft.add_verdict(mode, verdict)
     target = _target_in(cells)
     note = cells.get("note", "")
@@ -232,7 +237,7 @@ def _row_adder(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[Import
 
 
 def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
-    """Return the key of the span and the text of the note in a row.
+    """Return the span's key and the text of the note in a row.
 
     Raises:
         ValueError: The row is no note on one span.
@@ -248,7 +253,8 @@ def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
     return target.first, text
 
 
-def _refuse_cells(cells: Mapping[str, str], value: str) -> None:
+def _check_has_no_target(cells: Mapping[str, str], value: str) -> None:
+    """Raise ``ValueError`` if a row with this value names a span or a quote."""
     for name in _TARGET_COLUMNS:
         if cells.get(name):
             raise ValueError(
@@ -267,8 +273,8 @@ def _target_in(cells: Mapping[str, str]) -> Target:
     first = cells.get("span_first", "") or None
     last = cells.get("span_last", "") or first
     quote = cells.get("quote", "") or None
-    start = _character_count_in(cells, "char_start")
-    end = _character_count_in(cells, "char_end")
+    start = _offset_in(cells, "char_start")
+    end = _offset_in(cells, "char_end")
     if first is None and last is not None:
         raise ValueError("span_last without span_first")
     if start is not None and quote is None:
@@ -299,8 +305,8 @@ def _mode_in(cell: str, slug_cell: str, taxonomy: Taxonomy) -> Mode:
     return mode
 
 
-def _character_count_in(cells: Mapping[str, str], name: str) -> int | None:
-    """Return the number of characters in a cell, None if the cell is empty.
+def _offset_in(cells: Mapping[str, str], name: str) -> int | None:
+    """Return the offset, a number of characters, in the cell ``name``; None if it is empty.
 
     Raises:
         ValueError: The cell is no number from 0.
@@ -314,7 +320,7 @@ def _character_count_in(cells: Mapping[str, str], name: str) -> int | None:
 
 
 def _enum_value_in(cells: Mapping[str, str], name: str, kind: type[EnumValue]) -> EnumValue | None:
-    """Return the member of ``kind`` in a cell, None if the cell is empty.
+    """Return the member of the enumeration ``kind`` in a cell, None if the cell is empty.
 
     Raises:
         ValueError: ``kind`` has no such member.
@@ -368,9 +374,10 @@ def write_csv_long(all_work: Iterable[TraceWork], taxonomy: Taxonomy) -> str:
 
 
 def _work_rows(work: TraceWork, taxonomy: Taxonomy) -> Iterator[dict[str, str]]:
-    """Yield the rows of a work: labels and verdicts by mode, then notes, then the finish.
+    """Yield the rows of an annotator's work on a trace.
 
-    A mode with labels has no row for its verdict, which is present.
+    The rows of labels and verdicts come first, then those of notes, then the row ``finished``. A
+    mode with labels has no row for its verdict, which is present.
     """
     for mode in taxonomy.all_modes:
         labels = sorted(work.labels_of(mode.slug), key=_sort_key)
@@ -461,30 +468,33 @@ _OUTCOMES: Final = {
 def read_csv_wide(
     files: Sequence[Path], *, taxonomy: Taxonomy, annotator: str | None = None
 ) -> Incoming:
-    """Read rows of verdicts; an invalid row becomes a problem.
+    """Read tables with one annotator's verdicts on one trace per row.
 
-    Each row becomes a finished first pass, with its labels on the whole trace.
+    Each row becomes a finished first pass, with its labels on the whole trace. An invalid row
+    becomes a problem.
 
     Args:
-        files: The files and folders.
-        taxonomy: The taxonomy of the columns.
-        annotator: The name of the one author of all rows, None if the rows name them.
+        files: The files.
+        taxonomy: The taxonomy, whose codes of modes are columns.
+        annotator: The author of all rows, None if each row names its author.
 
     Raises:
-        ExchangeError: A file is no such table.
+        ExchangeError: A file is no such table, or ``annotator`` is given although the rows name
+            several authors.
     """
     codes = [mode.code for mode in taxonomy.modes]
     allowed = ("trace_id", "annotator", *FACTS, *codes, SCORE, VERSION, DATE, TASK_ID, TRIAL)
     needed = ("trace_id", *(() if annotator else ("annotator",)))
-    batch = Gathered({taxonomy.ref: taxonomy})
+    builder = IncomingBuilder({taxonomy.ref: taxonomy})
     names = set[str]()
-    for row in stream_rows(files, batch.problems, allowed=allowed, needed=needed):
+    for row in stream_rows(files, builder.problems, allowed=allowed, needed=needed):
         cells = row.cells
         names.add(cells.get("annotator", ""))
-        with batch.problem_at(row.file, row.place):
+        with builder.errors_as_problem(row.file, row.place):
             trace = _trace_in(cells)
-            earlier = batch.traces.get(trace.trace_id)
-            trace = trace if earlier is None else joined(earlier, trace)
+            earlier_trace = builder.traces.get(trace.trace_id)
+            if earlier_trace is not None:
+                trace = merged_facts(earlier_trace, trace)
             name = annotator_of(cells.get("annotator", ""), annotator)
             draft = ImportedWork(
                 name,
@@ -495,17 +505,18 @@ def read_csv_wide(
                 file=row.file,
             )
             _add_verdicts(draft, cells, taxonomy)
-            earlier_draft = batch.drafts.get(draft.key)
+            earlier_draft = builder.drafts.get(draft.key)
+            # The same row may be in two files.
             if earlier_draft is not None and replace(earlier_draft, file=draft.file) != draft:
                 raise ValueError(f"{trace.trace_id} has two different rows by {name}")
-            batch.keep(draft)
-            batch.traces[trace.trace_id] = trace
+            builder.add_work(draft)
+            builder.traces[trace.trace_id] = trace
     check_one_name(annotator, names)
-    return batch.done()
+    return builder.to_incoming()
 
 
 def _add_verdicts(draft: ImportedWork, cells: Mapping[str, str], taxonomy: Taxonomy) -> None:
-    """Add the verdict in a row's cell for each mode to a draft.
+    """Add the verdicts in a row's cells to a draft; present becomes a label on the whole trace.
 
     Raises:
         ValueError: A cell has another text than ``1``, ``0``, ``?`` or nothing.
@@ -564,7 +575,7 @@ def _start_time_in(text: str) -> float | None:
 def write_csv_wide(
     all_work: Iterable[TraceWork], records: Mapping[str, TraceRecord], taxonomy: Taxonomy
 ) -> str:
-    """Return the rows of ``csv-wide``, in the order of traces and annotators.
+    """Return the rows of ``csv-wide``, sorted by trace and annotator.
 
     Args:
         all_work: The work of annotators under the taxonomy.
@@ -587,7 +598,7 @@ def write_csv_wide(
 
 
 def _row_cells(work: TraceWork, trace: TraceRecord, taxonomy: Taxonomy) -> dict[str, str]:
-    """Return the cells of a work by column, also those of columns that may be left out."""
+    """Return the cells of an annotator's work on a trace by column, the optional ones included."""
     return {
         "trace_id": trace.trace_id,
         "annotator": work.annotator,

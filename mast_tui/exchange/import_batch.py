@@ -55,7 +55,10 @@ def lasting_id(*parts: object) -> str:
 
 
 def lasting_ids(*about: object) -> Callable[..., str]:
-    """Return a function that computes ``lasting_id(kind, *about, *parts)``, faster for many ids."""
+    """Return a function that computes ``lasting_id(kind, *about, *parts)`` faster.
+
+    ``about`` is the same for all ids, such as an annotator and a trace.
+    """
     subject = _json_items(about)
 
     def id_for(kind: str, *parts: object) -> str:
@@ -94,12 +97,12 @@ def again_id(event: str) -> str:
     return lasting_id("again", event)
 
 
-def joined(earlier: TraceRecord, new: TraceRecord) -> TraceRecord:
-    """Return the record of a trace with the facts of two rows.
+def merged_facts(earlier: TraceRecord, new: TraceRecord) -> TraceRecord:
+    """Return the record of a trace with the facts of two rows of a file.
 
     Args:
-        earlier: The facts of the earlier row.
-        new: The facts of the new row.
+        earlier: The facts in the earlier rows.
+        new: The facts in the new row.
 
     Raises:
         ValueError: The rows contradict each other.
@@ -193,9 +196,9 @@ class ImportedWork(TraceWork):
         )
 
     def join_label(self, label: Label) -> None:
-        """Add a label, or join its note to that of an equal label.
+        """Add a label, or merge it into the earlier label of the same mode and target.
 
-        Labels of the same mode and target have the same id. The earlier severity has precedence.
+        Both notes are kept. The severity of the earlier label has precedence.
         """
         earlier = self.labels.get(label.id)
         if earlier is not None:
@@ -210,7 +213,7 @@ class ImportedWork(TraceWork):
 
         Args:
             label: The label.
-            location: The location of the label in the file, for problems with its spans.
+            location: The location of the label in the file, for later problems with its spans.
 
         Raises:
             ValueError: The label contradicts an earlier verdict or label.
@@ -248,7 +251,7 @@ class ImportedWork(TraceWork):
         Args:
             key: The span's key.
             text: The note.
-            location: The location of the note in the file, for problems with its span.
+            location: The location of the note in the file, for later problems with its span.
 
         Raises:
             ValueError: There is another note on the span.
@@ -264,7 +267,7 @@ class ImportedWork(TraceWork):
 
 
 @dataclass(slots=True)
-class Gathered:
+class IncomingBuilder:
     """The contents that one import has read so far."""
 
     taxonomies: dict[str, Taxonomy] = field(default_factory=dict)
@@ -273,8 +276,8 @@ class Gathered:
     problems: list[RowProblem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def keep(self, draft: ImportedWork) -> None:
-        """Add work on a trace; it replaces earlier work of the same annotator on it."""
+    def add_work(self, draft: ImportedWork) -> None:
+        """Add an annotator's work on a trace, in place of their earlier work on it."""
         self.drafts[draft.key] = draft
         self.traces.setdefault(draft.trace_id, TraceRecord(draft.trace_id))
 
@@ -283,25 +286,25 @@ class Gathered:
 
         Args:
             file: The file.
-            location: The place in it.
+            location: The location in the file.
             reason: The error, or a text.
         """
         self.problems.append(RowProblem.of(file, location, reason))
 
     @contextmanager
-    def problem_at(self, file: Path, location: str) -> Iterator[None]:
+    def errors_as_problem(self, file: Path, location: str) -> Iterator[None]:
         """Turn a ``ValueError`` inside the ``with`` block into a problem, and continue after it.
 
         Args:
             file: The file.
-            location: The place in it.
+            location: The location in the file.
         """
         try:
             yield
         except ValueError as error:
             self.add_problem(file, location, error)
 
-    def done(self) -> Incoming:
+    def to_incoming(self) -> Incoming:
         """Return everything that was read."""
         return Incoming(
             taxonomies=tuple(self.taxonomies.values()),
@@ -312,11 +315,11 @@ class Gathered:
         )
 
 
-class AnnotatorBatch(Gathered):
+class AnnotatorBuilder(IncomingBuilder):
     """One annotator's labels under one taxonomy of the package, while files are being read."""
 
     def __init__(self, taxonomy: Taxonomy, annotator: str, *notes: str) -> None:
-        """Create an empty batch.
+        """Create an empty builder.
 
         Args:
             taxonomy: The taxonomy.
@@ -328,12 +331,12 @@ class AnnotatorBatch(Gathered):
         self._annotator = annotator
 
     def finished_work(self, file: Path, trace_id: str, *, replaces: bool = True) -> ImportedWork:
-        """Return the finished work on a trace, to which labels are added.
+        """Return the annotator's finished work on a trace, to which the caller adds labels.
 
         Args:
             file: The file of the labels.
             trace_id: The id of the trace.
-            replaces: True if earlier work on the same trace is replaced.
+            replaces: True to replace earlier work on the trace, False to continue it.
         """
         kind = imported_kind(self._annotator)
         ref = self._taxonomy.ref
@@ -341,11 +344,11 @@ class AnnotatorBatch(Gathered):
             self._annotator, trace_id, ref, kind, finished_at=UNKNOWN_TIME, file=file
         )
         if replaces or draft.key not in self.drafts:
-            self.keep(draft)
+            self.add_work(draft)
         return self.drafts[draft.key]
 
 
-class LabelledRuns(AnnotatorBatch):
+class LabelledRuns(AnnotatorBuilder):
     """One annotator's labels of runs, whose modes may be spelled in several ways."""
 
     def __init__(
@@ -357,11 +360,11 @@ class LabelledRuns(AnnotatorBatch):
         *,
         by_code: bool = False,
     ) -> None:
-        """Create an empty batch under the taxonomy of a labelled set.
+        """Create an empty builder under the taxonomy of a labelled set.
 
         Args:
-            name: The name of the set, which is also that of its taxonomy and its annotator.
-            annotator: Another name of the annotator, None for the name of the set.
+            name: The name of the set, which is also the name of its taxonomy.
+            annotator: The name of the annotator, None for the name of the set.
             spelling: Returns one spelling for all spellings of a mode's name.
             note: A note on the set for the user.
             by_code: True if a mode may be named by its code too.
@@ -392,43 +395,43 @@ class LabelledRuns(AnnotatorBatch):
             raise ValueError(f"{field} {name!r} is not one of {names}")
         return mode
 
-    def work(self, file: Path, native: str, trace: Trace | None, *, replaces: bool) -> ImportedWork:
-        """Return the finished work on a run, to which labels are added.
+    def work(self, file: Path, run_id: str, trace: Trace | None, *, replaces: bool) -> ImportedWork:
+        """Return the annotator's finished work on a run, to which the caller adds labels.
 
-        Adds the work and its trace to the batch, and a note if the trace was not found.
+        Adds the work and its trace to the builder, and a note if the trace was not found.
 
         Args:
             file: The file of the labels.
-            native: The id of the run in that file, which is used if there is no trace.
+            run_id: The id of the run in that file, which is used if there is no trace.
             trace: The trace of the run, None if it was not found.
-            replaces: True if earlier work on the same run is replaced.
+            replaces: True to replace earlier work on the run, False to continue it.
         """
         if trace is None:
-            self.notes.append(f"{native}: trace not found; labels are kept under this id")
-        trace_id = native if trace is None else trace.identity.trace_id
+            self.notes.append(f"{run_id}: trace not found; labels are kept under this id")
+        trace_id = run_id if trace is None else trace.identity.trace_id
         self.traces[trace_id] = (
             TraceRecord(trace_id) if trace is None else TraceRecord.from_trace(trace)
         )
         return self.finished_work(file, trace_id, replaces=replaces)
 
 
-def complete_judge_tables(incoming: Incoming, *, finished: bool) -> Incoming:
-    """Complete the tables of judges that list findings only.
+def complete_judge_tables(incoming: Incoming, *, declared_finished: bool) -> Incoming:
+    """Add absent verdicts and finished traces that the tables of judges do not write out.
 
-    - A judge with ``finished`` rows but no ``absent`` row has looked for every mode that it names
-      in any row. In its finished traces these modes are absent unless there is a finding.
-    - A judge with ``absent`` rows but no ``finished`` row has finished the traces with an absent or
-      unsure row.
-    - A judge with neither is refused, since all of its verdicts would be ``present``.
+    - A table with ``finished`` rows and neither absent nor unsure rows: each mode in any of its
+      rows becomes absent in each finished trace without a finding of this mode.
+    - A table with absent or unsure rows and no ``finished`` row: the traces of these rows become
+      finished.
+    - A table with findings only is refused, since all of its verdicts would be present.
 
     Args:
         incoming: The contents of the import.
-        finished: True if the user declares that each judge has looked for all modes of the
-            taxonomy in each trace that it names.
+        declared_finished: True if the user declares that each judge has looked for all modes of the
+            taxonomy in each trace that it names. Then all other modes become absent in them.
 
     Returns:
-        The import with the added absent verdicts, a note for each completed judge, and a problem
-        for each refused judge.
+        The import with the added verdicts, a note for each completed table, and a problem for each
+        refused table.
     """
     tables: dict[tuple[str, str], list[ImportedWork]] = {}
     for work in incoming.work:
@@ -436,7 +439,9 @@ def complete_judge_tables(incoming: Incoming, *, finished: bool) -> Incoming:
             tables.setdefault((work.annotator, work.taxonomy), []).append(work)
     taxonomies = {taxonomy.ref: taxonomy for taxonomy in incoming.taxonomies}
     completions = {
-        (name, ref): _table_completion(name, works, taxonomies[ref], finished=finished)
+        (name, ref): _table_completion(
+            name, works, taxonomies[ref], declared_finished=declared_finished
+        )
         for (name, ref), works in tables.items()
     }
     completed_work = []
@@ -445,7 +450,7 @@ def complete_judge_tables(incoming: Incoming, *, finished: bool) -> Incoming:
         if completion.problem is not None:
             continue
         if completion.modes is not None:
-            work = _finished_by_judge(work, completion.modes, finished=finished)
+            work = _finished_by_judge(work, completion.modes, declared_finished=declared_finished)
         completed_work.append(work)
     problems = [table.problem for table in completions.values() if table.problem is not None]
     notes = [table.note for table in completions.values() if table.note is not None]
@@ -476,12 +481,17 @@ _UNCHANGED: Final = _Completion()
 
 
 def _table_completion(
-    name: str, works: Sequence[ImportedWork], taxonomy: Taxonomy, *, finished: bool
+    name: str, works: Sequence[ImportedWork], taxonomy: Taxonomy, *, declared_finished: bool
 ) -> _Completion:
-    """Return the modes to make absent in a judge's table, or the reason to refuse it."""
-    if finished:
+    """Return the modes to make absent in the table of the judge ``name``, or why it is refused.
+
+    ``works`` is the judge's work on each trace. With ``declared_finished``, the user declares that
+    the judge has looked for all modes in these traces.
+    """
+    if declared_finished:
         return _Completion([mode.slug for mode in taxonomy.modes])
     has_finished_rows = any(work.finished_at is not None for work in works)
+    # Present is recorded as a label, so ``verdicts`` are those of absent and unsure rows.
     if any(work.verdicts for work in works):
         if has_finished_rows:
             return _UNCHANGED
@@ -511,11 +521,17 @@ def _table_completion(
     return _Completion(problem=RowProblem(works[0].file, name, reason))
 
 
-def _finished_by_judge(work: ImportedWork, modes: Sequence[str], *, finished: bool) -> ImportedWork:
-    """Return a judge's work as finished, with absent for the modes on which it has no verdict."""
-    # Without such modes, an absent or unsure row shows that the judge has finished the trace.
-    counts_as_finished = bool(work.verdicts) and not modes
-    if work.finished_at is None and not finished and not counts_as_finished:
+def _finished_by_judge(
+    work: ImportedWork, modes: Sequence[str], *, declared_finished: bool
+) -> ImportedWork:
+    """Return a judge's work as finished, and absent on each of ``modes`` that it does not judge.
+
+    Work on a trace that the judge has not finished stays unchanged.
+    """
+    # ``modes`` is empty for a table without ``finished`` rows. In it, absent and unsure rows show
+    # that the judge has finished the trace.
+    finished_by_rows = bool(work.verdicts) and not modes
+    if work.finished_at is None and not declared_finished and not finished_by_rows:
         return work
     judged_modes = {label.mode for label in work.labels.values()} | work.verdicts.keys()
     absent = {mode: VerdictValue.ABSENT for mode in modes if mode not in judged_modes}
@@ -538,12 +554,12 @@ def imported_kind(name: str) -> AnnotatorKind:
 def taxonomy_named(
     ref: object, default: Taxonomy, find_taxonomy: Callable[[str], Taxonomy | None]
 ) -> Taxonomy:
-    """Return the taxonomy of a row or record.
+    """Return the taxonomy that a row or record names by its reference, ``id@version``.
 
     Args:
         ref: The reference in the row, None if it has none.
         default: The taxonomy of a row without a reference.
-        find_taxonomy: Finds a taxonomy by its reference.
+        find_taxonomy: Finds a taxonomy by its reference, None if it is not known.
 
     Raises:
         ValueError: The taxonomy is not known.
@@ -574,7 +590,7 @@ def label_in_work(values: object, work: TraceWork, taxonomy: Taxonomy) -> Label:
     """Return a label of imported work from its plain values, with the id of an imported label.
 
     Args:
-        values: The values that ``label_to_values`` returned.
+        values: The label as JSON, made by ``label_to_values``.
         work: The work; its trace may have had another id when the values were written.
         taxonomy: The taxonomy of the work.
 
@@ -595,14 +611,14 @@ def label_in_work(values: object, work: TraceWork, taxonomy: Taxonomy) -> Label:
 
 
 def check_one_name(annotator: str | None, names: Iterable[str]) -> None:
-    """Check that one name is not given to the rows of several people.
+    """Check that ``--annotator`` does not give one name to the rows of several people.
 
     Args:
         annotator: The name given with ``--annotator``, None for none.
         names: The names in the rows.
 
     Raises:
-        ExchangeError: There is a name for all rows, but the rows are by several people.
+        ExchangeError: A name is given, and the rows have several names.
     """
     if annotator is None:
         return
@@ -613,17 +629,17 @@ def check_one_name(annotator: str | None, names: Iterable[str]) -> None:
         )
 
 
-def annotator_of(cell: str, author: str | None) -> str:
-    """Return the annotator of a row.
+def annotator_of(cell: str, given_name: str | None) -> str:
+    """Return the annotator of a row: the name given with ``--annotator``, or that in the row.
 
     Args:
         cell: The name in the row.
-        author: The name given with ``--annotator``, None for none.
+        given_name: The name given with ``--annotator``, None for none.
 
     Raises:
         ValueError: There is no name, or an annotator cannot have it.
     """
-    name = (author or cell).strip()
+    name = (given_name or cell).strip()
     if not name:
         raise InvalidName("'annotator' is empty; fill it in, or give --annotator NAME")
     if name.startswith(JUDGE_PREFIX):
@@ -633,8 +649,9 @@ def annotator_of(cell: str, author: str | None) -> str:
     try:
         return checked_person(name)
     except ReservedName:
-        if author is not None:
+        if given_name is not None:
             raise
+        # The name is from the file, so the option helps.
         raise ReservedName(
             f'"{name}" is reserved; import under another name with --annotator NAME'
         ) from None

@@ -14,7 +14,7 @@ from msgspec import structs
 from mast_tui.adjudication import traces_from_files
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import Remedy, RowProblem
-from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming, label_id
+from mast_tui.exchange.import_batch import ImportedWork, Incoming, IncomingBuilder, label_id
 from mast_tui.exchange.jsonl import JsonlContent
 from mast_tui.exchange.label_studio import CHANGED_THERE
 from mast_tui.labels import Label, Target
@@ -31,8 +31,10 @@ _UNKNOWN_TRACE: Final = "no trace with this id is in the workspace"
 _UNKNOWN_PERSON: Final = "no annotator with this name is in the workspace"
 
 
-def without_unknown(incoming: Incoming, workspace: Workspace, *, named: str | None) -> Incoming:
-    """Leave out work on traces or by annotators that the workspace does not know.
+def without_unknown(
+    incoming: Incoming, workspace: Workspace, *, accepted_name: str | None
+) -> Incoming:
+    """Leave out work on traces that the workspace does not know, or by unknown annotators.
 
     If the workspace has no traces, all traces are accepted. If it has no annotators except judges,
     all annotators are accepted.
@@ -40,7 +42,7 @@ def without_unknown(incoming: Incoming, workspace: Workspace, *, named: str | No
     Args:
         incoming: The contents of the import.
         workspace: The workspace.
-        named: The annotator whom ``--annotator`` names and who is accepted, None for none.
+        accepted_name: An annotator who is accepted even if unknown, None for none.
 
     Returns:
         The remaining contents, with a problem for each unknown name.
@@ -57,8 +59,8 @@ def without_unknown(incoming: Incoming, workspace: Workspace, *, named: str | No
         names = {work.annotator for work in incoming.work}
         unknown_names = {
             name
-            for name in names - {named}
-            # Work that a known annotator changed in Label Studio has their name with a suffix.
+            for name in names - {accepted_name}
+            # Work that was changed in Label Studio has its annotator's name with a suffix.
             if name.removesuffix(CHANGED_THERE) not in known_people
         }
     if not unknown_traces and not unknown_names:
@@ -84,13 +86,13 @@ def without_unknown(incoming: Incoming, workspace: Workspace, *, named: str | No
 
 
 def unknown_people(file: Path, content: JsonlContent, workspace: Workspace) -> list[RowProblem]:
-    """Return a problem for each author of events who is neither registered in the file nor known.
+    """Return a problem for each event author whom neither the file nor the workspace registers.
 
     If the workspace has no annotators except judges, there are no problems.
 
     Args:
-        file: The export.
-        content: Its contents.
+        file: The exported workspace.
+        content: The contents of the file.
         workspace: The workspace.
     """
     known_names = _known_people(workspace)
@@ -120,7 +122,7 @@ def _problems_of_names(
 ) -> Iterator[RowProblem]:
     """Yield a problem for each unknown name, with a similar known name if there is one.
 
-    ``files`` holds the file of each kind and name.
+    ``files`` holds the file in which each name occurs; its keys are pairs of ``kind`` and name.
     """
     for number, name in enumerate(sorted(unknown_names)):
         similar = _most_similar_name(name, known_names) if number < _NAMES_COMPARED else None
@@ -145,11 +147,11 @@ _LIST_KEYS: Final = "'mast-tui inspect PATH --spans' lists the keys"
 def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
     """Leave out the labels and notes on spans that are not in their trace.
 
-    A file may name a span by its number (``#83``) instead of its key. If the workspace cannot read
-    the file of a trace, all keys on it are accepted, but numbers are problems.
+    A file may name a span by its number (``#83``) instead of its key. If the file of a trace is not
+    available, any key is accepted, but a number is a problem.
 
     Args:
-        incoming: The imported labels.
+        incoming: The contents of the import.
         workspace: The workspace that knows the files of traces.
 
     Returns:
@@ -158,21 +160,25 @@ def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
     indices = [index for index, work in enumerate(incoming.work) if _names_spans(work)]
     if not indices:
         return incoming
-    paths = {record.trace_id: record.path for record in workspace.traces()}
+
     # All traces of one file are checked together, so that each file is read only once.
-    by_file: dict[Path | None, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    paths = {record.trace_id: record.path for record in workspace.traces()}
+    indices_by_path: dict[Path | None, dict[str, list[int]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for index in indices:
         trace_id = incoming.work[index].trace_id
-        by_file[paths.get(trace_id)][trace_id].append(index)
+        indices_by_path[paths.get(trace_id)][trace_id].append(index)
     trace_of = traces_from_files(workspace)
     checked: dict[int, tuple[ImportedWork, list[RowProblem]]] = {}
-    for path, indices_by_trace in by_file.items():
+    for path, indices_by_trace in indices_by_path.items():
         for trace_id, work_indices in indices_by_trace.items():
             trace = None if path is None else trace_of(trace_id)
             for index in work_indices:
                 work = incoming.work[index]
                 if trace is not None or _names_numbers(work):
                     checked[index] = _checked_work(work, trace)
+
     problems = [problem for index in sorted(checked) for problem in checked[index][1]]
     works = [
         checked[index][0] if index in checked else work for index, work in enumerate(incoming.work)
@@ -180,11 +186,13 @@ def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
     remaining = tuple(
         work for index, work in enumerate(works) if index not in checked or _has_content(work)
     )
-    emptied = {work.trace_id for work in works} - {work.trace_id for work in remaining}
+    traces_without_work = {work.trace_id for work in works} - {work.trace_id for work in remaining}
     return replace(
         incoming,
         work=remaining,
-        traces=tuple(record for record in incoming.traces if record.trace_id not in emptied),
+        traces=tuple(
+            record for record in incoming.traces if record.trace_id not in traces_without_work
+        ),
         problems=(*incoming.problems, *problems),
     )
 
@@ -205,15 +213,15 @@ def _names_numbers(work: ImportedWork) -> bool:
 
 
 def _checked_work(work: ImportedWork, trace: Trace | None) -> tuple[ImportedWork, list[RowProblem]]:
-    """Return a work without labels and notes on missing spans, and a problem for each of these.
+    """Return work without its labels and notes on missing spans, and a problem for each of these.
 
     ``trace`` is None if its file cannot be read.
     """
-    batch = Gathered()
+    builder = IncomingBuilder()
     default_location = f"{work.annotator} on {work.trace_id}"
     labels: dict[str, Label] = {}
     for label in work.labels.values():
-        with batch.problem_at(work.file, work.places.get(label.id, default_location)):
+        with builder.errors_as_problem(work.file, work.places.get(label.id, default_location)):
             checked_label = _with_target(label, _checked_target(label.target, trace))
             if labels.setdefault(checked_label.id, checked_label) != checked_label:
                 raise ValueError(
@@ -221,31 +229,33 @@ def _checked_work(work: ImportedWork, trace: Trace | None) -> tuple[ImportedWork
                 )
     notes: dict[str, str] = {}
     for key, text in work.notes.items():
-        with batch.problem_at(work.file, work.places.get(key, default_location)):
+        with builder.errors_as_problem(work.file, work.places.get(key, default_location)):
             span = _checked_key(key, trace)
             if notes.setdefault(span, text) != text:
                 raise ValueError(f"span {span!r} has two notes by one annotator")
-    return replace(work, labels=labels, notes=notes), batch.problems
+    return replace(work, labels=labels, notes=notes), builder.problems
 
 
 def _with_target(label: Label, target: Target) -> Label:
     """Return the label with another target, and with the label id for that target."""
     if target == label.target:
         return label
-    name = label_id(label.annotator, label.trace_id, label.taxonomy, label.mode, target)
-    return structs.replace(label, id=name, target=target)
+    new_id = label_id(label.annotator, label.trace_id, label.taxonomy, label.mode, target)
+    return structs.replace(label, id=new_id, target=target)
 
 
 def _checked_target(target: Target, trace: Trace | None) -> Target:
     """Return a target with keys in place of span numbers.
 
     Raises:
-        ValueError: The trace lacks a span of the target.
+        ValueError: The trace lacks a span or the quote of the target, or its first span comes after
+            its last one.
     """
     if target.first is None or target.last is None:
         return target
     first = _checked_key(target.first, trace)
     last = first if target.last == target.first else _checked_key(target.last, trace)
+    # Both keys are in the trace, so no index is None.
     if trace is not None and (trace.index_of(first) or 0) > (trace.index_of(last) or 0):
         raise ValueError(
             f"span_first {target.first!r} comes after span_last {target.last!r} in the trace"
@@ -258,9 +268,10 @@ def _checked_target(target: Target, trace: Trace | None) -> Target:
 def _checked_key(name: str, trace: Trace | None) -> str:
     """Return the key of the span that a file names by its key or number.
 
+    Without the trace, any key is accepted.
+
     Raises:
-        ValueError: The trace has no such span, or a number is given without the trace. Without
-            the trace, any key is accepted.
+        ValueError: The trace has no such span, or a number is given without the trace.
     """
     number_match = _NUMBER.match(name)
     if trace is None:
@@ -283,7 +294,7 @@ def _checked_key(name: str, trace: Trace | None) -> str:
 
 
 def _check_quote(trace: Trace, key: str, quote: str, start: int | None, end: int | None) -> None:
-    """Raise ``ValueError`` if a quote is not in the text of its span, at its characters."""
+    """Raise ``ValueError`` if a span's text lacks a quote, or has it at other characters."""
     text = trace.text(trace.index_of(key) or 0)
     position = text.find(quote)
     if position < 0:

@@ -114,7 +114,7 @@ class TraceLine(_Line, tag="trace"):
 
     @classmethod
     def of(cls, trace: TraceRecord, indices: Mapping[str, SpanIndex]) -> TraceLine:
-        """Make the line of a trace.
+        """Return the line of a trace, with only the file's name of its path.
 
         Args:
             trace: The trace.
@@ -145,7 +145,7 @@ class TraceLine(_Line, tag="trace"):
         )
 
     def trace_record(self) -> TraceRecord:
-        """Return the record of the trace; of its path only the file name is kept."""
+        """Return the record of the trace, with only the file's name of its path."""
         identity = None if self.identity is None else TraceIdentity(**asdict(self.identity))
         return TraceRecord(
             trace_id=self.trace_id,
@@ -212,6 +212,7 @@ class RunTraceLine(Struct, omit_defaults=True):
 
     def run_trace(self) -> RunTrace:
         """Return the result of the run on this trace."""
+        # Lines of earlier versions have no ``quote_kinds``.
         counts = self.quote_kinds or quote_counts_from(
             None, quotes=self.quotes, matched=self.verified
         )
@@ -325,7 +326,7 @@ class JsonlContent:
 
 
 def read_jsonl(path: Path) -> JsonlContent:
-    """Read an export, and check the chains of its events.
+    """Read an exported workspace, and check that the hash of each event fits the event before it.
 
     Raises:
         ExchangeError: The file is empty, or one of its lines is not valid.
@@ -340,7 +341,7 @@ def read_jsonl(path: Path) -> JsonlContent:
             value = load_json(line)
             if not isinstance(value, dict):
                 raise ValueError("expected one JSON object per line")
-            # The first line must be the workspace's; any other record there is refused.
+            # An event on the first line goes to ``_add_record``, which refuses it there.
             if value.get("record") == "event" and number > 1:
                 event = event_from_dict(value)
                 _check_author(event)
@@ -372,7 +373,8 @@ def _add_record(value: dict[str, Any], content: JsonlContent, *, is_first: bool)
     """Add the record of a line to the content.
 
     Raises:
-        ValueError: The record is not valid, or ``is_first`` does not fit its kind."""
+        ValueError: The record is not valid, or the first line is not the record ``workspace``.
+    """
     kind = read(value.get("record"), str, "record")
     if is_first != (kind == "workspace"):
         raise ValueError("expected the record 'workspace' on the first line, and only there")
@@ -417,7 +419,7 @@ def merge_content(
         The number of added events, and the changes by name.
 
     Raises:
-        MergeRefused: It would replace work in the workspace.
+        MergeRefused: The merge would replace the work of someone who is not in ``replacing``.
         WorkspaceError: For example, a taxonomy of the same name has other modes.
     """
     with workspace.transaction():
@@ -453,7 +455,7 @@ CONTENT_FILE: Final = "workspace.jsonl"
 
 
 def fill_samples_workspace(workspace: Workspace) -> None:
-    """Add the labels of the samples to a workspace without annotators and traces.
+    """Add the sample traces and their labels to a workspace without annotators and traces.
 
     Any other workspace stays as it is, so this may be called at every start. Without the file of
     labels, nothing is added.

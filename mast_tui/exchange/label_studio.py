@@ -24,9 +24,9 @@ from msgspec import field as struct_field
 
 from mast_tui.counts import counted
 from mast_tui.exchange.import_batch import (
-    Gathered,
     ImportedWork,
     Incoming,
+    IncomingBuilder,
     annotator_of,
     check_one_name,
     label_id,
@@ -158,8 +158,9 @@ def _task_values(
     values_by_number: Values = {}
     for work in sorted(all_work, key=lambda work: work.annotator):
         kind = kinds.get(work.annotator, AnnotatorKind.IMPORTED)
-        number = _number_of(work)
+        number = _work_number(work)
         results, details = _results_and_details(work, taxonomy, spans, number)
+        # These values are for our own import, which finds them by the number in the results.
         values_by_number[number] = {
             "annotator": work.annotator,
             "kind": kind.value,
@@ -212,11 +213,12 @@ def _labelled_spans(all_work: Sequence[TraceWork]) -> tuple[TextSpan, ...]:
     return tuple(TextSpan(key, key, NO_TEXT) for key in sorted(keys))
 
 
-def _number_of(work: TraceWork) -> str:
-    """Return the number that always identifies this annotator's work on this trace."""
+def _work_number(work: TraceWork) -> str:
+    """Return a number for this annotator's work on this trace, the same in every export."""
     name = "\n".join(work.key)
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
-    return str(int.from_bytes(digest[:8]) >> (64 - _ID_BITS))
+    first_64_bits = int.from_bytes(digest[:8])
+    return str(first_64_bits >> (64 - _ID_BITS))
 
 
 def _results_and_details(
@@ -230,7 +232,9 @@ def _results_and_details(
     results: list[Values] = []
     details: list[Values] = []
     mode_names_by_choice: dict[str, list[str]] = {name: [] for name, _ in _CHOICES}
-    for label in sorted(work.labels.values(), key=lambda x: (list(modes).index(x.mode), x.id)):
+    slugs = list(modes)
+    labels = sorted(work.labels.values(), key=lambda label: (slugs.index(label.mode), label.id))
+    for label in labels:
         name = label_name(modes[label.mode])
         region_value = region_of(label.target, spans)
         detail: Values = {"label": label_to_values(label)}
@@ -268,7 +272,10 @@ def _region_result(label: Label, region_value: Values, name: str, number: str) -
 
 
 def _choice_result(name: str, mode_names: Sequence[str], number: str) -> Values:
-    """Return the choices made in the field ``name`` by the work with the number ``number``."""
+    """Return the result of the field ``name``, in which one annotator's work chooses some modes.
+
+    ``number`` identifies the work.
+    """
     return {
         "id": f"{name}-{number}",
         "from_name": name,
@@ -309,10 +316,10 @@ def code_points(text: str, units: int, *, up: bool = False) -> int:
 
 
 def region_of(target: Target, spans: Sequence[TextSpan]) -> Values | None:
-    """Return the region of a target, None for the whole trace and for spans that are missing.
+    """Return the region that Label Studio marks for a target, None for the whole trace.
 
-    The region of a quote is its place in the span. If the span does not hold the quote, the
-    region is the whole span.
+    The region of a quote begins and ends in the text of the span. If the span does not hold the
+    quote, the region is the whole span. A target on missing spans has no region.
 
     Args:
         target: The target.
@@ -344,6 +351,7 @@ def span_indices(target: Target, spans: Sequence[TextSpan]) -> tuple[int, int] |
     index_by_key = {span.key: index for index, span in enumerate(spans)}
     if target.first not in index_by_key or target.last not in index_by_key:
         return None
+    # A target may name its spans in reverse order.
     first, last = sorted((index_by_key[target.first], index_by_key[target.last]))
     return first, last
 
@@ -351,11 +359,11 @@ def span_indices(target: Target, spans: Sequence[TextSpan]) -> tuple[int, int] |
 def quote_range(target: Target, text: str) -> tuple[int, int] | None:
     """Return the start and end of a target's quote in a text, counted in code points.
 
-    Return None if the target has no quote or the text does not contain it.
+    Return None if the target has no quote, an empty one, or one that is not in the text.
 
     Args:
         target: The target.
-        text: The text of its span.
+        text: The text of the target's span.
     """
     if target.quote is None:
         return None
@@ -399,7 +407,7 @@ def target_of(value: Mapping[str, object], spans: Sequence[TextSpan]) -> Target:
     return Target(first_span.key, first_span.key, first_span.text[start:end], start, end)
 
 
-def place_of(value: Mapping[str, object]) -> tuple[int, ...]:
+def region_numbers(value: Mapping[str, object]) -> tuple[int, ...]:
     """Return the start, the end and both offsets of a region.
 
     Raises:
@@ -430,11 +438,11 @@ class ExportedWork(TraceWork):
 
     Attributes:
         regions: The labels on spans with their region, by the region's id.
-        placeless: The labels without a region.
+        without_region: The labels without a region.
     """
 
     regions: dict[str, tuple[Label, Document]] = field(default_factory=dict)
-    placeless: list[Label] = field(default_factory=list)
+    without_region: list[Label] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,17 +480,17 @@ def read_task(
     taxonomy: Taxonomy,
     find_taxonomy: Callable[[str], Taxonomy | None],
 ) -> Task:
-    """Read a task, with the annotators' work that an earlier export wrote into it.
+    """Return a task, with the annotators' work that an earlier export wrote into it.
 
     Args:
         file: The file.
-        location: The location in the file.
+        location: The location of the task in the file.
         value: The task as JSON.
         taxonomy: The taxonomy of a task without one.
         find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
 
     Raises:
-        ValueError: Something is missing or not valid.
+        ValueError: A field of the task is missing or not valid.
     """
     document = read(value, _TaskDocument, location)
     if document.data is None or document.data.trace_id is None:
@@ -579,10 +587,11 @@ def _exported_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) -
         finished_at=document.finished_at,
     )
     for detail in document.labels:
+        # An imported label does not refer to a suggestion of the workspace that exported it.
         label = structs.replace(label_in_work(detail.label, work, taxonomy), suggestion=None)
         work.labels[label.id] = label
         if detail.region is None:
-            work.placeless.append(label)
+            work.without_region.append(label)
         elif detail.value is None:
             raise ValueError(f"the label of region {detail.region!r} has no 'value'")
         else:
@@ -596,7 +605,7 @@ def _exported_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) -
 
 
 @dataclass(slots=True)
-class _LabelStudioBatch(Gathered):
+class _LabelStudioBuilder(IncomingBuilder):
     """The tasks that were read so far.
 
     Attributes:
@@ -618,12 +627,12 @@ def read_label_studio(
     has_work: HasWork,
     annotator: str | None = None,
 ) -> Incoming:
-    """Read tasks with their annotations and predictions.
+    """Read tasks with their annotations (of people) and predictions (of models).
 
-    - Unchanged work keeps its annotator. It is left out if the annotator has worked on the trace
-      in this workspace.
-    - Changed work becomes that of an imported annotator, ``NAME (label-studio)``.
-    - Work that was begun in Label Studio becomes that of its user there.
+    - An exported annotation that was not changed in Label Studio keeps its annotator. It is left
+      out if the annotator has worked on the trace in this workspace.
+    - A changed one becomes the work of an imported annotator, ``NAME (label-studio)``.
+    - A new one becomes the work of its user in Label Studio.
 
     A bad task, annotation or region is recorded as a problem; the rest is read.
 
@@ -632,39 +641,44 @@ def read_label_studio(
         taxonomy: The taxonomy of tasks without one.
         find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
         has_work: Returns whether an annotator has worked on a trace under a taxonomy.
-        annotator: The name of the one author of all rows, None if the rows name them.
+        annotator: The author of all annotations, None if each annotation names its author.
     """
-    batch = _LabelStudioBatch()
-    for file, tasks in read_records(files, batch.problems):
+    builder = _LabelStudioBuilder()
+    for file, tasks in read_records(files, builder.problems):
         for number, value in enumerate(tasks, start=1):
             location = f"task {number}"
-            with batch.problem_at(file, location):
+            with builder.errors_as_problem(file, location):
                 task = read_task(file, location, value, taxonomy, find_taxonomy)
-                batch.traces.setdefault(task.trace_id, TraceRecord(task.trace_id))
-                batch.taxonomies[task.taxonomy.ref] = task.taxonomy
+                builder.traces.setdefault(task.trace_id, TraceRecord(task.trace_id))
+                builder.taxonomies[task.taxonomy.ref] = task.taxonomy
                 for annotation_location, annotation in _task_annotations(value, location):
-                    with batch.problem_at(file, annotation_location):
+                    with builder.errors_as_problem(file, annotation_location):
                         _read_annotation(
-                            task, annotation_location, annotation, has_work, annotator, batch
+                            task, annotation_location, annotation, has_work, annotator, builder
                         )
     if annotator is not None:
-        check_one_name(annotator, (name for name, _, _ in batch.drafts))
-    return _finished_import(batch, annotator)
+        check_one_name(annotator, (name for name, _, _ in builder.drafts))
+    return _finished_import(builder, annotator)
 
 
-def _finished_import(batch: _LabelStudioBatch, annotator: str | None) -> Incoming:
-    """Return what was read, with notes on unchanged, changed and skipped annotations."""
-    notes = batch.notes
-    if batch.here_already:
+def _finished_import(builder: _LabelStudioBuilder, annotator: str | None) -> Incoming:
+    """Return the import, with notes on unchanged, changed and skipped annotations.
+
+    All work is of ``annotator`` if that is not None.
+    """
+    notes = builder.notes
+    if builder.here_already:
         notes.append(
-            f"{counted(batch.here_already, 'annotation')} unchanged, already in the workspace"
+            f"{counted(builder.here_already, 'annotation')} unchanged, already in the workspace"
         )
-    if batch.changed:
-        names = ", ".join(dict.fromkeys(batch.changed))
+    if builder.changed:
+        names = ", ".join(dict.fromkeys(builder.changed))
         notes.append(f"changed in Label Studio, imported as separate annotators: {names}")
-    if batch.skipped:
-        notes.append(f"{counted(batch.skipped, 'annotation')} left out, as skipped in Label Studio")
-    incoming = batch.done()
+    if builder.skipped:
+        notes.append(
+            f"{counted(builder.skipped, 'annotation')} left out, as skipped in Label Studio"
+        )
+    incoming = builder.to_incoming()
     if annotator is None:
         return incoming
     return replace(
@@ -673,7 +687,7 @@ def _finished_import(batch: _LabelStudioBatch, annotator: str | None) -> Incomin
 
 
 def _work_under_name(work: ImportedWork, name: str) -> ImportedWork:
-    """Return the work with another annotator, and new label ids."""
+    """Return the work under another annotator's name, with the label ids for that name."""
     labels = {}
     for label in work.labels.values():
         new_id = label_id(name, label.trace_id, label.taxonomy, label.mode, label.target)
@@ -701,28 +715,33 @@ def _read_annotation(
     annotation: Document,
     has_work: HasWork,
     author: str | None,
-    batch: _LabelStudioBatch,
+    builder: _LabelStudioBuilder,
 ) -> None:
-    """Add the work of an annotation to the batch.
+    """Add the work of an annotation to the builder, or only count it.
+
+    An annotation is only counted if it was skipped in Label Studio, or if it is unchanged and its
+    annotator has worked on the trace in this workspace.
 
     Raises:
-        ValueError: It is not valid, or the trace has other work of the same annotator.
+        ValueError: The annotation is not valid, or the trace has other work of its annotator.
     """
     if annotation.get("was_cancelled") is True:
-        batch.skipped += 1
+        builder.skipped += 1
         return
-    exported_work = _original_work(task, annotation)
-    name = (
-        exported_work.annotator if exported_work is not None else _author_name(annotation, author)
-    )
-    kind = exported_work.author_kind if exported_work is not None else AnnotatorKind.IMPORTED
+    exported_work = _exported_work_of(task, annotation)
+    if exported_work is None:
+        name = _author_name(annotation, author)
+        kind = AnnotatorKind.IMPORTED
+    else:
+        name = exported_work.annotator
+        kind = exported_work.author_kind
     draft = ImportedWork(name, task.trace_id, task.taxonomy.ref, kind, file=task.file)
     results = annotation.get("result")
     if not isinstance(results, list):
         raise ValueError("'result' is not a list")
     for number, result in enumerate(results, start=1):
         result_location = f"{location}, result {number}"
-        with batch.problem_at(task.file, result_location):
+        with builder.errors_as_problem(task.file, result_location):
             _add_result(draft, task, exported_work, result, result_location)
     if exported_work is None:
         draft.finished_at = _labelled_at(annotation)
@@ -730,22 +749,22 @@ def _read_annotation(
         draft.finished_at = exported_work.finished_at
         draft.notes = dict(exported_work.notes)
         if has_work(name, task.trace_id, task.taxonomy.ref):
-            batch.here_already += 1
+            builder.here_already += 1
             return
     else:
         draft = _changed_work(draft, exported_work, annotation)
-        batch.changed.append(draft.annotator)
-    if draft.key in batch.drafts:
+        builder.changed.append(draft.annotator)
+    if draft.key in builder.drafts:
         raise ValueError(f"{draft.annotator} has labelled this trace twice in Label Studio")
-    batch.keep(draft)
+    builder.add_work(draft)
 
 
 def _changed_work(
     draft: ImportedWork, exported_work: ExportedWork, annotation: Document
 ) -> ImportedWork:
-    """Return the work of an annotation that was changed in Label Studio, under a name of its own.
+    """Return the work of an annotation that was changed in Label Studio, without notes on spans.
 
-    Notes on spans are left out.
+    Its author is the annotator of the exported work, with a suffix.
     """
     return replace(
         _work_under_name(draft, exported_work.annotator + CHANGED_THERE),
@@ -756,11 +775,11 @@ def _changed_work(
     )
 
 
-def _original_work(task: Task, annotation: Document) -> ExportedWork | None:
-    """Return the exported work that an annotation was made from.
+def _exported_work_of(task: Task, annotation: Document) -> ExportedWork | None:
+    """Return the exported work from which an annotation was made; None if it is a new one.
 
-    Return None if the annotation was begun in Label Studio. A prediction is recognised by its
-    model, an annotation by its number or the number in its regions.
+    A prediction is recognised by its model, an annotation by its number or the number in its
+    regions.
     """
     if "model_version" in annotation:
         model = annotation["model_version"]
@@ -815,7 +834,7 @@ def _add_result(
     result: object,
     location: str,
 ) -> None:
-    """Add the labels or verdicts of a result to a draft.
+    """Add the labels or verdicts of one result, the input in one control, to a draft.
 
     Raises:
         ValueError: The result is not valid.
@@ -823,7 +842,7 @@ def _add_result(
     result = read(result, dict[str, Any], "result")
     control = result.get("from_name")
     if result.get("value") is None or control not in (MODES, WHOLE, ABSENT, UNSURE):
-        return  # A control of the user's own, or a relation: not ours to read.
+        return  # The result is a relation, or of a control that the user has added.
     value = read(result["value"], _ResultValue, "result.value")
     if control == MODES:
         for name in value.paragraphlabels:
@@ -836,9 +855,10 @@ def _add_result(
         if control != WHOLE:
             draft.add_verdict(mode.slug, VerdictValue(control))
             continue
-        placeless = exported_work.placeless if exported_work else ()
-        exported_labels = [label for label in placeless if label.mode == mode.slug]
-        for label in exported_labels or [draft.label(mode.slug)]:
+        without_region = exported_work.without_region if exported_work else ()
+        exported_labels = [label for label in without_region if label.mode == mode.slug]
+        new_label = draft.label(mode.slug)
+        for label in exported_labels or [new_label]:
             draft.add_label(label)
 
 
@@ -859,7 +879,7 @@ def _label_of_region(
         return draft.label(mode.slug, target_of(value, task.spans), note or "")
     label, region = exported_label
     # A region that was not moved keeps the exported target.
-    if place_of(region) != place_of(value):
+    if region_numbers(region) != region_numbers(value):
         label = structs.replace(label, target=target_of(value, task.spans), origin=Origin.IMPORTED)
     if mode.slug != label.mode:
         label = structs.replace(label, mode=mode.slug, origin=Origin.IMPORTED)

@@ -18,12 +18,12 @@ from typing import Any, Final
 from mast_tui.exchange.csv_labels import NUMBERS
 from mast_tui.exchange.import_batch import (
     UNKNOWN_TIME,
-    Gathered,
     ImportedWork,
     Incoming,
+    IncomingBuilder,
     annotator_of,
     check_one_name,
-    joined,
+    merged_facts,
     taxonomy_named,
 )
 from mast_tui.exchange.trace_files import read_records, read_traces
@@ -45,16 +45,15 @@ class Binding:
 
 
 def mast_binding(mast: Taxonomy, printed: Iterable[Iterable[str]]) -> Binding:
-    """Return the mode of each MAST code, from printed names such as ``3.3 Weak Verification``.
+    """Return the mode that each MAST code of a file means.
 
-    Published versions of MAST number their modes differently.
-
-    A code with a printed name gets the mode of that name or alias. Any other code gets the mode of
-    its number, or one of the remaining modes if another code already has that mode.
+    Published versions of MAST number their modes differently, so printed names such as ``3.3 Weak
+    Verification`` decide. A code with a printed name gets the mode of that name or alias. Any other
+    code gets the mode of its number, or one of the remaining modes if that one is taken.
 
     Args:
         mast: The taxonomy MAST.
-        printed: The printed names of each record.
+        printed: The printed names in each record of the file.
 
     Raises:
         ValueError: A code has two names, or two codes have names of one mode.
@@ -76,7 +75,10 @@ def mast_binding(mast: Taxonomy, printed: Iterable[Iterable[str]]) -> Binding:
 
 
 def _completed_binding(by_number: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:
-    """Return a different slug for each code: by its name, else its number, else a free one."""
+    """Return a different slug for each code: by its name, else its number, else a free one.
+
+    ``by_number`` has the slug of each code in MAST, ``named`` the slugs of codes with names.
+    """
     if len(set(named.values())) < len(named):
         raise ValueError("two codes have names of the same mode")
     free_slugs = [slug for slug in by_number.values() if slug not in named.values()]
@@ -135,37 +137,39 @@ def read_mast_data(
 ) -> Incoming:
     """Read records in the form of the MAST dataset.
 
-    A file has one record, a list of records, or one record per line.
-
-    A mode whose value is null gets no verdict. A record that cannot be read becomes a problem.
+    A file has one record, a list of records, or one record per line. A mode whose value is null
+    gets no verdict. A record that cannot be read becomes a problem.
 
     Args:
         files: The files and folders.
         taxonomy: The taxonomy of records without one.
         find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
-        annotator: The name of the one author of all rows, None if the rows name them.
+        annotator: The author of all records, None if each record names its author.
     """
-    batch = Gathered()
-    has_foreign_records = False
-    for file, records in read_records(files, batch.problems):
+    builder = IncomingBuilder()
+    has_published_records = False
+    for file, records in read_records(files, builder.problems):
         traces_by_index = _traces_in(file, records)
         for index, record in enumerate(records):
-            with batch.problem_at(file, f"record {index + 1}"):
+            with builder.errors_as_problem(file, f"record {index + 1}"):
                 record_taxonomy = _record_taxonomy(record, taxonomy, find_taxonomy)
                 trace = _record_trace(record, traces_by_index.get(index))
                 draft = _record_work(record, trace.trace_id, record_taxonomy, file, annotator)
                 name, trace_id, _ = draft.key
-                if draft.key in batch.drafts:
+                if draft.key in builder.drafts:
                     raise ValueError(f"{name} on trace {trace_id!r} appears twice; keep one record")
-                earlier = batch.traces.get(trace_id)
-                batch.traces[trace_id] = trace if earlier is None else joined(earlier, trace)
-                batch.keep(draft)
-                batch.taxonomies[record_taxonomy.ref] = record_taxonomy
-                has_foreign_records = has_foreign_records or "annotator" not in record
-    check_one_name(annotator, (name for name, _, _ in batch.drafts))
-    if has_foreign_records:
-        batch.notes.append(mast_binding(load_mast(), ()).in_words)
-    return batch.done()
+                earlier = builder.traces.get(trace_id)
+                if earlier is not None:
+                    trace = merged_facts(earlier, trace)
+                builder.traces[trace_id] = trace
+                builder.add_work(draft)
+                builder.taxonomies[record_taxonomy.ref] = record_taxonomy
+                # Only records of the published dataset have no annotator.
+                has_published_records = has_published_records or "annotator" not in record
+    check_one_name(annotator, (name for name, _, _ in builder.drafts))
+    if has_published_records:
+        builder.notes.append(mast_binding(load_mast(), printed=()).in_words)
+    return builder.to_incoming()
 
 
 def _traces_in(file: Path, records: Sequence[object]) -> dict[int, TraceRecord]:
@@ -201,7 +205,9 @@ def _record_trace(record: Record, logged_trace: TraceRecord | None) -> TraceReco
 def _record_work(
     record: Record, trace_id: str, taxonomy: Taxonomy, file: Path, author: str | None
 ) -> ImportedWork:
-    """Return the work in a record.
+    """Return the annotator's work in a record.
+
+    The annotator is ``author``; if that is None, the record's, or else ``mast-data``.
 
     Raises:
         ValueError: A mode or value is not valid.
@@ -218,20 +224,20 @@ def _record_work(
             continue
         if value not in (0, 1):
             raise ValueError(f"mode {code} is {value!r}, not 1, 0 or null")
-        if not value:
+        if value:
+            draft.add_label(draft.label(mode.slug))
+        else:
             draft.add_verdict(mode.slug, VerdictValue.ABSENT)
-            continue
-        draft.add_label(draft.label(mode.slug))
     return draft
 
 
 def mast_data_records(
     all_work: Iterable[TraceWork], records: Mapping[str, TraceRecord], taxonomy: Taxonomy
 ) -> list[dict[str, Any]]:
-    """Return a record in the form of the MAST dataset for the work on each trace.
+    """Return a record in the form of the MAST dataset for each annotator's work on each trace.
 
-    A verdict is 1 for present and 0 for absent. It is None for unsure, unresolved or not judged,
-    because a 0 would hide that no one judged the mode.
+    The value of a mode is 1 for present and 0 for absent. It is None if the mode is unsure or has
+    no verdict, because a 0 would hide this.
 
     Args:
         all_work: The work of annotators under the taxonomy.

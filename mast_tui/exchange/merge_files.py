@@ -73,14 +73,14 @@ def merge_files(
     """Merge files into a workspace: try all in a copy first, then write them in batches.
 
     The trial shows whether a file is refused, so that a refused import writes nothing and blocks
-    no other process. These parts are written in one transaction each:
+    no other process. Each of these parts is written in one transaction:
 
-    - the registers, except for the traces
-    - up to ``EVENTS_AT_ONCE`` events of an annotator whose history in the file only continues
-      that in the workspace
+    - a batch of traces, then all other contents except events
+    - a batch of events of an annotator whose history in the file only continues the history in the
+      workspace
     - all events of any other annotator, which are checked again at that time
 
-    An import that was interrupted stays unfinished; the same request continues it.
+    An interrupted import stays unfinished; the same request continues it.
 
     Args:
         contents: The contents of the files.
@@ -135,12 +135,14 @@ def merge_files(
                 "to finish"
             ) from error
     workspace.finish_import(record)
-    if any(
+    # Events of a workspace file keep their ids, so an undo here still applies to them.
+    has_undone_files = any(
         earlier_import.undo_begun_at and earlier_import.keeps_actions
         for earlier_import in workspace.imports()
-    ):
+    )
+    if has_undone_files:
         ids = {event.id for content in contents.values() for event in content.foreign.events}
-        undone_count = len(workspace.known_facts([undone_id(event) for event in ids]))
+        undone_count = len(workspace.known_facts([undone_id(event_id) for event_id in ids]))
         if undone_count:
             merged.notes.append(
                 f"{counted(undone_count, 'event')} of these files "
@@ -171,25 +173,23 @@ class _FileWriter:
         self._imported_by = imported_by
 
     def write(self) -> None:
-        """Write the registers, then each annotator's events.
-
-        The trial run compared all annotators of the file with the entries in force before it. The
-        same entries are used here, although the events of earlier annotators change them.
-        """
+        """Write all contents except events, then the events of one annotator after the other."""
         foreign = register_content(self._content, self._workspace)
+        # Decisions, guidelines and studies that apply before the file. They are not read again,
+        # because the trial run compared all annotators of the file with the same entries.
         self._in_force = self._workspace.entries_in_force()
         for name, events in groupby(foreign.events, key=lambda event: event.annotator):
             own_events = tuple(events)
             # The event at which the annotator's hash chain breaks, if it does.
             broken = {author: event for author, event in foreign.broken.items() if author == name}
             growth = self._workspace.growth_of(own_events, is_broken=bool(broken))
-            if growth.is_plain:
+            if growth.is_plain:  # it only continues the annotator's history in the workspace
                 self._append_growth(growth)
             else:
                 self._merge_history(Foreign(own_events, broken))
 
     def _append_growth(self, growth: ForeignGrowth) -> None:
-        """Append the events of an annotator whose history only continues, in batches."""
+        """Append, in batches, the events of an annotator whose history they only continue."""
         # Events with one sequence number stay together, so that a batch ends before later events.
         events_by_seq = [
             tuple(events) for _, events in groupby(growth.new_events, key=lambda event: event.seq)
@@ -202,7 +202,7 @@ class _FileWriter:
             let_others_write()
 
     def _merge_history(self, foreign: Foreign) -> None:
-        """Merge the events of an annotator whose histories differ, in one transaction."""
+        """Merge an annotator's events with their other history here, in one transaction."""
         with self._workspace.transaction():
             growth = self._workspace.growth_of(foreign.events, is_broken=bool(foreign.broken))
             report = self._workspace.merge_events(
@@ -226,9 +226,9 @@ def _merge_into_trial(
 ) -> None:
     """Merge a file into a trial copy of the workspace; add its counts and notes to ``merged``."""
     events = content.foreign.events
-    set_ups = new_study_events(workspace, events)
-    earlier_studies = studies_under(workspace, set_ups)
-    facts = _Facts.of(workspace)
+    study_events = new_study_events(workspace, events)
+    earlier_studies = studies_under(workspace, study_events)
+    earlier_facts = _Facts.of(workspace)
     report = merge_content(content, workspace, replacing=replacing)
     merged.new += report.added
     merged.known += report.known
@@ -238,8 +238,8 @@ def _merge_into_trial(
             merged.notes.append(f"{file}: replaced, as requested: {changes_in_words(changes)}")
     merged.notes += branches_in_words(report.people)
     merged.notes += conflicts_in_words(workspace, report.conflicts)
-    merged.notes += studies_in_words(workspace, set_ups, earlier_studies)
-    merged.notes += facts.change_sentences(file, _Facts.of(workspace))
+    merged.notes += studies_in_words(workspace, study_events, earlier_studies)
+    merged.notes += earlier_facts.change_sentences(file, _Facts.of(workspace))
     altered_count = count_different(workspace, events, report.altered)
     if altered_count:
         merged.notes.append(
@@ -316,22 +316,23 @@ def _check_leads(
     Raises:
         ExchangeError: The user does not lead such a study.
     """
-    leads = workspace.study_leads()
+    lead_by_taxonomy = workspace.study_leads()
     for changes in people:
-        if not leads or not changes.replaced:
+        if not lead_by_taxonomy or not changes.replaced:
             continue
-        refs = [ref for ref in changes.replaced_under if ref in leads]
-        if not changes.replaced_under and imported_by not in leads.values():
-            refs = sorted(leads)
+        refs = [ref for ref in changes.replaced_under if ref in lead_by_taxonomy]
+        if not changes.replaced_under and imported_by not in lead_by_taxonomy.values():
+            refs = sorted(lead_by_taxonomy)
         for ref in refs:
-            if leads[ref] == imported_by:
+            lead = lead_by_taxonomy[ref]
+            if lead == imported_by:
                 continue
-            remedy = f"give your name: --annotator {leads[ref]}"
+            remedy = f"give your name: --annotator {lead}"
             if imported_by:
                 remedy = f"your name here is {imported_by}"
             raise ExchangeError(
                 f"the work of {changes.annotator} belongs to a study under {ref}, so only "
-                f"{leads[ref]}, who set it up, may use --replace; {remedy}. Nothing was written"
+                f"{lead}, who set it up, may use --replace; {remedy}. Nothing was written"
             )
 
 
@@ -390,7 +391,7 @@ def changes_in_words(changes: PersonChanges) -> str:
 
 
 def branches_in_words(people: Iterable[PersonChanges]) -> Iterator[str]:
-    """Yield a sentence for each annotator whose histories here and in the file differ.
+    """Yield a sentence for each annotator with separate histories in the workspace and in the file.
 
     Annotators whose work was replaced on request are left out.
     """
@@ -415,14 +416,14 @@ def refusal_in_words(file: object, people: Iterable[PersonChanges]) -> str:
 
     Args:
         file: The file.
-        people: The changes that the file would make, by annotator.
+        people: The changes that the file would make, one entry per annotator.
     """
-    refused = list(people)
-    names = dict.fromkeys(name for changes in refused for name in changes.needs)
+    all_changes = list(people)
+    names = dict.fromkeys(name for changes in all_changes for name in changes.needs)
     options = " ".join(f"--replace {_quoted_name(name)}" for name in names)
     return (
         f"{file} was edited, or would replace work in this workspace: "
-        f"{'; '.join(map(changes_in_words, refused))}. Nothing was written. To accept this, "
+        f"{'; '.join(map(changes_in_words, all_changes))}. Nothing was written. To accept this, "
         f"use {options}"
     )
 
@@ -438,8 +439,8 @@ def conflicts_in_words(workspace: Workspace, conflicts: Sequence[EventConflict])
     """Yield a sentence for each of the first conflicts, and one with the number of the others.
 
     Args:
-        workspace: The workspace.
-        conflicts: The conflicts.
+        workspace: The workspace after the merge.
+        conflicts: The conflicts, each of different events of an annotator with the same number.
     """
     first_conflicts = conflicts[:_CONFLICTS_SHOWN]
     event_ids = {event_id for conflict in first_conflicts for event_id in conflict.events}
@@ -469,13 +470,13 @@ def count_different(
 ) -> int:
     """Return the number of events in the workspace that have other content in the file.
 
-    Times do not count: a file that was imported on two machines makes the same events at
-    different times.
+    Events that differ only in their times do not count: a file that was imported on two machines
+    makes the same events at different times.
 
     Args:
         workspace: The workspace.
         file_events: The events of the file.
-        altered_ids: The ids of events that differ, if only in their times.
+        altered_ids: The ids of events that differ in any way, also in their times only.
     """
     if not altered_ids:
         return 0
@@ -559,23 +560,27 @@ def studies_in_words(
 ) -> Iterator[str]:
     """Yield a sentence for each study that was set up differently in the file.
 
-    Of the two set-ups, the later one applies.
+    The study that was set up later applies after the merge.
 
     Args:
         workspace: The workspace after the merge.
-        events: The set-ups that are new, as ``new_study_events`` returns them.
+        events: The events of the file that set up studies, as ``new_study_events`` returns them.
         earlier: The studies before the merge.
     """
-    for ref, study in earlier.items():
-        if study is None:
+    for ref, earlier_study in earlier.items():
+        if earlier_study is None:
             continue
-        names = ", ".join(dict.fromkeys(e.annotator for e in events if e.taxonomy == ref))
-        if workspace.study(ref) != study:
+        authors = [event.annotator for event in events if event.taxonomy == ref]
+        names = ", ".join(dict.fromkeys(authors))
+        if workspace.study(ref) != earlier_study:
             yield (
                 f"the study under {ref} was later set up differently by {names}, which applies "
                 "from now on; see 'mast-tui study show'"
             )
-        elif not any(isinstance(e.fact, StudySet) and e.fact.after == study for e in events):
+        elif not any(
+            isinstance(event.fact, StudySet) and event.fact.after == earlier_study
+            for event in events
+        ):
             yield (
                 f"the study under {ref} was earlier set up differently by {names}; the study "
                 "here stays; see 'mast-tui study show'"

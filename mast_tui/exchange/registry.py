@@ -55,13 +55,15 @@ def _with_taxonomies(read: Callable[..., Incoming]) -> Callable[[ImportRequest],
 def _with_judges(
     read: Callable[[ImportRequest], Incoming],
 ) -> Callable[[ImportRequest], Incoming]:
-    """Return an importer that finishes the traces of judges as the request says."""
-    return lambda request: complete_judge_tables(read(request), finished=request.judges_finished)
+    """Return the importer ``read``, followed by the completion of the tables of judges."""
+    return lambda request: complete_judge_tables(
+        read(request), declared_finished=request.judges_finished
+    )
 
 
 def _read_label_studio(request: ImportRequest) -> Incoming:
-    # Gold has no pass of its own: it counts as known wherever an annotator has a pass, so that it
-    # does not become a side of itself.
+    # Unchanged work that is known here is not imported again. Gold has no pass of its own, so it is
+    # known wherever an annotator has a pass. Otherwise it would become one more annotator's work.
     known_work: set[WorkKey] = set()
     for own_pass in request.workspace.passes():
         known_work.add((own_pass.annotator, own_pass.trace_id, own_pass.taxonomy))

@@ -54,9 +54,9 @@ def masks_of_files(
 
     Args:
         workspace: The workspace.
-        study: Its study, if there is one; it may mask all texts.
+        study: The study of the workspace, None for none. It may require masks.
         redact: True if the user asks for masks.
-        patterns: A file of the user's own patterns, which are masked as well.
+        patterns: A file of the user's own patterns, whose matches are masked as well.
 
     Raises:
         RedactionError: A library is missing, or the file is unusable.
@@ -82,18 +82,20 @@ class WorkMasks:
     redacted_of: RedactedOf
     in_masked_texts: bool = False
 
-    def works(self, works: Iterable[TraceWork]) -> list[TraceWork]:
-        """Return work with masks in its labels and notes."""
+    def masked_work(self, all_work: Iterable[TraceWork]) -> list[TraceWork]:
+        """Return the work of annotators with masks in its labels and notes."""
         return [
             replace(
                 work,
-                labels={name: self.label(label) for name, label in work.labels.items()},
+                labels={
+                    label_id: self._masked_label(label) for label_id, label in work.labels.items()
+                },
                 notes={key: self.masks.text(text) for key, text in work.notes.items()},
             )
-            for work in works
+            for work in all_work
         ]
 
-    def label(self, label: Label) -> Label:
+    def _masked_label(self, label: Label) -> Label:
         """Return a label with masks in its quote, evidence and notes."""
         evidence = label.evidence
         return structs.replace(
@@ -129,8 +131,9 @@ class WorkMasks:
     ) -> tuple[str, int | None, int | None]:
         """Return a quote with masks, and its start and end in the exported text of its span.
 
-        A quote is hidden as a whole if its masked form cannot be found. A quote with masks has no
-        start and end in a text without masks.
+        The whole quote is masked if the span's file is missing, or if its offsets are not known and
+        the masked quote is not in the masked text. A quote with masks has no start and end in a
+        text without masks.
         """
         redacted = self.redacted_of(trace_id, key)
         if redacted is None:
@@ -143,7 +146,8 @@ class WorkMasks:
         masked_start, masked_end = redacted.to_shown(start, end)
         if self.in_masked_texts:  # the exported texts have the masks too
             return redacted.text[masked_start:masked_end], masked_start, masked_end
-        if any(start < cut.end and cut.start < end for cut in redacted.cuts):
+        overlaps_mask = any(start < cut.end and cut.start < end for cut in redacted.cuts)
+        if overlaps_mask:
             return redacted.text[masked_start:masked_end], None, None
         return quote, start, end
 
@@ -155,7 +159,7 @@ class WorkMasks:
             for label in entry.gold.labels
         )
         gold = replace(entry.gold, labels=labels)
-        return replace(entry, gold=gold, sides=self.works(entry.sides))
+        return replace(entry, gold=gold, sides=self.masked_work(entry.sides))
 
 
 def _single_spaced(text: str) -> str:
@@ -168,7 +172,7 @@ def masked_document(document: Any, masks: Masks, *, is_text: bool = False) -> An
     Args:
         document: The document, as a JSON parser returns it.
         masks: The masks.
-        is_text: True if it is the value of such a field.
+        is_text: True if the document is the value of a field that holds texts.
     """
     if isinstance(document, dict):
         return {
@@ -196,13 +200,13 @@ def selected_work(
     finished_only: bool,
     trace_id: str | None = None,
 ) -> list[TraceWork]:
-    """Return the work of all annotators or of one annotator, with one entry per pass.
+    """Return the work of all annotators, or of one, on each trace.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
         labels: ``all`` or an annotator's name.
-        which: The pass that counts: the first or the last.
+        which: The pass of an annotator on a trace that is returned: the first or the last.
         finished_only: True to leave out unfinished passes.
         trace_id: The only trace that is read, None for all.
 
@@ -236,11 +240,11 @@ def gold_work(entries: Iterable[GoldWithSides], taxonomy: Taxonomy) -> list[Trac
 
 def check_ordered(entries: Iterable[GoldWithSides]) -> None:
     """Raise ``UnorderedSpans`` if the order of labelled spans matters and is not known."""
-    unordered = [entry for entry in entries if entry.unordered]
-    if not unordered:
+    unordered_entries = [entry for entry in entries if entry.unordered]
+    if not unordered_entries:
         return
-    span_count = sum(entry.unordered for entry in unordered)
-    records = [entry.trace for entry in unordered]
+    span_count = sum(entry.unordered for entry in unordered_entries)
+    records = [entry.trace for entry in unordered_entries]
     traces_without_path = [record.trace_id for record in records if record.path is None]
     paths = dict.fromkeys(record.path for record in records if record.path is not None)
     existing_files = [str(path) for path in paths if path.exists()]
@@ -278,7 +282,7 @@ def pseudonymous(all_work: Iterable[TraceWork], pseudonyms: Pseudonyms) -> list[
 
     Args:
         all_work: The work of annotators.
-        pseudonyms: The letters of the workspace.
+        pseudonyms: The letters of the workspace's annotators.
     """
     return [
         replace(
@@ -304,9 +308,12 @@ def _with_pseudonym(label: Label, pseudonyms: Pseudonyms) -> tuple[str, Label]:
 
 
 def _chosen_readings(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
-    """Return the first or last reading of each annotator and trace, finished or not."""
+    """Return the first or last pass by annotator and trace id, finished or not.
+
+    Only readings count, not adjudications and retests. ``passes`` are sorted by number.
+    """
     chosen: dict[tuple[str, str], Pass] = {}
-    for trace_pass in passes:  # sorted by number
+    for trace_pass in passes:
         key = (trace_pass.annotator, trace_pass.trace_id)
         if not trace_pass.kind.is_reading or (which == "first" and key in chosen):
             continue
@@ -326,14 +333,13 @@ def gold_entries(
 ) -> list[GoldWithSides]:
     """Return the gold of every trace that an annotator finished or an adjudicator decided.
 
-    With ``settled_only``, verdicts of one person and traces without any other verdict are left out.
-
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
-        annotators: The names of the sides, None for all people.
+        annotators: The annotators from whose work the gold is made, None for all people.
         majority: True if a majority resolves a verdict.
-        settled_only: True if verdicts of one person are left out.
+        settled_only: True to leave out verdicts that only one person gave, and then traces without
+            verdicts and conflicts.
     """
     orders = SpanOrders(workspace)
     records = {record.trace_id: record for record in workspace.traces()}
@@ -356,16 +362,16 @@ def gold_entries(
         )
     if not settled_only:
         return entries
-    settled = [replace(entry, gold=only_settled(entry.gold)) for entry in entries]
+    settled_entries = [replace(entry, gold=only_settled(entry.gold)) for entry in entries]
     return [
         entry
-        for entry in settled
+        for entry in settled_entries
         if entry.gold.conflicts or any(verdict.value is not None for verdict in entry.gold.verdicts)
     ]
 
 
 def _gold_as_work(trace_id: str, gold: GoldTrace, taxonomy: Taxonomy) -> TraceWork:
-    """Return the gold as the work of an annotator ``gold``, finished if no conflict is left."""
+    """Return a trace's gold as the work of an annotator ``gold``, finished without conflicts."""
     finished_at = None if gold.conflicts else UNKNOWN_TIME
     work = TraceWork(GOLD, trace_id, taxonomy.ref, finished_at=finished_at)
     for number, label in enumerate(gold.labels):

@@ -92,7 +92,7 @@ _MESSAGE: Final = re.compile(
 
 
 def read_traces(path: Path) -> tuple[Trace, ...]:
-    """Return the traces in one file, with complete indices; none if the file holds no trace."""
+    """Return the traces in one file, each read to its end; none if the file holds no trace."""
     traces = read_file(path, named=True).traces
     for trace in traces:
         read_fully(trace)
@@ -125,16 +125,13 @@ def read_each(
     read: Callable[[Path], Read],
     suffixes: tuple[str, ...] = (".json", ".jsonl"),
 ) -> Iterator[tuple[Path, Read]]:
-    """Read files one by one; a file that cannot be read becomes a problem.
+    """Yield each file with its content; a file that cannot be read becomes a problem instead.
 
     Args:
         paths: The files and folders.
         problems: Receives the problems.
         read: Reads one file, as ``read_json`` does.
         suffixes: The suffixes of the files that are read in a folder.
-
-    Yields:
-        Each file that could be read, with its content.
     """
     for file in files_under(paths, suffixes):
         try:
@@ -150,7 +147,7 @@ def read_records(
     problems: list[RowProblem],
     suffixes: tuple[str, ...] = (".json", ".jsonl"),
 ) -> Iterator[tuple[Path, list[Any]]]:
-    """Read JSON files as ``read_each`` does, and yield each with its records.
+    """Yield each JSON file with the list of its records; an unreadable file becomes a problem.
 
     A document that is not a list is the only record of its file.
 
@@ -178,12 +175,12 @@ def files_under(paths: Iterable[Path], suffixes: tuple[str, ...]) -> Iterator[Pa
 
 
 def message_spans(trace: Trace, number: int) -> tuple[str, str] | None:
-    """Return the first and last key of the spans that come from one message of a message list.
+    """Return the first and last key of the spans that were read from one message of a trace.
 
-    Returns None if no span comes from it.
+    Returns None if there is no such span.
 
     Args:
-        trace: The trace.
+        trace: The trace, in whose file the messages are a list.
         number: The number of the message, counted from 0.
     """
     keys = [
@@ -195,29 +192,30 @@ def message_spans(trace: Trace, number: int) -> tuple[str, str] | None:
 
 
 def _message_number(trace: Trace, location: str) -> int | None:
-    """Return the number of a span's message in a message list, from the span's place.
+    """Return the number of the message in a message list at a location in the trace's file.
 
-    A place is a JSON pointer after the number of the line (``line 3 /messages/0``) or record
-    (``/3/messages/0``). Returns None if the place is not in a message list.
+    A location is a JSON pointer after the number of the line (``line 3 /messages/0``) or of the
+    record (``/3/messages/0``). Returns None if it is not in a message list.
     """
     pointer = re.sub(r"\Aline [0-9]+ ", "", location)
-    if pointer == location and trace.record is not None:
+    has_line_number = pointer != location
+    if not has_line_number and trace.record is not None:
         pointer = location.removeprefix(f"/{trace.record}")
     match = _MESSAGE.match(pointer)
     return int(match[1]) if match else None
 
 
 def step_numbers(trace: Trace) -> dict[str, int]:
-    """Return the number of the step of each span, by the span's key; sets count steps from 0.
+    """Return the number of each span's step by the span's key, counted from 0.
 
-    In a message list each message is a step, which may have several spans. In other traces each
-    span is a step.
+    If all spans are from a message list, each message is a step, which may have several spans. In
+    other traces each span is a step.
     """
     spans = [trace.span(index) for index in range(len(trace))]
-    numbers = [_message_number(trace, span.place) for span in spans]
-    if any(number is None for number in numbers):
-        return {span.key: span.index for span in spans}
-    return {span.key: number or 0 for span, number in zip(spans, numbers, strict=True)}
+    numbers = {span.key: _message_number(trace, span.place) for span in spans}
+    message_numbers = {key: number for key, number in numbers.items() if number is not None}
+    all_have_messages = len(message_numbers) == len(numbers)
+    return message_numbers if all_have_messages else {span.key: span.index for span in spans}
 
 
 def step_of_key(key: str) -> int | None:

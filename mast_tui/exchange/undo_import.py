@@ -94,11 +94,11 @@ def continues_import(workspace: Workspace, request_key: str) -> bool:
 
 
 def find_import(workspace: Workspace, import_id: str, *, only: str | None = None) -> ImportRecord:
-    """Return an import that was not undone.
+    """Return the record of an import that was not undone.
 
     Args:
         workspace: The workspace that holds the import.
-        import_id: The id of an import, or the last characters of a single id; empty for the latest.
+        import_id: The id, or the end of an id that no other import has; empty for the latest.
         only: The format of the import, None for any.
 
     Raises:
@@ -124,9 +124,9 @@ def find_import(workspace: Workspace, import_id: str, *, only: str | None = None
 def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | None) -> Undone:
     """Undo an import, unless later work builds on it.
 
-    All works are checked before the first event is written. The events are written in batches,
-    and those of one work in the same batch. An undo that was interrupted continues when it is
-    requested again.
+    All imported events are checked before the first one is undone. The events of one annotator on
+    one trace are undone in the same batch. An interrupted undo continues when it is requested
+    again.
 
     Args:
         workspace: The workspace.
@@ -159,12 +159,13 @@ def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | Non
             # Others may have written since the check.
             undoing.read(batch)
             for work in batch:
-                for later_change in undoing.later_work_on(work):
+                later_change = next(undoing.later_work_on(work), None)
+                if later_change is not None:
                     raise ExchangeError(
                         f"{later_change}; the rest of the import stays. Undo that "
                         "change, then run the command again"
                     )
-            event_count += undoing.take_back(batch)
+            event_count += undoing.append_inverses(batch)
         let_others_write()
     workspace.finish_undo(record, undone_by)
     return Undone(record, event_count)
@@ -179,18 +180,21 @@ class _ImportUndo:
         self._imported_event_ids = workspace.imported_event_ids(record)
         self._undo_action = f"{IMPORT_PREFIX}undo:{record.id}"
         self._works: dict[_Work, Sequence[Event]] = {}
+        """The events that were read, by annotator, trace id and taxonomy."""
         self._read_event_count = -1
+        """The number of events in the workspace at the last reading, -1 before the first."""
 
     def read(self, works: Sequence[_Work]) -> None:
-        """Read all events of some works, and the reviews and decisions that refer to them.
+        """Read the events of each annotator, trace and taxonomy, and all reviews and decisions.
 
-        They are read again only if the workspace has more events than before.
+        If the same works were read last, and the workspace has no new events since, nothing is
+        read.
         """
         event_count = self._workspace.event_count()
         if event_count == self._read_event_count and self._works.keys() == set(works):
             return
         self._read_event_count = event_count
-        self._read_answers()
+        self._read_reviews_and_decisions()
         self._works = {}
         trace_ids_by_author = defaultdict[tuple[str, str], list[str]](list)
         for annotator, trace_id, taxonomy in works:
@@ -206,24 +210,25 @@ class _ImportUndo:
                 for trace_id, events in events_by_trace.items()
             }
 
-    def _read_answers(self) -> None:
-        """Read the reviewers by suggestion; by trace and taxonomy, each decider with the sides."""
+    def _read_reviews_and_decisions(self) -> None:
+        """Read who reviewed each suggestion, and who decided about whose work on each trace."""
         self._reviewers = defaultdict[str, list[str]](list)
         for review in self._workspace.reviews(pass_number=None):
             self._reviewers[review.suggestion].append(review.annotator)
         self._deciders = defaultdict[tuple[str, str], list[tuple[str, tuple[str, ...]]]](list)
         for taxonomy in self._workspace.used_taxonomies():
             for trace_id, decisions in self._workspace.all_decisions(taxonomy).items():
+                # The adjudicator, with the annotators whose answers were in conflict.
                 self._deciders[trace_id, taxonomy] += [
                     (decision.decided_by, tuple(answer.annotator for answer in decision.said))
                     for decision in decisions
                 ]
 
     def later_work_on(self, work: _Work) -> Iterator[str]:
-        """Yield descriptions of later work that builds on imported events, and blocks the undo.
+        """Yield descriptions of later work that builds on imported events and so prevents the undo.
 
         Args:
-            work: The annotator, trace and taxonomy of the imported events.
+            work: The annotator, trace id and taxonomy of the imported events.
         """
         annotator, trace_id, taxonomy = work
         events = self._events_of(work)
@@ -244,8 +249,13 @@ class _ImportUndo:
         )
         if texts:
             yield f"{subject}: {', '.join(texts)} since"
-        labels = {event.fact.label.id for event in imported if isinstance(event.fact, LabelAdded)}
-        review_counts = Counter(name for label in labels for name in self._reviewers.get(label, ()))
+        # A judge's labels are suggestions, and have the same ids.
+        label_ids = {
+            event.fact.label.id for event in imported if isinstance(event.fact, LabelAdded)
+        }
+        review_counts = Counter(
+            name for label_id in label_ids for name in self._reviewers.get(label_id, ())
+        )
         for name, count in sorted(review_counts.items()):
             if not self._came_with_import(name, work, ReviewSet):
                 yield f"{subject}: {name} has reviewed suggestions of it ({count})"
@@ -253,24 +263,26 @@ class _ImportUndo:
             return
         deciders = {
             adjudicator
-            for adjudicator, sides in self._deciders[trace_id, taxonomy]
-            if annotator in sides
+            for adjudicator, annotators in self._deciders[trace_id, taxonomy]
+            if annotator in annotators
         }
         for name in sorted(deciders):
             if not self._came_with_import(name, work, Decided):
                 yield f"{subject}: {name} has decided conflicts about it"
 
-    def take_back(self, works: Sequence[_Work]) -> int:
-        """Append events that undo the imported events of works, and return their number."""
+    def append_inverses(self, works: Sequence[_Work]) -> int:
+        """Append events that undo the imported events of these works, and return their number."""
         count = 0
         inverses = (inverse for work in works for inverse in self._inverse_events(work))
-        for action, events_of_action in groupby(inverses, key=itemgetter(0)):
-            new = [event for _, event in events_of_action]
-            count += len(self._workspace.append(new, action=self._undo_action, undoes=action))
+        # Each appended event names the action that it undoes.
+        for action, inverses_of_action in groupby(inverses, key=itemgetter(0)):
+            new_events = [event for _, event in inverses_of_action]
+            recorded = self._workspace.append(new_events, action=self._undo_action, undoes=action)
+            count += len(recorded)
         return count
 
     def _inverse_events(self, work: _Work) -> Iterator[tuple[str, NewEvent]]:
-        """Yield the event that undoes each imported event, with the imported event's action.
+        """Yield the event that undoes each imported event, after the action of the imported event.
 
         The last imported event of the work is undone first.
         """
@@ -280,8 +292,8 @@ class _ImportUndo:
                 continue
             fact = _inverse_of(event, events)
             if fact is not None:
-                new = NewEvent(*work, event.pass_number, fact, id=undone_id(event.id))
-                yield event.action, new
+                inverse_event = NewEvent(*work, event.pass_number, fact, id=undone_id(event.id))
+                yield event.action, inverse_event
 
     def _events_of(self, work: _Work) -> Sequence[Event]:
         read = self._works.get(work)
@@ -301,26 +313,36 @@ class _ImportUndo:
         return event.action == self._record.action
 
     def _came_with_import(self, name: str, work: _Work, kind: type[Fact]) -> bool:
-        """Check whether all events of a kind on a trace came with the same import."""
-        own_events = [e for e in self._events_of((name, *work[1:])) if isinstance(e.fact, kind)]
-        # Events of this undo are no later work of the annotator.
-        return all(self._is_imported(e) or e.action == self._undo_action for e in own_events)
+        """Check whether all events of a kind by ``name`` on a trace came with the same import."""
+        _, trace_id, taxonomy = work
+        events = [
+            event
+            for event in self._events_of((name, trace_id, taxonomy))
+            if isinstance(event.fact, kind)
+        ]
+        # Events of this undo are no later work.
+        return all(
+            self._is_imported(event) or event.action == self._undo_action for event in events
+        )
 
 
 def _effective_events(events: Sequence[Event]) -> Iterator[Event]:
-    """Yield the events in force: neither undone nor mere notices of what was seen.
+    """Yield the events that change an annotator's work and were not undone.
 
-    Events that undo or redo others are left out.
+    Events that undo or redo an action are left out, and so are those that only record what was
+    seen.
     """
-    undone = set[str]()
+    undone_actions = set[str]()
     for event in events:
         if event.undoes is not None:
-            undone.add(event.undoes)
+            undone_actions.add(event.undoes)
         if event.redoes is not None:
-            undone.discard(event.redoes)
+            undone_actions.discard(event.redoes)
     for event in events:
-        is_change = event.undoes is None and event.redoes is None
-        if is_change and event.action not in undone and not isinstance(event.fact, _NOTICED):
+        is_undo_or_redo = event.undoes is not None or event.redoes is not None
+        if is_undo_or_redo or isinstance(event.fact, _NOTICED):
+            continue
+        if event.action not in undone_actions:
             yield event
 
 
@@ -334,17 +356,18 @@ def _inverse_of(event: Event, events: Sequence[Event]) -> Fact | None:
     earlier = events[: events.index(event)]
     match event.fact:
         case PassStarted(kind, copy_of):
-            is_started = any(
-                isinstance(effective.fact, PassStarted)
-                and effective.pass_number == event.pass_number
-                for effective in _effective_events(earlier)
+            was_started_before = any(
+                isinstance(earlier_event.fact, PassStarted)
+                and earlier_event.pass_number == event.pass_number
+                for earlier_event in _effective_events(earlier)
             )
-            return None if is_started else PassWithdrawn(kind, copy_of)
+            return None if was_started_before else PassWithdrawn(kind, copy_of)
         case Judged():
+            # A judge's earlier judgement of the trace applies again.
             judgements = [
-                effective.fact
-                for effective in _effective_events(earlier)
-                if isinstance(effective.fact, Judged)
+                earlier_event.fact
+                for earlier_event in _effective_events(earlier)
+                if isinstance(earlier_event.fact, Judged)
             ]
             return judgements[-1] if judgements else PassWithdrawn(PassKind.BLIND)
         case PassKindSet(before=old_kind, after=new_kind):

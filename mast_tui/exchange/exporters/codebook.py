@@ -112,7 +112,7 @@ def _codebook_parts(taxonomy: Taxonomy, guidelines: Values) -> Iterator[_Codeboo
 
 
 def _mode_parts(mode: Mode, taxonomy: Taxonomy, page: Values) -> Iterator[_CodebookPart]:
-    """Yield the definition, guidelines and decided cases of a mode."""
+    """Yield the definition of a mode, then the guidelines and decided cases in its ``page``."""
     names = {other.slug: f"{other.code} {other.name}" for other in taxonomy.modes}
     yield _Heading(2, names[mode.slug])
     if mode.definition:
@@ -134,10 +134,10 @@ def _guideline_text(guideline: Values) -> str:
 def _case_texts(cases: Iterable[Values]) -> Iterator[str]:
     """Yield a sentence for each decided case."""
     for case in cases:
-        places = [_location_text(target) for target in case["targets"]]
-        location = f" at {', '.join(places)}" if places else ""
+        locations = [_location_text(target) for target in case["targets"]]
+        location = f" at {', '.join(locations)}" if locations else ""
         reason = f". {case['reason']}" if case["reason"] else ""
-        author = f"({case['by']}, {case['at'][:10]})"
+        author = f"({case['by']}, {case['at'][:10]})"  # the date only
         yield f"{case['trace']}: {case['value']}{location} {author}{reason}"
 
 

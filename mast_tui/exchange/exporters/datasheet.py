@@ -74,8 +74,11 @@ def read_datasheet(path: Path) -> dict[str, Any]:
     return document
 
 
-def _check_values(table: Mapping[str, object], where: str, allowed: tuple[str, ...]) -> None:
-    """Raise ``ExchangeError`` for an unknown key or a wrong type; suggest a similar key."""
+def _check_values(table: Mapping[str, object], location: str, allowed: tuple[str, ...]) -> None:
+    """Raise ``ExchangeError`` for a key of a table that is not allowed, or a value of a wrong type.
+
+    ``location`` names the table in the message.
+    """
     from rapidfuzz import fuzz, process
 
     for key in table:
@@ -85,20 +88,22 @@ def _check_values(table: Mapping[str, object], where: str, allowed: tuple[str, .
         hint = (
             f"expected {', '.join(allowed)}" if similar is None else f"did you mean {similar[0]!r}?"
         )
-        raise ExchangeError(f"{where}: unknown key {key!r}; {hint}")
+        raise ExchangeError(f"{location}: unknown key {key!r}; {hint}")
     for name in allowed:
         value = table.get(name)
         if value is None or name == "people":
             continue
         if name not in _LISTS:
             if not isinstance(value, str):
-                raise ExchangeError(f'{where}: {name!r} is not text; write {name} = "…"')
+                raise ExchangeError(f'{location}: {name!r} is not text; write {name} = "…"')
         elif not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise ExchangeError(f'{where}: {name!r} is not a list of texts; write {name} = ["…"]')
+            raise ExchangeError(
+                f'{location}: {name!r} is not a list of texts; write {name} = ["…"]'
+            )
 
 
 def card_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values for the heading of a card on the Hub, under the Hub's names."""
+    """Return the values of a datasheet that a card on the Hub has, under the Hub's names."""
     card = {
         "pretty_name": values.get("pretty_name"),
         "license": values.get("licence"),
@@ -116,10 +121,8 @@ CITATION_MARK: Final = "# Written by mast-tui "
 def citation_file(document: Mapping[str, Any]) -> str | None:
     """Return the text of a citation file (Citation File Format 1.2.0) for a gold document.
 
-    Each value is a JSON text, which is valid YAML.
-
-    Returns:
-        The text; None if ``datasheet.toml`` names no authors.
+    Its values are written as JSON, which is valid YAML. Returns None if ``datasheet.toml`` names no
+    authors.
     """
     facts = document["datasheet"] or {}
     if not facts.get("authors"):
@@ -154,7 +157,7 @@ def citation_file(document: Mapping[str, Any]) -> str | None:
 
 
 def _cited_author(author: str) -> dict[str, str]:
-    """Return an author as a person if written ``Family, Given``, or else as an entity."""
+    """Return an author written as ``Family, Given`` as a person, any other author as an entity."""
     family, comma, given = author.partition(",")
     if not comma:
         return {"name": author.strip()}
@@ -162,7 +165,7 @@ def _cited_author(author: str) -> dict[str, str]:
 
 
 def about_lines(values: Mapping[str, Any] | None) -> list[str]:
-    """Return the values of ``datasheet.toml`` as lines of Markdown; none if there are no values."""
+    """Return the section on the values of ``datasheet.toml`` as Markdown; empty without values."""
     if not values:
         return []
     people = values.get("people", {})
@@ -194,10 +197,10 @@ def datasheet(
 
     Args:
         document: The gold document.
-        agreement: The agreement of its annotators.
-        judges: The figures of judges against this gold, by judge.
+        agreement: The agreement of the document's annotators.
+        judges: The figures of judges compared with this gold, by name.
     """
-    parts = (
+    sections = (
         _head_lines(document),
         about_lines(document.get("datasheet")),
         _annotator_lines(document),
@@ -208,7 +211,7 @@ def datasheet(
         _left_out_lines(document),
         _guideline_lines(document),
     )
-    return "\n".join([*(line for part in parts if part for line in [*part, ""])])
+    return "\n".join([*(line for section in sections if section for line in [*section, ""])])
 
 
 def _revision_lines(taxonomy: Values) -> list[str]:
@@ -237,15 +240,15 @@ def _head_lines(document: Values) -> list[str]:
         f"- Models: {_name_list(trace['model'] for trace in traces)}",
         f"- Benchmarks: {_name_list(trace['benchmark'] for trace in traces)}",
         f"- Outcomes: {_count_list(trace['outcome'] for trace in traces)}",
-        *_identity(document["set"]),
+        *_identity_lines(document["set"]),
         "",
         "The unit is trace × mode. A mode without a verdict in a trace is open: it does not "
         "count as absent.",
     ]
 
 
-def _identity(facts: Values) -> list[str]:
-    """Return lines that identify the set."""
+def _identity_lines(facts: Values) -> list[str]:
+    """Return lines with the version and the hashes that identify the data set."""
     version = facts["version"]
     return [
         *([f"- Version: {plain(version)}"] if version else []),
@@ -256,29 +259,30 @@ def _identity(facts: Values) -> list[str]:
 
 def _annotator_lines(document: Values) -> list[str]:
     """Return a table of the annotators with their conditions, labels and dates."""
-    sides = [side for trace in document["traces"] for side in trace["annotators"]]
+    # One entry for each annotator of each trace.
+    works = [side for trace in document["traces"] for side in trace["annotators"]]
     rows = []
-    for name in sorted({side["name"] for side in sides}):
-        own_sides = [side for side in sides if side["name"] == name]
-        times = sorted(side["finished_at"] for side in own_sides if side["finished_at"])
+    for name in sorted({work["name"] for work in works}):
+        own_works = [work for work in works if work["name"] == name]
+        times = sorted(work["finished_at"] for work in own_works if work["finished_at"])
         days = f"{times[0][:10]} to {times[-1][:10]}" if times else "not noted"
-        judge_seen_count = sum(bool(side["judge_seen"]) for side in own_sides)
+        judge_seen_count = sum(bool(work["judge_seen"]) for work in own_works)
         rows.append(
             [
                 plain(name),
-                ", ".join(sorted({plain(side["kind"]) for side in own_sides})),
-                str(len(own_sides)),
-                _count_list(side["pass_kind"] or "unknown" for side in own_sides),
+                ", ".join(sorted({plain(work["kind"]) for work in own_works})),
+                str(len(own_works)),
+                _count_list(work["pass_kind"] or "unknown" for work in own_works),
                 str(judge_seen_count),
-                str(sum(len(side["labels"]) for side in own_sides)),
+                str(sum(len(work["labels"]) for work in own_works)),
                 plain(days),
             ]
         )
     heads = ("annotator", "kind", "traces", "conditions", "judge on screen", "labels", "finished")
-    per_trace = Counter(len(trace["annotators"]) for trace in document["traces"])
+    trace_counts = Counter(len(trace["annotators"]) for trace in document["traces"])
     annotators_per_trace = ", ".join(
         f"{counted(trace_count, 'trace')} by {annotator_count}"
-        for annotator_count, trace_count in sorted(per_trace.items())
+        for annotator_count, trace_count in sorted(trace_counts.items())
     )
     lines = [
         "## Who labelled, how and when",
@@ -290,18 +294,18 @@ def _annotator_lines(document: Values) -> list[str]:
     return [*lines, *_minute_lines(document.get("minutes_per_trace"))]
 
 
-def _minute_lines(worked: Values | None) -> list[str]:
+def _minute_lines(minutes: Values | None) -> list[str]:
     """Return lines on the working time per trace; none if no working time is known."""
-    if not worked or not worked["annotators"]:
+    if not minutes or not minutes["annotators"]:
         return []
     medians = ", ".join(
         f"{plain(name)} {summary['median']:.1f} ({counted(summary['n'], 'trace')})"
-        for name, summary in worked["annotators"].items()
+        for name, summary in minutes["annotators"].items()
     )
     return [
         "",
         f"Median minutes per trace: {medians}. Time runs from an annotator's first action on a "
-        f"trace to its finish, without pauses of more than {worked['longest_pause']} minutes. "
+        f"trace to its finish, without pauses of more than {minutes['longest_pause']} minutes. "
         "Imported labels have no times.",
     ]
 
@@ -320,12 +324,14 @@ def _verdict_lines(document: Values) -> list[str]:
         values = Counter(
             _verdict_value(verdict) for verdict in mode_verdicts if verdict is not None
         )
-        resolved = document["set"]["modes"][mode["code"]]
+        shares = document["set"]["modes"][mode["code"]]
         rows.append(
             [
-                *(plain(mode["code"]), plain(mode["name"])),
+                plain(mode["code"]),
+                plain(mode["name"]),
                 *(str(values[name]) for name in _VALUES),
-                *(_percent(resolved["adjudicated"]), _percent(resolved["unresolved"])),
+                _percent(shares["adjudicated"]),
+                _percent(shares["unresolved"]),
             ]
         )
     heads = ("mode", "name", *_VALUES, "% adjudicated", "% unresolved")
@@ -357,31 +363,36 @@ def _percent(share: float | None) -> str:
 
 
 def _verdict_value(verdict: Values) -> str:
-    """Return a verdict's value; without one, ``unresolved`` if a side has judged, else ``open``."""
+    """Return a verdict's value; without one, ``unresolved`` for a conflict, else ``open``."""
     if verdict["value"]:
         return str(verdict["value"])
-    is_judged = verdict["source"] == "unresolved" and any(verdict["sides"].values())
-    return "unresolved" if is_judged else "open"
+    is_conflict = verdict["source"] == "unresolved" and any(verdict["sides"].values())
+    return "unresolved" if is_conflict else "open"
 
 
 def _single_verdict_lines(mix: GoldMixJson) -> list[str]:
-    """Return lines on verdicts of one person, if there are any or if they were left out."""
+    """Return a line on verdicts of one person alone, if there are any or if they were left out.
+
+    ``mix`` has the number of the gold's verdicts by their source.
+    """
     if mix["settled_only"]:
         return ["- Verdicts of one annotator alone are left out (`--gold settled`)"]
-    single = mix["sources"]["single"]
-    if not single:
+    single_count = mix["sources"]["single"]
+    if not single_count:
         return []
-    settled = sum(mix["sources"][source.value] for source in SETTLED)
-    if not settled:
+    # Settled verdicts are those on which annotators agreed, or which an adjudicator decided.
+    settled_count = sum(mix["sources"][source.value] for source in SETTLED)
+    if not settled_count:
         return [f"- Every verdict comes from one person alone. Labels: {plain(gold_words(mix))}"]
     return [
-        f"- {counted(single, 'verdict is', 'verdicts are')} one annotator's alone (`single`), "
-        f"{settled} agreed on or decided; `--gold settled` exports only the latter"
+        f"- {counted(single_count, 'verdict is', 'verdicts are')} one annotator's alone "
+        f"(`single`), {settled_count} agreed on or decided; `--gold settled` exports only the "
+        "latter"
     ]
 
 
 def _outsider_lines(mix: GoldMixJson) -> list[str]:
-    """Return lines on annotators without a part in the study."""
+    """Return a line on annotators who do not take part in the study, if there are any."""
     counts = ", ".join(
         f"{plain(name)} ({counted(n, 'trace')})" for name, n in mix["not_in_study"].items()
     )
@@ -423,7 +434,10 @@ def _protocol_lines(document: Values) -> list[str]:
 
 
 def _agreement_lines(agreement: Agreement) -> list[str]:
-    """Return the figures by mode and on spans; the gold document holds the complete report."""
+    """Return two tables of the report on agreement: the figures by mode and those on spans.
+
+    The gold document holds the complete report.
+    """
     if len(agreement.annotators) < 2:
         return [
             "## Agreement",
@@ -431,20 +445,19 @@ def _agreement_lines(agreement: Agreement) -> list[str]:
             "No agreement: fewer than two annotators have finished traces.",
         ]
     report = agreement_report(agreement)
-    sections = [
-        replace(
-            section, facts=(), parts=tuple(part for part in section.parts if part.id in _AGREEMENT)
-        )
-        for section in report.sections
-        if section.id in _AGREEMENT
-    ]
+    sections = []
+    for section in report.sections:
+        if section.id in _AGREEMENT:
+            # The table has the same name as its section.
+            tables = tuple(part for part in section.parts if part.id in _AGREEMENT)
+            sections.append(replace(section, facts=(), parts=tables))
     warnings = tuple(note for note in report.notes if note.warning)
     shown_report = replace(report, sections=tuple(sections), notes=warnings)
     return render_markdown(shown_report, level=2).splitlines()
 
 
 def _judge_lines(judges: Mapping[str, JudgeReport]) -> list[str]:
-    """Return the lines with the figures of judges against this gold."""
+    """Return the lines with the figures of judges compared with this gold."""
     title = "Judges against this gold"
     if not judges:
         return [
@@ -457,7 +470,7 @@ def _judge_lines(judges: Mapping[str, JudgeReport]) -> list[str]:
 
 
 def _left_out_lines(document: Values) -> list[str]:
-    """Return lines on work and traces that the gold does not contain."""
+    """Return lines on what the gold lacks, such as unfinished work and undecided conflicts."""
     left_out = document["left_out"]
     unresolved = [trace for trace in document["traces"] if trace["unresolved"]]
     without_content = sum(trace["content_hash"] is None for trace in document["traces"])

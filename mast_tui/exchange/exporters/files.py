@@ -89,9 +89,9 @@ def doccano_lines(
 ) -> tuple[list[str], list[str]]:
     """Return the lines of a Doccano file, and the ids of traces whose file is missing.
 
-    A line is the work of one annotator on one trace. Its field ``label`` holds ``[start, end,
-    name]`` in code points of ``text``, ``cats`` the labels of the whole trace. Doccano keeps the
-    other fields, which are for mast-tui.
+    A line is the work of one annotator on one trace. Its field ``label`` holds a list ``[start,
+    end, name]`` for each label on spans, in code points of ``text``; ``cats`` holds the labels of
+    the whole trace. Doccano keeps the other fields, which are for mast-tui.
 
     Args:
         all_work: The work of annotators under the taxonomy.
@@ -117,24 +117,25 @@ def doccano_lines(
 def _line_values(
     work: TraceWork, taxonomy: Taxonomy, spans: Sequence[TextSpan], record: TraceRecord
 ) -> Values:
-    """Return the line of one annotator's work on a trace as values."""
-    text, places = _whole_text(spans)
+    """Return the line of one annotator's work on a trace, as values for JSON."""
+    text, span_offsets = _whole_text(spans)
     ranges: set[tuple[int, int, str]] = set()
     merged_ranges: set[tuple[int, int, str]] = set()
     whole_trace_names: list[str] = []
     for label in work.labels.values():
         name = label_name(taxonomy.mode(label.mode))
-        character_range = _character_range(label.target, spans, places)
+        character_range = _character_range(label.target, spans, span_offsets)
         if character_range is None:
             whole_trace_names.append(name)
         else:
-            ranges.add((*character_range, name))
+            named_range = (*character_range, name)
+            ranges.add(named_range)
             if label.id in work.merged:
-                merged_ranges.add((*character_range, name))
+                merged_ranges.add(named_range)
     facts = {"system": record.system, "model": record.model, "benchmark": record.benchmark}
     return {
         "text": text,
-        "label": [list(named_range) for named_range in sorted(ranges)],
+        "label": list(map(list, sorted(ranges))),
         "cats": sorted(set(whole_trace_names)),
         "absent": _mode_names(work, taxonomy, VerdictValue.ABSENT),
         "unsure": _mode_names(work, taxonomy, VerdictValue.UNSURE),
@@ -148,38 +149,46 @@ def _line_values(
 
 
 def _whole_text(spans: Sequence[TextSpan]) -> tuple[str, list[tuple[int, int, int]]]:
-    """Return the trace as one text, and per span the offsets of heading, text and end."""
+    """Return the trace as one text, and the offsets of each span in it.
+
+    The offsets are the starts of the span's heading and text, and the end of the text.
+    """
     pieces: list[str] = []
-    places = []
-    length = 0
+    span_offsets = []
+    heading_start = 0
     for span in spans:
         heading = one_line(span.author) + "\n"
-        start = length + len(heading)
-        places.append((length, start, start + len(span.text)))
+        text_start = heading_start + len(heading)
+        text_end = text_start + len(span.text)
+        span_offsets.append((heading_start, text_start, text_end))
         pieces += [heading, span.text, "\n\n"]
-        length = start + len(span.text) + 2
-    return "".join(pieces), places
+        heading_start = text_end + 2
+    return "".join(pieces), span_offsets
 
 
 def _character_range(
-    target: Target, spans: Sequence[TextSpan], places: Sequence[tuple[int, int, int]]
+    target: Target, spans: Sequence[TextSpan], span_offsets: Sequence[tuple[int, int, int]]
 ) -> tuple[int, int] | None:
     """Return the start and end of a target in the text of the whole trace.
 
-    ``places`` holds the start of the heading, and the start and end of the text, of each span.
-    Returns None for the whole trace and for missing spans. Doccano accepts no empty range, so the
-    range of a span without text is its heading.
+    ``span_offsets`` holds for each span the start of its heading, and the start and end of its
+    text. Returns None for the whole trace and for missing spans.
     """
     span_range = span_indices(target, spans)
     if span_range is None:
         return None
     first, last = span_range
-    heading, start, _ = places[first]
+    heading_start, text_start, _ = span_offsets[first]
+    _, _, text_end = span_offsets[last]
     quoted = quote_range(target, spans[first].text)
     if quoted is not None:
-        return start + quoted[0], start + quoted[1]
-    _, _, end = places[last]
-    return (start, end) if start < end else (heading, start - 1)
+        quote_start, quote_end = quoted
+        return text_start + quote_start, text_start + quote_end
+    if text_start == text_end:
+        # Doccano accepts no empty range, so the heading stands for a span without text.
+        heading_end = text_start - 1  # without the line break
+        return heading_start, heading_end
+    return text_start, text_end
 
 
 def _mode_names(work: TraceWork, taxonomy: Taxonomy, value: VerdictValue) -> list[str]:
@@ -205,11 +214,14 @@ def written_lines(output: str, counts: Mapping[str, Any]) -> list[str]:
 
     Args:
         output: The file or folder.
-        counts: The counts of the export, by name."""
+        counts: The counts of the export by name, and the list of further files as ``beside``.
+    """
+    # A format of verdicts counts its rows or records; it has no labels to count.
+    holds_verdicts = bool(counts.keys() & _VERDICT_COUNTS)
     contents = [
         counted(number, name.removesuffix("s").replace("_", " "), name.replace("_", " "))
         for name, number in counts.items()
-        if isinstance(number, int) and not (name == "labels" and counts.keys() & _VERDICT_COUNTS)
+        if isinstance(number, int) and not (name == "labels" and holds_verdicts)
     ]
     other_lines = [f"{path}: written with it" for path in counts.get("beside", ())]
     return [f"{output}: {', '.join(contents)}", *other_lines]
@@ -220,8 +232,8 @@ def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool =
 
     Args:
         counts: The counts of the export.
-        file_format: The name of its format.
-        sight: True to mention contents that are hidden from the viewer.
+        file_format: The name of the export's format.
+        sight: True to mention traces that are hidden from the viewer.
     """
     lines = []
     hidden = counts.get("sight")
@@ -238,7 +250,7 @@ def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool =
 
 
 def _lines_on_missing_ids(left_out: Mapping[str, Any], file_format: str) -> list[str]:
-    """Return messages on what was left out, because its id in the target tool is unknown."""
+    """Return a line on the traces, and one on the spans, whose id in the target tool is unknown."""
     lines = []
     traces = left_out.get("traces", ())
     if traces:
@@ -260,9 +272,9 @@ def check_output(outputs: Outputs, file_format: Format, output: Path) -> None:
     """Check that the export may be written to its file or folder.
 
     Args:
-        outputs: The rules for writing.
+        outputs: The collection of files to write, which checks each path.
         file_format: The format of the export.
-        output: Its file or folder.
+        output: The file or folder of the export.
 
     Raises:
         OutputError: A file there must not be replaced, or nothing can be written there.
@@ -277,13 +289,13 @@ def check_output(outputs: Outputs, file_format: Format, output: Path) -> None:
 
 
 def add_workspace(workspace: Workspace, outputs: Outputs, output: Path, say: Reporter) -> Counts:
-    """Add the file of a whole workspace (``jsonl``), including work that viewers may not see.
+    """Add the file of a whole workspace (``jsonl``), with all work, also that hidden from viewers.
 
     Args:
         workspace: The workspace.
         outputs: The collection of files to write.
         output: The file.
-        say: Receives warnings of edited histories and of events that cannot be read.
+        say: Receives a warning for each edited history and for each event that cannot be read.
 
     Returns:
         The number of traces and lines.
@@ -301,7 +313,7 @@ def add_workspace(workspace: Workspace, outputs: Outputs, output: Path, say: Rep
 
 
 def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
-    """Add a gold document, and its datasheet beside it.
+    """Add a gold document, and beside it its datasheet and citation file.
 
     Args:
         request: The export.
@@ -324,7 +336,7 @@ def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
 
 
 def add_dataset(request: ExportRequest, outputs: Outputs) -> Counts:
-    """Add the folder of a gold data set in the form of the Hugging Face Hub.
+    """Add the folder of a gold data set for the Hugging Face Hub: its card, tables and citation.
 
     Args:
         request: The export.
@@ -341,11 +353,11 @@ def add_dataset(request: ExportRequest, outputs: Outputs) -> Counts:
 def _add_gold_document(
     request: ExportRequest, add_files: Callable[[Mapping[str, Any], str], list[str]]
 ) -> Counts:
-    """Build the gold document and its datasheet, add the files, and return the counts.
+    """Build the gold document and its datasheet, add them with ``add_files``, return the counts.
 
-    Records that the viewer has seen the work of others on the exported traces.
-    ``add_files`` gets the document and the text of the datasheet. It returns the paths of the
-    files that the user has not named.
+    Records that the viewer has seen the work of others on the exported traces. ``add_files`` gets
+    the document and the text of the datasheet, and returns the paths of all files except the one
+    that the user has named.
 
     Raises:
         MastError: There is no gold, or the viewer may see none of it.
@@ -401,7 +413,7 @@ def _add_gold_document(
     events = events_hash(request.workspace, request.taxonomy.ref)
     document = with_set_facts(document, _datasheet_values(request), events)
     traces = document["traces"]
-    # A mode of a trace has at most one conflict of each kind.
+    # Several entries may belong to one conflict: a mode of a trace has at most one of each kind.
     conflicts = {
         (trace["trace_id"], conflict["slug"], conflict["kind"])
         for trace in traces
@@ -451,20 +463,20 @@ def _check_ordered(request: ExportRequest, entries: Sequence[GoldWithSides]) -> 
 
 
 def _datasheet_values(request: ExportRequest) -> dict[str, Any] | None:
-    """Return the values of the datasheet file that the request names, or of the usual one.
+    """Return the values of the datasheet file: the requested one, else that beside the workspace.
 
-    The usual file lies beside the workspace. Returns None if there is no file.
+    Returns None if no file is requested and the workspace has none.
     """
-    path = request.datasheet
-    if path is None and request.workspace.path is not None:
-        path = request.workspace.path.with_name(DATASHEET_FILE)
-        if not path.exists():
-            return None
-    return None if path is None else read_datasheet(path)
+    if request.datasheet is not None:
+        return read_datasheet(request.datasheet)
+    if request.workspace.path is None:
+        return None
+    usual_path = request.workspace.path.with_name(DATASHEET_FILE)
+    return read_datasheet(usual_path) if usual_path.exists() else None
 
 
 def _agreement_of_sides(request: ExportRequest) -> Agreement:
-    """Return the agreement of the gold's sides on verdicts and on spans."""
+    """Return the agreement of the annotators of the gold on verdicts and on spans."""
     study = study_from_workspace(
         request.workspace,
         request.taxonomy,
@@ -488,12 +500,12 @@ def _agreement_of_sides(request: ExportRequest) -> Agreement:
 def _judge_reports(
     request: ExportRequest, entries: Sequence[GoldWithSides]
 ) -> dict[str, JudgeReport]:
-    """Return the report on each judge that is no side of the gold, by the judge's name.
+    """Return a report on each judge, by name, that compares it with the gold.
 
-    ``entries`` includes traces that are hidden from the viewer: it is no secret that an annotator
-    has labelled a hidden trace. Without entries there are no reports.
+    Judges from whose work the gold was made have none. ``entries`` includes traces that are hidden
+    from the viewer: it is no secret that an annotator has labelled a hidden trace.
     """
-    sides = {side.annotator for entry in entries for side in entry.sides}
+    gold_annotators = {side.annotator for entry in entries for side in entry.sides}
     gold = {entry.trace.trace_id: entry.gold for entry in entries}
     judgements = request.workspace.judgements(taxonomy=request.taxonomy.ref)
     orders = SpanOrders(request.workspace)
@@ -513,8 +525,8 @@ def _judge_reports(
         unlabelled = frozenset(filter(may_see, judge_input.unlabelled))
         return replace(judge_input, unlabelled=unlabelled)
 
-    names = {judgement.judge for judgement in judgements} - sides
-    return {name: judge_report(input_of(name)) for name in sorted(names) if gold}
+    names = {judgement.judge for judgement in judgements} - gold_annotators
+    return {name: judge_report(input_of(name)) for name in sorted(names)} if gold else {}
 
 
 def _add_companion(
@@ -522,8 +534,8 @@ def _add_companion(
 ) -> list[str]:
     """Add a second file beside the output file, and return a list with its path.
 
-    An earlier file is replaced only if it has the marks. If the output is a pipe, a message says
-    that nothing is written beside it, and the list is empty.
+    An earlier file at this path is replaced only if it contains the texts ``marks``. If the output
+    is a pipe, the user is told that nothing is written beside it, and the list is empty.
     """
     output = request.output
     path = companion_path(output, suffix)
@@ -537,9 +549,9 @@ def _add_companion(
 def _add_tables(
     request: ExportRequest, document: Mapping[str, Any], sheet: str, outputs: Outputs
 ) -> list[str]:
-    """Add the card and the tables of a data set to the outputs, and return their paths.
+    """Add the card, tables and citation of a data set to the outputs, and return their paths.
 
-    Removes tables of an earlier data set in the folder that the new one lacks.
+    Tables that only an earlier data set in the folder has are removed.
     """
     output = request.output
     outputs.add_folder(output / "data")
@@ -557,7 +569,7 @@ def _add_tables(
     citation = citation_file(document)
     if citation is not None:
         outputs.add(output / CITATION_FILE, citation, ours=marked(CITATION_MARK))
-    # The README comes last: until then, the old README names the old files.
+    # The card is the last file: until it is replaced, the earlier card names the earlier tables.
     for name, text in files.items():
         outputs.add(output / name, text, ours=may_replace(name))
     # Labels of an annotator who is not in this set must not be published with it.
@@ -596,13 +608,14 @@ def add_codebook(request: ExportRequest, outputs: Outputs) -> Counts:
     is_latex = request.output.suffix.lower() == ".tex"
     outputs.add(request.output, codebook_text(request.taxonomy, pages, latex=is_latex))
     all_pages = guidelines_document(request.workspace, request.taxonomy)
-    decided = {case["trace"] for page in all_pages.values() for case in page["cases"]}
+    decided_traces = {case["trace"] for page in all_pages.values() for case in page["cases"]}
+    hidden_traces = decided_traces - {case["trace"] for case in cases}
     return {
         "taxonomy": request.taxonomy.ref,
         "modes": len(request.taxonomy.modes),
         "guidelines": sum(len(page["guidelines"]) for page in pages.values()),
         "cases": len(cases),
-        **visibility_json(viewer, decided - {case["trace"] for case in cases}),
+        **visibility_json(viewer, hidden_traces),
     }
 
 
@@ -620,16 +633,16 @@ class LabelsToWrite:
     kinds: Mapping[str, AnnotatorKind]
 
     def with_progress(self, read: Callable[[str], Read]) -> Callable[[str], Read]:
-        """Return a function that reads a trace by its id and reports how many were read."""
+        """Return ``read``, which reads a trace by its id, so that it also reports the progress."""
         total = len({work.trace_id for work in self.work})
         requested: set[str] = set()
 
-        def read_one(trace_id: str) -> Read:
+        def read_and_report(trace_id: str) -> Read:
             requested.add(trace_id)
             self.request.stage(f"Reading trace {len(requested):,} of {total:,}")
             return read(trace_id)
 
-        return read_one
+        return read_and_report
 
 
 LabelText = tuple[str, Counts]
@@ -649,7 +662,8 @@ def _add_labels(
 ) -> Counts:
     """Add the file of a format that holds labels or verdicts, and return the counts.
 
-    Without a selection of labels the file holds the gold.
+    ``text_of`` makes the text of the file. If the request selects no labels, the file holds the
+    gold.
     """
     labels = request.labels or GOLD
     request.stage("Reading the labels")
@@ -690,7 +704,7 @@ def _add_labels(
             redacted_from_files(request.workspace, request.masks),
             in_masked_texts=request.format.holds_texts,
         )
-        exported_work = work_masks.works(exported_work)
+        exported_work = work_masks.masked_work(exported_work)
     to_write = LabelsToWrite(request, outputs, exported_work, records, kinds)
     text, format_counts = text_of(to_write)
     outputs.add(request.output, text)
@@ -740,7 +754,7 @@ def doccano_text(labels: LabelsToWrite) -> LabelText:
 
 
 def tool_scores_text(labels: LabelsToWrite) -> LabelText:
-    """Return the scores for the tool that the format is named after."""
+    """Return the scores for the tool with the name of the format, and the counts of the export."""
     request = labels.request
     tool = request.format.name
     native_of = labels.with_progress(native_from_files(request.workspace))
@@ -757,10 +771,10 @@ def tool_scores_text(labels: LabelsToWrite) -> LabelText:
 
 
 def reveal_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork]:
-    """Return the work that the viewer may see, and record which work of others they saw.
+    """Return the work that the viewer may see, and record that they saw work of other annotators.
 
     Args:
-        viewer: The viewer.
+        viewer: The user who exports.
         all_work: The work of annotators and judges.
     """
     others_work = [
@@ -771,7 +785,7 @@ def reveal_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork
         and viewer.may_see_others(work.trace_id)
     ]
     viewer.reveal(work.trace_id for work in others_work)
-    # After the record: a viewer who has seen labels of others may see suggestions.
+    # Asked after the record, since who has seen labels of others may see suggestions too.
     may_see_judges = viewer.may_see_judges()
 
     def is_visible(work: TraceWork) -> bool:

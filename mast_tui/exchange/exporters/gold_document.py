@@ -85,7 +85,7 @@ def gold_document(
     rules: GoldRules = ALL_GOLD,
     traces: Container[str] | None = None,
 ) -> Values:
-    """Return the whole document, with traces in the order of their ids.
+    """Return the gold document, with traces in the order of their ids.
 
     Args:
         workspace: The workspace.
@@ -93,11 +93,12 @@ def gold_document(
         agreement: The report of ``agree --json`` on the annotators, which is copied.
         entries: The gold of the traces.
         judges: The reports on judges against this gold, by name, which are copied.
-        rules: The rules for gold.
+        rules: The rules by which the entries were made.
         traces: The ids of the traces that the viewer may see, None for all.
     """
     ref = taxonomy.ref
-    sides = {side.annotator for entry in entries for side in entry.sides}
+    # The annotators from whose work the gold was made; a judge can be one of them.
+    gold_annotators = {side.annotator for entry in entries for side in entry.sides}
     passes = [
         trace_pass
         for trace_pass in workspace.passes(taxonomy=ref)
@@ -113,15 +114,16 @@ def gold_document(
         for trace_pass in passes
         if trace_pass.kind.is_reading and trace_pass.finished
     }
-    labelled_by_judges = {name for name, _ in started_works if name.startswith(JUDGE_PREFIX)}
-    unfinished = (
+    judges_with_labels = {name for name, _ in started_works if name.startswith(JUDGE_PREFIX)}
+    names_of_unfinished = (
         name for name, _ in started_works - finished_works if annotator_kind(name).is_person
     )
-    retests = (
+    names_of_retests = (
         trace_pass.annotator
         for trace_pass in passes
         if trace_pass.kind is PassKind.RETEST and trace_pass.finished
     )
+    outsiders = workspace.outside_study(ref) - gold_annotators
     study = workspace.study(ref)
     return {
         "format": FORMAT,
@@ -136,12 +138,12 @@ def gold_document(
         "majority": rules.majority,
         "gold": _gold_sources(
             entries,
-            rules.settled_only,
-            finished_by(workspace.outside_study(ref) - sides, finished_works),
+            settled_only=rules.settled_only,
+            finished_by_outsiders=finished_by(outsiders, finished_works),
         ),
         "traces": [
             _trace_values(entry, taxonomy)
-            for entry in sorted(entries, key=lambda e: e.trace.trace_id)
+            for entry in sorted(entries, key=lambda entry: entry.trace.trace_id)
         ],
         "minutes_per_trace": minutes_summary(
             pair for entry in entries for pair in entry.minutes.items()
@@ -151,19 +153,19 @@ def gold_document(
         "protocol": None if study is None else study_to_values(replace(study, redact_key="")),
         "guidelines": dict(guidelines_document(workspace, taxonomy, traces=traces)),
         "left_out": {
-            "unfinished": _counts_by_name(unfinished),
-            "retests": _counts_by_name(retests),
-            "judges": sorted(labelled_by_judges - sides),
+            "unfinished": _counts_by_name(names_of_unfinished),
+            "retests": _counts_by_name(names_of_retests),
+            "judges": sorted(judges_with_labels - gold_annotators),
         },
         "unordered": sum(entry.unordered for entry in entries),
     }
 
 
 def content_hash(document: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the ``traces`` of a gold document.
+    """Return the SHA-256 of the field ``traces`` of a gold document.
 
-    They are hashed as JSON with sorted keys, without white space, in UTF-8, so that a reader can
-    check the document without this package.
+    The field is hashed as JSON with sorted keys, without white space, in UTF-8, so that a reader
+    can check the document without this package.
     """
     traces = document["traces"]
     text = json.dumps(traces, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
@@ -191,25 +193,25 @@ def events_hash(workspace: Workspace, taxonomy: str) -> str:
 def with_set_facts(
     document: Mapping[str, Any], datasheet_values: Mapping[str, Any] | None, events_hash: str
 ) -> Values:
-    """Return a gold document with the facts that identify the set.
+    """Return a gold document with the facts that identify the set, in the field ``set``.
 
-    ``set`` holds the version from ``datasheet.toml``, the hashes, the time of the last decision,
-    the number of decisions, how many of them an annotator of the same trace made, and for each
-    mode's code the number of verdicts and the shares that were adjudicated or are unresolved.
+    These are its version, hashes and decisions, and for each mode the shares of verdicts that were
+    adjudicated or are unresolved.
 
     Args:
         document: The gold document with its final names and texts.
         datasheet_values: The contents of ``datasheet.toml``; None without one.
         events_hash: The hash of the event log.
     """
-    verdicts: dict[str, list[Values]] = {}
+    judged_verdicts: dict[str, list[Values]] = {}
     decision_times = []
     decisions_by_annotators = 0
     for trace in document["traces"]:
         annotators = {side["name"] for side in trace["annotators"]}
         for code, verdict in trace["verdicts"].items():
-            if any(verdict["sides"].values()):
-                verdicts.setdefault(code, []).append(verdict)
+            is_judged = any(verdict["sides"].values())
+            if is_judged:
+                judged_verdicts.setdefault(code, []).append(verdict)
             if verdict["decided_by"] is not None:
                 decision_times.append(verdict["decided_at"])
                 decisions_by_annotators += verdict["decided_by"] in annotators
@@ -221,7 +223,7 @@ def with_set_facts(
         "decisions": len(decision_times),
         "decisions_by_annotators": decisions_by_annotators,
         "modes": {
-            mode["code"]: _resolution_shares(verdicts.get(mode["code"], ()))
+            mode["code"]: _resolution_shares(judged_verdicts.get(mode["code"], ()))
             for mode in document["taxonomy"]["modes"]
         },
     }
@@ -244,7 +246,7 @@ def _counts_by_name(names: Iterable[str]) -> dict[str, int]:
 
 
 def _mode_values(mode: Mode, taxonomy: Taxonomy) -> Values:
-    """Return a mode with the texts that annotators saw."""
+    """Return the JSON values of a mode, with the texts that annotators saw."""
     return {
         "code": mode.code,
         "slug": mode.slug,
@@ -257,29 +259,38 @@ def _mode_values(mode: Mode, taxonomy: Taxonomy) -> Values:
 
 
 def _gold_sources(
-    entries: Sequence[GoldWithSides], settled_only: bool, not_in_study: Mapping[str, int]
+    entries: Sequence[GoldWithSides],
+    *,
+    settled_only: bool,
+    finished_by_outsiders: Mapping[str, int],
 ) -> GoldMixJson:
-    """Return the number of the gold's verdicts from each source."""
+    """Return how many verdicts of the gold come from each source, such as one annotator alone.
+
+    ``finished_by_outsiders`` holds the number of finished traces of each annotator who does not
+    take part in the study.
+    """
     sources_by_trace: dict[str, list[Resolution]] = {}
-    side_names: set[str] = set()
+    names_with_verdicts: set[str] = set()
     for entry in entries:
         sources = sources_by_trace[entry.trace.trace_id] = []
         for verdict in entry.gold.verdicts:
-            source = counted_source(verdict)
+            source = counted_source(verdict)  # None for an open mode or a verdict left out
             if source is not None:
                 sources.append(source)
-                side_names.update(n for n, value in verdict.sides.items() if value is not None)
+                names_with_verdicts.update(
+                    name for name, value in verdict.sides.items() if value is not None
+                )
     return gold_mix(
         sources_by_trace,
-        side_names,
+        names_with_verdicts,
         settled_only=settled_only,
-        not_in_study=not_in_study,
+        not_in_study=finished_by_outsiders,
         merged=sum(label.merged for entry in entries for label in entry.gold.labels),
     )
 
 
 def _trace_values(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
-    """Return the gold of a trace and its sides as values of the document."""
+    """Return the JSON values of a trace: its facts, its gold and the work of each annotator."""
     record = entry.trace
     gold = entry.gold
     identity = record.identity
@@ -306,7 +317,7 @@ def _trace_values(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
 
 
 def _verdict_values(verdict: GoldVerdict) -> Values:
-    """Return the JSON values of a verdict of the gold, with the verdict of each side."""
+    """Return the JSON values of a verdict of the gold, with the verdict of each annotator."""
     return {
         "slug": verdict.mode,
         "value": verdict.value,
@@ -342,7 +353,7 @@ def _gold_label_values(label: GoldLabel, codes: Mapping[str, str], order: Order)
 
 
 def _conflict_values(conflict: Conflict, codes: Mapping[str, str], order: Order) -> Values:
-    """Return an unresolved conflict with the answer of each side."""
+    """Return the JSON values of an unresolved conflict, with the answer of each annotator."""
     return {
         "id": conflict.id,
         "kind": conflict.kind.value,
@@ -364,7 +375,8 @@ def _side_values(
 ) -> Values:
     """Return the JSON values of one annotator's work in the finished pass, open codes included.
 
-    ``codes`` holds the codes of the taxonomy's modes by slug, ``all_codes`` also the open mode's.
+    ``codes`` holds the codes of the taxonomy's modes by slug, ``all_codes`` also the code of the
+    open mode, under which annotators label failures that no mode describes.
     """
     finished_pass = entry.passes.get(side.annotator)
     values = {mode: side.verdict(mode) for mode in codes}
@@ -408,7 +420,7 @@ def _label_values(label: Label, codes: Mapping[str, str], order: Order) -> Value
 
 
 def target_values(target: Target, order: Order) -> Values:
-    """Return a target with the indices (from 0) of its spans, None if they are not known.
+    """Return the JSON values of a target, with the indices of its first and last span from 0.
 
     Args:
         target: The target.

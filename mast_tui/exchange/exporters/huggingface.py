@@ -129,13 +129,13 @@ class _Table:
 
 
 def dataset_files(document: Values, datasheet: str) -> dict[str, str]:
-    """Return the files of the set by their path in its folder, from a gold document.
+    """Return the texts of a data set's files, by their path in its folder.
 
     A table without rows is left out, since it would not load.
 
     Args:
         document: The gold document.
-        datasheet: Its datasheet as Markdown.
+        datasheet: The datasheet of the document as Markdown.
     """
     tables = [table for table in _tables_of_document(document) if table.rows]
     files = {table.file: "".join(map(_json_line, table.rows)) for table in tables}
@@ -143,9 +143,9 @@ def dataset_files(document: Values, datasheet: str) -> dict[str, str]:
 
 
 def tables_named_in(card: str) -> tuple[str, ...] | None:
-    """Return the table files that the ``README.md`` of a set names.
+    """Return the table files that a card, the ``README.md`` of a data set, names in its heading.
 
-    Returns None if this project did not write it.
+    Returns None if mast-tui did not write the card.
     """
     if "Written by mast-tui" not in card:
         return None
@@ -264,20 +264,22 @@ def _side_columns(trace: Values, side: Values, ref: str) -> dict[str, Any]:
 
 
 def _table_row(columns: Columns, *sources: Values, **values: Any) -> dict[str, Any]:
-    """Return a row with a value for every column, None if no source has one.
+    """Return a row with a value for each column, None where neither a source nor ``values`` has it.
 
-    Later sources replace values of earlier ones, and ``values`` replaces both.
+    Later sources have precedence over earlier ones, and ``values`` over all of them.
     """
-    row: dict[str, Any] = {}
+    merged_values: dict[str, Any] = {}
     for source in (*sources, values):
-        row.update(source)
-    return {
-        name: _utc_time(row.get(name)) if kind == _TIME else row.get(name) for name, kind in columns
-    }
+        merged_values.update(source)
+    row = {}
+    for name, kind in columns:
+        value = merged_values.get(name)
+        row[name] = _utc_time(value) if kind == _TIME else value
+    return row
 
 
 def _utc_time(text: object) -> str | None:
-    """Return a time in one format, so that a column has one type; None if the text is no time."""
+    """Return a time as ISO 8601 in UTC with microseconds, None if the text is no time."""
     try:
         time = datetime.fromisoformat(str(text))
     except ValueError:
@@ -299,9 +301,13 @@ def _table_names(names: Iterable[str]) -> list[str]:
 
 
 def _card_text(document: Values, tables: list[_Table], datasheet: str) -> str:
-    """Return the README; the values of its YAML heading are JSON, which is valid YAML."""
+    """Return the text of the card: a YAML heading, a description of the tables, the datasheet.
+
+    The values of the heading are written as JSON, which is valid YAML. Its size is that of the
+    first table.
+    """
     row_count = len(tables[0].rows)
-    size = next((name for most, name in _SIZES if row_count < most), "n>1M")
+    size = next((name for limit, name in _SIZES if row_count < limit), "n>1M")
     heading = {
         "pretty_name": f"Failure labels of agent traces ({document['taxonomy']['ref']})",
         "task_categories": ["text-classification"],

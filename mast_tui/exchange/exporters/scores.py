@@ -96,8 +96,8 @@ NativeOf = Callable[[str], NativeTrace | None]
 def native_from_files(workspace: Workspace) -> NativeOf:
     """Return a function that finds the ids of a trace in the tool that has recorded it.
 
-    The workspace holds the ids of OpenTelemetry. For other tools the file of the trace is read,
-    since only the file shows which tool has written it.
+    The workspace holds the trace ids of OpenTelemetry. For other tools the file of the trace is
+    read, since only the file shows which tool has written it.
     """
     return _NativeTraceFinder(workspace).trace
 
@@ -138,22 +138,23 @@ class _NativeTraceFinder:
         """Return the ids of a trace in the tool that recorded it; None if they are not known."""
         record = self._records.get(trace_id, TraceRecord(trace_id))
         identity = record.identity
-        # Samples in old logs of Inspect have names, but no ids from which a trace id follows.
+        # A native trace has the id that its tool gave it. Samples in old logs of Inspect have no
+        # such id, but can be found by their names.
         if identity is None or not (identity.native or identity.reader == inspect.READER.name):
             return None
         if identity.reader in _READERS_OF_OTEL:
             return self._otel_trace(trace_id, identity)
-        trace, file = self._trace_and_ids(trace_id)
-        if trace is None or file is None:
+        trace, native_ids = self._trace_and_ids(trace_id)
+        if trace is None or native_ids is None:
             return None
-        id_of = partial(file.id_of, trace)
-        match file.tool:
+        id_of = partial(native_ids.id_of, trace)
+        match native_ids.tool:
             case "langfuse":
                 return NativeTrace("langfuse", identity.trace_id, id_of)
             case "langsmith":
-                return NativeTrace("langsmith", identity.trace_id, id_of, file.projects)
-            case "inspect" if trace.record is not None and trace.record in file.samples:
-                sample = file.samples[trace.record]
+                return NativeTrace("langsmith", identity.trace_id, id_of, native_ids.projects)
+            case "inspect" if trace.record is not None and trace.record in native_ids.samples:
+                sample = native_ids.samples[trace.record]
                 # Inspect scores whole samples, so a span keeps its key.
                 return NativeTrace("inspect", identity.trace_id, span=str, sample=sample)
         return None
@@ -165,10 +166,13 @@ class _NativeTraceFinder:
 
         def span(key: str) -> str | None:
             """Return the OpenTelemetry id of the span with a key; None if it is not known."""
-            if match := _KEY.fullmatch(key):
-                return match[1]
-            trace, file = self._trace_and_ids(trace_id)
-            span_id = None if trace is None or file is None else file.id_of(trace, key)
+            match = _KEY.fullmatch(key)
+            if match is not None:
+                return match[1]  # the key begins with the id
+            trace, native_ids = self._trace_and_ids(trace_id)
+            if trace is None or native_ids is None:
+                return None
+            span_id = native_ids.id_of(trace, key)
             return span_id if span_id is not None and _SPAN_ID.fullmatch(span_id) else None
 
         return NativeTrace("otel", identity.trace_id, span)
@@ -186,14 +190,19 @@ def _ids_in_file(path: Path) -> _NativeIds | None:
         return _ids_of_inspect(source, inspect.samples_in(source))
     if source.is_binary:
         return None
-    if (vendor := vendor_of(source)) is not None:
-        # The reader sets the id of a span without an id to its location.
+    vendor = vendor_of(source)
+    if vendor is not None:
         spans = [
             span for records in traces_in(source, vendor, []) for span in records.by_id.values()
         ]
+        # The reader uses the location as the id of a span without an id.
         ids = {span.location: span.id for span in spans if span.id != span.location}
-        projects = {span.id: text_at(span.value, ("session_id",)) for span in spans}
-        return _NativeIds(vendor.name, ids, {run: name for run, name in projects.items() if name})
+        projects = {}
+        for span in spans:
+            project = text_at(span.value, ("session_id",))  # LangSmith's name for a project
+            if project:
+                projects[span.id] = project
+        return _NativeIds(vendor.name, ids, projects)
     if layout_of(source) is not None:
         return _NativeIds("otel", _ids_of_otel(source))
     return None
@@ -215,7 +224,7 @@ def _ids_of_inspect(
 
 
 def _ids_of_otel(source: Source) -> dict[str, str]:
-    """Return the ids of spans by their places; a log record has the id of its span."""
+    """Return the ids of spans by their locations in the file; a log record has its span's id."""
     ids = {}
     for raw in raw_spans(source, []):
         if not isinstance(raw.value, Mapping):
@@ -310,7 +319,8 @@ def scores_of(
 ) -> tuple[list[Score], LeftOut]:
     """Return the scores for one tool, and the traces and spans without an id in that tool.
 
-    The scores are sorted by trace, annotator and mode.
+    The scores are sorted by trace, annotator and mode. A score of the trace comes before those of
+    its spans.
 
     Args:
         all_work: The work of annotators under the taxonomy.
@@ -338,13 +348,16 @@ def scores_of(
 def _scores_of_work(
     work: TraceWork, taxonomy: Taxonomy, trace: NativeTrace, kind: AnnotatorKind
 ) -> Iterator[tuple[Score, str | None]]:
-    """Yield the scores of one work, each with the key of its span, None for the trace."""
+    """Yield the scores of an annotator's work on a trace, each with the key of its span or None.
+
+    A verdict is a score of the trace, without a key; a label on spans is a score of its first span.
+    """
     for mode in taxonomy.modes:
         labels = work.labels_of(mode.slug)
         value = work.verdict(mode.slug)
         if value is None:
             continue
-        verdict = Score(
+        trace_score = Score(
             id=lasting_id("score", trace.id, work.annotator, taxonomy.ref, mode.slug),
             trace=trace,
             span=None,
@@ -356,12 +369,12 @@ def _scores_of_work(
             labels=[label for label in labels if label.target.is_whole],
             time=work.finished_at or "",
         )
-        yield verdict, None
+        yield trace_score, None
         for label in labels:
             key = label.target.first
             if key is not None:
                 label_score = replace(
-                    verdict,
+                    trace_score,
                     id=_label_score_id(work, label),
                     span=trace.span(key),
                     labels=[label],
@@ -371,9 +384,9 @@ def _scores_of_work(
 
 
 def _label_score_id(work: TraceWork, label: Label) -> str:
-    """Return the id of a label's score.
+    """Return the id of a label's score, which is the same in every export.
 
-    Labels of the gold are only numbered, so their id follows from the content.
+    Labels of the gold have only a number as id, so the id of their score is made from the content.
     """
     if work.annotator == GOLD:
         gold_label_id = label_id(GOLD, work.trace_id, work.taxonomy, label.mode, label.target)
@@ -463,7 +476,7 @@ def _langsmith_body(score: Score) -> dict[str, Any]:
 
 
 def _phoenix_document(scores: Iterable[Score]) -> dict[str, Any]:
-    """Return the bodies for spans and traces in one document, by the end of their API paths."""
+    """Return the annotations of spans and traces, by the last part of their paths in the API."""
     spans = []
     traces = []
     for score in scores:
@@ -475,7 +488,7 @@ def _phoenix_document(scores: Iterable[Score]) -> dict[str, Any]:
 
 
 def _phoenix_annotation(score: Score) -> Mapping[str, Any]:
-    """Return the fields that annotations of spans and of traces share."""
+    """Return the fields that Phoenix's annotations of spans and of traces have in common."""
     kind = "HUMAN"
     if not score.kind.is_person:
         kind = "CODE" if score.work.annotator.startswith(_CODE_JUDGES) else "LLM"
@@ -501,18 +514,21 @@ def _edits_for_inspect(scores: Iterable[Score]) -> Iterator[dict[str, Any]]:
         scores, lambda score: (score.trace.id, score.work.annotator, score.name)
     ):
         # The score of the whole trace comes before those of its labels.
-        verdict, *label_scores = group
-        sample = verdict.trace.sample
-        number = NUMBERS.get(verdict.value)
+        trace_score, *label_scores = group
+        sample = trace_score.trace.sample
+        number = NUMBERS.get(trace_score.value)
         if sample is not None and number is not None:
-            yield _edit_for_inspect(sample, verdict, label_scores, number)
+            yield _edit_for_inspect(sample, trace_score, label_scores, number)
 
 
 def _edit_for_inspect(
-    sample: Sample, verdict: Score, label_scores: Sequence[Score], number: int
+    sample: Sample, trace_score: Score, label_scores: Sequence[Score], number: int
 ) -> dict[str, Any]:
-    """Return the edit of a sample's score, with the labels of a mode in its metadata."""
-    all_scores = [verdict, *label_scores]
+    """Return the edit of a sample's score for a mode, with the mode's labels in its metadata.
+
+    ``number`` is the verdict as Inspect's metrics read it: 1 for present, 0 for absent.
+    """
+    all_scores = [trace_score, *label_scores]
     labels = [label for score in all_scores for label in score.labels]
     notes = [
         label.note if label.target.is_whole else f"{label.target.first}: {label.note}"
@@ -520,25 +536,28 @@ def _edit_for_inspect(
         if label.note
     ]
     times = [score.time for score in all_scores if score.time]
-    annotator = verdict.work.annotator
+    name = trace_score.name
+    annotator = trace_score.work.annotator
     return {
-        "score_name": verdict.name if annotator == GOLD else f"{verdict.name} ({annotator})",
+        "score_name": name if annotator == GOLD else f"{name} ({annotator})",
         "log": str(sample.log.absolute()),
         "sample_id": sample.id,
         "epoch": sample.epoch,
         "sample_uuid": sample.uuid,
         "edit": {
             "value": number,
-            "answer": verdict.value.value,
+            "answer": trace_score.value.value,
             "explanation": "\n".join(notes) or None,
             "metadata": {
-                **verdict.facts,
-                "labels": [{**verdict.label_facts(label), "note": label.note} for label in labels],
+                **trace_score.facts,
+                "labels": [
+                    {**trace_score.label_facts(label), "note": label.note} for label in labels
+                ],
             },
             "provenance": {
                 **({"timestamp": max(times)} if times else {}),
                 "author": annotator,
-                "reason": f"labelled for the failure modes of {verdict.work.taxonomy}",
+                "reason": f"labelled for the failure modes of {trace_score.work.taxonomy}",
             },
         },
     }

@@ -12,9 +12,9 @@ from mast_tui.counts import counted
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import (
     UNKNOWN_TIME,
-    Gathered,
     ImportedWork,
     Incoming,
+    IncomingBuilder,
     LabelledRuns,
     shipped_taxonomy,
 )
@@ -47,7 +47,7 @@ _STRING_OR_TRAILING_COMMA: Final = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])'
 
 
 def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read label files: objects with ``errors`` and an optional ``trace_id``.
+    """Read TRAIL's label files: records with ``errors`` and an optional ``trace_id``.
 
     The id of a run is the ``trace_id``, or the stem of the label file without it. The trace of the
     run is searched among ``files``, beside the label file, and in the folders of the published set.
@@ -56,7 +56,7 @@ def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
 
     Args:
         files: The files and folders.
-        annotator: The annotator's name, None for the usual one.
+        annotator: The annotator's name, None for ``trail``.
 
     Raises:
         ExchangeError: No file among ``files`` is a label file.
@@ -64,16 +64,18 @@ def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
     reader = _TrailReader(annotator)
     label_files = []
     for file, document in read_each(files, reader.problems, _read_lenient_json):
-        if labels := _trail_label_records(document):
-            label_files.append((file, labels))
+        label_records = _trail_label_records(document)
+        if label_records:
+            label_files.append((file, label_records))
         else:
-            reader.note_trace(file, document)
+            reader.note_trace_file(file, document)
     if not label_files and not reader.problems:
         raise ExchangeError(f"{files[0]}: no TRAIL labels; give the file with 'errors'")
-    for file, labels in label_files:
-        for number, record in enumerate(labels):
-            reader.read(file, "file" if len(labels) == 1 else f"record {number}", record)
-    return reader.done()
+    for file, label_records in label_files:
+        for number, record in enumerate(label_records):
+            location = "file" if len(label_records) == 1 else f"record {number}"
+            reader.read(file, location, record)
+    return reader.to_incoming()
 
 
 def _read_lenient_json(file: Path) -> object:
@@ -86,6 +88,7 @@ def _read_lenient_json(file: Path) -> object:
         return read_json(file)
     except ValueError as error:
         text = file.read_text("utf-8", "replace")
+        # The pattern matches whole strings too, and they stay, with the commas in them.
         repaired_text = _STRING_OR_TRAILING_COMMA.sub(lambda m: "" if m[0] == "," else m[0], text)
         try:
             return load_json(repaired_text)
@@ -95,15 +98,17 @@ def _read_lenient_json(file: Path) -> object:
 
 def _trail_label_records(document: object) -> list[Mapping[str, object]]:
     """Return the records of a label file; an empty list for any other document."""
-    records = document if isinstance(document, list) else [document]
-    label_records = [record for record in map(_trail_label_record, records) if record is not None]
-    return label_records if len(label_records) == len(records) else []
+    values = document if isinstance(document, list) else [document]
+    label_records = [record for record in map(_trail_label_record, values) if record is not None]
+    all_are_labels = len(label_records) == len(values)
+    return label_records if all_are_labels else []
 
 
 def _trail_label_record(value: object) -> Mapping[str, object] | None:
     """Return the record of labels in a JSON value; None if there is none.
 
-    The value is the record, or a row of the published tables, in which it may be JSON text.
+    The value is the record itself, or a row of the published tables, whose field ``labels`` has the
+    record as an object or as a JSON text.
     """
     if isinstance(value, Mapping) and "labels" in value and "trace" in value:
         value = value["labels"]
@@ -123,69 +128,80 @@ class _TrailReader(LabelledRuns):
     def __init__(self, annotator: str | None) -> None:
         note = "TRAIL's impact is kept in the note; it sets no severity"
         super().__init__("trail", annotator, _without_case_and_plurals, note)
-        self._files: dict[str, Path] = {}
+        self._trace_files: dict[str, Path] = {}
+        """The named files without labels, by their stem and by the trace id in them."""
         self._neighbours: dict[Path, dict[str, list[Path]]] = {}
-        self._unquoted = 0
+        """The files near a folder with labels, by this folder and by their stem."""
+        self._unquoted_count = 0
+        """The number of labels whose evidence is not in the text of their span."""
 
-    def note_trace(self, file: Path, document: object) -> None:
-        """Record a file that may hold a trace, by its name and by the id in it.
+    def note_trace_file(self, file: Path, document: object) -> None:
+        """Record a file that may hold a trace, by its name and by the trace id in it.
 
         Args:
             file: The file.
-            document: The JSON document.
+            document: The JSON document in the file.
         """
-        self._files.setdefault(file.stem, file)
-        native = as_text(document.get("trace_id")) if isinstance(document, Mapping) else None
-        if native is not None:
-            self._files.setdefault(otel_spans.trace_id(native) or native, file)
+        self._trace_files.setdefault(file.stem, file)
+        native_id = as_text(document.get("trace_id")) if isinstance(document, Mapping) else None
+        if native_id is not None:
+            self._trace_files.setdefault(otel_spans.trace_id(native_id) or native_id, file)
 
     def read(self, file: Path, location: str, record: Mapping[str, object]) -> None:
         """Read the labels of one run.
 
         Args:
-            file: The file.
-            location: The location in the file.
+            file: The label file.
+            location: The location of the record in the file; ``file`` for the only record.
             record: The record.
         """
         errors = record.get("errors")
         if not isinstance(errors, list):
             self.add_problem(file, location, "'errors' is not a list")
             return
-        native = as_text(record.get("trace_id")) or file.stem
-        native = otel_spans.trace_id(native) or native
-        trace = self._trace_of_run(file, native)
-        draft = self.work(file, native, trace, replaces=False)
+        native_id = as_text(record.get("trace_id")) or file.stem
+        # An id of OpenTelemetry is written in one form, as in the trace.
+        run_id = otel_spans.trace_id(native_id) or native_id
+        trace = self._trace_of_run(file, run_id)
+        draft = self.work(file, run_id, trace, replaces=False)
         for number, error in enumerate(errors):
-            where = f"error {number}" if location == "file" else f"{location}, error {number}"
-            with self.problem_at(file, where):
+            error_name = f"error {number}"
+            error_location = error_name if location == "file" else f"{location}, {error_name}"
+            with self.errors_as_problem(file, error_location):
                 self._add_error(draft, trace, error)
 
-    def _trace_of_run(self, file: Path, native: str) -> Trace | None:
+    def _trace_of_run(self, label_file: Path, run_id: str) -> Trace | None:
         """Return the trace of a run from the first candidate file that holds it, or None.
 
-        A candidate file with a single trace holds the run, whatever the id of the trace.
+        If a candidate file has a single trace, it is the run's, whatever its id.
         """
-        for path in self._candidate_files(file, native):
+        for path in self._candidate_files(label_file, run_id):
             traces = read_traces(path)
             for trace in traces:
-                if trace.identity.trace_id == native or len(traces) == 1:
+                if trace.identity.trace_id == run_id or len(traces) == 1:
                     return trace
         return None
 
-    def _candidate_files(self, file: Path, native: str) -> Iterator[Path]:
-        """Yield the files that may hold the trace of a run: named files, then neighbours."""
-        folder = file.parent.resolve()
+    def _candidate_files(self, label_file: Path, run_id: str) -> Iterator[Path]:
+        """Yield the files that may hold the trace of a run.
+
+        These are files named by the run or like the label file: first imported ones, then files
+        near the label file.
+        """
+        folder = label_file.parent.resolve()
         if folder not in self._neighbours:
-            neighbours = self._neighbours[folder] = {}
+            paths_by_stem = self._neighbours[folder] = {}
             for pattern in _TRAIL_NEIGHBOURS:
+                # Paths without ``..`` can be compared with that of the label file.
                 base_folder = folder.parent if pattern.startswith("../") else folder
                 for path in sorted(base_folder.glob(pattern.removeprefix("../"))):
-                    neighbours.setdefault(path.stem, []).append(path)
-        own_path = file.resolve()
-        for name in dict.fromkeys((native, file.stem)):
-            if name in self._files:
-                yield self._files[name]
-            yield from (path for path in self._neighbours[folder].get(name, ()) if path != own_path)
+                    paths_by_stem.setdefault(path.stem, []).append(path)
+        label_path = label_file.resolve()
+        for name in dict.fromkeys((run_id, label_file.stem)):
+            if name in self._trace_files:
+                yield self._trace_files[name]
+            neighbours = self._neighbours[folder].get(name, [])
+            yield from (path for path in neighbours if path != label_path)
 
     def _add_error(self, draft: ImportedWork, trace: Trace | None, error: object) -> None:
         """Add the label of an error to a draft.
@@ -196,32 +212,33 @@ class _TrailReader(LabelledRuns):
         if not isinstance(error, Mapping):
             raise ValueError("an error is not an object")
         mode = self.mode("category", as_text(error.get("category")) or "")
-        location = as_text(error.get("location"))
-        if location is None:
+        span_id = as_text(error.get("location"))
+        if span_id is None:
             raise ValueError(f"location is {error.get('location')!r}; expected the id of a span")
-        span = otel_spans.span_id(location) or location.strip()
+        span_key = otel_spans.span_id(span_id) or span_id.strip()
         evidence = as_text(error.get("evidence"))
-        target = Target(span, span)
+        impact = as_text(error.get("impact"))
+        target = Target(span_key, span_key)
         if trace is not None:
-            target = _evidence_target(trace, span, evidence)
-        if trace is not None and evidence is not None and target.quote is None:
-            self._unquoted += 1
-        notes = [as_text(error.get("description"))]
+            target = _evidence_target(trace, span_key, evidence)
+            if evidence is not None and target.quote is None:
+                self._unquoted_count += 1
+        note_lines = [as_text(error.get("description"))]
         if evidence is not None and target.quote is None:
-            notes.append(f"Evidence: {evidence.strip()}")
-        if (impact := as_text(error.get("impact"))) is not None:
-            notes.append(f"Impact: {impact.strip()}")
-        note = "\n".join(note.strip() for note in notes if note)
+            note_lines.append(f"Evidence: {evidence.strip()}")
+        if impact is not None:
+            note_lines.append(f"Impact: {impact.strip()}")
+        note = "\n".join(line.strip() for line in note_lines if line)
         draft.join_label(draft.label(mode.slug, target, note))
 
-    def done(self) -> Incoming:
-        """Return everything that was read."""
-        if self._unquoted:
-            labels = counted(self._unquoted, "label has", "labels have")
+    def to_incoming(self) -> Incoming:
+        """Return everything that was read, with a note on evidence that no span contains."""
+        if self._unquoted_count:
+            labels = counted(self._unquoted_count, "label has", "labels have")
             self.notes.append(
                 f"{labels} evidence that is not in the span's text; it is kept in the note"
             )
-        return super().done()
+        return super().to_incoming()
 
 
 def _without_case_and_plurals(name: str) -> str:
@@ -229,10 +246,11 @@ def _without_case_and_plurals(name: str) -> str:
     return "".join(word.rstrip("s") for word in re.findall(r"[a-z0-9]+", name.casefold()))
 
 
-def _evidence_target(trace: Trace, span: str, evidence: str | None) -> Target:
-    """Return the target of a label: its evidence as a quote, or the span if its text lacks it.
+def _evidence_target(trace: Trace, source_key: str, evidence: str | None) -> Target:
+    """Return the evidence as a quote in a span; a whole span if no text contains the evidence.
 
-    A span of the source may be several spans of the trace. The first one with the evidence counts.
+    A span of the source with the key ``source_key`` may be several spans of the trace, whose keys
+    begin with this key. The first one with the evidence counts.
 
     Raises:
         ValueError: The trace has no such span.
@@ -240,30 +258,32 @@ def _evidence_target(trace: Trace, span: str, evidence: str | None) -> Target:
     indices = []
     for index in range(len(trace)):
         key = trace.span(index).key
-        if key == span or key.startswith(f"{span}/"):
+        if key == source_key or key.startswith(f"{source_key}/"):
             indices.append(index)
     if not indices:
-        raise ValueError(f"location is {span!r}, but the trace has no such span")
-    for index in indices if evidence is not None else ():
-        text = trace.text(index)
-        bounds = _passage_bounds(text, evidence or "")
-        if bounds is not None:
-            start, end = bounds
-            key = trace.span(index).key
-            return Target(key, key, text[start:end], start, end)
-    exact_index = trace.index_of(span)
+        raise ValueError(f"location is {source_key!r}, but the trace has no such span")
+    if evidence is not None:
+        for index in indices:
+            text = trace.text(index)
+            bounds = _passage_bounds(text, evidence)
+            if bounds is not None:
+                start, end = bounds
+                key = trace.span(index).key
+                return Target(key, key, text[start:end], start, end)
+    exact_index = trace.index_of(source_key)
     key = trace.span(indices[0] if exact_index is None else exact_index).key
     return Target(key, key)
 
 
 def _passage_bounds(text: str, evidence: str) -> tuple[int, int] | None:
-    """Return start and end of a passage in a text, None if the text lacks it.
+    """Return start and end of the evidence in a text, None if the text does not contain it.
 
     White space may differ.
     """
     evidence = evidence.strip()
-    unescaped = evidence.replace("\\n", "\n").replace('\\"', '"')  # copied from within JSON
-    for variant in dict.fromkeys((evidence, unescaped, unescaped.strip("\"'` \n"))):
+    unescaped = evidence.replace("\\n", "\n").replace('\\"', '"')  # it was copied from a JSON file
+    unquoted = unescaped.strip("\"'` \n")
+    for variant in dict.fromkeys((evidence, unescaped, unquoted)):
         if not variant.strip():
             continue
         start = text.find(variant)
@@ -287,42 +307,42 @@ DECISIVE_ERROR: Final = "decisive_error"
 def read_who_and_when(
     files: Sequence[Path], annotator: str | None = None, workers: Workers | None = None
 ) -> Incoming:
-    """Read the labels in Who&When files, each on the span of its step.
+    """Read the labels in Who&When files, each on the spans of its step.
 
-    If the span is of another agent than the label names, a note of the import and the note of the
+    If the step is by another agent than the label names, a note of the import and the note of the
     label report the difference.
 
     Args:
         files: The files and folders.
-        annotator: The annotator's name, None for the usual one.
+        annotator: The annotator's name, None for ``who-and-when``.
         workers: The processes that read files, None for this process alone.
     """
     taxonomy = shipped_taxonomy("who_and_when")
-    batch = Gathered({taxonomy.ref: taxonomy}, notes=["mistake_step counts from 0"])
+    builder = IncomingBuilder({taxonomy.ref: taxonomy}, notes=["mistake_step counts from 0"])
     paths = [*files_under(files, (".json", ".jsonl"))]
     read = partial(_read_who_and_when_files, annotator or WHO_AND_WHEN, taxonomy)
-    for file, file_batch in zip(paths, each(read, paths, workers), strict=True):
-        if isinstance(file_batch, LostItem):
-            batch.add_problem(file, "file", file_batch.reason)
+    for file, file_contents in zip(paths, each(read, paths, workers), strict=True):
+        if isinstance(file_contents, LostItem):  # the process that read the file has died
+            builder.add_problem(file, "file", file_contents.reason)
             continue
-        batch.traces |= {trace.trace_id: trace for trace in file_batch.traces}
-        batch.drafts |= {work.key: work for work in file_batch.work}
-        batch.problems += file_batch.problems
-        batch.notes += file_batch.notes
-    return batch.done()
+        builder.traces |= {trace.trace_id: trace for trace in file_contents.traces}
+        builder.drafts |= {work.key: work for work in file_contents.work}
+        builder.problems += file_contents.problems
+        builder.notes += file_contents.notes
+    return builder.to_incoming()
 
 
 def _read_who_and_when_files(
     name: str, taxonomy: Taxonomy, files: Sequence[Path]
 ) -> list[Incoming]:
-    """Return the labels of each file; its notes name agents that differ from those in the trace."""
+    """Return the labels of each file, under the annotator ``name``."""
     return [_read_who_and_when_file(name, taxonomy, file) for file in files]
 
 
 def _read_who_and_when_file(name: str, taxonomy: Taxonomy, file: Path) -> Incoming:
-    """Return the labels of a file; records that are not valid become problems."""
-    batch = Gathered()
-    for _, labelled in read_each([file], batch.problems, _labelled_traces):
+    """Return the labels of a file, under the annotator ``name``; bad records become problems."""
+    builder = IncomingBuilder()
+    for _, labelled in read_each([file], builder.problems, _labelled_traces):
         for trace, record in labelled:
             trace_id = trace.identity.trace_id
             draft = ImportedWork(
@@ -334,13 +354,13 @@ def _read_who_and_when_file(name: str, taxonomy: Taxonomy, file: Path) -> Incomi
                 file=file,
             )
             location = "file" if trace.record is None else f"record {trace.record}"
-            with batch.problem_at(file, location):
+            with builder.errors_as_problem(file, location):
                 mismatch = _add_record_label(draft, trace, record)
                 if mismatch:
-                    batch.notes.append(f"{file}: {mismatch}")
-                batch.keep(draft)
-                batch.traces[trace_id] = TraceRecord.from_trace(trace)
-    return batch.done()
+                    builder.notes.append(f"{file}: {mismatch}")
+                builder.add_work(draft)
+                builder.traces[trace_id] = TraceRecord.from_trace(trace)
+    return builder.to_incoming()
 
 
 def _labelled_traces(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
@@ -366,7 +386,10 @@ def _labelled_traces(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
 def _add_record_label(
     draft: ImportedWork, trace: Trace, record: Mapping[str, object]
 ) -> str | None:
-    """Add a record's label; return a sentence if the step is by another agent, otherwise None."""
+    """Add a record's label to a draft, on the spans of the step that has the mistake.
+
+    Return a sentence if the step is by another agent than the label names, else None.
+    """
     step = _step_number(record["mistake_step"])
     spans = message_spans(trace, step)
     if spans is None:
@@ -384,10 +407,10 @@ def _add_record_label(
 
 
 def _step_number(value: object) -> int:
-    """Return a step number, which may be a number or its digits.
+    """Return the number of a step from a number or a text of digits.
 
     Raises:
-        ValueError: It is another value.
+        ValueError: The value is neither.
     """
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
@@ -428,7 +451,7 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
 
     Args:
         files: The files and folders.
-        annotator: The annotator's name; None for the name of the format.
+        annotator: The annotator's name; None for ``agentrx``.
 
     Raises:
         ExchangeError: No file among ``files`` is a label file.
@@ -436,8 +459,9 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
     reader = _AgentRxReader(annotator)
     label_files = []
     for file, document in read_each(files, reader.problems, read_json):
-        if labels := _agentrx_label_records(document):
-            label_files.append((file, labels))
+        label_records = _agentrx_label_records(document)
+        if label_records:
+            label_files.append((file, label_records))
         else:
             reader.trajectories.setdefault(file.stem, file)
             if isinstance(document, Mapping) and "steps" in document:
@@ -447,11 +471,11 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
         raise ExchangeError(
             f"{files[0]}: no AgentRx labels; give the file with 'trajectory_id' and 'failures'"
         )
-    for file, labels in label_files:
+    for file, label_records in label_files:
         reader.add_neighbours(file)
-        for number, record in enumerate(labels):
+        for number, record in enumerate(label_records):
             reader.read(file, number, record)
-    return reader.done()
+    return reader.to_incoming()
 
 
 def _agentrx_label_records(document: object) -> list[Mapping[str, object]]:
@@ -461,8 +485,9 @@ def _agentrx_label_records(document: object) -> list[Mapping[str, object]]:
     if not isinstance(document, list):
         return []
     records = [r for r in document if isinstance(r, Mapping) and "trajectory_id" in r]
-    labelled = any("failures" in record for record in records)
-    return records if labelled and len(records) == len(document) else []
+    all_name_runs = len(records) == len(document)
+    has_labels = any("failures" in record for record in records)
+    return records if all_name_runs and has_labels else []
 
 
 def _agentrx_records_of_judge(document: Mapping[str, object]) -> list[Mapping[str, object]]:
@@ -522,14 +547,18 @@ class _AgentRxReader(LabelledRuns):
         note = "step_number counts from 1; the root cause is marked fatal"
         super().__init__("agentrx", annotator, _without_case_and_blanks, note, by_code=True)
         self.trajectories: dict[str, Path] = {}
+        """The files of trajectories by the id of the trajectory."""
         self._records_by_task: dict[str, list[tuple[Path, int]]] = {}
-        # A file may hold the runs of many tasks.
+        """The file and index of each run of τ-bench, by the id of its task."""
+        # A file may hold the runs of many tasks, so it is read only once.
         self._traces_in_file = cache(read_traces)
         self._mismatches: dict[str, list[str]] = {}
+        """Sentences on labels that name another agent than their span, by trace id."""
 
-    def add_neighbours(self, file: Path) -> None:
-        """Find trajectories in the folder of a label file and the folders in it."""
-        for path in sorted([*file.parent.glob("*.json"), *file.parent.glob("*/*.json")]):
+    def add_neighbours(self, label_file: Path) -> None:
+        """Record the files in the folder of a label file and its subfolders as trajectories."""
+        folder = label_file.parent
+        for path in sorted([*folder.glob("*.json"), *folder.glob("*/*.json")]):
             self.trajectories.setdefault(path.stem, path)
 
     def add_tasks(self, file: Path, document: object) -> None:
@@ -537,7 +566,7 @@ class _AgentRxReader(LabelledRuns):
 
         Args:
             file: The file.
-            document: The JSON document.
+            document: The JSON document in the file.
         """
         for index, record in enumerate(document if isinstance(document, list) else ()):
             if isinstance(record, Mapping) and "traj" in record and "task_id" in record:
@@ -547,23 +576,23 @@ class _AgentRxReader(LabelledRuns):
         """Read the labels of one run.
 
         Args:
-            file: The file.
-            number: The number of the record, counted from 0.
+            file: The label file.
+            number: The number of the record in the file, counted from 0.
             record: The record.
         """
         trajectory_id = str(record["trajectory_id"])
         failures = record.get("failures")
-        with self.problem_at(file, f"record {number}"):
+        with self.errors_as_problem(file, f"record {number}"):
             if not isinstance(failures, list):
                 raise ValueError("'failures' is not a list")
             trace = self._trace_of_trajectory(trajectory_id)
             draft = self.work(file, trajectory_id, trace, replaces=True)
             for index, failure in enumerate(failures):
-                with self.problem_at(file, f"record {number}, failure {index}"):
+                with self.errors_as_problem(file, f"record {number}, failure {index}"):
                     self._add_label(draft, trace, failure, record.get("root_cause"))
 
     def _trace_of_trajectory(self, trajectory_id: str) -> Trace | None:
-        """Return the trace of a trajectory or of a run of τ-bench, None if there is none."""
+        """Return the trace in the trajectory's file, else the τ-bench run of this id, or None."""
         path = self.trajectories.get(trajectory_id)
         traces = () if path is None else read_traces(path)
         return traces[0] if traces else self._run_of_task(trajectory_id)
@@ -592,7 +621,7 @@ class _AgentRxReader(LabelledRuns):
     def _add_label(
         self, draft: ImportedWork, trace: Trace | None, failure: object, root: object
     ) -> None:
-        """Add the label of a failure to a draft.
+        """Add the label of a failure to a draft; it is fatal if ``root`` names the failure.
 
         Raises:
             ValueError: A field of the failure is missing or not valid.
@@ -645,12 +674,12 @@ class _AgentRxReader(LabelledRuns):
             sentence = f"step {step} is by {span_agent!r}, but the label names {label_agent!r}"
             self._mismatches.setdefault(trace_id, []).append(sentence)
 
-    def done(self) -> Incoming:
-        """Return everything that was read."""
+    def to_incoming(self) -> Incoming:
+        """Return everything that was read, with a note for each trace with mismatching agents."""
         for trace_id, mismatches in self._mismatches.items():
             more = f", and {len(mismatches) - 1} more like it" if len(mismatches) > 1 else ""
             self.notes.append(f"{trace_id}: {mismatches[0]}{more}")
-        return super().done()
+        return super().to_incoming()
 
 
 def _without_case_and_blanks(name: str) -> str:
@@ -659,7 +688,7 @@ def _without_case_and_blanks(name: str) -> str:
 
 
 def _agentrx_reason_texts(failure: Mapping[str, object], root: object) -> Iterator[str]:
-    """Yield the distinct reasons of a failure, then the reason of the root cause."""
+    """Yield the different reasons of a failure, then the reason of the root cause ``root``."""
     seen: set[str] = set()
     for value in (failure.get("step_reason"), failure.get("category_reason")):
         text = str(value or "").strip()

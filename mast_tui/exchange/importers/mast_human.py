@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mast_tui.exchange.errors import ExchangeError, RowProblem
-from mast_tui.exchange.import_batch import UNKNOWN_TIME, Gathered, ImportedWork, Incoming
+from mast_tui.exchange.import_batch import UNKNOWN_TIME, ImportedWork, Incoming, IncomingBuilder
 from mast_tui.exchange.mast_data import mast_binding
 from mast_tui.exchange.trace_files import files_under, read_records, read_traces
 from mast_tui.labels import AnnotatorKind, VerdictValue, checked_person
@@ -118,12 +118,14 @@ _Answer = tuple[str, str, bool]
 
 
 def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read label records and trace records.
+    """Read the human labels of the MAST study from label records and trace records.
 
-    If the files hold only one of both kinds, the other is searched in the files beside them.
-    Each label scheme becomes a taxonomy of its own, made of the headings in the file, and the
-    annotators keep their names. ``human_labels`` become work of ``annotator``; their codes are
-    bound to modes of MAST by the names that the file prints.
+    - A label record has the answers of each person. Its label scheme becomes a taxonomy, made of
+      the headings in the file, and the people keep their names.
+    - A trace record has a text and ``human_labels``, the consensus, which becomes the work of
+      ``annotator``. Its codes mean the modes of MAST whose names the file prints.
+
+    If the files hold only one kind of record, the other is searched in the files beside them.
 
     Args:
         files: The files and folders.
@@ -133,8 +135,8 @@ def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Inco
         ExchangeError: No file holds such labels.
     """
     problems: list[RowProblem] = []
-    named = list(files_under(files, (".json", ".jsonl")))
-    records = list(_label_and_trace_records(named, problems))
+    named_files = list(files_under(files, (".json", ".jsonl")))
+    records = list(_label_and_trace_records(named_files, problems))
     if not records and not problems:
         raise ExchangeError(
             f"{files[0]}: no human labels of MAST; expected records with 'hf_annotations', or "
@@ -142,12 +144,13 @@ def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Inco
         )
     kinds = {_is_label(record) for record in records}
     if len(kinds) == 1:
-        records += [r for r in _other_records_in_folders(named) if _is_label(r) not in kinds]
-    reader = _Reader([r for r in records if not _is_label(r)], problems)
+        other_records = _other_records_in_folders(named_files)
+        records += [record for record in other_records if _is_label(record) not in kinds]
+    reader = _Reader([record for record in records if not _is_label(record)], problems)
     for record in filter(_is_label, records):
-        reader.people(record)
-    reader.consensus(annotator or CONSENSUS)
-    return reader.done()
+        reader.add_people(record)
+    reader.add_consensus(annotator or CONSENSUS)
+    return reader.to_incoming()
 
 
 def _is_label(record: _Record) -> bool:
@@ -167,14 +170,15 @@ def _label_and_trace_records(
                 yield _Record(file, number, fields)
 
 
-def _other_records_in_folders(label_files: Sequence[Path]) -> Iterator[_Record]:
-    """Yield the records of the other JSON files in the folders of some files."""
-    folders = sorted({file.parent for file in label_files})
+def _other_records_in_folders(named_files: Sequence[Path]) -> Iterator[_Record]:
+    """Yield the records of the JSON files that are beside the named files."""
+    folders = sorted({file.parent for file in named_files})
     files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
-    return _label_and_trace_records([file for file in files if file not in label_files], [])
+    other_files = [file for file in files if file not in named_files]
+    return _label_and_trace_records(other_files, problems=[])
 
 
-class _Reader(Gathered):
+class _Reader(IncomingBuilder):
     """The reader of records, with the labels that were read so far."""
 
     def __init__(self, trace_records: Sequence[_Record], problems: list[RowProblem]) -> None:
@@ -182,8 +186,11 @@ class _Reader(Gathered):
         self._trace_records = trace_records
         self._trace_by_record = _traces_by_record(trace_records)
 
-    def people(self, record: _Record) -> None:
-        """Add the labels of each person in one label record."""
+    def add_people(self, record: _Record) -> None:
+        """Add the labels of each person in one label record.
+
+        The record has the people's answers under a heading for each mode.
+        """
         try:
             trace = self._trace_by_record.get(self._trace_record_key(record))
             headings = record.table("hf_annotations")
@@ -197,22 +204,22 @@ class _Reader(Gathered):
                     + "; ".join(changed)
                 )
             answers = list(_people_answers(headings))
-            incoming = _trace_record(trace, record)
-            self._add_answers(answers, incoming, taxonomy, AnnotatorKind.HUMAN, record.file)
+            trace_record = _trace_record(trace, record)
+            self._add_answers(answers, trace_record, taxonomy, AnnotatorKind.HUMAN, record.file)
         except ValueError as error:
             self.problems.append(record.problem(error))
             return
         if trace is None:
             self.notes.append(
-                f"{incoming.trace_id}: trace not found; labels are kept under this id"
+                f"{trace_record.trace_id}: trace not found; labels are kept under this id"
             )
         self.notes.append(
             f"{taxonomy.ref}: {len(taxonomy.modes)} modes, as in the file's headings; without "
             "a crosswalk they are not translated to MAST, 3.2 and 3.3 included"
         )
 
-    def consensus(self, annotator: str) -> None:
-        """Add the consensus of the annotators: one yes or no for each code of each trace record.
+    def add_consensus(self, annotator: str) -> None:
+        """Add the labels of all trace records: the consensus of the people, a yes or no per code.
 
         Args:
             annotator: The name under which the consensus is imported.
@@ -236,8 +243,8 @@ class _Reader(Gathered):
                     (annotator, _bound_slug(code, binding.slugs), value)
                     for code, value in _yes_or_no(labels)
                 ]
-                incoming = _trace_record(trace, record)
-                self._add_answers(answers, incoming, mast, AnnotatorKind.IMPORTED, record.file)
+                trace_record = _trace_record(trace, record)
+                self._add_answers(answers, trace_record, mast, AnnotatorKind.IMPORTED, record.file)
             except ValueError as error:
                 self.problems.append(record.problem(error))
         self.taxonomies[mast.ref] = mast
@@ -246,35 +253,35 @@ class _Reader(Gathered):
     def _trace_record_key(self, record: _Record) -> tuple[Path, int] | None:
         """Return the file and number of the trace record that belongs to a label record.
 
-        The number in ``trace_id`` (``hf_3``) is that of the trace. Returns None if there are no
-        trace records.
+        The label record names it in ``trace_id`` (``hf_3`` is number 3). Returns None if there are
+        no trace records.
 
         Raises:
             ValueError: There is no trace record with this number, or its round, framework or
                 instance differs.
         """
-        native = record.text("trace_id")
-        if native is None:
+        native_id = record.text("trace_id")
+        if native_id is None:
             raise ValueError("no 'trace_id' in the record")
         if not self._trace_records:
             return None
         for trace_record in self._trace_records:
             number = trace_record.fields.get("index", trace_record.number)
-            if str(number) != native.removeprefix("hf_"):
+            if str(number) != native_id.removeprefix("hf_"):
                 continue
             for label_field, trace_field in (("iaa_round", "round"), ("mas_name", "mas_name")):
                 value = record.fields.get(label_field)
                 trace_value = trace_record.fields.get(trace_field)
                 if value != trace_value:
                     raise ValueError(
-                        f"{native}: {label_field} is {value!r}, but the trace of this "
+                        f"{native_id}: {label_field} is {value!r}, but the trace of this "
                         f"number has {trace_value!r}"
                     )
             instance = record.text("instance_id")
             if instance and instance not in str(trace_record.fields["trace_text"]):
-                raise ValueError(f"{native}: instance {instance!r} is not in the trace's text")
+                raise ValueError(f"{native_id}: instance {instance!r} is not in the trace's text")
             return trace_record.file, trace_record.number
-        raise ValueError(f"{native}: no trace record has this number")
+        raise ValueError(f"{native_id}: no trace record has this number")
 
     def _add_answers(
         self,
@@ -284,10 +291,10 @@ class _Reader(Gathered):
         kind: AnnotatorKind,
         file: Path,
     ) -> None:
-        """Add the answers of one record, or none of them if one is not valid.
+        """Add the answers of one record: annotator, mode, and True for present.
 
         Raises:
-            ValueError: An answer is not valid.
+            ValueError: An answer is not valid; then none of them is added.
         """
         drafts: dict[tuple[str, str, str], ImportedWork] = {}
         for name, mode, is_present in answers:
@@ -304,14 +311,14 @@ class _Reader(Gathered):
         self.drafts |= drafts
         self.traces[trace.trace_id] = trace
 
-    def done(self) -> Incoming:
+    def to_incoming(self) -> Incoming:
         """Return everything that was read, with each note once."""
         self.notes = list(dict.fromkeys(self.notes))
-        return super().done()
+        return super().to_incoming()
 
 
 def _trace_record(trace: Trace | None, record: _Record) -> TraceRecord:
-    """Return the record of a trace; if the trace was not found, from the imported record."""
+    """Return the facts of a trace, from the imported record if the trace was not found."""
     if trace is not None:
         return TraceRecord.from_trace(trace)
     return TraceRecord(
@@ -321,26 +328,30 @@ def _trace_record(trace: Trace | None, record: _Record) -> TraceRecord:
     )
 
 
-def _traces_by_record(texts: Sequence[_Record]) -> dict[tuple[Path, int] | None, Trace]:
-    """Return the traces in the files of records by file and record number."""
+def _traces_by_record(records: Sequence[_Record]) -> dict[tuple[Path, int] | None, Trace]:
+    """Return the traces in the files of these records, by file and record number."""
     traces: dict[tuple[Path, int] | None, Trace] = {}
-    for file in {record.file for record in texts}:
+    for file in {record.file for record in records}:
         for trace in read_traces(file):
             traces[file, trace.record or 0] = trace
     return traces
 
 
 def _people_answers(headings: Mapping[str, object]) -> Iterator[_Answer]:
-    """Yield the answers of all annotators on all modes."""
+    """Yield the answers of all annotators on all modes.
+
+    ``headings`` holds the annotators' answers on a mode by the mode's heading.
+    """
     for heading, answers in headings.items():
         if not isinstance(answers, Mapping):
-            raise ValueError(f"{heading.split(chr(10))[0]!r}: no answers by annotators")
-        for name, present in _yes_or_no(answers):
-            yield checked_person(name), _slug_of_name(_Heading.of(heading).name), present
+            first_line = heading.split("\n")[0]
+            raise ValueError(f"{first_line!r}: no answers by annotators")
+        for name, is_present in _yes_or_no(answers):
+            yield checked_person(name), _slug_of_name(_Heading.of(heading).name), is_present
 
 
 def _yes_or_no(answers: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
-    """Yield the answers that were given; null and NaN are missing cells of the spreadsheet."""
+    """Yield the key and value of each answer; null and NaN are no answers but empty cells."""
     for name, value in answers.items():
         if value is None or _is_nan(value):
             continue

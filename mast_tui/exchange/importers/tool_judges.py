@@ -14,10 +14,10 @@ from mast_tui.counts import counted
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import (
     UNKNOWN_TIME,
-    AnnotatorBatch,
-    Gathered,
+    AnnotatorBuilder,
     ImportedWork,
     Incoming,
+    IncomingBuilder,
     imported_kind,
     shipped_taxonomy,
 )
@@ -98,25 +98,25 @@ def _adamast_taxonomy_of_codes(codes: Sequence[Record], name: str, source: str) 
     modes: list[dict[str, object]] = []
     used_codes: set[str] = set()
     used_names: set[str] = set()
-    for code in codes:
-        code_text = _typable_code(str(code.get("id") or code.get("code") or ""))
-        if not code_text or code_text.casefold() in used_codes:
-            continue  # A code without a text, or a code that comes twice: the first one counts.
-        mode_name = str(code.get("name") or code.get("label") or code_text).strip()
+    for record in codes:
+        code = _typable_code(str(record.get("id") or record.get("code") or ""))
+        if not code or code.casefold() in used_codes:
+            continue  # Of records with the same code, the first one counts.
+        mode_name = str(record.get("name") or record.get("label") or code).strip()
         if mode_name.casefold() in used_names | used_codes:
-            mode_name = f"{mode_name} ({code_text})"
-        category = str(code.get("category") or code_text.partition(".")[0] or "all")
-        used_codes.add(code_text.casefold())
+            mode_name = f"{mode_name} ({code})"
+        category = str(record.get("category") or code.partition(".")[0] or "all")
+        used_codes.add(code.casefold())
         used_names.add(mode_name.casefold())
         modes.append(
             {
-                "slug": f"code-{_slug_text(code_text)}",
-                "code": code_text,
+                "slug": f"code-{_slug_text(code)}",
+                "code": code,
                 "name": mode_name,
                 "category": f"group-{_slug_text(category)}",
-                "definition": str(code.get("description") or code.get("definition") or ""),
-                "applies": _sentence_list(code.get("when_to_use")),
-                "applies_not": _sentence_list(code.get("when_not_to_use")),
+                "definition": str(record.get("description") or record.get("definition") or ""),
+                "applies": _sentence_list(record.get("when_to_use")),
+                "applies_not": _sentence_list(record.get("when_not_to_use")),
             }
         )
     groups = dict.fromkeys(str(mode["category"]) for mode in modes)
@@ -151,7 +151,7 @@ ADAMAST_JUDGE: Final = "judge:adamast"
 
 
 @dataclass(slots=True)
-class _AdamastBatch(Gathered):
+class _AdamastBuilder(IncomingBuilder):
     """The contents of the files.
 
     Attributes:
@@ -166,73 +166,73 @@ class _AdamastBatch(Gathered):
 
 
 def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read diagnoses, each file under the first of these taxonomies:
+    """Read the diagnoses of AdaMAST's judges, each file under the first of these taxonomies:
 
-    - the taxonomy file that its diagnoses name, if it is among the files or beside them
-    - the only taxonomy among the files, if the diagnoses name none
+    - the taxonomy that the file names, if it is among the imported files or beside this file
+    - the only taxonomy among the imported files, if the file names none
     - AdaMAST's own list of MAST's modes, if it has all used codes
     - a taxonomy of the used codes, so that no other code counts as absent
 
     Args:
         files: The files and folders.
-        annotator: The annotator's name, None for the usual one.
+        annotator: The annotator's name, None for the judge that each diagnosis names.
     """
-    batch = _AdamastBatch()
-    for file, document in read_each(files, batch.problems, read_json):
-        with batch.problem_at(file, "file"):
-            _add_adamast_document(file, document, batch)
-    for file, diagnoses in batch.diagnoses.items():
-        with batch.problem_at(file, "codes"):
-            taxonomy, is_complete, explanation = _adamast_taxonomy_of_file(file, batch)
-            batch.taxonomies[taxonomy.ref] = taxonomy
-            batch.notes.append(f"{file.name}: codes from {taxonomy.ref} ({explanation})")
+    builder = _AdamastBuilder()
+    for file, document in read_each(files, builder.problems, read_json):
+        with builder.errors_as_problem(file, "file"):
+            _add_adamast_document(file, document, builder)
+    for file, diagnoses in builder.diagnoses.items():
+        with builder.errors_as_problem(file, "codes"):
+            taxonomy, is_complete, explanation = _adamast_taxonomy_of_file(file, builder)
+            builder.taxonomies[taxonomy.ref] = taxonomy
+            builder.notes.append(f"{file.name}: codes from {taxonomy.ref} ({explanation})")
             for location, record in diagnoses:
-                with batch.problem_at(file, location):
-                    name = annotator or _adamast_judge_name(batch.headers[file], record)
+                with builder.errors_as_problem(file, location):
+                    name = annotator or _adamast_judge_name(builder.headers[file], record)
                     draft = _diagnosis_work(name, file, record, taxonomy, is_complete)
-                    if draft.key in batch.drafts:
+                    if draft.key in builder.drafts:
                         raise ValueError(
                             f"trace {draft.trace_id!r} appears twice; keep one diagnosis"
                         )
-                    batch.keep(draft)
-    without_code = sum(not (draft.labels or draft.verdicts) for draft in batch.drafts.values())
+                    builder.add_work(draft)
+    without_code = sum(not (draft.labels or draft.verdicts) for draft in builder.drafts.values())
     if without_code:
         subject = counted(without_code, "diagnosis names", "diagnoses name")
-        batch.notes.append(f"{subject} no code, and 'none_apply' is not set")
-    return batch.done()
+        builder.notes.append(f"{subject} no code, and 'none_apply' is not set")
+    return builder.to_incoming()
 
 
-def _add_adamast_document(file: Path, document: object, batch: _AdamastBatch) -> None:
-    """Add the taxonomy or the diagnoses of a file to the batch; other records become problems."""
+def _add_adamast_document(file: Path, document: object, builder: _AdamastBuilder) -> None:
+    """Add the taxonomy or the diagnoses of a file to the builder; other records become problems."""
     if _is_adamast_taxonomy(document):
-        batch.taxonomies_by_path[file.resolve()] = _adamast_taxonomy(document, str(file))
+        builder.taxonomies_by_path[file.resolve()] = _adamast_taxonomy(document, str(file))
         return
     header: Record = document if isinstance(document, Mapping) else {}
     records = header.get("diagnoses") if "diagnoses" in header else document
     records = records if isinstance(records, list) else [records]
-    batch.headers[file] = header
+    builder.headers[file] = header
     for number, record in enumerate(records, start=1):
         location = f"diagnosis {number}"
         if isinstance(record, Mapping) and ("failure_modes" in record or "code" in record):
-            batch.diagnoses.setdefault(file, []).append((location, record))
+            builder.diagnoses.setdefault(file, []).append((location, record))
         else:
             reason = "has neither 'failure_modes' nor 'code'; this is not an AdaMAST diagnosis"
-            batch.add_problem(file, location, reason)
+            builder.add_problem(file, location, reason)
 
 
-def _adamast_taxonomy_of_file(file: Path, batch: _AdamastBatch) -> tuple[Taxonomy, bool, str]:
+def _adamast_taxonomy_of_file(file: Path, builder: _AdamastBuilder) -> tuple[Taxonomy, bool, str]:
     """Return the taxonomy of a file's diagnoses, True if it is complete, and a text on its source.
 
     It is the taxonomy that the file names, the only one among the imported files, MAST if all codes
-    are MAST's, or else a taxonomy of the codes in use.
+    are MAST's, or else an incomplete taxonomy of the codes in use.
     """
-    taxonomy_path = batch.headers[file].get("taxonomy")
+    taxonomy_path = builder.headers[file].get("taxonomy")
     if isinstance(taxonomy_path, str) and taxonomy_path:
         file_name = Path(taxonomy_path.replace("\\", "/")).name
         for path in (Path(taxonomy_path), file.parent / file_name):
-            if path.resolve() in batch.taxonomies_by_path:
+            if path.resolve() in builder.taxonomies_by_path:
                 return (
-                    batch.taxonomies_by_path[path.resolve()],
+                    builder.taxonomies_by_path[path.resolve()],
                     True,
                     f"the taxonomy in {path.name}",
                 )
@@ -240,10 +240,12 @@ def _adamast_taxonomy_of_file(file: Path, batch: _AdamastBatch) -> tuple[Taxonom
                 return _adamast_taxonomy(read_json(path), str(path)), True, f"from {path.name}"
             except (ValueError, OSError):
                 continue
-    elif len(batch.taxonomies_by_path) == 1:
-        path, taxonomy = next(iter(batch.taxonomies_by_path.items()))
+    elif len(builder.taxonomies_by_path) == 1:
+        path, taxonomy = next(iter(builder.taxonomies_by_path.items()))
         return taxonomy, True, f"the taxonomy in {path.name}"
-    used_codes = [pair for _, record in batch.diagnoses[file] for pair in _codes_with_names(record)]
+    used_codes = [
+        pair for _, record in builder.diagnoses[file] for pair in _codes_with_names(record)
+    ]
     mast = shipped_taxonomy("adamast_mast")
     if used_codes and all(mast.find(code) is not None for code, _ in used_codes):
         return mast, True, "AdaMAST's list of MAST's modes"
@@ -258,7 +260,7 @@ def _adamast_taxonomy_of_file(file: Path, batch: _AdamastBatch) -> tuple[Taxonom
 
 def _codes_with_names(record: Record) -> list[tuple[str, str]]:
     """Return the codes in a diagnosis, each with its name in the diagnosis."""
-    # Without a list of modes, the record itself is the only mode.
+    # Without a list of failure modes, the record itself has the code and name of the only one.
     modes = record.get("failure_modes", [record])
     return [
         (str(mode["code"]), str(mode.get("name") or mode.get("label") or mode["code"]))
@@ -268,7 +270,10 @@ def _codes_with_names(record: Record) -> list[tuple[str, str]]:
 
 
 def _adamast_judge_name(header: Record, record: Record) -> str:
-    """Return the judge's name: ``judge:MODEL@adamast``, or ``judge:adamast`` without a model."""
+    """Return the judge's name: ``judge:MODEL@adamast``, or ``judge:adamast`` without a model.
+
+    The model is in the header of the file, or in the record of the diagnosis.
+    """
     judge = header.get("judge")
     metadata = record.get("judge_metadata")
     model = judge.get("model") if isinstance(judge, Mapping) else None
@@ -283,10 +288,10 @@ def _adamast_judge_name(header: Record, record: Record) -> str:
 def _diagnosis_work(
     name: str, file: Path, record: Record, taxonomy: Taxonomy, taxonomy_is_complete: bool
 ) -> ImportedWork:
-    """Return the work of a judge that a diagnosis records.
+    """Return the labels and verdicts of a judge in a diagnosis.
 
-    Modes that it does not name become absent only if the taxonomy is complete and the diagnosis
-    lists all failures, not only the main one.
+    Modes that the diagnosis does not name become absent only if the taxonomy is complete and the
+    diagnosis lists all failures, not only the main one.
 
     Raises:
         ValueError: The diagnosis is not valid.
@@ -322,7 +327,7 @@ def _diagnosis_work(
 
 
 def _adamast_label_of_mode(draft: ImportedWork, slug: str, value: Record) -> Label:
-    """Return the label of a failure mode; other details become its note.
+    """Return the label of a failure mode, with its severity and recovery hint in the note.
 
     Raises:
         ValueError: The confidence is a number that is not from 0 to 1.
@@ -332,9 +337,10 @@ def _adamast_label_of_mode(draft: ImportedWork, slug: str, value: Record) -> Lab
     number = confidence if isinstance(confidence, int | float) else None
     if isinstance(confidence, bool) or (number is not None and not 0 <= number <= 1):
         raise ValueError(f"confidence is {confidence!r}; expected 0 to 1")
-    # A confidence in words, such as "high", is kept in the note.
-    details = {"confidence": confidence if number is None else None}
-    details |= {name: value.get(name) for name in ("severity", "recovery_hint")}
+    details = {name: value.get(name) for name in ("severity", "recovery_hint")}
+    if number is None:
+        # A confidence in words, such as "high".
+        details = {"confidence": confidence, **details}
     remarks = [f"{name.replace('_', ' ')}: {detail}" for name, detail in details.items() if detail]
     quote = evidence if isinstance(evidence, str) and evidence.strip() else None
     return draft.label(
@@ -366,37 +372,35 @@ _AGENTDASH_MODES: Final = "failure_modes"
 
 
 def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read answers of the agentdash package.
+    """Read the answers of the agentdash package's judge, with labels on whole traces.
 
     A file has one answer, a list of answers, one answer per line, or an object with the answers by
-    trace id.
-
-    The labels are on whole traces, with the summary as their note. The model's opinion on the
-    success of the task is not imported.
+    trace id. A 0 is absent only if the model's text, where the file has it, mentions the mode. The
+    model's opinion on the success of the task is not imported.
 
     Args:
         files: The files and folders.
-        annotator: The annotator's name, None for the usual one.
+        annotator: The annotator's name, None for ``judge:agentdash``.
     """
     mast = load_mast()
     binding = mast_binding(mast, [_AGENTDASH_PRINTED])
     name = annotator or AGENTDASH_JUDGE
-    batch = Gathered({mast.ref: mast}, notes=[binding.in_words])
+    builder = IncomingBuilder({mast.ref: mast}, notes=[binding.in_words])
     unmentioned_count = 0
-    for file, answers in read_each(files, batch.problems, _agentdash_answers):
+    for file, answers in read_each(files, builder.problems, _agentdash_answers):
         for location, trace_id, record in answers:
-            with batch.problem_at(file, location):
+            with builder.errors_as_problem(file, location):
                 draft, unmentioned = _agentdash_answer_work(
                     name, file, trace_id, record, binding.slugs, mast
                 )
-                if draft.key in batch.drafts:
+                if draft.key in builder.drafts:
                     raise ValueError(f"trace {trace_id!r} appears twice; keep one answer")
                 unmentioned_count += unmentioned
-                batch.keep(draft)
+                builder.add_work(draft)
     if unmentioned_count:
         subject = counted(unmentioned_count, "zero is for a mode", "zeros are for modes")
-        batch.notes.append(f"{subject} that the model did not mention; left open")
-    return batch.done()
+        builder.notes.append(f"{subject} that the model did not mention; left open")
+    return builder.to_incoming()
 
 
 def _agentdash_answers(file: Path) -> list[tuple[str, str, Record]]:
@@ -429,7 +433,7 @@ def _agentdash_answers(file: Path) -> list[tuple[str, str, Record]]:
 
 
 def _annotation_or_value(value: Record) -> Record:
-    """Return the field ``annotation``, in which some scripts put the answer, or the value."""
+    """Return the value's field ``annotation``, where some scripts put the answer, or the value."""
     annotation = value.get("annotation")
     return annotation if isinstance(annotation, Mapping) else value
 
@@ -461,9 +465,10 @@ def _agentdash_answer_work(
     slugs: Mapping[str, str],
     mast: Taxonomy,
 ) -> tuple[ImportedWork, int]:
-    """Return the work of one answer, and the number of zeros for modes that it does not mention.
+    """Return the labels and verdicts of one answer, and the number of its zeros without a verdict.
 
-    ``slugs`` holds the slug of each mode of MAST by its code.
+    A 0 for a mode that the model's text does not mention gives no verdict. ``slugs`` holds the slug
+    of each mode of MAST by its code.
     """
     draft = ImportedWork(
         name, trace_id, mast.ref, imported_kind(name), finished_at=UNKNOWN_TIME, file=file
@@ -484,7 +489,7 @@ def _agentdash_answer_work(
 
 
 def _mentions_mode(answer_text: object, code: str) -> bool:
-    """Check whether the model's text names the mode; True if the text was not kept."""
+    """Check whether the text of the model's answer names a mode; True if there is no text."""
     if not isinstance(answer_text, str):
         return True
     return re.search(rf"(?<![0-9.]){re.escape(code)}(?![0-9])", answer_text) is not None
@@ -505,43 +510,43 @@ _GENERATED_EVENT_ID: Final = re.compile(r"evt_[0-9a-f]{32}\Z")
 def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming:
     """Read the output of ``pisama analyze --json``, with the ATIF files that were analyzed.
 
-    For each piece of evidence of an issue there is a label from its first to its last span. An
-    issue whose evidence names no spans is a label on the whole trace.
+    Each piece of evidence of an issue becomes a label from its first to its last span. An issue
+    whose evidence names no spans becomes a label on the whole trace.
 
     Args:
-        files: The files and folders.
-        annotator: The annotator's name, None for the usual one.
+        files: The files and folders, with both kinds of files.
+        annotator: The annotator's name, None for ``judge:pisama``.
 
     Raises:
         ExchangeError: No answer of Pisama is among the files.
     """
-    batch = _ToolBatch("pisama", annotator)
+    builder = _ToolBuilder("pisama", annotator)
     answers: list[tuple[Path, Record]] = []
     trajectories: dict[str, _Trajectory] = {}
-    for file, record in batch.records_in(files, ".json", ".jsonl", ".pisama"):
+    for file, record in builder.records_in(files, ".json", ".jsonl", ".pisama"):
         if isinstance(record.get("issues"), list) and "trace_id" in record:
             answers.append((file, record))
         elif str(record.get("schema_version", "")).startswith("ATIF-"):
             trajectory = _Trajectory.of(record)
             if trajectory is not None:
                 trajectories[trajectory.id] = trajectory
-    if not answers and not batch.problems:
+    if not answers and not builder.problems:
         raise ExchangeError(f"{files[0]}: no Pisama answer; expected 'issues' and 'trace_id'")
     for file, record in answers:
         trajectory = trajectories.get(str(record["trace_id"]))
         if trajectory is None:
-            batch.add_problem(
+            builder.add_problem(
                 file,
                 f"trace {record['trace_id']}",
                 "the analyzed file is not named; give the one that 'mast-tui convert --to "
                 "atif' wrote",
             )
             continue
-        draft = batch.finished_work(file, trajectory.trace_id)
+        draft = builder.finished_work(file, trajectory.trace_id)
         for number, issue in enumerate(record["issues"]):
             try:
                 for target in _targets_of_issue(issue, trajectory):
-                    batch.add(
+                    builder.add_finding(
                         draft,
                         str(issue["type"]),
                         target,
@@ -549,8 +554,8 @@ def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming
                         issue.get("confidence"),
                     )
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                batch.add_problem(file, f"issue {number}", f"not a Pisama issue: {error}")
-    return batch.done()
+                builder.add_problem(file, f"issue {number}", f"not a Pisama issue: {error}")
+    return builder.to_incoming()
 
 
 def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Incoming:
@@ -561,23 +566,23 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
 
     Args:
         files: The files and folders.
-        annotator: The annotator's name, None for the usual one.
+        annotator: The annotator's name, None for ``judge:agentdebugx``.
 
     Raises:
         ExchangeError: No report of AgentDebugX is among the files.
     """
-    batch = _ToolBatch("agentdebugx", annotator)
+    builder = _ToolBuilder("agentdebugx", annotator)
     reports = [
         (file, record)
-        for file, record in batch.records_in(files, ".json", ".jsonl")
+        for file, record in builder.records_in(files, ".json", ".jsonl")
         if isinstance(record.get("findings"), list) and "trace_id" in record
     ]
-    if not reports and not batch.problems:
+    if not reports and not builder.problems:
         raise ExchangeError(
             f"{files[0]}: no AgentDebugX report; expected 'findings' and 'trace_id'"
         )
     for file, report in reports:
-        draft = batch.finished_work(file, str(report["trace_id"]))
+        draft = builder.finished_work(file, str(report["trace_id"]))
         decisive_event = _decisive_event(report)
         has_decisive_finding = False
         for number, finding in enumerate(report["findings"]):
@@ -586,7 +591,7 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
                 event = finding.get("event_id")
                 is_decisive = event is not None and event == decisive_event
                 has_decisive_finding = has_decisive_finding or is_decisive
-                batch.add(
+                builder.add_finding(
                     draft,
                     str(mode["mode_id"]),
                     _target_of_event(event),
@@ -595,16 +600,20 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
                     fatal=is_decisive,
                 )
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                batch.add_problem(file, f"finding {number}", f"not an AgentDebugX finding: {error}")
+                builder.add_problem(
+                    file, f"finding {number}", f"not an AgentDebugX finding: {error}"
+                )
         if decisive_event is not None and not has_decisive_finding:
-            with batch.problem_at(file, "root cause"):
+            with builder.errors_as_problem(file, "root cause"):
                 target = _target_of_event(decisive_event)
-                batch.add(draft, _OTHER, target, [report.get("summary")], None, fatal=True)
-    return batch.done()
+                builder.add_finding(
+                    draft, _OTHER, target, [report.get("summary")], None, fatal=True
+                )
+    return builder.to_incoming()
 
 
 def _decisive_event(report: Record) -> str | None:
-    """Return the event id of the first hypothesis, else of the root cause; None without both."""
+    """Return the id of the event of the first hypothesis, else of the root cause, else None."""
     attribution = report.get("attribution")
     hypotheses = attribution.get("hypotheses") if isinstance(attribution, Mapping) else None
     first = hypotheses[0] if isinstance(hypotheses, list) and hypotheses else None
@@ -614,10 +623,10 @@ def _decisive_event(report: Record) -> str | None:
 
 
 def _target_of_event(event: object) -> Target:
-    """Return the target for the span with an event's id; None is the whole trace.
+    """Return the span whose key is the event's id; the whole trace if the event is None.
 
     Raises:
-        ValueError: The tool has made up the event's id.
+        ValueError: The id is no key, because AgentDebugX has generated it.
     """
     if event is None:
         return WHOLE_TRACE
@@ -654,24 +663,29 @@ class _Trajectory:
         trace_id = extra.get("trace")
         if not isinstance(trace_id, str):
             return None
-        # Pisama's ids are hashes (pisama/_atif.py): a trace's of its session; a span's of trace,
-        # document, agent, step, and the number of the call in the step (0 for the message).
-        trace = hashlib.sha256(str(record["session_id"]).encode()).hexdigest()[:32]
+        # Pisama's ids are hashes (pisama/_atif.py). A trace's is of its session. A span's is of
+        # trace, document, agent, step, and the number of the call in the step (0: the message).
+        pisama_id = hashlib.sha256(str(record["session_id"]).encode()).hexdigest()[:32]
+        document = [record["trajectory_id"]]
         keys: dict[str, str] = {}
         for step in record.get("steps", ()):
-            spans = step.get("extra", {}).get("spans") or [""]
+            step_keys = step.get("extra", {}).get("spans") or [""]
             calls = step.get("tool_calls") or []
-            # The first span is the step's message, the last ones are its calls.
-            call_keys = spans[len(spans) - len(calls) :] if calls else []
-            for child, key in enumerate([spans[0], *call_keys]):
-                parts = [trace, [record["trajectory_id"]], [agent["name"]], step["step_id"], child]
+            # The first key is of the step's message, the last ones are of its calls.
+            call_keys = step_keys[len(step_keys) - len(calls) :] if calls else []
+            for number, key in enumerate([step_keys[0], *call_keys]):
+                parts = [pisama_id, document, [agent["name"]], step["step_id"], number]
                 hashed_text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
                 keys[hashlib.sha256(hashed_text.encode()).hexdigest()[:16]] = key
-        return cls(trace, trace_id, keys)
+        return cls(pisama_id, trace_id, keys)
 
 
 def _targets_of_issue(issue: Record, trajectory: _Trajectory) -> list[Target]:
-    """Return the different ranges of spans in an issue's evidence, or the whole trace if none."""
+    """Return the different ranges of spans in an issue's evidence; the whole trace without any.
+
+    Raises:
+        ValueError: A span is not in the trajectory.
+    """
     index_by_id = {span: index for index, span in enumerate(trajectory.keys)}
     targets: dict[Target, None] = {}
     for evidence in issue["evidence"]:
@@ -686,7 +700,7 @@ def _targets_of_issue(issue: Record, trajectory: _Trajectory) -> list[Target]:
     return list(targets) or [WHOLE_TRACE]
 
 
-class _ToolBatch(AnnotatorBatch):
+class _ToolBuilder(AnnotatorBuilder):
     """The findings of one tool that were read so far."""
 
     def __init__(self, tool: str, annotator: str | None) -> None:
@@ -698,11 +712,14 @@ class _ToolBatch(AnnotatorBatch):
         }
 
     def records_in(self, files: Sequence[Path], *suffixes: str) -> Iterator[tuple[Path, Record]]:
-        """Yield the objects of JSON files or of their lines; unreadable files become problems."""
+        """Yield each JSON object of the files with its file; unreadable files become problems.
+
+        A file has one object, a list of objects, or one object per line.
+        """
         for file, records in read_records(files, self.problems, suffixes):
             yield from ((file, record) for record in records if isinstance(record, Mapping))
 
-    def add(
+    def add_finding(
         self,
         draft: ImportedWork,
         mode: str,
@@ -715,19 +732,21 @@ class _ToolBatch(AnnotatorBatch):
         """Add a finding; an unknown mode becomes ``other``, with its name in the note.
 
         Args:
-            draft: The work to which it is added.
-            mode: The name of the failure mode.
+            draft: The work to which the finding is added.
+            mode: The tool's name of the failure mode.
             target: The target.
-            notes: The lines of the note.
-            confidence: The confidence as JSON.
+            notes: The lines of the note; empty ones are left out.
+            confidence: The confidence; ignored if it is not a number.
             fatal: True if the failure decided the outcome.
         """
         slug = self._modes.get(mode, _OTHER)
-        texts = [str(note) for note in notes if note]
+        note_lines = [str(note) for note in notes if note]
+        if mode not in self._modes:
+            note_lines = [mode, *note_lines]
         label = draft.label(
             slug,
             target,
-            "\n".join(texts if mode in self._modes else [mode, *texts]),
+            "\n".join(note_lines),
             confidence=float(confidence) if isinstance(confidence, int | float) else None,
             severity=Severity.FATAL if fatal else None,
         )

@@ -72,7 +72,10 @@ class CodebookMap:
         return tuple(slug for slug, sources in self.sources.items() if not sources)
 
     def single_target(self, slug: str) -> str | None:
-        """Return the new slug of an old slug; None if that is split, dropped or unknown."""
+        """Return the slug of the one mode that an old mode becomes.
+
+        Return None if the old mode is split, dropped or unknown.
+        """
         slugs = self._new_slugs(slug)
         return slugs[0] if len(slugs) == 1 else None
 
@@ -110,26 +113,26 @@ class CodebookMap:
 
 
 def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap:
-    """Return the map of each old mode: as a file says, otherwise to the mode of the same slug.
+    """Return the new modes of each old mode, from a crosswalk or else by the same slug.
 
     Args:
         old: The codebook of the labels.
-        new: The codebook to which they are carried.
-        path: A crosswalk, None if all slugs are the same.
+        new: The codebook to which the labels are carried.
+        path: The file of the crosswalk, None if all slugs are the same.
 
     Raises:
-        ExchangeError: The file cannot be read or names no mode, both are the same codebook, or a
-            mode has neither an entry nor a namesake.
+        ExchangeError: The file cannot be read or names an unknown mode, both are the same codebook,
+            or the new codebook has neither an entry for an old mode nor a mode with its slug.
     """
     if old.ref == new.ref:
         raise ExchangeError(
             f"{old.ref} is both the old and the new taxonomy; give the new one another "
             "version. Changes of wording alone need neither a new version nor a migration"
         )
-    stated = {} if path is None else _stated_targets(old, new, path)
+    targets_in_file = {} if path is None else _targets_in_crosswalk(old, new, path)
     slugs = {mode.slug for mode in new.modes}
     targets = {
-        mode.slug: stated.get(mode.slug, (mode.slug,) if mode.slug in slugs else None)
+        mode.slug: targets_in_file.get(mode.slug, (mode.slug,) if mode.slug in slugs else None)
         for mode in old.modes
     }
     unmapped = [slug for slug, new_slugs in targets.items() if new_slugs is None]
@@ -139,13 +142,13 @@ def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap
             f"{new.ref} has no mode {names}; map each under [modes] of --map FILE: "
             f'{unmapped[0]} = "its new slug", a list to split it, [] to drop it'
         )
-    if OPEN_SLUG in stated:
-        targets[OPEN_SLUG] = stated[OPEN_SLUG]
+    if OPEN_SLUG in targets_in_file:
+        targets[OPEN_SLUG] = targets_in_file[OPEN_SLUG]
     return CodebookMap(old, new, {slug: new_slugs or () for slug, new_slugs in targets.items()})
 
 
-def _stated_targets(old: Taxonomy, new: Taxonomy, path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the new slugs by old slug that a crosswalk states."""
+def _targets_in_crosswalk(old: Taxonomy, new: Taxonomy, path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the new slugs by old slug from the file of a crosswalk."""
     entries = [entry for entry in read_crosswalk(path) if entry.taxonomy in (ANY, old.ref)]
     if not entries:
         raise ExchangeError(f"{path}: maps no mode of {old.ref}; put its modes under [modes]")
@@ -154,7 +157,7 @@ def _stated_targets(old: Taxonomy, new: Taxonomy, path: Path) -> dict[str, tuple
         source = _mode_named(old, entry.source, path)
         slugs = [_mode_named(new, target, path).slug for target in entry.targets]
         targets[source.slug] = tuple(dict.fromkeys([*targets.get(source.slug, ()), *slugs]))
-    _refuse_contradictions(entries, path)
+    _check_no_contradictions(entries, path)
     return targets
 
 
@@ -165,8 +168,8 @@ def _mode_named(taxonomy: Taxonomy, name: str, path: Path) -> Mode:
     return mode
 
 
-def _refuse_contradictions(entries: Sequence[CrosswalkEntry], path: Path) -> None:
-    """Refuse a mode that is dropped in one place and kept in another."""
+def _check_no_contradictions(entries: Sequence[CrosswalkEntry], path: Path) -> None:
+    """Raise ``ExchangeError`` if one entry drops a mode that another entry keeps."""
     dropped_modes = {entry.source for entry in entries if not entry.targets}
     mapped_modes = {entry.source for entry in entries if entry.targets}
     contradictory_modes = dropped_modes & mapped_modes
@@ -206,15 +209,15 @@ def with_mode(
 
     Args:
         old: The codebook.
-        name: The name of the mode.
-        category: The id of its category, in which it becomes the last mode.
+        name: The name of the new mode.
+        category: The id of the mode's category, in which it becomes the last mode.
         version: The new version; by default ``3+1`` follows ``3``, and ``3+2`` follows ``3+1``.
         used_versions: The names ``id@version`` that a default version may not have.
         words: Further fields of the mode.
 
     Raises:
-        ExchangeError: There is no such category, or no free code or slug.
-        TaxonomyError: A name, slug, code or version is not valid, or another mode has it.
+        ExchangeError: There is no such category, no free code, or no slug for the name.
+        TaxonomyError: The name, slug, code or version is not valid, or another mode has it.
     """
     if category not in [known_category.id for known_category in old.categories]:
         names = ", ".join(known_category.id for known_category in old.categories)
@@ -248,10 +251,10 @@ def candidate_map(
         old: The codebook of the open codes.
         new: The codebook that ``with_mode`` returned.
         slug: The slug of the new mode.
-        codes: The open codes that become its labels.
+        codes: The open codes that become labels of the new mode.
     """
-    same = {mode.slug: (mode.slug,) for mode in old.modes}
-    return CodebookMap(old, new, same, {code.identity: slug for code in codes})
+    same_slugs = {mode.slug: (mode.slug,) for mode in old.modes}
+    return CodebookMap(old, new, same_slugs, {code.identity: slug for code in codes})
 
 
 def taxonomy_toml(taxonomy: Taxonomy) -> str:
@@ -259,12 +262,10 @@ def taxonomy_toml(taxonomy: Taxonomy) -> str:
     values: dict[str, Any] = to_dict(taxonomy)
     names = ("id", "version", "name", "open", "levels")
     lines = [f"{name} = {_toml_value(values[name])}" for name in names if name in values]
-    for table in ("categories", "modes"):
-        for table_item in values[table]:
-            lines += ["", f"[[{table}]]"]
-            lines += [
-                f"{name} = {_toml_value(value)}" for name, value in table_item.items() if value
-            ]
+    for array in ("categories", "modes"):
+        for table in values[array]:
+            lines += ["", f"[[{array}]]"]
+            lines += [f"{name} = {_toml_value(value)}" for name, value in table.items() if value]
     return "\n".join([*lines, ""])
 
 
@@ -278,21 +279,18 @@ def _toml_value(value: object) -> str:
             items = ",\n".join(f"    {_toml_value(item)}" for item in value)
             return f"[\n{items},\n]"
         case dict():
-            return (
-                "{ "
-                + ", ".join(f"{name} = {_toml_value(item)}" for name, item in value.items())
-                + " }"
-            )
+            fields = ", ".join(f"{name} = {_toml_value(item)}" for name, item in value.items())
+            return "{ " + fields + " }"
         case other:
             raise AssertionError(f"no such value in a taxonomy: {other!r}")
 
 
 def _next_version(old: Taxonomy, used_versions: Collection[str]) -> str:
-    """Return the first free version after that of a codebook: ``3+1`` after ``3``."""
+    """Return the next version of a codebook that is not used: ``3+1`` after ``3``."""
     match = _OWN_VERSION.match(old.version)
     base = old.version
     number = 0
-    if match is not None:
+    if match is not None:  # the version ends with ``+`` and a number
         base = match[1]
         number = int(match[2])
     while True:

@@ -146,7 +146,7 @@ class CarriedWork:
             facts = list(self._carried_facts(event))
             for number, fact in enumerate(facts):
                 yield self._new_event(event, fact, number)
-        yield from self._open_again(events[-1])
+        yield from self._reopening_events(events[-1])
 
     def _new_event(self, event: Event, fact: Fact, number: int) -> NewEvent:
         """Return the new event of a fact; ``number`` counts the facts of one old event."""
@@ -161,7 +161,7 @@ class CarriedWork:
         )
 
     def _carried_facts(self, event: Event) -> Iterator[Fact]:
-        """Yield the facts under the new codebook that an old event becomes."""
+        """Apply an old event to its pass, and yield the facts under the new codebook for it."""
         fact = event.fact
         if isinstance(fact, Decided):
             yield from self._after_decision(fact, event.trace_id)
@@ -189,19 +189,20 @@ class CarriedWork:
                 self.look_again = tuple(
                     slug for mode in modes for slug in self._map.targets.get(mode, ())
                 )
-            # The conditions of these two cases apply the fact to the old content.
+            # The conditions of the next two cases change the content under the old codebook, and
+            # are true if the fact changes it.
             case SpanNoteSet(key, _, text) if self._apply_note(carried_pass.old, event, key, text):
                 yield fact
                 yield from self._carried_changes(carried_pass)
             case _ if _apply_fact(carried_pass.old, fact):
                 changes = list(self._carried_changes(carried_pass))
-                # An event without changes is kept, as working time is computed from event times.
+                # Working time is computed from event times, so there is always an event.
                 yield from changes or [_READ_NOTHING]
             case _:
                 yield fact
 
     def _apply_note(self, old: _PassContent, event: Event, key: str, text: str) -> bool:
-        """Apply a note that becomes a label; return False if the note stays a note."""
+        """Apply a note that becomes a label to the old content; return False if it stays a note."""
         annotator = event.annotator
         trace_id = event.trace_id or ""
         number = event.pass_number or 0
@@ -209,7 +210,7 @@ class CarriedWork:
         if mode is None:
             return False
         old.noted.pop(key, None)
-        if text:
+        if text:  # an empty text removes the note
             old.noted[key] = Label(
                 id=self._new_ids.id_for("noted", annotator, trace_id, number, key),
                 annotator=annotator,
@@ -226,7 +227,7 @@ class CarriedWork:
     # A pass
 
     def _carried_changes(self, carried_pass: _CarriedPass) -> Iterator[Fact]:
-        """Update a pass under the new codebook from the old codebook, and yield the changes."""
+        """Compute a pass's content under the new codebook again, and yield what has changed."""
         earlier = carried_pass.new
         labels_with_modes = [
             *(
@@ -262,18 +263,18 @@ class CarriedWork:
     ) -> dict[str, Label]:
         """Return the labels under the new codebook by id.
 
-        Two labels of one mode at one place become one label with both notes. The id of each new
-        label is recorded in ``new_label_ids``.
+        Labels that have the same mode and target there become one label with all their notes. The
+        id of each new label is recorded in ``new_label_ids``.
 
         Args:
-            labels_with_modes: The old labels, each with its new mode, None if it is dropped.
+            labels_with_modes: The old labels, each with its new mode, None if it is not carried.
         """
-        by_place: dict[tuple[str, Target], Label] = {}
+        labels_by_target: dict[tuple[str, Target], Label] = {}
         for label, mode in labels_with_modes:
             if mode is None:
                 self.new_label_ids.pop(label.id, None)
                 continue
-            new_label = by_place.get((mode, label.target))
+            new_label = labels_by_target.get((mode, label.target))
             if new_label is None:
                 new_label = self._carried_label(label, mode)
             else:
@@ -282,14 +283,14 @@ class CarriedWork:
                     note = f"{note}\n{label.note}".strip()
                 severity = new_label.severity or label.severity
                 new_label = replace(new_label, note=note, severity=severity)
-            by_place[mode, label.target] = new_label
+            labels_by_target[mode, label.target] = new_label
             self.new_label_ids[label.id] = new_label.id
             if annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
                 self._new_ids.suggestions[label.id] = new_label.id
-        return {label.id: label for label in by_place.values()}
+        return {label.id: label for label in labels_by_target.values()}
 
     def _carried_label(self, label: Label, mode: str) -> Label:
-        """Return an old label under the new codebook, with the new mode."""
+        """Return an old label under the new codebook, with its new mode and the new ids."""
         suggestion = label.suggestion
         if suggestion is not None:
             suggestion = self._new_ids.suggestions.get(suggestion, suggestion)
@@ -304,13 +305,14 @@ class CarriedWork:
     def _carried_verdicts(
         self, carried_pass: _CarriedPass, labels: Iterable[Label]
     ) -> dict[str, VerdictValue]:
-        """Return the verdicts on new modes without a label; none of them is present."""
-        present = {label.mode for label in labels}
+        """Return the absent and unsure verdicts on new modes that have none of ``labels``."""
+        labelled_modes = {label.mode for label in labels}
         values = {
             mode: self._value_of_sources(sources, carried_pass)
             for mode, sources in self._map.sources.items()
-            if mode not in present
+            if mode not in labelled_modes
         }
+        # Present without a label comes from an old mode that was split, so the new mode is open.
         return {
             mode: value
             for mode, value in values.items()
@@ -320,7 +322,10 @@ class CarriedWork:
     def _value_of_sources(
         self, sources: Sequence[str], carried_pass: _CarriedPass
     ) -> VerdictValue | None:
-        """Return the verdict on a new mode that follows from those on its source modes, or None."""
+        """Return the verdict that follows from those on some old modes; None if none follows.
+
+        ``sources`` are the old modes that become one new mode.
+        """
         labelled_modes = {label.mode for label in carried_pass.old.labels.values()}
         if labelled_modes.intersection(sources):
             return VerdictValue.PRESENT
@@ -332,18 +337,23 @@ class CarriedWork:
         return None
 
     def _carried_reviews(self, old: Mapping[str, ReviewGiven]) -> dict[str, ReviewGiven]:
-        """Return the answers to suggestions that exist under the new codebook, by new id."""
+        """Return the reviews of suggestions that exist under the new codebook, by new id."""
         reviews: dict[str, ReviewGiven] = {}
         for suggestion, review in old.items():
-            name = self._new_ids.suggestions.get(suggestion)
+            new_suggestion = self._new_ids.suggestions.get(suggestion)
+            if new_suggestion is None:
+                continue
             label = None if review.label is None else self.new_label_ids.get(review.label)
-            # A suggestion that was accepted for a split mode stays under the old codebook.
-            if name is not None and (label is not None or review.answer is ReviewAnswer.REJECT):
-                reviews[name] = replace(review, label=label)
+            # A review that accepted a label is carried only with this label.
+            if label is not None or review.answer is ReviewAnswer.REJECT:
+                reviews[new_suggestion] = replace(review, label=label)
         return reviews
 
     def _carried_judgement(self, carried_pass: _CarriedPass, fact: Judged) -> Judged:
-        """Return a judge's result under the new modes, and set the verdicts of both passes."""
+        """Return a judge's result under the new modes.
+
+        Its verdicts are stored in the pass, under both codebooks.
+        """
         carried_pass.old.verdicts = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
         carried_pass.old.verdicts |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
         labels = carried_pass.new.labels
@@ -357,11 +367,12 @@ class CarriedWork:
 
     # What is to be looked at again
 
-    def _open_again(self, last: Event) -> Iterator[NewEvent]:
-        """Yield the events that open the last reading again, and set ``look_again`` to its modes.
+    def _reopening_events(self, last: Event) -> Iterator[NewEvent]:
+        """Yield the events by which the annotator must look again at modes in the last reading.
 
         These are the new modes without a verdict whose old mode is present and was split, or that
-        were open before. Yields nothing if there is no such mode, and for judges.
+        an earlier migration left open. They are stored in ``look_again``. Yields nothing if there
+        is no such mode, and for judges. ``last`` is the last event of the work.
         """
         if annotator_kind(last.annotator) is AnnotatorKind.JUDGE:
             return
@@ -378,16 +389,16 @@ class CarriedWork:
             return
         number = max(readings)
         carried_pass = valid_passes[number]
-        present = {label.mode for label in carried_pass.new.labels.values()}
+        labelled_modes = {label.mode for label in carried_pass.new.labels.values()}
         open_modes = tuple(
             mode
             for mode, sources in self._map.sources.items()
-            if mode not in present
+            if mode not in labelled_modes
+            and mode not in carried_pass.new.verdicts
             and (
                 mode in self.look_again
                 or self._value_of_sources(sources, carried_pass) is VerdictValue.PRESENT
             )
-            and mode not in carried_pass.new.verdicts
         )
         self.look_again = open_modes
         if not open_modes:
@@ -395,7 +406,7 @@ class CarriedWork:
         pass_key = (last.annotator, last.trace_id, self._map.new.ref, number)
         look_again_id = self._new_ids.id_for("look again", last.id)
         yield NewEvent(*pass_key, LookAgainSet((), open_modes), id=look_again_id)
-        # A reading that a retest follows stays finished.
+        # The reading is reopened unless a later pass, such as a retest, follows it.
         if carried_pass.finish is not None and number == max(valid_passes):
             open_id = self._new_ids.id_for("open", last.id)
             yield NewEvent(*pass_key, PassUnfinished(carried_pass.finish), id=open_id)
@@ -409,22 +420,27 @@ class CarriedWork:
         else:
             self._old_decisions[fact.item] = fact.after
         earlier = self._new_decisions
-        self._new_decisions = self._decisions_now(trace_id)
+        self._new_decisions = self._carried_decisions(trace_id)
         for item, old_decision, new_decision in _differences(earlier, self._new_decisions):
             yield Decided(item, old_decision, new_decision)
 
-    def _decisions_now(self, trace_id: str | None) -> dict[str, Decision]:
-        """Return the decisions under the new codebook, by item, that follow from the old ones."""
+    def _carried_decisions(self, trace_id: str | None) -> dict[str, Decision]:
+        """Return the decisions under the new codebook that follow from the old ones, by item.
+
+        The item of a decision on a verdict is the mode; that of a decision on labelled spans begins
+        with the mode.
+        """
         decisions: dict[str, Decision] = {}
         for mode, sources in self._map.sources.items():
-            decided = [d for d in map(self._old_decisions.get, sources) if d is not None]
-            value = self._decided_value(sources, decided, trace_id)
+            old_decisions = [
+                self._old_decisions[source] for source in sources if source in self._old_decisions
+            ]
+            value = self._decided_value(sources, old_decisions, trace_id)
             if value is not None:
-                decisions[mode] = self._joined_decision(mode, value, decided)
+                decisions[mode] = self._joined_decision(mode, value, old_decisions)
         for decision in self._old_decisions.values():
             new_mode = self._map.single_target(decision.mode)
             if not decision.is_verdict and new_mode is not None:
-                # The id of a place begins with the slug of its mode.
                 item = new_mode + decision.item.removeprefix(decision.mode)
                 decisions[item] = replace(
                     decision, mode=new_mode, item=item, said=self._joined_answers([decision])
@@ -432,20 +448,21 @@ class CarriedWork:
         return decisions
 
     def _decided_value(
-        self, sources: Sequence[str], decided: Sequence[Decision], trace_id: str | None
+        self, sources: Sequence[str], decisions: Sequence[Decision], trace_id: str | None
     ) -> VerdictValue | None:
-        """Return the value of a new mode that follows from decisions on its source modes.
+        """Return the value of a new mode that follows from the decisions on its old modes.
 
-        Return None if they leave it open: no source mode is decided, the only present one was
-        split, or a source mode without a decision has labels.
+        Return None if no value follows: there is no decision, all present old modes were split, or
+        an old mode without a decision has labels.
         """
-        values = {decision.value for decision in decided}
+        values = {decision.value for decision in decisions}
         if VerdictValue.PRESENT in values:
-            has_present = any(
-                d.value is VerdictValue.PRESENT and self._map.single_target(d.mode) is not None
-                for d in decided
+            has_present_unsplit_mode = any(
+                decision.value is VerdictValue.PRESENT
+                and self._map.single_target(decision.mode) is not None
+                for decision in decisions
             )
-            return VerdictValue.PRESENT if has_present else None
+            return VerdictValue.PRESENT if has_present_unsplit_mode else None
         if VerdictValue.UNSURE in values:
             return VerdictValue.UNSURE
         undecided = [slug for slug in sources if slug not in self._old_decisions]
@@ -454,11 +471,11 @@ class CarriedWork:
         return VerdictValue.ABSENT
 
     def _joined_decision(
-        self, mode: str, value: VerdictValue, decided: Sequence[Decision]
+        self, mode: str, value: VerdictValue, decisions: Sequence[Decision]
     ) -> Decision:
-        """Return one decision for the decisions on the old modes of a new mode."""
-        last_decision = max(decided, key=lambda decision: decision.decided_at)
-        matching = [decision for decision in decided if decision.value is value]
+        """Return one decision with this value on a new mode, for the decisions on its old modes."""
+        last_decision = max(decisions, key=lambda decision: decision.decided_at)
+        matching = [decision for decision in decisions if decision.value is value]
         return replace(
             last_decision,
             mode=mode,
@@ -468,39 +485,39 @@ class CarriedWork:
                 target for decision in matching for target in decision.targets
             ),
             sides=_without_duplicates(side for decision in matching for side in decision.sides),
-            said=self._joined_answers(decided),
-            judge_seen=any(decision.judge_seen for decision in decided),
+            said=self._joined_answers(decisions),
+            judge_seen=any(decision.judge_seen for decision in decisions),
             reason="\n".join(
-                _without_duplicates(decision.reason for decision in decided if decision.reason)
+                _without_duplicates(decision.reason for decision in decisions if decision.reason)
             ),
         )
 
-    def _joined_answers(self, decided: Sequence[Decision]) -> tuple[SideAnswer, ...]:
-        """Return the answers in several decisions, joined to one for each side."""
+    def _joined_answers(self, decisions: Sequence[Decision]) -> tuple[SideAnswer, ...]:
+        """Return the annotators' answers in several decisions, joined to one for each annotator."""
         values: dict[str, list[VerdictValue | None]] = {}
         targets: dict[str, list[Target]] = {}
-        for decision in decided:
+        for decision in decisions:
             is_split = self._map.single_target(decision.mode) is None
             for answer in decision.said:
-                # Presence of a split mode does not tell which of the new modes is present.
+                # If a split mode is present, it is not known which of the new modes is.
                 is_open = is_split and answer.value is VerdictValue.PRESENT
                 values.setdefault(answer.annotator, []).append(None if is_open else answer.value)
                 targets.setdefault(answer.annotator, []).extend(() if is_open else answer.targets)
         return tuple(
-            SideAnswer(name, _strongest_value(side_values), _without_duplicates(targets[name]))
-            for name, side_values in values.items()
+            SideAnswer(name, _strongest_value(own_values), _without_duplicates(targets[name]))
+            for name, own_values in values.items()
         )
 
 
-def carried_of_study(mapping: CodebookMap, new_ids: NewIds, event: Event) -> NewEvent | None:
-    """Return the event of a study or guideline under the new codebook.
+def carried_study_event(mapping: CodebookMap, new_ids: NewIds, event: Event) -> NewEvent | None:
+    """Return an event that sets a study or guideline, as an event under the new codebook.
 
     Returns None for other events, and for a guideline whose mode was split or dropped.
 
     Args:
-        mapping: The modes of the new codebook by those of the old one.
-        new_ids: The ids of the migration.
-        event: The event.
+        mapping: The new modes of each old mode.
+        new_ids: Makes the ids of the migration.
+        event: The event under the old codebook.
     """
     match event.fact:
         case StudySet(before, after):
@@ -538,6 +555,7 @@ def _guideline_under_map(
     mode = None if guideline is None else mapping.single_target(guideline.mode)
     if guideline is None or mode is None:
         return None
+    # The item names the decision that was the occasion, and begins with its mode.
     item = None if guideline.item is None else mode + guideline.item.removeprefix(guideline.mode)
     return replace(guideline, id=new_ids.id_for("guideline", guideline.id), mode=mode, item=item)
 
@@ -559,7 +577,7 @@ def _apply_fact(content: _PassContent, fact: Fact) -> bool:
         "verdicts": content.verdicts,
         "reviews": content.reviews,
     }
-    # The time occurs only in changes of other parts.
+    # The time is needed only for changes of other parts, which are ignored here.
     for part, name, value in changes_in_pass(fact, time=""):
         if part in parts:
             _set_or_remove(parts[part], name, value)
@@ -645,11 +663,11 @@ class Migrated:
 
 
 def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> Migrated:
-    """Carry all work under the old codebook over; work under the new codebook stays unchanged.
+    """Copy all work under an old codebook to the new one; work already under the new one stays.
 
     Args:
         workspace: The workspace; for a trial, a copy of it.
-        mapping: The new modes of each old mode.
+        mapping: The old and the new codebook, with the new modes of each old mode.
         author: The name of the user, None if it is not known.
 
     Raises:
@@ -662,20 +680,34 @@ def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> M
         raise ExchangeError(f"there are no labels under {mapping.old.ref} in this workspace")
     workspace.add_taxonomy(mapping.new)
     taxonomy_refs = [mapping.old.ref, mapping.new.ref]
-    places = [
+    # An interrupted migration continues if it is requested with the same map, so the request key
+    # holds the whole map.
+    mapped_open_codes = [
         [
-            *(name, trace_id, target.first, target.last),
-            *(target.quote, target.char_start, target.char_end, is_label, mode),
+            name,
+            trace_id,
+            target.first,
+            target.last,
+            target.quote,
+            target.char_start,
+            target.char_end,
+            is_label,
+            mode,
         ]
         for (name, trace_id, target, is_label), mode in mapping.places.items()
     ]
-    # An interrupted migration continues if it is requested with the same map.
-    request = json.dumps([MIGRATION, *taxonomy_refs, mapping.targets, *sorted(places, key=str)])
-    record = workspace.begin_import(MIGRATION, taxonomy_refs, request_key=request, annotator=author)
+    request_key = json.dumps(
+        [MIGRATION, *taxonomy_refs, mapping.targets, *sorted(mapped_open_codes, key=str)]
+    )
+    record = workspace.begin_import(
+        MIGRATION, taxonomy_refs, request_key=request_key, annotator=author
+    )
     migration = _Migration(workspace, mapping, record)
     migration.carry_study(study_events)
     for batch in batched(
-        migration.carried_events(works), lambda batch_work: len(batch_work[1]), EVENTS_AT_ONCE
+        migration.carried_events(works),
+        lambda work_with_events: len(work_with_events[1]),
+        EVENTS_AT_ONCE,
     ):
         with workspace.transaction():
             for _, events in batch:
@@ -686,7 +718,7 @@ def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> M
 
 
 def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
-    """Raise an error if the user may not migrate a codebook: with a study, only its lead may.
+    """Check that the user may migrate a codebook: if it has a study, only the study's lead may.
 
     Args:
         workspace: The workspace.
@@ -694,7 +726,7 @@ def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
         author: The name of the user, None if it is not known.
 
     Raises:
-        ExchangeError: Another annotator has set the study up.
+        ExchangeError: The codebook has a study that another person has set up.
     """
     lead = workspace.study_leads().get(old.ref)
     if lead is not None and author != lead:
@@ -716,9 +748,9 @@ def standing_migrations(workspace: Workspace) -> tuple[ImportRecord, ...]:
 def _events_by_work(
     workspace: Workspace, ref: str
 ) -> tuple[Mapping[Work, Sequence[Event]], Sequence[Event]]:
-    """Return the events on traces by work, the works of judges first, and the other events.
+    """Return the events on traces by annotator and trace, judges first, and the events on studies.
 
-    ``ref`` is the taxonomy of the events. The other events are on studies.
+    ``ref`` is the taxonomy of the events.
     """
     works: dict[Work, list[Event]] = defaultdict(list)
     study_events = []
@@ -750,11 +782,13 @@ class _Migration:
             for earlier in workspace.imports()
         )
         self._new_ids = NewIds(mapping.new.ref, attempt)
-        own_works = {(work[0], work[1]) for work, _ in workspace.import_works(record)}
-        self._works_under_new = {
-            (own_pass.annotator, own_pass.trace_id)
-            for own_pass in workspace.passes(taxonomy=mapping.new.ref)
-        } - own_works
+        # An interrupted run of the same migration has written these.
+        migrated_works = {(work[0], work[1]) for work, _ in workspace.import_works(record)}
+        self._other_works = {
+            (trace_pass.annotator, trace_pass.trace_id)
+            for trace_pass in workspace.passes(taxonomy=mapping.new.ref)
+        } - migrated_works
+        """The annotator and trace of other work under the new codebook, which stays unchanged."""
         self._old_labels = workspace.labels(taxonomy=mapping.old.ref, pass_number=None)
         self._labelled_modes = {
             (label.trace_id, label.mode)
@@ -766,35 +800,43 @@ class _Migration:
         self._result = Migrated(record)
 
     def carry_study(self, events: Iterable[Event]) -> None:
-        """Carry the guidelines, and the study if there is none under the new codebook."""
+        """Copy the guidelines, and the study if the new codebook has none."""
         if self._workspace.study(self._map.new.ref) is not None:
             events = [event for event in events if not isinstance(event.fact, StudySet)]
-        carried = (carried_of_study(self._map, self._new_ids, event) for event in events)
+        carried = (carried_study_event(self._map, self._new_ids, event) for event in events)
         self.append([event for event in carried if event is not None])
 
     def carried_events(
         self, works: Mapping[Work, Sequence[Event]]
     ) -> Iterator[tuple[Work, Sequence[NewEvent]]]:
-        """Yield the new events of each work that has no other work under the new codebook."""
+        """Yield each annotator and trace with the events under the new codebook.
+
+        Work of an annotator who has already worked on the trace under the new codebook is left out.
+        """
         for work, events in works.items():
-            carried = CarriedWork(self._map, self._new_ids, self._labelled_modes)
-            new = list(carried.carried(events))
-            if work in self._works_under_new:
-                self._record_not_carried(work, new)
+            carried_work = CarriedWork(self._map, self._new_ids, self._labelled_modes)
+            new_events = list(carried_work.carried(events))
+            if work in self._other_works:
+                self._record_not_carried(work, new_events)
                 continue
-            self._new_label_ids |= carried.new_label_ids
-            if carried.look_again:
-                self._modes_to_check[work] = carried.look_again
+            self._new_label_ids |= carried_work.new_label_ids
+            if carried_work.look_again:
+                self._modes_to_check[work] = carried_work.look_again
             self._result.works.append(work)
-            yield work, new
+            yield work, new_events
 
     def _record_not_carried(self, work: Work, events: Sequence[NewEvent]) -> None:
-        """Record why a work is not carried, unless an earlier migration has carried all of it."""
+        """Record why an annotator's work on a trace is not carried.
+
+        Nothing is recorded if an earlier migration has carried all of its ``events``.
+        """
         known_facts = self._workspace.known_facts(
             [event.id for event in events if event.id is not None]
         )
         if len(known_facts) < len(events):
-            self._result.left.append(Left(*work, GONE_ON if known_facts else OWN_WORK))
+            # If an earlier migration has carried a part, the annotator has worked on since then.
+            reason = GONE_ON if known_facts else OWN_WORK
+            self._result.left.append(Left(*work, reason))
 
     def append(self, events: Sequence[NewEvent]) -> None:
         """Record carried events."""
@@ -807,7 +849,7 @@ class _Migration:
         carried_works = set(self._result.works)
         new_labels = self._workspace.labels(taxonomy=self._map.new.ref, pass_number=None)
         new_ids = {label.id for label in new_labels}
-        used_ids = set[str]()
+        ids_of_earlier_labels = set[str]()
         for label in self._old_labels:
             is_carried = (label.annotator, label.trace_id) in carried_works
             if not is_carried or self._map.slug_for_label(label) is None:
@@ -817,9 +859,10 @@ class _Migration:
                 result.lost.append(label)
                 continue
             result.carried[label.id] = label
-            if new_id in used_ids:
+            if new_id in ids_of_earlier_labels:
                 result.joined.add(label.id)
-            used_ids.add(new_id)
+            ids_of_earlier_labels.add(new_id)
+
         last_pass_labels = self._workspace.labels(taxonomy=self._map.old.ref)
         split_labels: dict[Work, list[Label]] = defaultdict(list)
         for label in last_pass_labels:

@@ -23,9 +23,9 @@ from mast_tui.counts import duration
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.exporters.files import reveal_work, without_hidden_outcome
 from mast_tui.exchange.import_batch import (
-    Gathered,
     ImportedWork,
     Incoming,
+    IncomingBuilder,
     annotator_of,
     check_one_name,
     label_in_work,
@@ -93,12 +93,12 @@ def records_of(
     works: Sequence[TraceWork],
     kinds: Mapping[str, AnnotatorKind],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the records of a page as plain values.
+    """Return an iterator of the records of a page as plain values.
 
     Args:
         record: The facts of the trace.
         taxonomy: The taxonomy of the work.
-        works: The work of annotators.
+        works: The work of each annotator on the trace.
         kinds: The kinds of annotators by name.
     """
     lines: list[Record] = [TaxonomyLine(taxonomy=to_dict(taxonomy)), TraceLine.of(record, {})]
@@ -121,7 +121,7 @@ def records_of(
 
 
 def embedded_json(records: Sequence[Mapping[str, object]]) -> str:
-    """Return the records as JSON that is safe inside an element of a page."""
+    """Return the records as JSON without characters that have a meaning in HTML."""
     document = {"format": FORMAT, "version": VERSION, "records": records}
     text = json.dumps(document, ensure_ascii=False, allow_nan=False)
     for character, escape in _UNSAFE_IN_HTML.items():
@@ -136,37 +136,37 @@ def read_pages(
     find_taxonomy: Callable[[str], Taxonomy | None],
     annotator: str | None = None,
 ) -> Incoming:
-    """Read the work that pages embed; a page that cannot be read is a problem.
+    """Read the work that pages embed; a page that cannot be read becomes a problem.
 
     Args:
         files: The pages, and folders of pages.
         taxonomy: The taxonomy in use, which replaces a page's taxonomy with the same reference.
         find_taxonomy: Returns a taxonomy of the workspace by ``id@version``, None if it has none.
-        annotator: The name for the one author of all pages, None to keep the names.
+        annotator: The author of all work, None to keep the authors of the pages.
     """
-    batch = Gathered()
+    builder = IncomingBuilder()
     authors = set[str]()
     for file in files_under(files, (".html", ".htm")):
         try:
             records = _embedded_records(file)
             if records is None:
-                if file in files:  # not only found in a folder
+                if file in files:  # other files in a named folder are ignored
                     raise ExchangeError(
                         "is not a mast-tui page with labels; 'mast-tui page' writes one"
                     )
                 continue
-            _add_page(file, records, batch, taxonomy, find_taxonomy, annotator, authors)
+            _add_page(file, records, builder, taxonomy, find_taxonomy, annotator, authors)
         except (ExchangeError, InvalidJSON, TaxonomyError, ValueError, OSError) as error:
-            batch.add_problem(file, "page", error)
+            builder.add_problem(file, "page", error)
     check_one_name(annotator, authors)
-    return batch.done()
+    return builder.to_incoming()
 
 
 def _embedded_records(file: Path) -> list[Record] | None:
-    """Return the records in a page; None for another file.
+    """Return the records in a page; None if the file has no element with records.
 
     Raises:
-        ValueError: The page is of another format or of a newer version.
+        ValueError: The records are of another format or of a newer version.
     """
     match = _ELEMENT.search(file.read_text("utf-8", "replace"))
     if match is None:
@@ -184,18 +184,19 @@ def _embedded_records(file: Path) -> list[Record] | None:
 def _add_page(
     file: Path,
     records: Iterable[Record],
-    batch: Gathered,
+    builder: IncomingBuilder,
     taxonomy: Taxonomy,
     find_taxonomy: Callable[[str], Taxonomy | None],
-    named: str | None,
+    given_name: str | None,
     authors: set[str],
 ) -> None:
-    """Add the work of a page to the batch, and its authors to ``authors``.
+    """Add the work of a page to the builder, and the names of its authors to ``authors``.
 
-    ``named`` replaces the name of the page's author, None to keep the names.
+    The work becomes that of ``given_name``, or keeps its authors if that is None.
 
     Raises:
-        ValueError: The page lacks a taxonomy, or another page has work of the same author.
+        ValueError: The page lacks a taxonomy, or another page has work of the same author on the
+            trace.
     """
     taxonomies: dict[str, Taxonomy] = {}
     kinds: dict[str, AnnotatorKind] = {}
@@ -210,7 +211,7 @@ def _add_page(
                 )
                 taxonomies[page_taxonomy.ref] = known_taxonomy or page_taxonomy
             case TraceLine():
-                batch.traces.setdefault(line.trace_id, line.trace_record())
+                builder.traces.setdefault(line.trace_id, line.trace_record())
             case AnnotatorLine():
                 kinds[line.name] = line.kind
             case WorkLine():
@@ -219,30 +220,33 @@ def _add_page(
                 if work_taxonomy is None:
                     raise ValueError(f"the page does not contain the taxonomy {line.taxonomy!r}")
                 kind = kinds.get(line.annotator)
-                work = _imported_work(file, line, work_taxonomy, named, kind)
-                if work.key in batch.drafts:
+                work = _imported_work(file, line, work_taxonomy, given_name, kind)
+                if work.key in builder.drafts:
                     raise ValueError(
                         f"another page also contains this trace labelled by {work.annotator}"
                     )
-                batch.keep(work)
-                batch.taxonomies[work_taxonomy.ref] = work_taxonomy
+                builder.add_work(work)
+                builder.taxonomies[work_taxonomy.ref] = work_taxonomy
 
 
 def _imported_work(
     file: Path,
     line: WorkLine,
     taxonomy: Taxonomy,
-    author: str | None,
+    given_name: str | None,
     kind: AnnotatorKind | None,
 ) -> ImportedWork:
     """Return the work in a line of a page.
 
+    Its author is ``given_name``, or that of the line if it is None. ``kind`` is the kind of the
+    author in the page, None if it is missing there.
+
     Raises:
         ValueError: A mode is unknown.
     """
-    name = annotator_of(line.annotator, author)
+    name = annotator_of(line.annotator, given_name)
     kind_of_name = annotator_kind(name)
-    # Only names of judges belong to judges, so a new name can make the kind in the page wrong.
+    # A judge is recognised by its name, so a given name can contradict the kind in the page.
     if kind is None or (kind is AnnotatorKind.JUDGE) != (kind_of_name is AnnotatorKind.JUDGE):
         kind = kind_of_name
     work = ImportedWork(
@@ -389,10 +393,10 @@ class RunPage:
         meta = self.trace.meta
         spans = [self.trace.span(index) for index in range(len(self.trace))]
         times = [time for span in spans for time in (span.start, span.end) if time is not None]
-        tokens = [span.tokens for span in spans if span.tokens is not None]
-        read = sum(token.input or 0 for token in tokens)
-        written = sum(token.output or 0 for token in tokens)
-        errors = sum(span.status is SpanStatus.ERROR for span in spans)
+        token_counts = [span.tokens for span in spans if span.tokens is not None]
+        tokens_read = sum(counts.input or 0 for counts in token_counts)
+        tokens_written = sum(counts.output or 0 for counts in token_counts)
+        error_count = sum(span.status is SpanStatus.ERROR for span in spans)
         agents = {span.agent for span in spans if span.role is Role.AGENT}
         values = (
             ("System", record.system),
@@ -403,10 +407,10 @@ class RunPage:
             ("Score", None if record.score is None else f"{record.score:g}"),
             ("Spans", f"{len(spans):,}"),
             ("Agents", f"{len(agents):,}" if len(agents) > 1 else None),
-            ("Failed steps", f"{errors:,}" if errors else None),
+            ("Failed steps", f"{error_count:,}" if error_count else None),
             ("Time", duration(max(times) - min(times)) if len(times) > 1 else None),
-            ("Tokens read", f"{read:,}" if read else None),
-            ("Tokens written", f"{written:,}" if written else None),
+            ("Tokens read", f"{tokens_read:,}" if tokens_read else None),
+            ("Tokens written", f"{tokens_written:,}" if tokens_written else None),
         )
         return [(name, value) for name, value in values if value]
 
@@ -449,9 +453,10 @@ class RunPage:
             labels_by_first[label.first].append(label)
             cover_changes[label.first] += 1
             cover_changes[label.last + 1] -= 1
-        finder = SubAgentFinder()
-        finder.read_until(trace, len(trace))
-        open_block_ends: list[int] = []  # of the sub-agents that are at work, the innermost last
+        # A block is the range of spans in which a sub-agent works. Blocks may be nested.
+        block_finder = SubAgentFinder()
+        block_finder.read_until(trace, len(trace))
+        open_block_ends: list[int] = []  # the innermost block last
         run_start: float | None = None
         covering_count = 0
         pictures = _PagePictures(trace)
@@ -460,7 +465,7 @@ class RunPage:
             covering_count += cover_changes[index]
             if run_start is None:
                 run_start = span.start
-            block = finder.beginning_at(index)
+            block = block_finder.beginning_at(index)
             if block is not None:
                 open_block_ends.append(block[1])
             yield PageStep(
@@ -471,7 +476,7 @@ class RunPage:
                 covered=covering_count > 0,
                 notes=self.notes.get(index, ()),
                 opened=() if block is None else (acting_agent(trace, *block),),
-                closed=_closed_after(open_block_ends, index, len(trace)),
+                closed=_close_blocks(open_block_ends, index, len(trace)),
                 pictures=() if self.masked else pictures.of_span(index),
             )
 
@@ -484,9 +489,9 @@ class _PagePictures:
         self._bytes_left = MOST_PICTURE_BYTES
 
     def of_span(self, index: int) -> tuple[Picture, ...]:
-        """Return the pictures of a span, and count their bytes.
+        """Return the pictures of a span, and subtract their bytes from those that are left.
 
-        A picture for which no bytes are left comes without its data.
+        A picture for which not enough bytes are left has no data, but says why.
         """
         pictures = []
         for picture in self._finder.of_span(index):
@@ -498,11 +503,15 @@ class _PagePictures:
         return tuple(pictures)
 
 
-def _closed_after(ends: list[int], index: int, length: int) -> int:
-    """Remove from ``ends`` the blocks that end with a span, and return their number."""
+def _close_blocks(open_block_ends: list[int], index: int, span_count: int) -> int:
+    """Remove the ends of the blocks that end after a span, and return their number.
+
+    All blocks end after the last span. The ends are exclusive, that of the innermost block is last.
+    """
     count = 0
-    while ends and (ends[-1] <= index + 1 or index + 1 == length):
-        ends.pop()
+    is_last_span = index + 1 == span_count
+    while open_block_ends and (is_last_span or open_block_ends[-1] <= index + 1):
+        open_block_ends.pop()
         count += 1
     return count
 
@@ -523,13 +532,13 @@ class RunPages:
 
         Args:
             taxonomy: The taxonomy of the labels.
-            viewer: The reader, in their workspace; None if there is no workspace.
-            blind: Without a workspace, hide the data that a blind annotator must not see.
-            pseudonyms: Letters in place of people's names.
-            masks: Masks in place of personal data and secrets.
+            viewer: The reader, with their workspace; None if there is no workspace.
+            blind: True to hide what a blind annotator must not see, if there is no workspace.
+            pseudonyms: Letters in place of people's names, None to keep the names.
+            masks: Masks in place of personal data and secrets, None to mask nothing.
         """
         self.hidden = set[str]()
-        """The ids of traces with work that is hidden from the reader, as ``page_of`` found them."""
+        """The ids of the traces with work that ``page_of`` has hidden from the reader."""
         self._taxonomy = taxonomy
         self._viewer = viewer
         self._blind = blind
@@ -537,9 +546,9 @@ class RunPages:
         self._masks = masks
 
     def page_of(self, trace: Trace) -> RunPage:
-        """Return the page of a trace whose spans have all been indexed.
+        """Return the page of a trace that was read to its end.
 
-        Adds the trace to ``hidden`` if the reader may not see some of its work.
+        Adds the trace to ``hidden`` if the reader may not see some of the work on it.
         """
         record = TraceRecord.from_trace(trace)
         works: Sequence[TraceWork] = ()
@@ -562,10 +571,12 @@ class RunPages:
         # The labels are built before the masks are applied, since they quote the unmasked text.
         labels = _LabelBuilder(self._taxonomy, trace, self._shown_name).in_order(works, gold)
         if masks is not None:
-            trace = masked_trace = trace.with_masks(masks)
+            masked_trace = trace.with_masks(masks)
             record = replace(record, task=masked_trace.meta.task)
-            labels = tuple(_masked_label(label, trace, masks) for label in labels)
-            works = WorkMasks(masks, lambda _id, key: redacted_span(masked_trace, key)).works(works)
+            labels = tuple(_masked_label(label, masked_trace, masks) for label in labels)
+            work_masks = WorkMasks(masks, lambda _id, key: redacted_span(masked_trace, key))
+            works = work_masks.masked_work(works)
+            trace = masked_trace
         return RunPage(
             trace=trace,
             record=record,
@@ -605,16 +616,19 @@ class RunPages:
         """Return the gold of a trace; None if there is none or the reader may not see it."""
         if not viewer.may_see_others(trace_id):
             return None
-        sides = read_work_by_trace(viewer.workspace, self._taxonomy, trace_id=trace_id)
-        trace_sides = sides.get(trace_id)
-        return None if trace_sides is None else trace_sides.gold(self._taxonomy, trace.index_of)
+        work_by_trace = read_work_by_trace(viewer.workspace, self._taxonomy, trace_id=trace_id)
+        work = work_by_trace.get(trace_id)
+        return None if work is None else work.gold(self._taxonomy, trace.index_of)
 
     def _shown_name(self, name: str) -> str:
         return name if self._pseudonyms is None else self._pseudonyms.name(name)
 
 
 def _masked_label(label: PageLabel, trace: Trace, masks: Masks) -> PageLabel:
-    """Return a label with masks in its texts, and with its quote's range in the masked text."""
+    """Return a label with masks in its texts, and its quote's range in the masked span.
+
+    ``trace`` is the trace with masks.
+    """
     quote_range = label.quote_range
     quote = masks.text(label.quote)
     if quote_range is not None:
@@ -673,7 +687,10 @@ class _LabelBuilder:
         )
 
     def _label_of_author(self, label: Label) -> PageLabel:
-        """Return the label of an annotator or judge; if it lacks a quote, with its evidence's."""
+        """Return a label of an annotator or judge as the page shows it.
+
+        A label without a quote shows the quote of its evidence.
+        """
         is_judge = annotator_kind(label.annotator) is AnnotatorKind.JUDGE
         details = []
         if label.severity is not None:
@@ -697,8 +714,11 @@ class _LabelBuilder:
         )
         if evidence is None or not evidence.placed or label.target.quote is not None:
             return page_label
-        quoted = Target(evidence.key, None, evidence.quote, evidence.char_start, evidence.char_end)
-        return replace(page_label, quote=evidence.quote, quote_range=self._quote_range(quoted))
+        evidence_target = Target(
+            evidence.key, None, evidence.quote, evidence.char_start, evidence.char_end
+        )
+        evidence_range = self._quote_range(evidence_target)
+        return replace(page_label, quote=evidence.quote, quote_range=evidence_range)
 
     def _page_label(
         self,
@@ -710,12 +730,15 @@ class _LabelBuilder:
         notes: Iterable[str],
         details: Iterable[str],
     ) -> PageLabel:
-        """Return a label without a number, with its place in the trace."""
+        """Return a label with the number 0, and with the indices of its first and last span.
+
+        The indices are None for the whole trace, and if a span is not in the trace.
+        """
         first = None if target.first is None else self.trace.index_of(target.first)
         last = None if target.last is None else self.trace.index_of(target.last)
         if first is None or last is None:
             first = last = None
-        elif last < first:
+        else:
             first, last = sorted((first, last))
         return PageLabel(
             number=0,
@@ -743,6 +766,7 @@ class _LabelBuilder:
             return None
         text = self.trace.text(index)
         start = target.char_start
+        # A quote from a masked copy of the trace may have masks in place of secrets.
         if start is None or not is_masked_copy(target.quote, text[start : target.char_end]):
             start = text.find(target.quote)
         return None if start < 0 else QuoteRange(index, start, start + len(target.quote))
@@ -766,22 +790,22 @@ def _mode_verdicts(
     """Yield the verdict of the gold and those of all authors, for each mode with a verdict."""
     gold_by_mode = {} if gold is None else {verdict.mode: verdict for verdict in gold.verdicts}
     for mode in taxonomy.all_modes:
-        by_author = {
-            work.annotator: own_value.value
-            for work in works
-            if (own_value := work.verdict(mode.slug)) is not None
-        }
-        verdict = gold_by_mode.get(mode.slug)
-        gold_value = None if verdict is None else verdict.value
+        by_author = {}
+        for work in works:
+            author_value = work.verdict(mode.slug)
+            if author_value is not None:
+                by_author[work.annotator] = author_value.value
+        gold_verdict = gold_by_mode.get(mode.slug)
+        gold_value = None if gold_verdict is None else gold_verdict.value
         if not by_author and gold_value is None:
             continue
         source = ""
-        if verdict is not None:
-            source = verdict.source.value
-            if verdict.decided_by is not None:
-                source = f"{source} by {shown_name(verdict.decided_by)}"
-            if verdict.reason:
-                source = f"{source}: {verdict.reason}"
+        if gold_verdict is not None:
+            source = gold_verdict.source.value
+            if gold_verdict.decided_by is not None:
+                source = f"{source} by {shown_name(gold_verdict.decided_by)}"
+            if gold_verdict.reason:
+                source = f"{source}: {gold_verdict.reason}"
         yield PageVerdict(mode, "" if gold_value is None else gold_value.value, source, by_author)
 
 

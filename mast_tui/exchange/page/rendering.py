@@ -118,10 +118,11 @@ def _shown_steps(page: RunPage) -> Iterator[_ShownStep]:
         span = step.span
         text = page.trace.text(span.index)
         quotes = quotes_by_span.get(span.index, [])
+        # Quotes have offsets in the original text, so only a text without quotes may change.
         if span.kind is SpanKind.TOOL_CALL and not quotes:
             text = _readable_call(text)
-        cut = _head_end(text)
-        tail = text[cut:]
+        head_end = _head_end(text)
+        tail = text[head_end:]
         tail_size = ""
         if tail:
             line_count = counted(tail.count("\n") + 1, "more line")
@@ -137,16 +138,16 @@ def _shown_steps(page: RunPage) -> Iterator[_ShownStep]:
             time=time,
             iso="" if span.start is None else iso_time(span.start) or "",
             failed=span.status is SpanStatus.ERROR,
-            head=_highlighted_part(text, 0, cut, quotes),
-            tail=_highlighted_part(text, cut, len(text), quotes),
+            head=_highlighted_part(text, 0, head_end, quotes),
+            tail=_highlighted_part(text, head_end, len(text), quotes),
             more=tail_size,
-            is_open=any(end > cut for _start, end, _label in quotes),
+            is_open=any(quote_end > head_end for _start, quote_end, _label in quotes),
             pictures=[_shown_picture(picture) for picture in step.pictures],
         )
 
 
 def _shown_picture(picture: Picture) -> _ShownPicture:
-    """Return a picture with its bytes in the address of the image."""
+    """Return a picture for the template, with its data in a ``data:`` URL."""
     source = ""
     if picture.data is not None:
         source = f"data:{picture.media_type};base64,{b64encode(picture.data).decode()}"
@@ -154,7 +155,7 @@ def _shown_picture(picture: Picture) -> _ShownPicture:
 
 
 def _readable_call(text: str) -> str:
-    """Return the arguments of a call with a line for each; any other text unchanged."""
+    """Return a call's arguments, a JSON object, with a line for each; any other text unchanged."""
     if not text.startswith("{"):
         return text
     try:
@@ -182,7 +183,8 @@ def _readable_value(value: object) -> str:
 def _head_end(text: str) -> int:
     """Return the end of the part of a text that a page shows unfolded.
 
-    This is all of a short text, else its first lines, else the words at its beginning.
+    This part is a short text as a whole; of a long text its first lines, or the first words if
+    already the first line is long.
     """
     if len(text) <= LONGEST_WHOLE and text.count("\n", 0, LONGEST_WHOLE) < MOST_LINES:
         return len(text)
