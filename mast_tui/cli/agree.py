@@ -257,7 +257,7 @@ def _span_agreement(
 ) -> SpanAgreement:
     """Compute how well annotators agree on the places of labels in a trace.
 
-    Trace files are read only if a trace of several annotators was ever opened.
+    Trace files are not read if all compared labels were imported without them.
     """
     span_input = _input_without_traces(workspace, study)
     if span_input is None:
@@ -276,7 +276,7 @@ def _span_agreement(
 
 
 def _input_without_traces(workspace: Workspace, study: StudyInput) -> SpanInput | None:
-    """Return an input without traces, for labels that were imported without trace files.
+    """Return an input without traces if all compared labels were imported without trace files.
 
     Return None if a trace that several annotators finished was ever opened.
     """

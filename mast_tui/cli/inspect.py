@@ -240,11 +240,12 @@ def _print_spans(
 ) -> None:
     """Print the spans of a trace as a table."""
     click.echo(f"\n{one_line(document['id'])}")
-    if not document["spans"]:
+    span_count = document["spans"]
+    if not span_count:
         click.echo("  no spans")
         return
     path = Path(file.report.path.name)
-    width = len(str(document["spans"]))  # fixed here, as early rows are printed before the last
+    width = len(str(span_count))  # fixed here, as early rows are printed before the last
     columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
         TableColumn("#".rjust(width), lambda span: str(span["index"] + 1), right=True),
         TableColumn("place", lambda span: str(place_in_file(path, span["place"]))),

@@ -169,7 +169,9 @@ class _FileWriter:
         self._workspace = workspace
         self._record = record
         self._replacing = replacing
+        """The people and judges whose work may be replaced."""
         self._in_force: InForce = {}
+        """The decisions, guidelines and studies that apply before the file."""
         self._imported_by = imported_by
 
     def write(self) -> None:

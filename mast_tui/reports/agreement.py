@@ -123,9 +123,9 @@ def agreement_report(
 
     Args:
         agreement: The figures of whole traces; also those of places and of a judge, if computed.
-        visibility: The limits of an annotator's visibility, as the field ``sight`` of
-            ``agree --json``: ``annotator``, ``blind``, ``left_out``. ``unlabelled`` is the number
-            of hidden traces that only the judge has judged. None if nothing is hidden.
+        visibility: The limits of what an annotator may see, with the fields of ``sight`` in
+            ``agree --json``; None if nothing is hidden. One more field, ``unlabelled``, is the
+            number of hidden traces that only the judge has judged.
     """
     spans = agreement.spans
     judge = agreement.judge

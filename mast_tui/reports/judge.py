@@ -472,6 +472,7 @@ def _answers_table(report: JudgeReport) -> Table | None:
         return Row(ident, {"name": name} | figure_cells(figures, _ANSWERS))
 
     bin_rows = [
+        # The lower bound identifies a bin.
         make_row(range_text[:3], f"confidence {range_text}", figures)
         for range_text, figures in _filled_bins(report, "answers_bin")
     ]

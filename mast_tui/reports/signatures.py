@@ -1403,6 +1403,7 @@ class _Group:
             For each mode its code, the number of decided traces (None if few outcomes are known),
             and the number of traces with the mode.
         """
+        # ``compares`` is false if few outcomes are known.
         showing_counts = {
             code: figures.find("rate", "failed" if self.compares else "all").count or 0
             for code, figures in self.figures_by_code.items()

@@ -352,7 +352,7 @@ class ChangeMessages:
         return replace(change, message=f"undone: {change.message}{suffix}")
 
     def _label_changes(self, previous: Label, current: Label) -> Iterator[str]:
-        """Describe each value of a label that has changed."""
+        """Yield a description of each value of a label that has changed; they form one message."""
         code = self._codes.get(current.mode, current.mode)
         location = self.location(current.target)
         if previous.mode != current.mode:

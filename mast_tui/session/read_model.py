@@ -329,8 +329,8 @@ class ReadModel:
         self._taxonomy = taxonomy
         self.others_work = OthersWork((), ())
         """The work of others as it was read last, which may have to stay hidden."""
-        self._lacks_judges = True
-        self._lacks_people = True
+        self._must_read_judges = True
+        self._must_read_people = True
         self._own = OwnLabels(self._label_position)
         self._answered: frozenset[str] = frozenset()
         self._suggestions = SuggestionList((), self._suggestion_position)
@@ -357,7 +357,7 @@ class ReadModel:
         Args:
             people: People's labels are to be shown, not only judges'.
         """
-        return self._lacks_judges or (people and self._lacks_people)
+        return self._must_read_judges or (people and self._must_read_people)
 
     def read_others(self) -> OthersWork:
         """Read all labels on the trace from the workspace; may run in any thread.
@@ -394,15 +394,15 @@ class ReadModel:
             elif people and label.annotator != self._annotator:
                 by_people.append(label)
         self.others_work = work
-        self._lacks_judges = False
-        self._lacks_people = not people
+        self._must_read_judges = False
+        self._must_read_people = not people
         self._suggestions = SuggestionList(map(Suggestion.of, by_judges), self._suggestion_position)
         self.others = tuple(sorted(by_people, key=self._label_position))
 
     def forget_others(self) -> None:
         """Mark the labels of judges and others to be read again."""
-        self._lacks_judges = True
-        self._lacks_people = True
+        self._must_read_judges = True
+        self._must_read_people = True
 
     @property
     def own(self) -> OwnLabels:

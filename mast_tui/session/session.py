@@ -297,7 +297,7 @@ class Session:
     def judged_by(self) -> tuple[str, ...]:
         """The judges with suggestions; if there are none, the judges that have judged the trace.
 
-        Empty while their verdicts are hidden.
+        Empty while suggestions are hidden from the annotator.
         """
         return self._visible_others().others_work.judges if self.suggestions_visible else ()
 
@@ -727,7 +727,7 @@ class Session:
 
         Args:
             open_modes: The action for modes without a verdict.
-            split_modes: The result of ``before_finish``; None to call it here.
+            split_modes: The split modes that ``before_finish`` returned; None to call it here.
 
         Raises:
             SessionError: The trace is finished already, or still being read.
@@ -1025,12 +1025,12 @@ class Session:
 
     def _new_indices(self, facts: Sequence[Fact]) -> dict[str, SpanIndex]:
         """Return the indices of the spans that facts refer to, without indices already stored."""
-        keys: dict[str, bool] = {}
+        has_quote_by_key: dict[str, bool] = {}
         for fact in facts:
-            keys |= span_keys(fact)
-        if not keys:
+            has_quote_by_key |= span_keys(fact)
+        if not has_quote_by_key:
             return {}
-        return indices_in(self.trace, missing_indices(keys, self._stored_indices))
+        return indices_in(self.trace, missing_indices(has_quote_by_key, self._stored_indices))
 
     def _count_change(self) -> None:
         self.version += 1

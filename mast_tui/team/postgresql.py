@@ -299,7 +299,7 @@ class PostgresServer(Database):
         """Return a connection in a transaction.
 
         Raises:
-            ServerAway: The server does not answer, and a wait would block the keys of the user.
+            ServerAway: The server does not answer, and a wait would block key presses.
         """
         if self._away and self._answer_seconds is not None and _blocks_event_loop():
             # Another thread reports when the server is back.
@@ -315,7 +315,7 @@ class PostgresServer(Database):
     def _begin_transaction(self, annotators: Collection[str]) -> None:
         """Begin a transaction.
 
-        Wait for a server that is away, unless the wait would block the keys of the user.
+        Wait for a server that is away, unless the wait would block key presses.
         """
         if annotators:  # callers that add events retry themselves
             self._begin_without_retry(annotators)

@@ -33,7 +33,8 @@ _STAND_INS: Final = (("\u212a", "\ufdd0"), ("\u0130", "\ufdd1"))
 def folded(text: str) -> str:
     """Return ``text`` in small letters, with the same number of code points.
 
-    Only ASCII letters become ASCII letters, and the final sigma becomes the other small sigma.
+    No other letter becomes an ASCII letter, as it would with ``lower``. The final sigma becomes the
+    other small sigma.
     """
     if text.isascii():
         return text.lower()

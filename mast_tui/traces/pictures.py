@@ -156,7 +156,7 @@ class PictureFinder:
         pointer = location.inside
         located_texts = self._located_pictures(record, pointer, pointers)
         if located_texts or not pointer:
-            located_texts = self._own_share(index, located_texts, pointers)
+            located_texts = self._pictures_of_one_span(index, located_texts, pointers)
         else:
             outer_pointer = pointer.rpartition("/")[0]
             located_texts = self._located_pictures(record, outer_pointer, pointers)
@@ -230,7 +230,7 @@ class PictureFinder:
             if not f"{located.pointer}/".startswith(deeper_pointers)
         ]
 
-    def _own_share(
+    def _pictures_of_one_span(
         self, index: int, located_texts: list[_LocatedText], pointers: Mapping[int, str]
     ) -> list[_LocatedText]:
         """Return those of the pictures at a location that belong to one of its spans.

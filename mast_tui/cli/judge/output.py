@@ -244,6 +244,7 @@ def model_document(
     """
     document = run_document(summary, reports, setup.taxonomy)
     processed = sum(document["traces"].values())
+    # An error stops a run; a spent allowance ends it.
     has_judged_all = summary.stopped is None and summary.ending is None
     left_count: int | None = None
     if has_judged_all:

@@ -711,11 +711,12 @@ def _level_figures(
 def _verdicts_on_category(verdicts: VerdictArray) -> NDArray[np.int8]:
     """Join the verdicts on a category's modes into one verdict, as annotators × traces.
 
-    The category is present if any mode is. Otherwise it is open if any mode is open, then unsure if
-    any mode is unsure, then absent. ``verdicts`` is annotators × traces × modes.
+    The category is present if any mode is. Otherwise it has no verdict (``MISSING``) if any mode
+    has none, then unsure if any mode is unsure, then absent. ``verdicts`` is annotators × traces ×
+    modes.
     """
-    is_present, is_unsure, is_open = (
-        (verdicts == cell).any(axis=2) for cell in (PRESENT, UNSURE, MISSING)
+    is_present, is_open, is_unsure = (
+        (verdicts == cell).any(axis=2) for cell in (PRESENT, MISSING, UNSURE)
     )
     category_verdicts = np.select(
         [is_present, is_open, is_unsure], [PRESENT, MISSING, UNSURE], ABSENT

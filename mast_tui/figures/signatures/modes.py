@@ -431,7 +431,8 @@ def stratified_figures(
         judged = sum(counts.judged[mode] for counts in all_counts)
         figures += mantel_haenszel(strata, scope, needs=to_resolve(unresolved, judged))
     left_out = int(np.count_nonzero(is_counted & (inputs.stratum_numbers < 0)))
-    figures.append(replace(scopes[0], mode="").number("unknown_model", left_out))
+    scope_without_mode = replace(scopes[0], mode="")  # the scopes differ only in their modes
+    figures.append(scope_without_mode.number("unknown_model", left_out))
     return figures
 
 

@@ -167,6 +167,7 @@ class _TraceLabels:
         self._modes = frozenset(mode.slug for mode in taxonomy.modes)
         self._order = order
         self._length_of = length_of
+        """Returns the length of a span's text, for quotes; None without texts."""
         self._labels: dict[tuple[str, int], list[Label]] = defaultdict(list)
         self._verdicts: dict[tuple[str, int], dict[str, VerdictValue]] = defaultdict(dict)
         ref = taxonomy.ref

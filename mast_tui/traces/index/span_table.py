@@ -520,7 +520,7 @@ class SpanTable:
             **tokens,
             **keys.columns,
         }
-        if self._last is not self._first:
+        if self._last is not self._first:  # some span is on several lines
             columns["last"] = self._last[first:]
         self.begin_block()
         return Block(facts, columns)

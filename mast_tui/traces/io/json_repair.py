@@ -212,7 +212,7 @@ class _Repair:
             if not self._problems:  # a control character is all that orjson refuses
                 self._pos = self._first_error()
                 self._add_problem("control characters inside a text; read all the same")
-        else:
+        else:  # the document is read from its first bracket on, into the empty root
             self._enter_container(self._root)
 
         steps_without_progress = 0

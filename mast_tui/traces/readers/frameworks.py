@@ -455,7 +455,7 @@ _HYPERAGENT_CHECKED_LINES: Final = 400
 
 
 def _is_hyperagent_log(transcript: Transcript) -> bool:
-    """Return whether one of the first lines is a record of HyperAgent's logger."""
+    """Return whether a log, or the beginning of a document's trajectory, is of HyperAgent."""
     lines = _hyperagent_trajectory_lines(transcript)
     if lines is None:
         return _HYPERAGENT_RECORD.search(transcript.text) is not None

@@ -463,7 +463,7 @@ class AgreementScreen(ReportScreen):
         self.mast.go(ShowDisagreements(modes[0]))
 
     def action_look(self) -> None:
-        """Ask whether to include hidden traces as their adjudicator."""
+        """Ask whether to include hidden traces; the user then becomes their adjudicator."""
         if self.people is None:
             return
         if self.people.hidden_ids:

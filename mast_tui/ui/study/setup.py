@@ -612,7 +612,7 @@ class StudySetup(Form):
         )
 
     async def _accept_study(self) -> None:
-        """Close the form and pass on the study; an error returns to its field."""
+        """Close the form and pass on the study; if it has an error, show that at its field."""
         try:
             planned = await self.mast.writes.run(partial(self.planned_study, self.texts))
         except MastError as error:

@@ -223,7 +223,7 @@ def block_at(text: Readable, offset: int) -> tuple[int, int]:
 def _cut_near(text: Readable, multiple: int) -> int | None:
     """Return the offset of the cut near a multiple of the block size.
 
-    Return None if there is no cut: near the beginning or end of a line, or outside the text.
+    Return None near the beginning or end of a line, where there is no cut, and outside the text.
     """
     if not 0 < multiple < len(text):
         return None

@@ -293,7 +293,7 @@ def _extend_match(
 
 
 def _merge_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the ranges in their order; ranges that overlap or touch are merged."""
+    """Return the ranges sorted by their starts; ranges that overlap or touch are merged."""
     merged_ranges: list[tuple[int, int]] = []
     for start, end in sorted(ranges):
         last_start, last_end = merged_ranges[-1] if merged_ranges else (-1, -1)

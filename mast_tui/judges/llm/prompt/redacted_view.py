@@ -149,7 +149,8 @@ class RedactedView:
         Without a patch, the changes of files by calls replace it. The reference patch, scores and
         verdicts are left out.
         """
-        _ = self.tokens  # reads the spans first, so that their secrets have the first numbers
+        # Secrets are numbered as they are found. Counting tokens finds those of the spans first.
+        _ = self.tokens
         key = self._trace.meta.answer_key
         patches = [(name, text) for name, text in key.patch if name in _SUBMITTED]
         if not patches:

@@ -28,7 +28,7 @@ _CONTINUATION: Final = 9  # the bytes after the first byte of a character
 _WEIGHTS: Final = ((_UPPER, 0.35), (_DIGIT, 0.52), (_SIGN, 0.7), (_SPACE, 0.17), (_BREAK, 0.3))
 _LOWER_WEIGHT: Final = 0.225
 _WIDE_WEIGHTS: Final = ((_TWO_BYTES, 0.65), (_THREE_BYTES, 1.2), (_FOUR_BYTES, 3.2))
-_CHANGES: Final = (
+_PAIR_WEIGHTS: Final = (
     (bytes((_LOWER, _DIGIT)), 1.0),
     (bytes((_UPPER, _DIGIT)), 2.9),
 )
@@ -70,6 +70,6 @@ def estimate(text: str) -> int:
     for kind, weight in weights:
         total += other_kinds.count(kind) * weight
     if _DIGIT in other_kinds:
-        for change, weight in _CHANGES:
-            total += kinds.count(change) * weight
+        for adjacent_kinds, weight in _PAIR_WEIGHTS:  # a digit after a letter begins a token
+            total += kinds.count(adjacent_kinds) * weight
     return 1 + int(total)

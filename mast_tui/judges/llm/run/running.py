@@ -398,7 +398,7 @@ class _Run:
         self._writer = WriterThread()
         self._feed: _Feed | None = None
         self._summary = ModelRunSummary(setup.judge, setup.taxonomy.ref)
-        self._answer_room = AnswerRoom(
+        self._answer_limits = AnswerRoom(
             setup.parameters.answer_tokens, raised_for_all=not answers_deferred
         )
         self._answers_deferred = answers_deferred
@@ -527,7 +527,7 @@ class _Run:
         answers = self._answer_store(started)
         try:
             result = await trace_judge.judge(
-                _DeferringClient(), answers, self._answer_room, on_part=None
+                _DeferringClient(), answers, self._answer_limits, on_part=None
             )
         except (Deferred, TraceFails, OSError):
             return
@@ -566,7 +566,7 @@ class _Run:
         on_part = None
         if self._watch.on_part is not None:
             on_part = partial(self._on_part, started.trace_id)
-        return await trace_judge.judge(client, answers, self._answer_room, on_part)
+        return await trace_judge.judge(client, answers, self._answer_limits, on_part)
 
     def _answer_store(self, started: StartedTrace) -> KeptAnswers:
         return KeptAnswers(

@@ -289,8 +289,9 @@ class SubAgent:
 def sub_agents_by_id(entries: Iterable[RecordEntry]) -> dict[str, SubAgent]:
     """Return the sub-agents with their records, by the ids of the sub-agents.
 
-    A record that names no agent belongs to the agent of its parent (the record that it follows),
-    else of the previous record. A sub-agent without an id has the key of its first record as id.
+    A record that names no agent belongs to the agent of its parent, the record that it follows. If
+    the parent is unknown, it belongs to the agent of the previous record. Without a parent it
+    begins a sub-agent, whose id is the key of the record.
     """
     agents: dict[str, SubAgent] = {}
     agent_id_by_key: dict[str, str] = {}

@@ -612,6 +612,7 @@ def _bfcl_step(entries: Sequence[object], pointer: str) -> Messages:
 
 def _bfcl_result(result: object, pointer: str) -> Messages:
     """Yield the answers in a result: a text, a call, a list of calls, or a list of results."""
+    # A text has no items.
     items = [result] if isinstance(result, Mapping) else items_of(result)
     if not all(isinstance(item, Mapping) for item in items):
         for item_index, item in enumerate(items):
