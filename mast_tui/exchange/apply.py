@@ -354,17 +354,18 @@ class _Applier:
             return {}, {}
         new_ids = {event_id: event_id for event_id in ids}
         known_facts: dict[str, Fact] = {}
-        undone_ids = list(ids)
-        # An event may have been imported and undone several times, so each new id is looked up too.
-        while undone_ids:
-            recorded = self._workspace.known_facts([new_ids[event_id] for event_id in undone_ids])
+        ids_to_check = list(ids)
+        # An event may have been imported and undone several times, so each new id is checked too.
+        while ids_to_check:
+            recorded = self._workspace.known_facts([new_ids[event_id] for event_id in ids_to_check])
             undoing = self._workspace.known_facts([undone_id(event_id) for event_id in recorded])
             known_facts |= recorded
             undone_ids = [
-                event_id for event_id in undone_ids if undone_id(new_ids[event_id]) in undoing
+                event_id for event_id in ids_to_check if undone_id(new_ids[event_id]) in undoing
             ]
             for event_id in undone_ids:
                 new_ids[event_id] = again_id(new_ids[event_id])
+            ids_to_check = undone_ids
         return new_ids, known_facts
 
     def _plan_work(
@@ -471,8 +472,7 @@ class _CurrentPass:
             case VerdictSet(mode, _, value):
                 return self.values.get(mode) is value
             case Judged(looks_at, absent):
-                # The fact has the modes that a judge looked at. One without label that is not
-                # absent is unsure.
+                # A judge looked at these modes. Those without a label are absent or unsure.
                 judged_values = {
                     mode: VerdictValue.ABSENT if mode in absent else VerdictValue.UNSURE
                     for mode in looks_at

@@ -524,11 +524,11 @@ def _table_completion(
 def _finished_by_judge(
     work: ImportedWork, modes: Sequence[str], *, declared_finished: bool
 ) -> ImportedWork:
-    """Return a judge's work as finished, and absent on each of ``modes`` that it does not judge.
+    """Return a judge's work on a trace as finished, and absent on ``modes`` without a verdict.
 
-    Work on a trace that the judge has not finished stays unchanged.
+    If the judge has not finished the trace, its work is returned unchanged.
     """
-    # ``modes`` is empty for a table without ``finished`` rows. In it, absent and unsure rows show
+    # ``modes`` is empty for a table without ``finished`` rows. There, absent and unsure rows show
     # that the judge has finished the trace.
     finished_by_rows = bool(work.verdicts) and not modes
     if work.finished_at is None and not declared_finished and not finished_by_rows:

@@ -109,7 +109,8 @@ def merge_files(
         if interrupted_import is None
         else workspace.imported_event_ids(interrupted_import)
     )
-    # The trial lacks the events that an interrupted import has written, and counts them as new.
+    # The trial lacks the events that the interrupted import has written, and counts them as new.
+    # In the result they count as known.
     merged = MergeResult(new=-len(earlier_ids), known=len(earlier_ids))
     with workspace.trial(without=earlier_ids) as trial:
         for file, content in contents.items():
@@ -545,7 +546,7 @@ def new_study_events(workspace: Workspace, file_events: Iterable[Event]) -> tupl
 
 
 def studies_under(workspace: Workspace, events: Sequence[Event]) -> StudiesByRef:
-    """Return the studies that these events are about.
+    """Return the study of each taxonomy in these events, None for a taxonomy without a study.
 
     Args:
         workspace: The workspace.

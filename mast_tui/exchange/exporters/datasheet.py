@@ -91,7 +91,7 @@ def _check_values(table: Mapping[str, object], location: str, allowed: tuple[str
         raise ExchangeError(f"{location}: unknown key {key!r}; {hint}")
     for name in allowed:
         value = table.get(name)
-        if value is None or name == "people":
+        if value is None or name == "people":  # a table of its own, which is checked separately
             continue
         if name not in _LISTS:
             if not isinstance(value, str):

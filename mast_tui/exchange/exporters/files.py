@@ -512,7 +512,7 @@ def _judge_reports(
     may_see = request.viewer.may_see_judges()
 
     def input_of(name: str) -> JudgeInput:
-        """Return a judge's suggestions and the gold, without the traces hidden from the viewer."""
+        """Return the input of a judge's figures, without the traces hidden from the viewer."""
         judge_input = judge_input_from_workspace(
             request.workspace,
             request.taxonomy,
@@ -633,7 +633,7 @@ class LabelsToWrite:
     kinds: Mapping[str, AnnotatorKind]
 
     def with_progress(self, read: Callable[[str], Read]) -> Callable[[str], Read]:
-        """Return ``read``, which reads a trace by its id, so that it also reports the progress."""
+        """Return a function that reads a trace by its id with ``read`` and reports the progress."""
         total = len({work.trace_id for work in self.work})
         requested: set[str] = set()
 

@@ -271,7 +271,7 @@ class Score:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The facts for which the tools have no field, and the details of the label if only one."""
+        """The facts for which the tools have no field; for a single label also its details."""
         return {
             "taxonomy": self.work.taxonomy,
             "mode": self.mode.code,
@@ -317,7 +317,7 @@ def scores_of(
     kinds: Mapping[str, AnnotatorKind],
     tools: Container[Tool],
 ) -> tuple[list[Score], LeftOut]:
-    """Return the scores for one tool, and the traces and spans without an id in that tool.
+    """Return the scores for a target tool, and the traces and spans whose ids it does not know.
 
     The scores are sorted by trace, annotator and mode. A score of the trace comes before those of
     its spans.
@@ -325,7 +325,7 @@ def scores_of(
     Args:
         all_work: The work of annotators under the taxonomy.
         taxonomy: The taxonomy.
-        native_of: Returns the tool's ids of a trace.
+        native_of: Returns the ids of a trace in the tool that recorded it.
         kinds: The kinds of annotators by name; a name without a kind, such as gold, is a person.
         tools: The recording tools whose ids the target tool knows.
     """
@@ -411,7 +411,7 @@ def score_text(scores: Iterable[Score], file_format: str) -> str:
 
     Args:
         scores: The scores, sorted by trace, annotator and mode.
-        file_format: ``phoenix``, ``langfuse``, ``langsmith`` or ``inspect``.
+        file_format: ``phoenix``, ``langfuse``, ``langsmith`` or ``inspect-scores``.
     """
     bodies: Iterable[Mapping[str, Any]]
     match file_format:

@@ -224,7 +224,7 @@ def _adamast_taxonomy_of_file(file: Path, builder: _AdamastBuilder) -> tuple[Tax
     """Return the taxonomy of a file's diagnoses, True if it is complete, and a text on its source.
 
     It is the taxonomy that the file names, the only one among the imported files, MAST if all codes
-    are MAST's, or else an incomplete taxonomy of the codes in use.
+    are MAST's, or else a taxonomy of the used codes, which may lack codes that the judge knew.
     """
     taxonomy_path = builder.headers[file].get("taxonomy")
     if isinstance(taxonomy_path, str) and taxonomy_path:
@@ -663,8 +663,8 @@ class _Trajectory:
         trace_id = extra.get("trace")
         if not isinstance(trace_id, str):
             return None
-        # Pisama's ids are hashes (pisama/_atif.py). A trace's is of its session. A span's is of
-        # trace, document, agent, step, and the number of the call in the step (0: the message).
+        # Pisama's ids (pisama/_atif.py) are hashes of these parts: for a trace its session; for a
+        # span the trace, document, agent, step, and the number of the call (0 for the message).
         pisama_id = hashlib.sha256(str(record["session_id"]).encode()).hexdigest()[:32]
         document = [record["trajectory_id"]]
         keys: dict[str, str] = {}

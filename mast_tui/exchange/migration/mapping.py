@@ -55,7 +55,8 @@ class CodebookMap:
     def sources(self) -> Mapping[str, tuple[str, ...]]:
         """The old slugs by new slug, in the order of the new modes.
 
-        Open codes are left out: a mode that only they become was not looked for in other traces.
+        Open codes, the labels under no mode, are left out: no one has looked for the mode that they
+        become in traces without them.
         """
         return {
             mode.slug: tuple(
@@ -82,20 +83,23 @@ class CodebookMap:
     def slug_for_label(self, label: Label) -> str | None:
         """Return the new slug of a label's mode; None if the label is not carried over."""
         if label.mode == OPEN_SLUG:
-            tagged_label = label.annotator, label.trace_id, label.target, True  # not a note
-            return self.places.get(tagged_label) or self.single_target(OPEN_SLUG)
+            # A single open code may become a mode, unlike the others.
+            open_code = label.annotator, label.trace_id, label.target, True  # not a note
+            return self.places.get(open_code) or self.single_target(OPEN_SLUG)
         return self.single_target(label.mode)
 
     def slug_for_note(self, annotator: str, trace_id: str, key: str) -> str | None:
-        """Return the slug of the label that a note on a span becomes; None for most notes.
+        """Return the slug of the mode that an open code in a note on a span becomes.
+
+        Return None if the note stays a note, as most notes do.
 
         Args:
             annotator: The annotator's name.
             trace_id: The trace's id.
             key: The span's key.
         """
-        tagged_note = annotator, trace_id, Target(key, key), False  # not a label
-        return self.places.get(tagged_note)
+        open_code = annotator, trace_id, Target(key, key), False  # not a label
+        return self.places.get(open_code)
 
     def _new_slugs(self, slug: str) -> tuple[str, ...]:
         return self.targets.get(slug, (OPEN_SLUG,) if slug == OPEN_SLUG else ())
@@ -122,7 +126,7 @@ def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap
 
     Raises:
         ExchangeError: The file cannot be read or names an unknown mode, both are the same codebook,
-            or the new codebook has neither an entry for an old mode nor a mode with its slug.
+            or an old mode has no entry in the file and no new mode with its slug.
     """
     if old.ref == new.ref:
         raise ExchangeError(

@@ -504,9 +504,9 @@ class _PagePictures:
 
 
 def _close_blocks(open_block_ends: list[int], index: int, span_count: int) -> int:
-    """Remove the ends of the blocks that end after a span, and return their number.
+    """Remove the ends of the blocks that end with a span, and return their number.
 
-    All blocks end after the last span. The ends are exclusive, that of the innermost block is last.
+    The last span ends all blocks. The ends are exclusive, that of the innermost block is last.
     """
     count = 0
     is_last_span = index + 1 == span_count
@@ -596,7 +596,7 @@ class RunPages:
     def _visible_work(self, trace_id: str, viewer: Viewer) -> Sequence[TraceWork]:
         """Return the work on a trace that the reader may see.
 
-        Adds the trace to ``hidden`` if other work is left out.
+        Adds the trace to ``hidden`` if there is more work on it.
         """
         all_work = selected_work(
             viewer.workspace,
