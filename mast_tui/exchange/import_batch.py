@@ -70,10 +70,7 @@ def lasting_ids(*about: object) -> Callable[..., str]:
 
 @lru_cache(maxsize=1000, typed=True)
 def _id_text_around(kind: str, *parts: object) -> tuple[str, str]:
-    """Return the text before and after the subject in the name of an id.
-
-    The subject, which is ``about`` of ``lasting_ids``, is the same for many ids in a row.
-    """
+    """Return the text around the subject (``about`` of ``lasting_ids``) in the source of an id."""
     return f"[{_json_of(kind)}, ", f", {_json_items(parts)}]" if parts else "]"
 
 
@@ -485,8 +482,7 @@ def _table_completion(
 ) -> _Completion:
     """Return the modes to make absent in the table of the judge ``name``, or why it is refused.
 
-    ``works`` is the judge's work on each trace. With ``declared_finished``, the user declares that
-    the judge has looked for all modes in these traces.
+    With ``declared_finished``, the judge has looked for all modes in the traces of its table.
     """
     if declared_finished:
         return _Completion([mode.slug for mode in taxonomy.modes])
@@ -559,7 +555,7 @@ def taxonomy_named(
     Args:
         ref: The reference in the row, None if it has none.
         default: The taxonomy of a row without a reference.
-        find_taxonomy: Finds a taxonomy by its reference, None if it is not known.
+        find_taxonomy: Finds a taxonomy by its reference.
 
     Raises:
         ValueError: The taxonomy is not known.

@@ -171,13 +171,13 @@ class _FileWriter:
         self._record = record
         self._replacing = replacing
         self._in_force: InForce = {}
+        """The decisions, guidelines and studies that apply before the file."""
         self._imported_by = imported_by
 
     def write(self) -> None:
         """Write all contents except events, then the events of one annotator after the other."""
         foreign = register_content(self._content, self._workspace)
-        # Decisions, guidelines and studies that apply before the file. They are not read again,
-        # because the trial run compared all annotators of the file with the same entries.
+        # They are read once, because the trial compared all annotators with the same entries.
         self._in_force = self._workspace.entries_in_force()
         for name, events in groupby(foreign.events, key=lambda event: event.annotator):
             own_events = tuple(events)
@@ -441,7 +441,7 @@ def conflicts_in_words(workspace: Workspace, conflicts: Sequence[EventConflict])
 
     Args:
         workspace: The workspace after the merge.
-        conflicts: The conflicts, each of different events of an annotator with the same number.
+        conflicts: Different events of one annotator with the same number.
     """
     first_conflicts = conflicts[:_CONFLICTS_SHOWN]
     event_ids = {event_id for conflict in first_conflicts for event_id in conflict.events}
@@ -471,8 +471,8 @@ def count_different(
 ) -> int:
     """Return the number of events in the workspace that have other content in the file.
 
-    Events that differ only in their times do not count: a file that was imported on two machines
-    makes the same events at different times.
+    Times do not count: a file that was imported on two machines makes the same events at
+    different times.
 
     Args:
         workspace: The workspace.

@@ -336,8 +336,7 @@ class _ImportUndo:
 def _effective_events(events: Sequence[Event]) -> Iterator[Event]:
     """Yield the events that change an annotator's work and were not undone.
 
-    Events that undo or redo an action are left out, and so are those that only record what was
-    seen.
+    Events that undo or redo others, or only record what was seen, are left out.
     """
     undone_actions = set[str]()
     for event in events:

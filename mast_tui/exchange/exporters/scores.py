@@ -319,8 +319,7 @@ def scores_of(
 ) -> tuple[list[Score], LeftOut]:
     """Return the scores for a target tool, and the traces and spans whose ids it does not know.
 
-    The scores are sorted by trace, annotator and mode. A score of the trace comes before those of
-    its spans.
+    The scores are sorted by trace, annotator and mode, the score of the trace first.
 
     Args:
         all_work: The work of annotators under the taxonomy.
@@ -348,9 +347,9 @@ def scores_of(
 def _scores_of_work(
     work: TraceWork, taxonomy: Taxonomy, trace: NativeTrace, kind: AnnotatorKind
 ) -> Iterator[tuple[Score, str | None]]:
-    """Yield the scores of an annotator's work on a trace, each with the key of its span or None.
+    """Yield a score of the trace for each verdict, and one of the first span for each label.
 
-    A verdict is a score of the trace, without a key; a label on spans is a score of its first span.
+    Each score comes with the key of its span, None for the trace.
     """
     for mode in taxonomy.modes:
         labels = work.labels_of(mode.slug)
@@ -384,9 +383,9 @@ def _scores_of_work(
 
 
 def _label_score_id(work: TraceWork, label: Label) -> str:
-    """Return the id of a label's score, which is the same in every export.
+    """Return the id of a label's score.
 
-    Labels of the gold have only a number as id, so the id of their score is made from the content.
+    Labels of the gold are only numbered, so the id of their score is made from the content.
     """
     if work.annotator == GOLD:
         gold_label_id = label_id(GOLD, work.trace_id, work.taxonomy, label.mode, label.target)
@@ -524,10 +523,7 @@ def _edits_for_inspect(scores: Iterable[Score]) -> Iterator[dict[str, Any]]:
 def _edit_for_inspect(
     sample: Sample, trace_score: Score, label_scores: Sequence[Score], number: int
 ) -> dict[str, Any]:
-    """Return the edit of a sample's score for a mode, with the mode's labels in its metadata.
-
-    ``number`` is the verdict as Inspect's metrics read it: 1 for present, 0 for absent.
-    """
+    """Return the edit that sets a sample's score to ``number``, with the labels in its metadata."""
     all_scores = [trace_score, *label_scores]
     labels = [label for score in all_scores for label in score.labels]
     notes = [

@@ -89,9 +89,7 @@ class CodebookMap:
         return self.single_target(label.mode)
 
     def slug_for_note(self, annotator: str, trace_id: str, key: str) -> str | None:
-        """Return the slug of the mode that an open code in a note on a span becomes.
-
-        Return None if the note stays a note, as most notes do.
+        """Return the slug of the label that a note on a span becomes; None if it stays a note.
 
         Args:
             annotator: The annotator's name.
@@ -226,7 +224,8 @@ def with_mode(
     if category not in [known_category.id for known_category in old.categories]:
         names = ", ".join(known_category.id for known_category in old.categories)
         raise ExchangeError(f"{old.ref} has no category {category!r}; there are: {names}")
-    slug = words.get("slug") or _NO_SLUG.sub("_", name.casefold()).strip("_")[:_LONGEST].strip("_")
+    name_as_slug = _NO_SLUG.sub("_", name.casefold()).strip("_")
+    slug = words.get("slug") or name_as_slug[:_LONGEST].strip("_")
     if not slug:
         raise ExchangeError(f"no slug can be made from {name!r}; give one with --slug")
     mode = {
