@@ -866,16 +866,15 @@ def _label_of_region(
     mode: Mode,
 ) -> Label:
     """Return the label of a region: the exported label with its changes, or a new label."""
-    exported_label = (
-        None if exported_work is None else exported_work.regions.get(str(result.get("id")))
-    )
+    region_id = str(result.get("id"))
+    exported = None if exported_work is None else exported_work.regions.get(region_id)
     value = result["value"]
     note = _region_note(result)
-    if exported_label is None:
+    if exported is None:
         return draft.label(mode.slug, target_of(value, task.spans), note or "")
-    label, region = exported_label
+    label, exported_region = exported
     # A region that was not moved keeps the exported target.
-    if region_numbers(region) != region_numbers(value):
+    if region_numbers(exported_region) != region_numbers(value):
         label = structs.replace(label, target=target_of(value, task.spans), origin=Origin.IMPORTED)
     if mode.slug != label.mode:
         label = structs.replace(label, mode=mode.slug, origin=Origin.IMPORTED)

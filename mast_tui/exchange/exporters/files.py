@@ -286,7 +286,7 @@ def check_output(outputs: Outputs, file_format: Format, output: Path) -> None:
 
 
 def add_workspace(workspace: Workspace, outputs: Outputs, output: Path, say: Reporter) -> Counts:
-    """Add the file of a whole workspace (``jsonl``), with all work, also that hidden from viewers.
+    """Add the file of a whole workspace (``jsonl``), including work that viewers may not see.
 
     Args:
         workspace: The workspace.

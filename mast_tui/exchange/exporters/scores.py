@@ -347,7 +347,7 @@ def scores_of(
 def _scores_of_work(
     work: TraceWork, taxonomy: Taxonomy, trace: NativeTrace, kind: AnnotatorKind
 ) -> Iterator[tuple[Score, str | None]]:
-    """Yield a score of the trace for each verdict, and one of the first span for each label.
+    """Yield a score of the trace for each verdict, and of the first span for each label on spans.
 
     Each score comes with the key of its span, None for the trace.
     """

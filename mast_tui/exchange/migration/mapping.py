@@ -55,8 +55,8 @@ class CodebookMap:
     def sources(self) -> Mapping[str, tuple[str, ...]]:
         """The old slugs by new slug, in the order of the new modes.
 
-        Open codes, the labels under no mode, are left out: no one has looked for the mode that they
-        become in traces without them.
+        Open codes, the labels under no mode, are no source: a trace without them says nothing about
+        the mode that they become.
         """
         return {
             mode.slug: tuple(
@@ -173,8 +173,8 @@ def _mode_named(taxonomy: Taxonomy, name: str, path: Path) -> Mode:
 def _check_no_contradictions(entries: Sequence[CrosswalkEntry], path: Path) -> None:
     """Raise ``ExchangeError`` if one entry drops a mode that another entry keeps."""
     dropped_modes = {entry.source for entry in entries if not entry.targets}
-    mapped_modes = {entry.source for entry in entries if entry.targets}
-    contradictory_modes = dropped_modes & mapped_modes
+    kept_modes = {entry.source for entry in entries if entry.targets}
+    contradictory_modes = dropped_modes & kept_modes
     if contradictory_modes:
         raise ExchangeError(f"{path}: {min(contradictory_modes)!r} is both dropped and kept")
 
