@@ -153,10 +153,7 @@ def _check_texts(incoming: Incoming) -> None:
 
 
 def _check_characters(origin: str, trace_id: str, *texts: str | None) -> None:
-    """Raise ``ExchangeError`` if a text has half of a surrogate pair, which cannot be stored.
-
-    The message begins with ``origin``, such as the file of the texts.
-    """
+    """Raise ``ExchangeError`` if a text has half of a surrogate pair, which cannot be stored."""
     try:
         "".join(text for text in texts if text is not None).encode()
     except UnicodeEncodeError as error:
@@ -226,8 +223,7 @@ class _Applier:
     ) -> ImportRecord:
         """Register taxonomies, annotators and traces, then append the events of the work.
 
-        Work whose index is in ``left_out`` is not written. Each transaction appends the events of
-        several works, and never only a part of a work.
+        Each transaction appends all events of several works. Works in ``left_out`` are not written.
 
         Args:
             source: The format.
@@ -354,17 +350,18 @@ class _Applier:
             return {}, {}
         new_ids = {event_id: event_id for event_id in ids}
         known_facts: dict[str, Fact] = {}
-        undone_ids = list(ids)
-        # An event may have been imported and undone several times, so each new id is looked up too.
-        while undone_ids:
-            recorded = self._workspace.known_facts([new_ids[event_id] for event_id in undone_ids])
+        ids_to_check = list(ids)
+        # An event may have been imported and undone several times, so each new id is checked too.
+        while ids_to_check:
+            recorded = self._workspace.known_facts([new_ids[event_id] for event_id in ids_to_check])
             undoing = self._workspace.known_facts([undone_id(event_id) for event_id in recorded])
             known_facts |= recorded
             undone_ids = [
-                event_id for event_id in undone_ids if undone_id(new_ids[event_id]) in undoing
+                event_id for event_id in ids_to_check if undone_id(new_ids[event_id]) in undoing
             ]
             for event_id in undone_ids:
                 new_ids[event_id] = again_id(new_ids[event_id])
+            ids_to_check = undone_ids
         return new_ids, known_facts
 
     def _plan_work(
@@ -471,8 +468,7 @@ class _CurrentPass:
             case VerdictSet(mode, _, value):
                 return self.values.get(mode) is value
             case Judged(looks_at, absent):
-                # The fact has the modes that a judge looked at. One without label that is not
-                # absent is unsure.
+                # A judge looked at these modes. Those without a label are absent or unsure.
                 judged_values = {
                     mode: VerdictValue.ABSENT if mode in absent else VerdictValue.UNSURE
                     for mode in looks_at
@@ -492,11 +488,9 @@ class _CurrentPass:
                 return False
 
     def contradiction(self, new_facts: Iterable[Fact]) -> str | None:
-        """Return the reason why facts cannot be added to the pass; None if they can.
-
-        The subject of the reason is the annotator, whom the problem names before it.
-        """
+        """Return the reason why facts cannot be added to the pass; None if they can."""
         if self.last_pass.finished:
+            # The problem names the annotator before this reason.
             return (
                 "has finished this trace here, and the file differs; import it under another "
                 "name with --annotator"
@@ -523,32 +517,30 @@ def _event_estimate(work: ImportedWork) -> int:
 
 
 def _with_events(changes: PersonChanges, events: Sequence[Event]) -> PersonChanges:
-    """Return an annotator's changes, increased by the counts of newly added events.
-
-    A pass counts as added if it starts in these events, and as joined if they add labels or
-    verdicts to a pass that started before.
-    """
+    """Return an annotator's changes, increased by the counts of newly added events."""
     counts_by_type = Counter(type(event.fact) for event in events)
-    started_works = set[object]()
-    works_with_verdicts = set[object]()
+    started_passes = set[object]()
+    passes_with_additions = set[object]()
     absent_count = 0
     for event in events:
         fact = event.fact
         if isinstance(fact, PassStarted):
-            started_works.add((event.trace_id, event.taxonomy))
+            started_passes.add((event.trace_id, event.taxonomy))
         elif isinstance(fact, _LABEL_OR_VERDICT):
-            works_with_verdicts.add((event.trace_id, event.taxonomy))
+            passes_with_additions.add((event.trace_id, event.taxonomy))
         elif isinstance(fact, Judged) and fact.absent:
             # A judge's absent verdicts are a part of this fact, not facts of their own.
-            works_with_verdicts.add((event.trace_id, event.taxonomy))
+            passes_with_additions.add((event.trace_id, event.taxonomy))
             absent_count += len(fact.absent)
+    # Passes that started before these events.
+    joined_passes = passes_with_additions - started_passes
     return replace(
         changes,
         events=changes.events + len(events),
         labels_added=changes.labels_added + counts_by_type[LabelAdded],
         verdicts_added=changes.verdicts_added + counts_by_type[VerdictSet] + absent_count,
-        passes_added=changes.passes_added + len(started_works),
-        passes_joined=changes.passes_joined + len(works_with_verdicts - started_works),
+        passes_added=changes.passes_added + len(started_passes),
+        passes_joined=changes.passes_joined + len(joined_passes),
         passes_finished=changes.passes_finished
         + counts_by_type[Judged]
         + counts_by_type[PassFinished],

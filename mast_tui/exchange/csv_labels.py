@@ -374,10 +374,9 @@ def write_csv_long(all_work: Iterable[TraceWork], taxonomy: Taxonomy) -> str:
 
 
 def _work_rows(work: TraceWork, taxonomy: Taxonomy) -> Iterator[dict[str, str]]:
-    """Yield the rows of an annotator's work on a trace.
+    """Yield the rows of a work: labels and verdicts, then notes, then the row ``finished``.
 
-    The rows of labels and verdicts come first, then those of notes, then the row ``finished``. A
-    mode with labels has no row for its verdict, which is present.
+    A mode with labels has no row for its verdict, which is present.
     """
     for mode in taxonomy.all_modes:
         labels = sorted(work.labels_of(mode.slug), key=_sort_key)

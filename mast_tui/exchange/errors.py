@@ -50,7 +50,7 @@ class RowProblem:
 
         Args:
             file: The file.
-            place: The place in it.
+            place: The location in the file.
             reason: The error, or a text.
         """
         is_name = isinstance(reason, InvalidName)

@@ -70,10 +70,7 @@ def lasting_ids(*about: object) -> Callable[..., str]:
 
 @lru_cache(maxsize=1000, typed=True)
 def _id_text_around(kind: str, *parts: object) -> tuple[str, str]:
-    """Return the text before and after the subject in the name of an id.
-
-    The subject, which is ``about`` of ``lasting_ids``, is the same for many ids in a row.
-    """
+    """Return the text around the subject (``about`` of ``lasting_ids``) in the source of an id."""
     return f"[{_json_of(kind)}, ", f", {_json_items(parts)}]" if parts else "]"
 
 
@@ -485,8 +482,7 @@ def _table_completion(
 ) -> _Completion:
     """Return the modes to make absent in the table of the judge ``name``, or why it is refused.
 
-    ``works`` is the judge's work on each trace. With ``declared_finished``, the user declares that
-    the judge has looked for all modes in these traces.
+    With ``declared_finished``, the judge has looked for all modes in the traces of its table.
     """
     if declared_finished:
         return _Completion([mode.slug for mode in taxonomy.modes])
@@ -524,11 +520,11 @@ def _table_completion(
 def _finished_by_judge(
     work: ImportedWork, modes: Sequence[str], *, declared_finished: bool
 ) -> ImportedWork:
-    """Return a judge's work as finished, and absent on each of ``modes`` that it does not judge.
+    """Return a judge's work on a trace as finished, and absent on ``modes`` without a verdict.
 
-    Work on a trace that the judge has not finished stays unchanged.
+    If the judge has not finished the trace, its work is returned unchanged.
     """
-    # ``modes`` is empty for a table without ``finished`` rows. In it, absent and unsure rows show
+    # ``modes`` is empty for a table without ``finished`` rows. There, absent and unsure rows show
     # that the judge has finished the trace.
     finished_by_rows = bool(work.verdicts) and not modes
     if work.finished_at is None and not declared_finished and not finished_by_rows:
@@ -559,7 +555,7 @@ def taxonomy_named(
     Args:
         ref: The reference in the row, None if it has none.
         default: The taxonomy of a row without a reference.
-        find_taxonomy: Finds a taxonomy by its reference, None if it is not known.
+        find_taxonomy: Finds a taxonomy by its reference.
 
     Raises:
         ValueError: The taxonomy is not known.

@@ -122,7 +122,7 @@ def _problems_of_names(
 ) -> Iterator[RowProblem]:
     """Yield a problem for each unknown name, with a similar known name if there is one.
 
-    ``files`` holds the file in which each name occurs; its keys are pairs of ``kind`` and name.
+    ``files`` holds the file of each name, by pairs of ``kind`` and name.
     """
     for number, name in enumerate(sorted(unknown_names)):
         similar = _most_similar_name(name, known_names) if number < _NAMES_COMPARED else None
@@ -248,8 +248,7 @@ def _checked_target(target: Target, trace: Trace | None) -> Target:
     """Return a target with keys in place of span numbers.
 
     Raises:
-        ValueError: The trace lacks a span or the quote of the target, or its first span comes after
-            its last one.
+        ValueError: The trace lacks a span or the quote, or the last span comes before the first.
     """
     if target.first is None or target.last is None:
         return target

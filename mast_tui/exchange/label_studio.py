@@ -318,8 +318,8 @@ def code_points(text: str, units: int, *, up: bool = False) -> int:
 def region_of(target: Target, spans: Sequence[TextSpan]) -> Values | None:
     """Return the region that Label Studio marks for a target, None for the whole trace.
 
-    The region of a quote begins and ends in the text of the span. If the span does not hold the
-    quote, the region is the whole span. A target on missing spans has no region.
+    If a span does not hold the quote, the region is the whole span. A target on missing spans has
+    no region.
 
     Args:
         target: The target.
@@ -640,7 +640,7 @@ def read_label_studio(
         files: The files and folders.
         taxonomy: The taxonomy of tasks without one.
         find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
-        has_work: Returns whether an annotator has worked on a trace under a taxonomy.
+        has_work: Returns True if an annotator has worked on a trace under a taxonomy.
         annotator: The author of all annotations, None if each annotation names its author.
     """
     builder = _LabelStudioBuilder()
@@ -662,10 +662,7 @@ def read_label_studio(
 
 
 def _finished_import(builder: _LabelStudioBuilder, annotator: str | None) -> Incoming:
-    """Return the import, with notes on unchanged, changed and skipped annotations.
-
-    All work is of ``annotator`` if that is not None.
-    """
+    """Return the import with notes on its annotations, under the name ``annotator`` if not None."""
     notes = builder.notes
     if builder.here_already:
         notes.append(
@@ -719,8 +716,7 @@ def _read_annotation(
 ) -> None:
     """Add the work of an annotation to the builder, or only count it.
 
-    An annotation is only counted if it was skipped in Label Studio, or if it is unchanged and its
-    annotator has worked on the trace in this workspace.
+    It is only counted if it was skipped in Label Studio, or is unchanged and already here.
 
     Raises:
         ValueError: The annotation is not valid, or the trace has other work of its annotator.
@@ -870,16 +866,15 @@ def _label_of_region(
     mode: Mode,
 ) -> Label:
     """Return the label of a region: the exported label with its changes, or a new label."""
-    exported_label = (
-        None if exported_work is None else exported_work.regions.get(str(result.get("id")))
-    )
+    region_id = str(result.get("id"))
+    exported = None if exported_work is None else exported_work.regions.get(region_id)
     value = result["value"]
     note = _region_note(result)
-    if exported_label is None:
+    if exported is None:
         return draft.label(mode.slug, target_of(value, task.spans), note or "")
-    label, region = exported_label
+    label, exported_region = exported
     # A region that was not moved keeps the exported target.
-    if region_numbers(region) != region_numbers(value):
+    if region_numbers(exported_region) != region_numbers(value):
         label = structs.replace(label, target=target_of(value, task.spans), origin=Origin.IMPORTED)
     if mode.slug != label.mode:
         label = structs.replace(label, mode=mode.slug, origin=Origin.IMPORTED)

@@ -59,9 +59,9 @@ def mast_binding(mast: Taxonomy, printed: Iterable[Iterable[str]]) -> Binding:
         ValueError: A code has two names, or two codes have names of one mode.
     """
     slugs = {mode.code: mode.slug for mode in mast.modes}
-    named: dict[str, tuple[str, str]] = {}
-    for failure in chain.from_iterable(printed):
-        code, _, name = failure.strip().partition(" ")
+    named: dict[str, tuple[str, str]] = {}  # the slug and printed name by code
+    for printed_name in chain.from_iterable(printed):
+        code, _, name = printed_name.strip().partition(" ")
         mode = _mode_by_name(mast, name)
         if mode is None or code not in slugs:
             continue
@@ -77,7 +77,7 @@ def mast_binding(mast: Taxonomy, printed: Iterable[Iterable[str]]) -> Binding:
 def _completed_binding(by_number: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:
     """Return a different slug for each code: by its name, else its number, else a free one.
 
-    ``by_number`` has the slug of each code in MAST, ``named`` the slugs of codes with names.
+    ``by_number`` holds the slugs of all codes, ``named`` those of codes with a name.
     """
     if len(set(named.values())) < len(named):
         raise ValueError("two codes have names of the same mode")
@@ -205,9 +205,7 @@ def _record_trace(record: Record, logged_trace: TraceRecord | None) -> TraceReco
 def _record_work(
     record: Record, trace_id: str, taxonomy: Taxonomy, file: Path, author: str | None
 ) -> ImportedWork:
-    """Return the annotator's work in a record.
-
-    The annotator is ``author``; if that is None, the record's, or else ``mast-data``.
+    """Return the work in a record, under ``author``, its own annotator or else ``mast-data``.
 
     Raises:
         ValueError: A mode or value is not valid.

@@ -109,7 +109,8 @@ def merge_files(
         if interrupted_import is None
         else workspace.imported_event_ids(interrupted_import)
     )
-    # The trial lacks the events that an interrupted import has written, and counts them as new.
+    # The trial lacks the events that the interrupted import has written, and counts them as new.
+    # In the result they count as known.
     merged = MergeResult(new=-len(earlier_ids), known=len(earlier_ids))
     with workspace.trial(without=earlier_ids) as trial:
         for file, content in contents.items():
@@ -177,8 +178,7 @@ class _FileWriter:
     def write(self) -> None:
         """Write all contents except events, then the events of one annotator after the other."""
         foreign = register_content(self._content, self._workspace)
-        # Decisions, guidelines and studies that apply before the file. They are not read again,
-        # because the trial run compared all annotators of the file with the same entries.
+        # They are read once, because the trial compared all annotators with the same entries.
         self._in_force = self._workspace.entries_in_force()
         for name, events in groupby(foreign.events, key=lambda event: event.annotator):
             own_events = tuple(events)
@@ -442,7 +442,7 @@ def conflicts_in_words(workspace: Workspace, conflicts: Sequence[EventConflict])
 
     Args:
         workspace: The workspace after the merge.
-        conflicts: The conflicts, each of different events of an annotator with the same number.
+        conflicts: Different events of one annotator with the same number.
     """
     first_conflicts = conflicts[:_CONFLICTS_SHOWN]
     event_ids = {event_id for conflict in first_conflicts for event_id in conflict.events}
@@ -472,8 +472,8 @@ def count_different(
 ) -> int:
     """Return the number of events in the workspace that have other content in the file.
 
-    Events that differ only in their times do not count: a file that was imported on two machines
-    makes the same events at different times.
+    Times do not count: a file that was imported on two machines makes the same events at
+    different times.
 
     Args:
         workspace: The workspace.
@@ -547,7 +547,7 @@ def new_study_events(workspace: Workspace, file_events: Iterable[Event]) -> tupl
 
 
 def studies_under(workspace: Workspace, events: Sequence[Event]) -> StudiesByRef:
-    """Return the studies that these events are about.
+    """Return the study of each taxonomy in these events, None for a taxonomy without a study.
 
     Args:
         workspace: The workspace.

@@ -131,15 +131,14 @@ class WorkMasks:
     ) -> tuple[str, int | None, int | None]:
         """Return a quote with masks, and its start and end in the exported text of its span.
 
-        The whole quote is masked if the span's file is missing, or if its offsets are not known and
-        the masked quote is not in the masked text. A quote with masks has no start and end in a
-        text without masks.
+        A quote with masks has no start and end in a text without masks.
         """
         redacted = self.redacted_of(trace_id, key)
         if redacted is None:
             return MASKED_QUOTE, None, None
         if start is None or end is None:
             masked_quote = self.masks.text(quote)
+            # A quote with a part of a secret is not found, so it is masked as a whole.
             if _single_spaced(masked_quote) not in _single_spaced(redacted.text):
                 masked_quote = MASKED_QUOTE
             return masked_quote, None, None
@@ -308,14 +307,12 @@ def _with_pseudonym(label: Label, pseudonyms: Pseudonyms) -> tuple[str, Label]:
 
 
 def _chosen_readings(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
-    """Return the first or last pass by annotator and trace id, finished or not.
-
-    Only readings count, not adjudications and retests. ``passes`` are sorted by number.
-    """
+    """Return the first or last reading of each annotator and trace, finished or not."""
     chosen: dict[tuple[str, str], Pass] = {}
-    for trace_pass in passes:
+    for trace_pass in passes:  # sorted by number
         key = (trace_pass.annotator, trace_pass.trace_id)
-        if not trace_pass.kind.is_reading or (which == "first" and key in chosen):
+        is_reading = trace_pass.kind.is_reading  # False for adjudications and retests
+        if not is_reading or (which == "first" and key in chosen):
             continue
         # A second look is never the first reading, even if the workspace lacks the first one.
         if which == "last" or trace_pass.kind is not PassKind.SECOND_LOOK:

@@ -233,22 +233,24 @@ class _ImportUndo:
         annotator, trace_id, taxonomy = work
         events = self._events_of(work)
         imported = [event for event in events if self._is_imported(event)]
+        first_imported = imported[0]
         subject = annotator if trace_id is None else f"{annotator} on {trace_id}"
         later = [
             event
             for event in _effective_events(events)
-            if event.seq >= imported[0].seq and not self._is_imported(event)
+            if event.seq >= first_imported.seq and not self._is_imported(event)
         ]
-        later_imports = {e.action for e in later if e.action.startswith(IMPORT_PREFIX)}
-        for action in sorted(later_imports):
-            yield f"{subject}: import {action.rsplit(':', 1)[-1]} has added to it"
-        texts = dict.fromkeys(
+        import_actions = {event.action for event in later if event.action.startswith(IMPORT_PREFIX)}
+        for action in sorted(import_actions):
+            import_id = action.rsplit(":", 1)[-1]
+            yield f"{subject}: import {import_id} has added to it"
+        descriptions = dict.fromkeys(
             _IN_WORDS.get(type(event.fact), "changed")
             for event in later
-            if event.action not in later_imports
+            if event.action not in import_actions
         )
-        if texts:
-            yield f"{subject}: {', '.join(texts)} since"
+        if descriptions:
+            yield f"{subject}: {', '.join(descriptions)} since"
         # A judge's labels are suggestions, and have the same ids.
         label_ids = {
             event.fact.label.id for event in imported if isinstance(event.fact, LabelAdded)
@@ -305,7 +307,12 @@ class _ImportUndo:
         own_events = self._workspace.events(
             annotator=annotator, trace_id=trace_id, taxonomy=taxonomy
         )
-        return [event for event in own_events if (event.trace_id, event.taxonomy) == work[1:]]
+        # A trace id or taxonomy that is None selects all events.
+        return [
+            event
+            for event in own_events
+            if (event.trace_id, event.taxonomy) == (trace_id, taxonomy)
+        ]
 
     def _is_imported(self, event: Event) -> bool:
         if self._record.keeps_actions:
@@ -329,8 +336,7 @@ class _ImportUndo:
 def _effective_events(events: Sequence[Event]) -> Iterator[Event]:
     """Yield the events that change an annotator's work and were not undone.
 
-    Events that undo or redo an action are left out, and so are those that only record what was
-    seen.
+    Events that undo or redo others, or only record what was seen, are left out.
     """
     undone_actions = set[str]()
     for event in events:

@@ -75,10 +75,7 @@ def read_datasheet(path: Path) -> dict[str, Any]:
 
 
 def _check_values(table: Mapping[str, object], location: str, allowed: tuple[str, ...]) -> None:
-    """Raise ``ExchangeError`` for a key of a table that is not allowed, or a value of a wrong type.
-
-    ``location`` names the table in the message.
-    """
+    """Raise ``ExchangeError`` for a key that is not allowed, or a value of a wrong type."""
     from rapidfuzz import fuzz, process
 
     for key in table:
@@ -91,7 +88,7 @@ def _check_values(table: Mapping[str, object], location: str, allowed: tuple[str
         raise ExchangeError(f"{location}: unknown key {key!r}; {hint}")
     for name in allowed:
         value = table.get(name)
-        if value is None or name == "people":
+        if value is None or name == "people":  # a table of its own, which is checked separately
             continue
         if name not in _LISTS:
             if not isinstance(value, str):
@@ -373,7 +370,7 @@ def _verdict_value(verdict: Values) -> str:
 def _single_verdict_lines(mix: GoldMixJson) -> list[str]:
     """Return a line on verdicts of one person alone, if there are any or if they were left out.
 
-    ``mix`` has the number of the gold's verdicts by their source.
+    ``mix`` counts the gold's verdicts by source.
     """
     if mix["settled_only"]:
         return ["- Verdicts of one annotator alone are left out (`--gold settled`)"]
@@ -434,10 +431,7 @@ def _protocol_lines(document: Values) -> list[str]:
 
 
 def _agreement_lines(agreement: Agreement) -> list[str]:
-    """Return two tables of the report on agreement: the figures by mode and those on spans.
-
-    The gold document holds the complete report.
-    """
+    """Return the tables of the report on agreement with the figures by mode and on spans."""
     if len(agreement.annotators) < 2:
         return [
             "## Agreement",

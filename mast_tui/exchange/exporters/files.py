@@ -149,10 +149,7 @@ def _line_values(
 
 
 def _whole_text(spans: Sequence[TextSpan]) -> tuple[str, list[tuple[int, int, int]]]:
-    """Return the trace as one text, and the offsets of each span in it.
-
-    The offsets are the starts of the span's heading and text, and the end of the text.
-    """
+    """Return the trace as one text, and each span's offsets: start of heading, text and end."""
     pieces: list[str] = []
     span_offsets = []
     heading_start = 0
@@ -171,8 +168,8 @@ def _character_range(
 ) -> tuple[int, int] | None:
     """Return the start and end of a target in the text of the whole trace.
 
-    ``span_offsets`` holds for each span the start of its heading, and the start and end of its
-    text. Returns None for the whole trace and for missing spans.
+    ``span_offsets`` holds the start of the heading, and the start and end of the text, of each
+    span. Returns None for the whole trace and for missing spans.
     """
     span_range = span_indices(target, spans)
     if span_range is None:
@@ -272,9 +269,9 @@ def check_output(outputs: Outputs, file_format: Format, output: Path) -> None:
     """Check that the export may be written to its file or folder.
 
     Args:
-        outputs: The collection of files to write, which checks each path.
+        outputs: The collection of files to write.
         file_format: The format of the export.
-        output: The file or folder of the export.
+        output: The file or folder.
 
     Raises:
         OutputError: A file there must not be replaced, or nothing can be written there.
@@ -289,7 +286,7 @@ def check_output(outputs: Outputs, file_format: Format, output: Path) -> None:
 
 
 def add_workspace(workspace: Workspace, outputs: Outputs, output: Path, say: Reporter) -> Counts:
-    """Add the file of a whole workspace (``jsonl``), with all work, also that hidden from viewers.
+    """Add the file of a whole workspace (``jsonl``), including work that viewers may not see.
 
     Args:
         workspace: The workspace.
@@ -512,7 +509,7 @@ def _judge_reports(
     may_see = request.viewer.may_see_judges()
 
     def input_of(name: str) -> JudgeInput:
-        """Return a judge's suggestions and the gold, without the traces hidden from the viewer."""
+        """Return the input of a judge's figures, without the traces hidden from the viewer."""
         judge_input = judge_input_from_workspace(
             request.workspace,
             request.taxonomy,
@@ -633,7 +630,7 @@ class LabelsToWrite:
     kinds: Mapping[str, AnnotatorKind]
 
     def with_progress(self, read: Callable[[str], Read]) -> Callable[[str], Read]:
-        """Return ``read``, which reads a trace by its id, so that it also reports the progress."""
+        """Return a function that reads a trace by its id with ``read`` and reports the progress."""
         total = len({work.trace_id for work in self.work})
         requested: set[str] = set()
 
@@ -652,24 +649,22 @@ LabelText = tuple[str, Counts]
 def labels_writer(
     text_of: Callable[[LabelsToWrite], LabelText],
 ) -> Callable[[ExportRequest, Outputs], Counts]:
-    """Return the exporter of a format that holds the labels or verdicts of any annotators."""
-
+    """Return the exporter of a format of labels or verdicts whose text ``text_of`` makes."""
     return partial(_add_labels, text_of)
 
 
 def _add_labels(
     text_of: Callable[[LabelsToWrite], LabelText], request: ExportRequest, outputs: Outputs
 ) -> Counts:
-    """Add the file of a format that holds labels or verdicts, and return the counts.
+    """Add the file whose text ``text_of`` makes from labels or verdicts, and return the counts.
 
-    ``text_of`` makes the text of the file. If the request selects no labels, the file holds the
-    gold.
+    If the request selects no labels, the file holds the gold.
     """
     labels = request.labels or GOLD
     request.stage("Reading the labels")
     if labels == GOLD:
         entries = gold_entries(request.workspace, request.taxonomy, majority=request.majority)
-        if request.format.content is not FormatContent.VERDICTS:
+        if request.format.content is not FormatContent.VERDICTS:  # which have no spans
             _check_ordered(request, entries)
         all_work = gold_work(entries, request.taxonomy)
     else:

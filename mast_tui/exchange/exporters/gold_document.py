@@ -175,9 +175,9 @@ def content_hash(document: Mapping[str, Any]) -> str:
 def events_hash(workspace: Workspace, taxonomy: str) -> str:
     """Return the SHA-256 of the event log under a taxonomy.
 
-    Lines of ``id chain`` are hashed, in the order of annotator, sequence number and id. ``chain``
-    is a hash over an event and all earlier events of its annotator. Events that only record a look
-    at hidden labels are left out, because an export adds such events.
+    The hashed text has one line per event with its id and its chain: a hash over the event and all
+    earlier events of its annotator. Events that only record a look at hidden labels are left out,
+    because an export adds such events.
 
     Args:
         workspace: The workspace.
@@ -266,8 +266,7 @@ def _gold_sources(
 ) -> GoldMixJson:
     """Return how many verdicts of the gold come from each source, such as one annotator alone.
 
-    ``finished_by_outsiders`` holds the number of finished traces of each annotator who does not
-    take part in the study.
+    ``finished_by_outsiders`` counts the finished traces of annotators outside the study.
     """
     sources_by_trace: dict[str, list[Resolution]] = {}
     names_with_verdicts: set[str] = set()
@@ -375,8 +374,7 @@ def _side_values(
 ) -> Values:
     """Return the JSON values of one annotator's work in the finished pass, open codes included.
 
-    ``codes`` holds the codes of the taxonomy's modes by slug, ``all_codes`` also the code of the
-    open mode, under which annotators label failures that no mode describes.
+    ``codes`` holds the codes of the modes by slug, ``all_codes`` also the code of open codes.
     """
     finished_pass = entry.passes.get(side.annotator)
     values = {mode: side.verdict(mode) for mode in codes}

@@ -301,10 +301,9 @@ def _table_names(names: Iterable[str]) -> list[str]:
 
 
 def _card_text(document: Values, tables: list[_Table], datasheet: str) -> str:
-    """Return the text of the card: a YAML heading, a description of the tables, the datasheet.
+    """Return the text of the card: a YAML heading, the list of tables, and the datasheet.
 
-    The values of the heading are written as JSON, which is valid YAML. Its size is that of the
-    first table.
+    The values of the heading are JSON, which is valid YAML.
     """
     row_count = len(tables[0].rows)
     size = next((name for limit, name in _SIZES if row_count < limit), "n>1M")

@@ -271,7 +271,7 @@ class Score:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The facts for which the tools have no field, and the details of the label if only one."""
+        """The facts for which the tools have no field; for a single label also its details."""
         return {
             "taxonomy": self.work.taxonomy,
             "mode": self.mode.code,
@@ -317,15 +317,14 @@ def scores_of(
     kinds: Mapping[str, AnnotatorKind],
     tools: Container[Tool],
 ) -> tuple[list[Score], LeftOut]:
-    """Return the scores for one tool, and the traces and spans without an id in that tool.
+    """Return the scores for a target tool, and the traces and spans whose ids it does not know.
 
-    The scores are sorted by trace, annotator and mode. A score of the trace comes before those of
-    its spans.
+    The scores are sorted by trace, annotator and mode, the score of the trace first.
 
     Args:
         all_work: The work of annotators under the taxonomy.
         taxonomy: The taxonomy.
-        native_of: Returns the tool's ids of a trace.
+        native_of: Returns the ids of a trace in the tool that recorded it.
         kinds: The kinds of annotators by name; a name without a kind, such as gold, is a person.
         tools: The recording tools whose ids the target tool knows.
     """
@@ -348,9 +347,9 @@ def scores_of(
 def _scores_of_work(
     work: TraceWork, taxonomy: Taxonomy, trace: NativeTrace, kind: AnnotatorKind
 ) -> Iterator[tuple[Score, str | None]]:
-    """Yield the scores of an annotator's work on a trace, each with the key of its span or None.
+    """Yield a score of the trace for each verdict, and of the first span for each label on spans.
 
-    A verdict is a score of the trace, without a key; a label on spans is a score of its first span.
+    Each score comes with the key of its span, None for the trace.
     """
     for mode in taxonomy.modes:
         labels = work.labels_of(mode.slug)
@@ -384,9 +383,9 @@ def _scores_of_work(
 
 
 def _label_score_id(work: TraceWork, label: Label) -> str:
-    """Return the id of a label's score, which is the same in every export.
+    """Return the id of a label's score.
 
-    Labels of the gold have only a number as id, so the id of their score is made from the content.
+    Labels of the gold are only numbered, so the id of their score is made from the content.
     """
     if work.annotator == GOLD:
         gold_label_id = label_id(GOLD, work.trace_id, work.taxonomy, label.mode, label.target)
@@ -411,7 +410,7 @@ def score_text(scores: Iterable[Score], file_format: str) -> str:
 
     Args:
         scores: The scores, sorted by trace, annotator and mode.
-        file_format: ``phoenix``, ``langfuse``, ``langsmith`` or ``inspect``.
+        file_format: ``phoenix``, ``langfuse``, ``langsmith`` or ``inspect-scores``.
     """
     bodies: Iterable[Mapping[str, Any]]
     match file_format:
@@ -524,10 +523,7 @@ def _edits_for_inspect(scores: Iterable[Score]) -> Iterator[dict[str, Any]]:
 def _edit_for_inspect(
     sample: Sample, trace_score: Score, label_scores: Sequence[Score], number: int
 ) -> dict[str, Any]:
-    """Return the edit of a sample's score for a mode, with the mode's labels in its metadata.
-
-    ``number`` is the verdict as Inspect's metrics read it: 1 for present, 0 for absent.
-    """
+    """Return the edit that sets a sample's score to ``number``, with the labels in its metadata."""
     all_scores = [trace_score, *label_scores]
     labels = [label for score in all_scores for label in score.labels]
     notes = [

@@ -183,11 +183,7 @@ class _TrailReader(LabelledRuns):
         return None
 
     def _candidate_files(self, label_file: Path, run_id: str) -> Iterator[Path]:
-        """Yield the files that may hold the trace of a run.
-
-        These are files named by the run or like the label file: first imported ones, then files
-        near the label file.
-        """
+        """Yield the files that may hold the trace of a run: imported ones, then neighbours."""
         folder = label_file.parent.resolve()
         if folder not in self._neighbours:
             paths_by_stem = self._neighbours[folder] = {}
@@ -249,8 +245,8 @@ def _without_case_and_plurals(name: str) -> str:
 def _evidence_target(trace: Trace, source_key: str, evidence: str | None) -> Target:
     """Return the evidence as a quote in a span; a whole span if no text contains the evidence.
 
-    A span of the source with the key ``source_key`` may be several spans of the trace, whose keys
-    begin with this key. The first one with the evidence counts.
+    A span of the source may be several spans of the trace, whose keys begin with ``source_key``.
+    The first one with the evidence counts.
 
     Raises:
         ValueError: The trace has no such span.
@@ -386,10 +382,7 @@ def _labelled_traces(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
 def _add_record_label(
     draft: ImportedWork, trace: Trace, record: Mapping[str, object]
 ) -> str | None:
-    """Add a record's label to a draft, on the spans of the step that has the mistake.
-
-    Return a sentence if the step is by another agent than the label names, else None.
-    """
+    """Add a record's label; return a sentence if the step is by another agent than it names."""
     step = _step_number(record["mistake_step"])
     spans = message_spans(trace, step)
     if spans is None:

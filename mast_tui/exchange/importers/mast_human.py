@@ -120,9 +120,9 @@ _Answer = tuple[str, str, bool]
 def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Incoming:
     """Read the human labels of the MAST study from label records and trace records.
 
-    - A label record has the answers of each person. Its label scheme becomes a taxonomy, made of
-      the headings in the file, and the people keep their names.
-    - A trace record has a text and ``human_labels``, the consensus, which becomes the work of
+    - A label record has the answers of people, who keep their names. The headings in its label
+      scheme become a taxonomy.
+    - A trace record has the text of a trace, and ``human_labels``, which become the work of
       ``annotator``. Its codes mean the modes of MAST whose names the file prints.
 
     If the files hold only one kind of record, the other is searched in the files beside them.
@@ -338,10 +338,7 @@ def _traces_by_record(records: Sequence[_Record]) -> dict[tuple[Path, int] | Non
 
 
 def _people_answers(headings: Mapping[str, object]) -> Iterator[_Answer]:
-    """Yield the answers of all annotators on all modes.
-
-    ``headings`` holds the annotators' answers on a mode by the mode's heading.
-    """
+    """Yield the answers of all annotators on all modes, from those under each mode's heading."""
     for heading, answers in headings.items():
         if not isinstance(answers, Mapping):
             first_line = heading.split("\n")[0]

@@ -224,7 +224,7 @@ def _adamast_taxonomy_of_file(file: Path, builder: _AdamastBuilder) -> tuple[Tax
     """Return the taxonomy of a file's diagnoses, True if it is complete, and a text on its source.
 
     It is the taxonomy that the file names, the only one among the imported files, MAST if all codes
-    are MAST's, or else an incomplete taxonomy of the codes in use.
+    are MAST's, or else a taxonomy of the used codes, which may lack codes that the judge knew.
     """
     taxonomy_path = builder.headers[file].get("taxonomy")
     if isinstance(taxonomy_path, str) and taxonomy_path:
@@ -270,10 +270,7 @@ def _codes_with_names(record: Record) -> list[tuple[str, str]]:
 
 
 def _adamast_judge_name(header: Record, record: Record) -> str:
-    """Return the judge's name: ``judge:MODEL@adamast``, or ``judge:adamast`` without a model.
-
-    The model is in the header of the file, or in the record of the diagnosis.
-    """
+    """Return the judge's name: ``judge:MODEL@adamast``, or ``judge:adamast`` without a model."""
     judge = header.get("judge")
     metadata = record.get("judge_metadata")
     model = judge.get("model") if isinstance(judge, Mapping) else None
@@ -375,8 +372,8 @@ def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incom
     """Read the answers of the agentdash package's judge, with labels on whole traces.
 
     A file has one answer, a list of answers, one answer per line, or an object with the answers by
-    trace id. A 0 is absent only if the model's text, where the file has it, mentions the mode. The
-    model's opinion on the success of the task is not imported.
+    trace id. If the file has the model's text, a 0 for a mode that the text does not mention is
+    left open. The model's opinion on the success of the task is not imported.
 
     Args:
         files: The files and folders.
@@ -465,10 +462,9 @@ def _agentdash_answer_work(
     slugs: Mapping[str, str],
     mast: Taxonomy,
 ) -> tuple[ImportedWork, int]:
-    """Return the labels and verdicts of one answer, and the number of its zeros without a verdict.
+    """Return the work of one answer, and the number of zeros for modes that it does not mention.
 
-    A 0 for a mode that the model's text does not mention gives no verdict. ``slugs`` holds the slug
-    of each mode of MAST by its code.
+    ``slugs`` holds the slug of each mode of MAST by its code.
     """
     draft = ImportedWork(
         name, trace_id, mast.ref, imported_kind(name), finished_at=UNKNOWN_TIME, file=file
@@ -663,8 +659,8 @@ class _Trajectory:
         trace_id = extra.get("trace")
         if not isinstance(trace_id, str):
             return None
-        # Pisama's ids are hashes (pisama/_atif.py). A trace's is of its session. A span's is of
-        # trace, document, agent, step, and the number of the call in the step (0: the message).
+        # Pisama's ids (pisama/_atif.py) are hashes of these parts: for a trace its session; for a
+        # span the trace, document, agent, step, and the number of the call (0 for the message).
         pisama_id = hashlib.sha256(str(record["session_id"]).encode()).hexdigest()[:32]
         document = [record["trajectory_id"]]
         keys: dict[str, str] = {}
@@ -681,11 +677,7 @@ class _Trajectory:
 
 
 def _targets_of_issue(issue: Record, trajectory: _Trajectory) -> list[Target]:
-    """Return the different ranges of spans in an issue's evidence; the whole trace without any.
-
-    Raises:
-        ValueError: A span is not in the trajectory.
-    """
+    """Return the different ranges of spans in an issue's evidence; the whole trace without any."""
     index_by_id = {span: index for index, span in enumerate(trajectory.keys)}
     targets: dict[Target, None] = {}
     for evidence in issue["evidence"]:

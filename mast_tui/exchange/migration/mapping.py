@@ -55,7 +55,8 @@ class CodebookMap:
     def sources(self) -> Mapping[str, tuple[str, ...]]:
         """The old slugs by new slug, in the order of the new modes.
 
-        Open codes are left out: a mode that only they become was not looked for in other traces.
+        Open codes, the labels under no mode, are no source: a trace without them says nothing about
+        the mode that they become.
         """
         return {
             mode.slug: tuple(
@@ -82,20 +83,21 @@ class CodebookMap:
     def slug_for_label(self, label: Label) -> str | None:
         """Return the new slug of a label's mode; None if the label is not carried over."""
         if label.mode == OPEN_SLUG:
-            tagged_label = label.annotator, label.trace_id, label.target, True  # not a note
-            return self.places.get(tagged_label) or self.single_target(OPEN_SLUG)
+            # A single open code may become a mode, unlike the others.
+            open_code = label.annotator, label.trace_id, label.target, True  # not a note
+            return self.places.get(open_code) or self.single_target(OPEN_SLUG)
         return self.single_target(label.mode)
 
     def slug_for_note(self, annotator: str, trace_id: str, key: str) -> str | None:
-        """Return the slug of the label that a note on a span becomes; None for most notes.
+        """Return the slug of the label that a note on a span becomes; None if it stays a note.
 
         Args:
             annotator: The annotator's name.
             trace_id: The trace's id.
             key: The span's key.
         """
-        tagged_note = annotator, trace_id, Target(key, key), False  # not a label
-        return self.places.get(tagged_note)
+        open_code = annotator, trace_id, Target(key, key), False  # not a label
+        return self.places.get(open_code)
 
     def _new_slugs(self, slug: str) -> tuple[str, ...]:
         return self.targets.get(slug, (OPEN_SLUG,) if slug == OPEN_SLUG else ())
@@ -122,7 +124,7 @@ def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap
 
     Raises:
         ExchangeError: The file cannot be read or names an unknown mode, both are the same codebook,
-            or the new codebook has neither an entry for an old mode nor a mode with its slug.
+            or an old mode has no entry in the file and no new mode with its slug.
     """
     if old.ref == new.ref:
         raise ExchangeError(
@@ -171,8 +173,8 @@ def _mode_named(taxonomy: Taxonomy, name: str, path: Path) -> Mode:
 def _check_no_contradictions(entries: Sequence[CrosswalkEntry], path: Path) -> None:
     """Raise ``ExchangeError`` if one entry drops a mode that another entry keeps."""
     dropped_modes = {entry.source for entry in entries if not entry.targets}
-    mapped_modes = {entry.source for entry in entries if entry.targets}
-    contradictory_modes = dropped_modes & mapped_modes
+    kept_modes = {entry.source for entry in entries if entry.targets}
+    contradictory_modes = dropped_modes & kept_modes
     if contradictory_modes:
         raise ExchangeError(f"{path}: {min(contradictory_modes)!r} is both dropped and kept")
 
@@ -222,7 +224,8 @@ def with_mode(
     if category not in [known_category.id for known_category in old.categories]:
         names = ", ".join(known_category.id for known_category in old.categories)
         raise ExchangeError(f"{old.ref} has no category {category!r}; there are: {names}")
-    slug = words.get("slug") or _NO_SLUG.sub("_", name.casefold()).strip("_")[:_LONGEST].strip("_")
+    name_as_slug = _NO_SLUG.sub("_", name.casefold()).strip("_")
+    slug = words.get("slug") or name_as_slug[:_LONGEST].strip("_")
     if not slug:
         raise ExchangeError(f"no slug can be made from {name!r}; give one with --slug")
     mode = {

@@ -161,7 +161,7 @@ class CarriedWork:
         )
 
     def _carried_facts(self, event: Event) -> Iterator[Fact]:
-        """Apply an old event to its pass, and yield the facts under the new codebook for it."""
+        """Apply an old event to its pass, and yield the facts for it under the new codebook."""
         fact = event.fact
         if isinstance(fact, Decided):
             yield from self._after_decision(fact, event.trace_id)
@@ -227,7 +227,7 @@ class CarriedWork:
     # A pass
 
     def _carried_changes(self, carried_pass: _CarriedPass) -> Iterator[Fact]:
-        """Compute a pass's content under the new codebook again, and yield what has changed."""
+        """Update a pass's content under the new codebook, and yield the changes as facts."""
         earlier = carried_pass.new
         labels_with_modes = [
             *(
@@ -322,10 +322,7 @@ class CarriedWork:
     def _value_of_sources(
         self, sources: Sequence[str], carried_pass: _CarriedPass
     ) -> VerdictValue | None:
-        """Return the verdict that follows from those on some old modes; None if none follows.
-
-        ``sources`` are the old modes that become one new mode.
-        """
+        """Return the verdict on a new mode that follows from those on its old modes, or None."""
         labelled_modes = {label.mode for label in carried_pass.old.labels.values()}
         if labelled_modes.intersection(sources):
             return VerdictValue.PRESENT
@@ -774,7 +771,8 @@ class _Migration:
         self._workspace = workspace
         self._map = mapping
         self._record = record
-        # The ids of a migration that was undone cannot be used again.
+        # The ids of a migration that was undone cannot be used again. The ``files`` of a migration
+        # are the references of its two codebooks.
         attempt = sum(
             earlier.format == MIGRATION
             and earlier.files == record.files
@@ -811,7 +809,7 @@ class _Migration:
     ) -> Iterator[tuple[Work, Sequence[NewEvent]]]:
         """Yield each annotator and trace with the events under the new codebook.
 
-        Work of an annotator who has already worked on the trace under the new codebook is left out.
+        Where the annotator already has other work under the new codebook, nothing is carried.
         """
         for work, events in works.items():
             carried_work = CarriedWork(self._map, self._new_ids, self._labelled_modes)

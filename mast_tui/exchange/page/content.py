@@ -236,10 +236,9 @@ def _imported_work(
     given_name: str | None,
     kind: AnnotatorKind | None,
 ) -> ImportedWork:
-    """Return the work in a line of a page.
+    """Return the work in a line of a page, under ``given_name`` if that is not None.
 
-    Its author is ``given_name``, or that of the line if it is None. ``kind`` is the kind of the
-    author in the page, None if it is missing there.
+    ``kind`` is the kind of the author in the page.
 
     Raises:
         ValueError: A mode is unknown.
@@ -489,10 +488,7 @@ class _PagePictures:
         self._bytes_left = MOST_PICTURE_BYTES
 
     def of_span(self, index: int) -> tuple[Picture, ...]:
-        """Return the pictures of a span, and subtract their bytes from those that are left.
-
-        A picture for which not enough bytes are left has no data, but says why.
-        """
+        """Return the pictures of a span, without data if not enough bytes are left for it."""
         pictures = []
         for picture in self._finder.of_span(index):
             self._bytes_left -= len(picture.data or b"")
@@ -504,9 +500,9 @@ class _PagePictures:
 
 
 def _close_blocks(open_block_ends: list[int], index: int, span_count: int) -> int:
-    """Remove the ends of the blocks that end after a span, and return their number.
+    """Remove the ends of the blocks that end with a span, and return their number.
 
-    All blocks end after the last span. The ends are exclusive, that of the innermost block is last.
+    The last span ends all blocks. The ends are exclusive, that of the innermost block is last.
     """
     count = 0
     is_last_span = index + 1 == span_count
@@ -534,8 +530,8 @@ class RunPages:
             taxonomy: The taxonomy of the labels.
             viewer: The reader, with their workspace; None if there is no workspace.
             blind: True to hide what a blind annotator must not see, if there is no workspace.
-            pseudonyms: Letters in place of people's names, None to keep the names.
-            masks: Masks in place of personal data and secrets, None to mask nothing.
+            pseudonyms: Letters in place of people's names.
+            masks: Masks in place of personal data and secrets.
         """
         self.hidden = set[str]()
         """The ids of the traces with work that ``page_of`` has hidden from the reader."""
@@ -596,7 +592,7 @@ class RunPages:
     def _visible_work(self, trace_id: str, viewer: Viewer) -> Sequence[TraceWork]:
         """Return the work on a trace that the reader may see.
 
-        Adds the trace to ``hidden`` if other work is left out.
+        Adds the trace to ``hidden`` if there is more work on it.
         """
         all_work = selected_work(
             viewer.workspace,
@@ -730,10 +726,7 @@ class _LabelBuilder:
         notes: Iterable[str],
         details: Iterable[str],
     ) -> PageLabel:
-        """Return a label with the number 0, and with the indices of its first and last span.
-
-        The indices are None for the whole trace, and if a span is not in the trace.
-        """
+        """Return a label that is not yet numbered, with the indices of its first and last span."""
         first = None if target.first is None else self.trace.index_of(target.first)
         last = None if target.last is None else self.trace.index_of(target.last)
         if first is None or last is None:

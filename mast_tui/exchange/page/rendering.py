@@ -188,6 +188,7 @@ def _head_end(text: str) -> int:
     """
     if len(text) <= LONGEST_WHOLE and text.count("\n", 0, LONGEST_WHOLE) < MOST_LINES:
         return len(text)
+    # The lines that end within the first characters.
     end = 0
     for _ in range(_HEAD_LINES):
         line_end = text.find("\n", end)
