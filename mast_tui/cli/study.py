@@ -828,8 +828,8 @@ def progress_rows(
     everyone = progress(workspace, study)
     if annotator not in study.annotators:
         return [{**_progress_json(person), "retests": _retests_json(person)} for person in everyone]
-    (own,) = (person for person in everyone if person.name == annotator)
-    return [{**_progress_json(own), "left": len(queue(workspace, taxonomy, annotator))}]
+    (own_progress,) = (person for person in everyone if person.name == annotator)
+    return [{**_progress_json(own_progress), "left": len(queue(workspace, taxonomy, annotator))}]
 
 
 def _progress_json(person: StudyProgress) -> dict[str, Any]:

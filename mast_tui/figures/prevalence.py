@@ -284,6 +284,10 @@ class _Labelled:
         """Count the cells (TP, FP, FN, TN) of each mode.
 
         If the study drew traces with different chances, also sum the traces' weights in each cell.
+
+        Args:
+            judge_input: The input of the judge's figures.
+            units: The traces that the judge and the reference both judged.
         """
         cells = unit_cells(units, judge_input.slugs)
         study = judge_input.study
@@ -535,7 +539,10 @@ def _powered_from_unequal_chances(
     def variance_of(judge_weight: float, corrected_share: float, added_weights: Tables) -> float:
         """Return the variance of a share that is corrected by the judge's verdicts.
 
-        ``added_weights`` are added to the variance weights of the cells TP, FP, FN, TN.
+        Args:
+            judge_weight: The weight of the judge's verdicts.
+            corrected_share: The corrected share.
+            added_weights: Weights that are added to those of the cells TP, FP, FN, TN.
         """
         residual = _PEOPLE - people_share - judge_weight * (_JUDGE - judge_share)
         squares = (variance_weights + added_weights) * residual**2

@@ -62,7 +62,7 @@ class Prefilter:
         """Create a filter for parts of needles: each is some ASCII words, or one other letter."""
         self._parts = parts
         # Readers keep these words as they are in the file.
-        self._needle_words = tuple(dict.fromkeys(map(_longest_kept_word, parts)))
+        self._needle_words = tuple(dict.fromkeys(map(_longest_literal_word, parts)))
         self._has_numeric_needle = any(map(_NUMBER.fullmatch, self._needle_words))
         self.overlap = max(_CONTEXT_BYTES, *map(len, self._needle_words)) + 2
         """The bytes that two pieces of one line must share so that no match is lost."""
@@ -141,22 +141,22 @@ def _searched_part(needle: str) -> str | None:
     """
     text = folded(needle)
     sequences: list[str] = [
-        sequence for sequence in _WORD_SEQUENCE.findall(text) if _kept_words(sequence)
+        sequence for sequence in _WORD_SEQUENCE.findall(text) if _literal_words(sequence)
     ]
     if sequences:
         return max(sequences, key=len)
-    return next((letter for letter in text if _is_kept(letter)), None)
+    return next((letter for letter in text if _is_literal(letter)), None)
 
 
-def _kept_words(run: str) -> list[str]:
+def _literal_words(run: str) -> list[str]:
     """Return the words of a text that readers never rewrite; empty if they rewrite the text."""
     if _is_rewritten(run):
         return []
     return [word for word in _WORD.findall(run) if not _is_rewritten(word)]
 
 
-def _longest_kept_word(part: str) -> str:
-    return max(_kept_words(part), key=len) if part.isascii() else part
+def _longest_literal_word(part: str) -> str:
+    return max(_literal_words(part), key=len) if part.isascii() else part
 
 
 def _is_rewritten(run: str) -> bool:
@@ -195,7 +195,7 @@ def _first_on_each_line(block: bytes, mark: bytes) -> Iterator[int]:
         offset = block.find(mark, line_end) if line_end >= 0 else -1
 
 
-def _is_kept(letter: str) -> bool:
+def _is_literal(letter: str) -> bool:
     """Return whether a letter is beyond ASCII and readers always keep it.
 
     Readers replace lone surrogates, and write U+FFFD for bytes that are no text.

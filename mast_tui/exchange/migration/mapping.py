@@ -173,8 +173,8 @@ def _mode_named(taxonomy: Taxonomy, name: str, path: Path) -> Mode:
 def _check_no_contradictions(entries: Sequence[CrosswalkEntry], path: Path) -> None:
     """Raise ``ExchangeError`` if one entry drops a mode that another entry keeps."""
     dropped_modes = {entry.source for entry in entries if not entry.targets}
-    kept_modes = {entry.source for entry in entries if entry.targets}
-    contradictory_modes = dropped_modes & kept_modes
+    mapped_modes = {entry.source for entry in entries if entry.targets}
+    contradictory_modes = dropped_modes & mapped_modes
     if contradictory_modes:
         raise ExchangeError(f"{path}: {min(contradictory_modes)!r} is both dropped and kept")
 

@@ -83,8 +83,8 @@ def add_tags(
     own_tags = tags_by(workspace, taxonomy, author)
     joined_tags = dict(own_tags)
     for (annotator, trace_id, target, is_label), new_tags in tags.items():
-        place = annotator, local_ids.get(trace_id, trace_id), target, is_label
-        joined_tags[place] = tuple(dict.fromkeys((*joined_tags.get(place, ()), *new_tags)))
+        location = annotator, local_ids.get(trace_id, trace_id), target, is_label
+        joined_tags[location] = tuple(dict.fromkeys((*joined_tags.get(location, ()), *new_tags)))
     if joined_tags != own_tags:
         keep_tags(workspace, taxonomy, author, joined_tags)
 
