@@ -643,7 +643,10 @@ class _TrajectorySpans:
         return self.steps.steps[-1]
 
     def _add_referenced_sub_agent(self, reference: Fields, pointer: str) -> None:
-        """Add the sub-agent to which a result refers, once; report a sub-agent that is missing."""
+        """Add the sub-agent to which a result refers, once; report a sub-agent that is missing.
+
+        ``pointer`` is the result's JSON pointer in the trajectory.
+        """
         ids = _ids_of(reference)
         for trajectory_id in ids:
             if trajectory_id in self._trajectory.ids:  # Sub-agents may share their session's id.
@@ -653,8 +656,9 @@ class _TrajectorySpans:
                 if trajectory.position not in self._shown_positions:
                     self._add_sub_agent(trajectory)
                 return
-        name = as_text(reference.get("trajectory_path")) or "".join(ids[:1]) or "?"
-        message = f"the sub-agent's trajectory is not in this file: {preview(name)[0]}"
+        name = as_text(reference.get("trajectory_path")) or next(iter(ids), "?")
+        line, _is_complete = preview(name)
+        message = f"the sub-agent's trajectory is not in this file: {line}"
         self._report_problem(self._trajectory.position + pointer, message)
 
     def _add_sub_agent(self, trajectory: AtifTrajectory) -> None:
