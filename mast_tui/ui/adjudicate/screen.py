@@ -566,6 +566,7 @@ class AdjudicateScreen(BaseScreen):
         contents = self.queue.contents
         hidden_ids = self.queue.hidden_traces()
         answers = [("a", "adjudicate it"), ("n", "leave it hidden")]
+        # The number of traces that were not labelled would reveal which ones are retests.
         if trace_id in hidden_ids and len(hidden_ids) > 1 and not contents.may_retest:
             answers.insert(1, ("e", f"adjudicate all {len(hidden_ids)} that you have not labelled"))
 

@@ -417,10 +417,10 @@ class LibraryScreen(MainScreen):
         task = trace.meta.task.strip() if trace.meta.task else "This trace has no task."
         problems = trace.problems[:MOST_TRACE_PROBLEMS]
         lines = [f"{problem.place}: {problem.message}" for problem in problems]
-        modes = self.queue.traces.modes.get(row.trace_id)
-        if modes:
+        queued_modes = self.queue.traces.modes.get(row.trace_id)  # why the trace is in the queue
+        if queued_modes:
             titles = {mode.slug: f"{mode.code} {mode.name}" for mode in self.mast.taxonomy.modes}
-            lines.insert(0, "On: " + ", ".join(titles.get(slug, slug) for slug in modes))
+            lines.insert(0, "On: " + ", ".join(titles.get(slug, slug) for slug in queued_modes))
         if row.same_as:
             lines.insert(0, f"≡ The same run as {joined(row.same_as)}")
         pane.show_text("\n".join([*lines, "", task] if lines else [task]))

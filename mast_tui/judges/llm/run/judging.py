@@ -307,7 +307,7 @@ class TraceJudge:
 
     def _is_found_in_one_window(self, mode: str) -> bool:
         """Check whether only one window has found a mode, and several were asked about it."""
-        if self._parameters.decisive:
+        if self._parameters.decisive:  # windows are asked for the decisive step, not for modes
             return False
         asked_windows = set()
         finding_windows = set()

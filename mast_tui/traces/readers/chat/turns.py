@@ -274,6 +274,7 @@ def _call_pieces_beside_content(message: Fields, speaker: Speaker, pointer: str)
     """Yield the calls in fields beside the content, as OpenAI, Vercel and LangChain write them."""
     extras = fields_of(message.get("additional_kwargs"))
     has_calls = False
+    # Most messages have no calls, and None is tested faster than the type ``Mapping``.
     for fields, fields_pointer in ((message, pointer), (extras, f"{pointer}/additional_kwargs")):
         if has_calls:
             return  # LangChain's ``additional_kwargs`` repeat the calls in the vendor's form.
