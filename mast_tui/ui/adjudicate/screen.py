@@ -1154,7 +1154,8 @@ class AdjudicateScreen(BaseScreen):
     def _may_show_judge(self, items: TraceItems, item: str) -> bool:
         """Return whether an item may be shown with a judge's answer.
 
-        This is so if the study shows judges first, or the item is decided.
+        This is so if the study shows judges first, or the item is decided; in both cases only once
+        the trace is read.
         """
         return not self.queue.is_reading and (self._judge_first or not items.is_open(item))
 

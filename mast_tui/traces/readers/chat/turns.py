@@ -313,6 +313,7 @@ def _calls_in_text(content: object, pointer: str) -> Iterator[Piece]:
         yield Piece(SpanKind.TOOL_CALL, Role.AGENT, THE_MODEL.agent, content_text(content))
         return
     for number, call in enumerate(calls):
+        # The first call has the key of the message.
         key_suffix = f"{pointer}/value/{number}" if number else ""
         yield call_piece(call, key_suffix, THE_MODEL.agent)
 
