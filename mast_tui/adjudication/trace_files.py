@@ -170,7 +170,7 @@ class SpanOrders:
     ) -> SpanIndex | None:
         """Return the stored index of a span, or else read it from the file; None if unknown.
 
-        With ``with_length``, a stored index without the length of the span's text does not do.
+        With ``with_length``, a stored index must have the length of the span's text too.
         """
         keys = {key: with_length}
         indices = self._all_stored().setdefault(trace_id, {})

@@ -126,7 +126,8 @@ def _source_of(step: Fields) -> str:
     if isinstance(source, str) and source in _SOURCES:
         return source
     # Other writers have other names and spellings.
-    return preview(text_in(step, "source", "role") or "")[0].lower()
+    source_line, _is_entire = preview(text_in(step, "source", "role") or "")
+    return source_line.lower()
 
 
 def _ids_of(trajectory: Fields) -> list[str]:
@@ -531,7 +532,8 @@ class _TrajectorySpans:
             message = f"{copied_count} {steps_are} copied from an earlier context; not shown"
             self._report_problem(f"{position}/steps", message)
         if continuation := self._trajectory.fields.get("continued_trajectory_ref"):
-            message = f"the run continues in {preview(dump_text(continuation))[0]}"
+            continuation_line, _is_entire = preview(dump_text(continuation))
+            message = f"the run continues in {continuation_line}"
             self._report_problem(f"{position}/continued_trajectory_ref", message)
 
     def _add_step(self, step: AtifStep) -> None:
@@ -657,8 +659,8 @@ class _TrajectorySpans:
                     self._add_sub_agent(trajectory)
                 return
         name = as_text(reference.get("trajectory_path")) or next(iter(ids), "?")
-        line, _is_complete = preview(name)
-        message = f"the sub-agent's trajectory is not in this file: {line}"
+        name_line, _is_entire = preview(name)
+        message = f"the sub-agent's trajectory is not in this file: {name_line}"
         self._report_problem(self._trajectory.position + pointer, message)
 
     def _add_sub_agent(self, trajectory: AtifTrajectory) -> None:

@@ -506,7 +506,7 @@ def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
         ids: The ids of the events; those that are not stored are left out.
     """
     if ids and sees_own_only(connection):
-        # The server's function accepts all ids in one list.
+        # This function of the server reads the annotator's own events, in one query.
         rows = connection.execute(_OWN_BY_ID, {"ids": list(ids)}).mappings()
         return {row["id"]: row for row in rows}
     rows_by_id: dict[str, Any] = {}

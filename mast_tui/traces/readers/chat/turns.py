@@ -245,7 +245,7 @@ def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequenc
     audio = fields_of(message.get("audio"))
     for field, value in (("refusal", message.get("refusal")), ("audio", audio.get("transcript"))):
         if spoken_text := as_text(value):
-            text_pointer = f"{pointer}/{field}" if pieces else ""
+            text_pointer = f"{pointer}/{field}" if pieces else ""  # "": the message's own key
             pieces.append(speaker.piece(spoken_text, text_pointer))
 
     # Some vendors repeat the calls of the content in fields beside it.
@@ -552,7 +552,7 @@ def _adk_pieces(event: Fields) -> Sequence[Piece]:
         first_in(event, "error_message", "errorMessage"),
     )
     if error := ": ".join(content_text(text) for text in error_parts if text is not None):
-        pointer = "/error" if pieces else ""
+        pointer = "/error" if pieces else ""  # "": the event's own key
         error_piece = Piece(SpanKind.LOG, Role.LOG, author, error, pointer, status=SpanStatus.ERROR)
         return [*pieces, error_piece]
     if not pieces and not content:
