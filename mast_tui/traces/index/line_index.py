@@ -192,7 +192,7 @@ class LineIndex:
         return self._line_starts[lines + 1 : self._returned_count + 1]
 
     def append_lines(self, ends: array[int], lines_before: int) -> None:
-        """Append lines whose ends are known from a stored index, as if ``advance`` returned them.
+        """Append lines whose ends are known already, as if ``advance`` had returned them.
 
         Lines that were found but not returned yet are forgotten.
 
