@@ -195,7 +195,10 @@ _LEAST_TEXT: Final = 8
 def _fitted_widths(
     columns: Sequence[TableColumn[Row]], widths: Sequence[int], line_cells: int | None
 ) -> dict[int, int]:
-    """Return the cells of each shown column, by its index."""
+    """Return the cells of each shown column, by its index.
+
+    If the columns that ``fit`` keeps are still too wide, the widest columns of texts are cut.
+    """
     if line_cells is None:
         return dict(enumerate(widths))
     index_by_id = {id(column): index for index, column in enumerate(columns)}

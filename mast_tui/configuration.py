@@ -484,6 +484,7 @@ def read_judge_configuration(path: Path | None = None) -> JudgeConfiguration:
         ConfigurationError: The file cannot be read, or a value of the table is wrong.
     """
     configuration = read_configuration(path)
+    # A problem of the whole file has no key.
     problems = [
         problem for problem in configuration.problems if problem.dotted_key[:1] in {(), ("judge",)}
     ]

@@ -218,6 +218,7 @@ def each(
         for batch in batches:
             yield from work(batch)
         return
+    # ``map`` yields None after a wait without a message.
     yield from (result for result in workers.map(work, batches) if result is not None)
 
 

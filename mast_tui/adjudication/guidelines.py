@@ -43,8 +43,9 @@ class ModePage:
 def mode_page(
     workspace: Workspace, taxonomy: Taxonomy, mode: str, *, reader: str | None = None
 ) -> ModePage:
-    """Return the page of a mode: its guidelines, and the cases that adjudicators have decided.
+    """Return the page of a mode: its guidelines, and the decisions that serve as its cases.
 
+    A decision is a case if it resolved a conflict, or if the adjudicator gave a reason for it.
     For a ``reader``, the page does not mention traces that they have not finished or must label
     once more. A caller that shows the page must call ``record_reveal`` for the traces of the cases.
 

@@ -88,8 +88,9 @@ def read_work_by_trace(
     sides: dict[str, list[TraceWork]] = defaultdict(list)
     passes_by_trace: dict[str, dict[str, Pass]] = defaultdict(dict)
     outside = workspace.outside_study(ref)
-    in_order = [finished_pass for _, finished_pass in sorted(passes.items())]
-    for work in work_of_passes(workspace, ref, in_order, pass_number="finished", trace_id=trace_id):
+    sorted_passes = [finished_pass for _key, finished_pass in sorted(passes.items())]
+    works = work_of_passes(workspace, ref, sorted_passes, pass_number="finished", trace_id=trace_id)
+    for work in works:
         if annotators is None:
             is_side = work.author_kind.is_person and work.annotator not in outside
         else:

@@ -106,15 +106,15 @@ class SpanOrders:
         self._trace_of = trace_of
         self._stored: dict[str, dict[str, SpanIndex]] | None = None
         self._records: Mapping[str, TraceRecord] | None = None
-        self._unread: set[str] = set()
-        """The traces whose files are missing."""
+        self._traces_without_file: set[str] = set()
+        """The ids of the traces whose files are missing."""
 
     def __call__(self, trace_id: str) -> Order:
         """Return the order of a trace's spans, which returns None if an index is not known."""
         return partial(self._index_of, trace_id)
 
     def load(self) -> SpanOrders:
-        """Read all indices that the workspace stores, so that ``kept`` does not read."""
+        """Read all indices that the workspace stores, so that ``stored_order`` does not read."""
         self._all_stored()
         return self
 
@@ -168,13 +168,13 @@ class SpanOrders:
     def _span_index(
         self, trace_id: str, key: str, *, with_length: bool = False
     ) -> SpanIndex | None:
-        """Return the index of a span, from its file if the workspace lacks it; None if unknown.
+        """Return the stored index of a span, or else read it from the file; None if unknown.
 
-        ``with_length`` requires the length of the span's text too.
+        With ``with_length``, a stored index must have the length of the span's text too.
         """
         keys = {key: with_length}
         indices = self._all_stored().setdefault(trace_id, {})
-        if missing_indices(keys, indices) and trace_id not in self._unread:
+        if missing_indices(keys, indices) and trace_id not in self._traces_without_file:
             # Another reader may have stored the index meanwhile.
             indices |= self._workspace.span_indices(trace_id).get(trace_id, {})
             if missing_indices(keys, indices):
@@ -202,7 +202,7 @@ class SpanOrders:
             self._trace_of = traces_from_files(self._workspace, self._loaded_traces)
         trace = self._trace_of(trace_id)
         if trace is None:
-            self._unread.add(trace_id)
+            self._traces_without_file.add(trace_id)
             return None
         # Stored facts only save reading the file again, so a failure to store them is ignored.
         record = self._trace_record(trace_id)

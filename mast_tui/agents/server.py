@@ -37,7 +37,10 @@ def skill_text() -> str:
 
 
 def server_of(desk: AgentDesk) -> Server[Any]:
-    """Return the MCP server of an agent's desk, for any transport of the SDK."""
+    """Return an MCP server with the tools of one agent, for any transport of the SDK.
+
+    The desk is the work of the agent: it reads traces and writes labels.
+    """
     tools = {tool.name: tool for tool in TOOLS}
     descriptions = [_tool_description(tool) for tool in TOOLS]
 

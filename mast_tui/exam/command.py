@@ -516,17 +516,19 @@ def _visibility_check(viewer: Viewer) -> Callable[[str], bool]:
     return lambda trace_id: viewer.may_see_others(trace_id) and may_see_judges(trace_id)
 
 
-def _outputs_without_workspace(paths: Sequence[Path], force: bool) -> Outputs:
-    """Return outputs that replace neither the nearest workspace nor the files of the set."""
+def _outputs_without_workspace(set_paths: Sequence[Path], force: bool) -> Outputs:
+    """Return outputs that replace neither the nearest workspace nor the files of the exam set.
+
+    ``set_paths`` are the files and folders of the set.
+    """
 
     def reason_to_keep(target: Path) -> str | None:
         """Return the reason why a file must not be replaced, or None."""
-        resolved_target = target.resolve()
         if target in database_files(find_workspace(None)):
             return "this file contains the labels"
-        set_paths = [path.resolve() for path in paths]
+        resolved_target = target.resolve()
         if resolved_target.exists() and any(
-            resolved_target == path or path in resolved_target.parents for path in set_paths
+            resolved_target.is_relative_to(path.resolve()) for path in set_paths
         ):
             return "it is part of the set, which is never overwritten"
         return None

@@ -228,7 +228,7 @@ class StepSets:
         weights: The weights of the standardised features.
         mean: The mean of each feature in the fitted runs.
         spread: The standard deviation of each feature in the fitted runs.
-        limit: The highest value of ``cumulative_probabilities`` of a step in the set.
+        limit: The highest value that ``cumulative_probabilities`` has for a step in the set.
     """
 
     weights: Matrix
@@ -304,7 +304,9 @@ def fit_sets(
     *,
     seed: int = 0,
 ) -> StepSets | None:
-    """Fit the model of step sets on half of the runs, and its limit on the other half.
+    """Return a model that gives for a run the set of steps to look at for the decisive one.
+
+    The model is fitted on half of the runs, and calibrated on the other half.
 
     Args:
         questions: The runs with their truth.
@@ -313,7 +315,7 @@ def fit_sets(
         seed: The seed of the division.
 
     Returns:
-        The sets for further runs; None with fewer than ``LEAST_RUNS`` runs.
+        The model for further runs; None with fewer than ``LEAST_RUNS`` runs.
     """
     runs = _runs_of(questions, features, answers)
     if len(runs) < LEAST_RUNS:

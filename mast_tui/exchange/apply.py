@@ -446,8 +446,8 @@ class _CurrentPass:
         missing = {
             event_id: fact for event_id, fact in facts_by_id.items() if not self._is_recorded(fact)
         }
-        # ``PassStarted`` is never recorded with the id of an import if the pass began here. Alone
-        # it says nothing new, so a workspace that imports its own export gets no events.
+        # ``_is_recorded`` is never true for ``PassStarted``. Alone it says nothing new, so a
+        # workspace that imports its own export gets no events.
         has_content = any(not isinstance(fact, PassStarted) for fact in missing.values())
         return missing if has_content else {}
 

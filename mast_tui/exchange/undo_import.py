@@ -284,7 +284,7 @@ class _ImportUndo:
         return count
 
     def _inverse_events(self, work: _Work) -> Iterator[tuple[str, NewEvent]]:
-        """Yield the event that undoes each imported event, after the action of the imported event.
+        """Yield pairs of the action of an imported event and the event that undoes it.
 
         The last imported event of the work is undone first.
         """

@@ -462,7 +462,9 @@ def _share_of_these(hits: int, n: int, total: int) -> Coefficient:
 def _powered_from_sample(
     labelled: Tables, unlabelled: Tables, people: Coefficient
 ) -> _JoinedPrevalence:
-    """Return the prevalence over all traces if the labelled traces are a random sample of them.
+    """Return the prediction-powered prevalence if the labelled traces are a random sample.
+
+    This is the θ of ``prediction_powered``: the prevalence over all traces.
 
     ``labelled`` has the counts TP, FP, FN, TN; ``unlabelled`` has the judge's presents and absents.
     ``people`` is the share of the labelled traces that people call present.
@@ -472,8 +474,8 @@ def _powered_from_sample(
     unlabelled_count = int(unlabelled.sum())
     trace_count = labelled_count + unlabelled_count
 
-    # The weight of the judge that makes the variance least.
-    apparent = unlabelled[0] / unlabelled_count
+    # The weight of the judge that makes the variance least: λ of ``prediction_powered``.
+    unlabelled_share = unlabelled[0] / unlabelled_count  # those that the judge calls present
     judge_share = (tp + fp + unlabelled[0]) / trace_count
     judge_variance = judge_share * (1 - judge_share) * trace_count / (trace_count - 1)
     covariance = tp / labelled_count - (tp + fn) / labelled_count * (tp + fp) / labelled_count
@@ -482,7 +484,7 @@ def _powered_from_sample(
         if judge_variance
         else 0.0
     )
-    value = weight * apparent + (tp + fn - weight * (tp + fp)) / labelled_count
+    value = weight * unlabelled_share + (tp + fn - weight * (tp + fp)) / labelled_count
 
     # For the variance, a part of an error is added to both kinds of errors: the labelled traces may
     # show none by chance.
@@ -491,7 +493,7 @@ def _powered_from_sample(
     case_count = labelled_count + 2 * _UNSEEN_ERRORS
     mean_residual = (tp + missed_count - weight * (tp + invented_count)) / case_count
     mean_square = (tp * (1 - weight) ** 2 + invented_count * weight**2 + missed_count) / case_count
-    variance = weight**2 * apparent * (1 - apparent) / unlabelled_count
+    variance = weight**2 * unlabelled_share * (1 - unlabelled_share) / unlabelled_count
     variance += (mean_square - mean_residual**2) / (labelled_count - 1)
     return _JoinedPrevalence(
         min(1.0, max(0.0, float(value))), float(weight), float(variance), people, labelled_count
@@ -506,7 +508,7 @@ _JUDGE: Final = np.array([1.0, 1.0, 0.0, 0.0])
 def _powered_from_unequal_chances(
     labelled: Tables, unlabelled: Tables, weighted: Weighted
 ) -> _JoinedPrevalence:
-    """Return the prevalence over all traces if the labelled ones were drawn with different chances.
+    """Return the prediction-powered prevalence if traces were drawn with different chances.
 
     The means are weighted by one over the chances (active statistical inference: Zrnic and Candès
     2024, arXiv 2403.03208). The variance has two parts: Σ w(w − 1) r² over the residuals r, because

@@ -278,7 +278,9 @@ class _Run:
         suggestions = 0
         if judged.problem is not None:
             status = TraceStatus.FAILED
-            self._workspace.note_run_trace(self._run_id(), RunTrace(trace_id, 0, judged.problem))
+            self._workspace.note_run_trace(
+                self._run_id(), RunTrace(trace_id, findings=0, problem=judged.problem)
+            )
         elif judged.judgement is None:
             # The trace was judged before.
             status = TraceStatus.KNOWN

@@ -126,6 +126,7 @@ def withheld_notes(*parts: Figure | FigureTable) -> tuple[Note, ...]:
     needed_by_reason: dict[str, set[int]] = {}  # the numbers of cases that intervals need
     for part in parts:
         for figure in part.figures if isinstance(part, FigureTable) else (part,):
+            # Bounds replace an interval if too many verdicts are unresolved.
             reason = "unresolved" if figure.bounds is not None else figure.withheld
             if reason is not None:
                 needed_by_reason.setdefault(reason, set()).add(figure.needs or 0)

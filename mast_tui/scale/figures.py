@@ -321,7 +321,7 @@ class _Counts:
         """Add rows to the counts.
 
         Args:
-            table: The table with the columns ``columns``.
+            table: The rows, with the columns that ``self.columns`` names.
             is_counted: True for each row that counts; other rows repeat a trace.
         """
         self._repeated_count += int((~is_counted).sum())
@@ -346,9 +346,10 @@ class _Counts:
                 cells[matching_rows] * BINS + onset[matching_rows], minlength=onset_shape[0] * BINS
             )
             self._onsets[:, mode_index] += by_bin.reshape(onset_shape[0], BINS)
-        columns = self._traces_by_mode_count.shape[1]
+        possible_mode_counts = self._traces_by_mode_count.shape[1]
         added_counts = np.bincount(
-            (cells * columns + mode_counts)[judged_rows], minlength=self._traces_by_mode_count.size
+            (cells * possible_mode_counts + mode_counts)[judged_rows],
+            minlength=self._traces_by_mode_count.size,
         )
         self._traces_by_mode_count += added_counts.reshape(self._traces_by_mode_count.shape)
 

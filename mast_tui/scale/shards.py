@@ -317,7 +317,7 @@ class RequestSize(NamedTuple):
 def trace_key(record: TraceRecord) -> int:
     """Return 64 bits of the hash of a trace's id and content.
 
-    By chance, two of ten million traces have the same key in one of 370,000 sets.
+    The chance that any two of ten million traces have the same key is one in 370,000.
     """
     content = "" if record.identity is None else record.identity.content_hash
     digest = sha256(f"{record.trace_id}\0{content}".encode()).digest()

@@ -255,7 +255,8 @@ class Session:
     def suggestions_visible(self) -> bool:
         """True if judges' suggestions may be shown.
 
-        If a study withholds them, they are shown after the finish, on request (``reveal``).
+        If the annotator is blind or a study withholds them, they may be shown once the annotator
+        has finished the trace and called ``reveal``.
         """
         return self.hidden_visible and not self._suggestions_withheld
 

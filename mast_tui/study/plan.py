@@ -360,9 +360,12 @@ class _Dealing:
 
     def __init__(self, study: Study) -> None:
         self.annotators: dict[str, tuple[str, ...]] = {}
+        """The names of the annotators of each trace, sorted, by trace id."""
         self._study = study
         self._meeting_counts: Counter[tuple[str, str]] = Counter()
+        """The number of traces that two annotators share."""
         self._total_counts: Counter[str] = Counter()
+        """The number of traces of each annotator."""
         self._fixed_annotators = {
             assignment.trace_id: tuple(sorted(assignment.annotators))
             for assignment in study.assignments

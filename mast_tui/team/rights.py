@@ -539,7 +539,11 @@ CREATE FUNCTION seen.own_events(ids text[]) RETURNS SETOF public.events
 LANGUAGE sql STABLE {_AS_OWNER}
 AS $$ SELECT e.* FROM public.events e WHERE e.annotator = {_CALLER} AND e.id = ANY(ids) $$;
 """
-"""The predecessor of the annotator's next event; the last event on a trace only for a trace."""
+"""Functions for the annotator's own events.
+
+``last_event`` returns the predecessor of the next event and, for a trace, the last event on it.
+``own_events`` returns events by id.
+"""
 
 # Activity on the server
 

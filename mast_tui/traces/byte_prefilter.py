@@ -166,7 +166,7 @@ def _is_rewritten(run: str) -> bool:
 
 
 def _rewritten_numbers(lowered: bytes) -> Iterator[int]:
-    """Yield the offsets of numbers whose digits a reader may change.
+    """Yield the offsets of numbers whose digits a reader of the file format may change.
 
     ``1e2`` becomes 100.0, 0.00001 becomes 1e-05, and a number of too many digits is rounded.
 

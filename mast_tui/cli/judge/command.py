@@ -447,8 +447,8 @@ def _judge_into_workspace(
 ) -> int:
     """Run a judge without a model, save its suggestions, and print a summary.
 
-    Skip traces that this judge has already judged, or another judge in ``covered_by``: the verdicts
-    of these include those of this judge. Return the exit code.
+    Without ``--again``, skip traces that this judge has already judged, or a judge in
+    ``covered_by``, whose verdicts include those of this judge. Return the exit code.
     """
     workspace = open_workspace(request.common, create=True)
     taxonomy = working_taxonomy(workspace, request.common.taxonomy)

@@ -422,7 +422,7 @@ class RunningTraces:
         findings = find_by_rules(self._judge, self._gate, trace)
         seen_trace.opened = trace.opened
         for finding in findings:
-            span_index = finding.first - 1
+            span_index = finding.first - 1  # findings number spans from 1
             key = finding.rule, finding.mode.slug, trace.span(span_index).key
             if key in seen_trace.digests and not is_rewritten:
                 continue

@@ -331,7 +331,10 @@ def _verdict_values(verdict: GoldVerdict) -> Values:
 
 
 def _gold_label_values(label: GoldLabel, codes: Mapping[str, str], order: Order) -> Values:
-    """Return the JSON values of a label of the gold; ``codes`` holds the modes' codes by slug."""
+    """Return the JSON values of a gold label, with the ids of the labels from which it follows.
+
+    ``codes`` holds the modes' codes by slug; ``order`` returns the index of a span by its key.
+    """
     return {
         "mode": codes[label.mode],
         "slug": label.mode,
@@ -352,7 +355,10 @@ def _gold_label_values(label: GoldLabel, codes: Mapping[str, str], order: Order)
 
 
 def _conflict_values(conflict: Conflict, codes: Mapping[str, str], order: Order) -> Values:
-    """Return the JSON values of an unresolved conflict, with the answer of each annotator."""
+    """Return the JSON values of an unresolved conflict, with the answer of each annotator.
+
+    ``codes`` holds the modes' codes by slug; ``order`` returns the index of a span by its key.
+    """
     return {
         "id": conflict.id,
         "kind": conflict.kind.value,
@@ -402,7 +408,10 @@ def _side_values(
 
 
 def _label_values(label: Label, codes: Mapping[str, str], order: Order) -> Values:
-    """Return the JSON values of an annotator's label; ``codes`` holds the modes' codes by slug."""
+    """Return the JSON values of an annotator's label.
+
+    ``codes`` holds the modes' codes by slug; ``order`` returns the index of a span by its key.
+    """
     return {
         "id": label.id,
         "mode": codes[label.mode],

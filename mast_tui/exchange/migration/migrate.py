@@ -688,10 +688,10 @@ def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> M
             target.quote,
             target.char_start,
             target.char_end,
-            is_label,
-            mode,
+            is_label,  # otherwise a note
+            new_mode,
         ]
-        for (name, trace_id, target, is_label), mode in mapping.places.items()
+        for (name, trace_id, target, is_label), new_mode in mapping.places.items()
     ]
     request_key = json.dumps(
         [MIGRATION, *taxonomy_refs, mapping.targets, *sorted(mapped_open_codes, key=str)]

@@ -317,9 +317,9 @@ class TableSums:
     def _units_judged_by_all(self) -> Floats:
         """The number of units that all annotators rated, for each of ``rating_patterns``."""
         annotator_count = len(self.rated)
-        return np.where(
-            rating_patterns(annotator_count)[:, 0] == annotator_count, self.units_by_pattern[0], 0.0
-        )
+        ratings, _present = rating_patterns(annotator_count).T
+        # Row 0 is over all traces; further rows, over resamples, only serve intervals.
+        return np.where(ratings == annotator_count, self.units_by_pattern[0], 0.0)
 
     def _share_of_rarer_answer(self, units_by_pattern: Floats) -> float:
         """Return the share of the rarer answer among the ratings of some units."""

@@ -119,8 +119,8 @@ def places_figures(
 ) -> Iterator[Figure]:
     """Yield the figures on where failures begin in the chosen traces, and in which order.
 
-    ``uncounted`` counts traces whose number of spans is unknown. ``tied`` counts traces in which
-    several modes begin at the first of the onsets; each of these modes counts as first.
+    ``uncounted`` counts traces whose number of spans is unknown (0). ``tied`` counts traces in
+    which several modes begin at the first onset; each of these modes counts as first.
 
     Args:
         inputs: The labels and traces of the report.
@@ -136,17 +136,18 @@ def places_figures(
     trace_count = len(np.unique(trace_onsets.trace))
     # Step 0 of a trace has the modes that begin first. Several modes may share it.
     is_first_step = trace_onsets.step == 0
-    traces_with_place, rows_of_traces, modes_at_first_step = np.unique(
+    traces_with_onset, first_row_of_trace, modes_at_first_step = np.unique(
         trace_onsets.trace[is_first_step], return_index=True, return_counts=True
     )
-    lengths = inputs.spans[traces_with_place]
+    first_onsets = trace_onsets.first[is_first_step][first_row_of_trace]
+    lengths = inputs.spans[traces_with_onset]
     first_mode_counts = np.bincount(trace_onsets.mode[is_first_step], minlength=len(codes)).tolist()
     scope = group.scope(f"places_{side}")
     yield scope.number("traces", trace_count)
     yield scope.number("showing", showing_count)
     yield scope.number("uncounted", int((lengths < 1).sum()))
     yield scope.number("tied", int((modes_at_first_step > 1).sum()))
-    yield from position_figures(scope, trace_onsets.first[is_first_step][rows_of_traces], lengths)
+    yield from position_figures(scope, first_onsets, lengths)
     for definition, failures in fatal.items():
         yield from _spans_after_fatal(scope, definition, failures, inputs.spans, is_counted)
     for mode, code in enumerate(codes):

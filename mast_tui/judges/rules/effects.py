@@ -236,7 +236,10 @@ def _effect_of_words(tokens: list[str]) -> Effect:
 
 
 def _effect_of_remote_command(program: str, arguments: list[str]) -> Effect:
-    """Return the effect of a command that is run in a container or on another host."""
+    """Return the effect of a command that is run in a container or on another host.
+
+    ``program`` is ``ssh``, or a program of containers with ``exec`` among its arguments.
+    """
     if "--" in arguments:
         remote_command = arguments[arguments.index("--") + 1 :]
     else:

@@ -38,6 +38,7 @@ _PLACEHOLDER: Final = re.compile(
     r"|1234567890|example[_ -]\w+",
     re.IGNORECASE,
 )
+_SHORTEST_VALUE: Final = 3
 _LONGEST_VALUE: Final = 60
 
 _HAVING: Final = (
@@ -163,7 +164,8 @@ def _first_occurrences(walk: Walk, values: Mapping[str, str | None]) -> dict[str
 def _argument_values(step: RuleStep) -> Iterator[tuple[str, str]]:
     """Yield the names and values of a call's arguments, also of nested arguments.
 
-    Values that are too short or too long are left out.
+    An item of a list has the name of the list in the singular: ``order_id`` in ``order_ids``.
+    Values that are too short or too long to be searched for are left out.
     """
     try:
         arguments = orjson.loads(step.head)
@@ -178,7 +180,7 @@ def _argument_values(step: RuleStep) -> Iterator[tuple[str, str]]:
             pending += [(name.removesuffix("s"), item) for item in value]
         elif isinstance(value, (str, int)) and not isinstance(value, bool):
             text = str(value).strip()
-            if 3 <= len(text) <= _LONGEST_VALUE:
+            if _SHORTEST_VALUE <= len(text) <= _LONGEST_VALUE:
                 yield name, text
 
 

@@ -193,10 +193,11 @@ class RuleStep:
 
 
 class _LineOwners:
-    """The owners of the lines of all steps, computed at the first question.
+    """The owners of the lines of all steps, an agent or the harness, computed when first needed.
 
-    A line belongs to an agent if the first step with that line is speech of an agent. Later steps
-    do not count: frameworks repeat their prompt in each turn, and log agents' messages again.
+    The harness is the program that runs the agents. A line belongs to an agent if the first step
+    with that line is speech of an agent. Later steps do not count: frameworks repeat their prompt
+    in each turn, and log agents' messages again.
     """
 
     def __init__(self, steps: Sequence[RuleStep]) -> None:
@@ -215,10 +216,11 @@ class _LineOwners:
 
     @cached_property
     def _first_harness_step(self) -> Mapping[str, float]:
-        """The index of the first step with each line; infinite if an agent wrote the line first."""
+        """The step from which each long line is the harness's; infinite for an agent's line."""
         first_harness_step: dict[str, float] = {}
         for step in self._steps:
-            if step.is_speech or step.span.role in (Role.SYSTEM, Role.USER, Role.LOG):
+            is_harness = step.span.role in (Role.SYSTEM, Role.USER, Role.LOG)
+            if step.is_speech or is_harness:
                 first_step = inf if step.is_speech else step.index
                 for _, line in step.lines():
                     if len(line) >= _SHORTEST_HARNESS_LINE:

@@ -192,11 +192,13 @@ class LineIndex:
         return self._line_starts[lines + 1 : self._returned_count + 1]
 
     def append_lines(self, ends: array[int], lines_before: int) -> None:
-        """Append lines whose ends are known, as if ``advance`` had returned them.
+        """Append lines whose ends are known already, as if ``advance`` had returned them.
+
+        Lines that were found but not returned yet are forgotten.
 
         Args:
             ends: The offsets at which the lines end.
-            lines_before: The number of lines to keep: 0, or all that were returned.
+            lines_before: The number of returned lines to keep: all of them, or 0 to begin again.
         """
         line_starts = self._line_starts
         if len(line_starts) > lines_before + 1:

@@ -579,13 +579,14 @@ class SpanTable:
         return self._first, self._last
 
     def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
-        """Return the spans whose tool's name may hold the searched text, whatever their lines hold.
+        """Return the spans that may match by their tool's name, even if no line of theirs matches.
 
         Args:
             prefilter: The filter for the searched text.
             first: The index of the first span.
             end: The index after the last span.
         """
+        # A shape is the kind, role, agent and name of a span; a trace has few different ones.
         shape_numbers = self._shape[first:end]
         matching_numbers = {
             number

@@ -642,7 +642,8 @@ class _Repair:
             self._failure_budget -= read_to - start
         except (ValueError, RecursionError):  # too many digits, nested too deeply
             pass
-        cost_of_error = start >> 3  # it counts all lines before it
+        # The decoder counts all lines before its error, which is faster than reading them.
+        cost_of_error = start >> 3
         self._failure_budget -= _LEAST_FAILURE_COST + cost_of_error
         self._pos = start
         return _NO_VALUE

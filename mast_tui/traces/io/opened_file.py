@@ -152,8 +152,9 @@ class OpenedFile:
         is_rewritten = size == stamp.size and change_time != stamp.changed
         if size < stamp.size or is_rewritten:
             return False
-        expected_stamp = stamp._replace(size=size, changed=change_time)
-        return self.stamp(stamp.read_to) == expected_stamp
+        # A file that has only grown has another size and time, but the same first bytes.
+        stamp_after_growth = stamp._replace(size=size, changed=change_time)
+        return self.stamp(stamp.read_to) == stamp_after_growth
 
     def _check_unchanged(self, file: FileIO) -> None:
         """Raise ``SourceChanged`` if the file has changed, except for an allowed growth."""

@@ -126,7 +126,8 @@ def _source_of(step: Fields) -> str:
     if isinstance(source, str) and source in _SOURCES:
         return source
     # Other writers have other names and spellings.
-    return preview(text_in(step, "source", "role") or "")[0].lower()
+    source_line, _is_entire = preview(text_in(step, "source", "role") or "")
+    return source_line.lower()
 
 
 def _ids_of(trajectory: Fields) -> list[str]:
@@ -531,7 +532,8 @@ class _TrajectorySpans:
             message = f"{copied_count} {steps_are} copied from an earlier context; not shown"
             self._report_problem(f"{position}/steps", message)
         if continuation := self._trajectory.fields.get("continued_trajectory_ref"):
-            message = f"the run continues in {preview(dump_text(continuation))[0]}"
+            continuation_line, _is_entire = preview(dump_text(continuation))
+            message = f"the run continues in {continuation_line}"
             self._report_problem(f"{position}/continued_trajectory_ref", message)
 
     def _add_step(self, step: AtifStep) -> None:
@@ -643,7 +645,10 @@ class _TrajectorySpans:
         return self.steps.steps[-1]
 
     def _add_referenced_sub_agent(self, reference: Fields, pointer: str) -> None:
-        """Add the sub-agent to which a result refers, once; report a sub-agent that is missing."""
+        """Add the sub-agent to which a result refers, once; report a sub-agent that is missing.
+
+        ``pointer`` is the result's JSON pointer in the trajectory.
+        """
         ids = _ids_of(reference)
         for trajectory_id in ids:
             if trajectory_id in self._trajectory.ids:  # Sub-agents may share their session's id.
@@ -653,8 +658,9 @@ class _TrajectorySpans:
                 if trajectory.position not in self._shown_positions:
                     self._add_sub_agent(trajectory)
                 return
-        name = as_text(reference.get("trajectory_path")) or "".join(ids[:1]) or "?"
-        message = f"the sub-agent's trajectory is not in this file: {preview(name)[0]}"
+        name = as_text(reference.get("trajectory_path")) or next(iter(ids), "?")
+        name_line, _is_entire = preview(name)
+        message = f"the sub-agent's trajectory is not in this file: {name_line}"
         self._report_problem(self._trajectory.position + pointer, message)
 
     def _add_sub_agent(self, trajectory: AtifTrajectory) -> None:

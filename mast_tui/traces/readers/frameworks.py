@@ -509,7 +509,10 @@ def _hyperagent_distinct_records(blocks: Iterable[LogBlock]) -> Iterator[tuple[L
 
 def _hyperagent_repeated_preview(text: str, print_count: int) -> str | None:
     """Return the preview of a text that was printed several times; None if it was printed once."""
-    return f"printed {print_count}× · {preview(text)[0]}" if print_count > 1 else None
+    if print_count <= 1:
+        return None
+    shown_line, _is_entire = preview(text)
+    return f"printed {print_count}× · {shown_line}"
 
 
 def _hyperagent_trajectory_lines(transcript: Transcript) -> list[str] | None:

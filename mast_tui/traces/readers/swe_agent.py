@@ -185,7 +185,7 @@ def _text_with_role(message: Fields) -> str:
 
 
 def _take_turn(turns: list[HistoryMessage], step: Fields) -> HistoryMessage | None:
-    """Return the turn with the action of a step; None if it is not among the next few turns.
+    """Return the agent's message with the action of a step; None if the next few lack it.
 
     Remove it from ``turns``, with the turns before it. The trajectory may lack turns of the
     history, and the history may lack steps of the trajectory.
@@ -203,7 +203,10 @@ def _agent_of(message: Fields) -> str:
 
 
 def _add_step(steps: StepList, step: Fields, pointer: str, turn: HistoryMessage) -> None:
-    """Add the reasoning, text, action and observation of a step; without any of them, a log."""
+    """Add the reasoning, text, action and observation of a step; without any of them, a log.
+
+    ``turn`` is the agent's message in the history that has the action of the step.
+    """
     step_count_before = len(steps)
     message_pointer, message = turn
     agent = _agent_of(message)
@@ -232,6 +235,7 @@ def _add_step(steps: StepList, step: Fields, pointer: str, turn: HistoryMessage)
         call_key = steps.call(key, agent, action, name=tool_name, start=start, end=end)
 
     observation = step.get("observation")
+    # Even an empty result is shown under its call.
     if observation is not None and (call_key or observation != ""):
         key = f"{pointer}/observation"
         observer = agent if call_key else "environment"

@@ -572,12 +572,16 @@ def _has_item(group: ConflictGroup, item: str) -> bool:
 
 
 def _chosen_sides(decisions: Sequence[Decision]) -> set[str]:
-    """Return the names of the sides whose answer was taken.
+    """Return the names of the sides (annotators) whose answer the adjudicator took.
 
-    If a span range was taken, the sides of dropped ranges do not count.
+    If the adjudicator took a span range, the sides of the ranges that were dropped do not count.
     """
-    taking_decisions = [d for d in decisions if d.is_verdict or d.value is VerdictValue.PRESENT]
-    return {name for decision in taking_decisions or decisions for name in decision.sides}
+    without_dropped_ranges = [
+        decision
+        for decision in decisions
+        if decision.is_verdict or decision.value is VerdictValue.PRESENT
+    ]
+    return {name for decision in without_dropped_ranges or decisions for name in decision.sides}
 
 
 def mode_code_and_name(taxonomy: Taxonomy, slug: str) -> tuple[str, str]:
@@ -750,10 +754,10 @@ class QueueContents:
 
     @property
     def may_retest(self) -> bool:
-        """True if the annotator may be asked to label finished traces again.
+        """True if the study may ask the annotator to label finished traces again (retests).
 
-        Then the reasons for hidden labels all have the same wording, so that they do not reveal
-        which traces are retests.
+        Messages about hidden labels then have one wording for all traces, so that they do not
+        reveal which traces are retests.
         """
         study = self.study
         return study is not None and study.retests > 0 and self.annotator in study.annotators

@@ -566,6 +566,7 @@ class AdjudicateScreen(BaseScreen):
         contents = self.queue.contents
         hidden_ids = self.queue.hidden_traces()
         answers = [("a", "adjudicate it"), ("n", "leave it hidden")]
+        # The number of traces that were not labelled would reveal which ones are retests.
         if trace_id in hidden_ids and len(hidden_ids) > 1 and not contents.may_retest:
             answers.insert(1, ("e", f"adjudicate all {len(hidden_ids)} that you have not labelled"))
 
@@ -1153,7 +1154,8 @@ class AdjudicateScreen(BaseScreen):
     def _may_show_judge(self, items: TraceItems, item: str) -> bool:
         """Return whether an item may be shown with a judge's answer.
 
-        This is so if the study shows judges first, or the item is decided.
+        This is so if the study shows judges first, or the item is decided; in both cases only once
+        the trace is read.
         """
         return not self.queue.is_reading and (self._judge_first or not items.is_open(item))
 

@@ -352,7 +352,7 @@ class Finish(ScreenPart):
 
         Args:
             screen: The screen that owns this part.
-            drawn_spans: The spans that were read.
+            drawn_spans: The spans whose text was drawn, which count as read.
         """
         super().__init__(screen)
         self._commands = screen.commands

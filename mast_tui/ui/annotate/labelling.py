@@ -357,6 +357,7 @@ class Labelling(ScreenPart):
                 lambda session: self._toggle_open_code(session, mode, target)
             )
         elif self._state.session is None:
+            # The session is still opening, so no label is shown yet.
             commands.when_session_opens(lambda _: self._run_toggle(mode, target))
         elif is_one_span:
             commands.queue_change(

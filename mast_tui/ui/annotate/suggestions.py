@@ -603,7 +603,7 @@ class Suggestions(ScreenPart):
         """
         suggestion = self.current()
         if suggestion is None:
-            if self._go_to_pending(session, 1):
+            if self._go_to_pending(session, step=1):
                 self._hints.say(
                     f"Here is the next suggestion: {self._key_of('annotate.accept')} accepts, "
                     f"{self._key_of('annotate.reject')} rejects, "
@@ -621,7 +621,7 @@ class Suggestions(ScreenPart):
             pending = self.pending
             self._current_id = None
             if pending:
-                next_position = self._next_position(pending, index, 1, suggestion.doubt)
+                next_position = self._next_position(pending, index, step=1, doubt=suggestion.doubt)
                 self._current_id = pending[next_position].id
 
         change = await self._commands.run_command(answer_suggestion, select_next)

@@ -39,7 +39,8 @@ class Dialog(ModalScreen[Result | None]):
         Args:
             title: The title in its upper border.
             kind: Its further CSS classes.
-            subtitle: The text in its lower border, without foreign text.
+            subtitle: The text in its lower border. It is read as markup, so it must not contain
+                texts of traces or users.
         """
         super().__init__()
         self.work = BackgroundWork(self, partial(self.say_below, error=True))

@@ -40,6 +40,8 @@ def first_keys(
 ) -> tuple[tuple[str, str], ...]:
     """Return the keys that are enough to begin, and what each does.
 
+    An empty key stands before the second line of a text.
+
     Args:
         taxonomy: The taxonomy of the labels.
         key_of: Returns how the key of an action is shown.

@@ -195,9 +195,9 @@ class LibraryScreen(MainScreen):
         opened = self.mast.opened
         if opened is None or not self.is_mounted:
             return
-        view = await self.mast.workspace.carry_out(opened.library_view)
-        if view is not None and self.is_mounted:
-            self._update_view(view, outcomes_visible=not opened.blind)
+        entry_by_trace = await self.mast.workspace.carry_out(opened.library_view)
+        if entry_by_trace is not None and self.is_mounted:
+            self._update_entries(entry_by_trace, outcomes_visible=not opened.blind)
 
     async def _read_view_and_arrange(self) -> None:
         await self._read_view()
@@ -218,25 +218,27 @@ class LibraryScreen(MainScreen):
             self.hints.clear()
         self._show_matching_rows()
 
-    def _update_view(self, view: Mapping[str, LibraryEntry], *, outcomes_visible: bool) -> None:
-        """Update the rows of the traces whose entry or visible outcome has changed.
+    def _update_entries(
+        self, entry_by_trace: Mapping[str, LibraryEntry], *, outcomes_visible: bool
+    ) -> None:
+        """Replace the annotator's entries, and update the rows that may have changed.
 
         Args:
-            view: The annotator's entry of each trace, by trace id.
+            entry_by_trace: The annotator's entry of each trace, by trace id.
             outcomes_visible: Whether the outcomes of traces without an entry are shown.
         """
         previous_entries = self._entry_by_trace
-        self._entry_by_trace = view
+        self._entry_by_trace = entry_by_trace
         visibility_changed = outcomes_visible != self._outcomes_visible
         self._outcomes_visible = outcomes_visible
         traces = self.mast.catalog.traces
 
-        def has_changed(trace_id: str) -> bool:
-            if view.get(trace_id) != previous_entries.get(trace_id):
+        def may_have_changed(trace_id: str) -> bool:
+            if entry_by_trace.get(trace_id) != previous_entries.get(trace_id):
                 return True
             return visibility_changed and trace_id in traces and tells_outcome(traces[trace_id])
 
-        self._update_rows([row.trace_id for row in self._listing if has_changed(row.trace_id)])
+        self._update_rows([row.trace_id for row in self._listing if may_have_changed(row.trace_id)])
 
     def _update_rows(self, trace_ids: Collection[str]) -> None:
         """Make the rows of some traces again; remove the rows of traces that no longer exist."""
@@ -415,10 +417,10 @@ class LibraryScreen(MainScreen):
         task = trace.meta.task.strip() if trace.meta.task else "This trace has no task."
         problems = trace.problems[:MOST_TRACE_PROBLEMS]
         lines = [f"{problem.place}: {problem.message}" for problem in problems]
-        modes = self.queue.traces.modes.get(row.trace_id)
-        if modes:
+        queued_modes = self.queue.traces.modes.get(row.trace_id)  # why the trace is in the queue
+        if queued_modes:
             titles = {mode.slug: f"{mode.code} {mode.name}" for mode in self.mast.taxonomy.modes}
-            lines.insert(0, "On: " + ", ".join(titles.get(slug, slug) for slug in modes))
+            lines.insert(0, "On: " + ", ".join(titles.get(slug, slug) for slug in queued_modes))
         if row.same_as:
             lines.insert(0, f"≡ The same run as {joined(row.same_as)}")
         pane.show_text("\n".join([*lines, "", task] if lines else [task]))

@@ -156,7 +156,7 @@ def _compared_verdicts(
 def compare_spans(span_input: SpanInput, modes: Sequence[str]) -> ComparedTraces:
     """List the span ranges that people marked for some modes.
 
-    The traces with the most ranges that a side lacks come first.
+    A trace with more ranges that not all people have marked comes earlier.
 
     Args:
         span_input: The span ranges of the people on each trace.
@@ -187,7 +187,7 @@ def compare_spans(span_input: SpanInput, modes: Sequence[str]) -> ComparedTraces
 
 
 def _unmatched_count(sides: Sequence[Sequence[LabelRange]]) -> int:
-    """Return the number of span ranges that are missing from at least one other side."""
+    """Return the number of span ranges that at least one other side has not marked."""
     return sum(
         any(span_range not in other for other in sides if other is not side)
         for side in sides

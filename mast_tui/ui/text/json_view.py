@@ -502,7 +502,7 @@ class PrettyText:
         self._last_string = self.source[start:end] if end - start <= _LONGEST_KEY else ""
         self._expected = "colon" if self._expected == "key" else "comma"
         self._add_text('"', end, 1)
-        # A region of this string is extended by the quote; a string without one gets none.
+        # The quote belongs to the region of this string, but is no reason to begin one.
         has_region = bool(self._string_regions) and (
             self._string_regions[-1].start == self._string_shown_start
         )

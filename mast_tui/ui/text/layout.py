@@ -167,11 +167,15 @@ class TextRow:
         return self.columns[min(position, len(self.columns) - 1)]
 
     def offset_at(self, column: int) -> int:
-        """Return the code point of the original at an offset of ``shown``."""
-        position = column
+        """Return the offset in the original of a code point of ``shown``, within the row.
+
+        Args:
+            column: The offset of the code point in ``shown``.
+        """
+        position_in_row = column
         if self.columns is not None:
-            position = bisect_right(self.columns, column) - 1
-        return max(self.start, min(self.start + position, self.end - 1))
+            position_in_row = bisect_right(self.columns, column) - 1
+        return max(self.start, min(self.start + position_in_row, self.end - 1))
 
 
 class Readable(Protocol):

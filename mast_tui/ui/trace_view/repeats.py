@@ -231,7 +231,7 @@ class RepeatFinder:
     """
 
     def __init__(self, first: int = 0) -> None:
-        """Begin before the span ``first``."""
+        """Begin to search at the span ``first``."""
         self.seen = first
         """The first span that has not been read."""
         self.closed = False
@@ -239,11 +239,12 @@ class RepeatFinder:
         periods = range(1, MAX_PERIOD + 1)
         self._heads = _Heads()
         self._features_by_index: dict[int, StepFeatures] = {}
+        """The features of the steps that may be compared again."""
         self._scans = [_Scan(period, first) for period in periods]
         self._candidates: list[tuple[int, int]] = []
-        """The stretches that may contain runs: first and last span (exclusive)."""
+        """The stretches that scans have reported: first and last span (exclusive)."""
         self._compared_until = first
-        """All steps of candidates before this span have been compared."""
+        """The span before which the steps of all candidates have been added to the streaks."""
         self._recent_features: deque[StepFeatures] = deque(maxlen=MAX_PERIOD)
         """The features of the steps that were compared last."""
         self._streaks = [
@@ -252,7 +253,7 @@ class RepeatFinder:
             for period in periods
         ]
         self._last_non_result = -1
-        """The last compared step that is not a tool's result."""
+        """The last compared step that is not a tool's result; -1 if there is none."""
         self._unfinished_run: FoldedRun | None = None
         """The largest run that the next step may extend."""
         self._lock = Lock()

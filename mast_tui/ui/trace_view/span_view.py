@@ -540,6 +540,7 @@ class SpanView(VirtualLines):
         height = self._visible_row_count
         top_row = round(self.scroll_y)
         if first_row < top_row or last_row >= top_row + height:
+            # A quarter of the screen shows the rows before it.
             self._scroll_to_offset(layout.step(start, -(height // 4)))
         if not self.wrapped:
             self._reveal_sideways(start, end)
@@ -554,6 +555,7 @@ class SpanView(VirtualLines):
         left = row.indent + cell_len(row.shown[:range_start])
         right = row.indent + cell_len(row.shown[:range_end])
         if left < self._hidden_columns or right > self._hidden_columns + self._text_width:
+            # A quarter of the row shows the text before it.
             self._scroll_sideways(left - self._text_width // 4)
 
     def toggle_wrap(self) -> None:

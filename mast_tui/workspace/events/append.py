@@ -506,7 +506,7 @@ def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
         ids: The ids of the events; those that are not stored are left out.
     """
     if ids and sees_own_only(connection):
-        # The server's function accepts all ids in one list.
+        # This function of the server reads the annotator's own events, in one query.
         rows = connection.execute(_OWN_BY_ID, {"ids": list(ids)}).mappings()
         return {row["id"]: row for row in rows}
     rows_by_id: dict[str, Any] = {}
@@ -761,15 +761,19 @@ class _StateChanges:
         self._new_passes.setdefault(key, values | {"withheld": withheld})
 
     def _add_judgement(self, event: Event, fact: Judged, key: Values) -> None:
-        """Finish the judge's pass on a trace and replace all its verdicts."""
+        """Finish the judge's pass on a trace and replace all its verdicts.
+
+        ``key`` is the key of the pass: annotator, trace, taxonomy and pass number.
+        """
         self._begin_pass(key, PassKind.BLIND, event.at, withheld=False)
+        # The spans that were read are counted for people only.
         self._changed_passes[key] |= {"finished_at": event.at, "spans_read": None, "spans": None}
         self._clear_verdicts(key)
         self._verdicts[key] = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
         self._verdicts[key] |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
-        *work, _ = key
+        work = (event.annotator, event.trace_id, event.taxonomy)
         judgement_row = (json.dumps(list(fact.looks_at)), fact.run, event.at)
-        self._rows[schema.judgements][tuple(work)] = judgement_row
+        self._rows[schema.judgements][work] = judgement_row
 
     def _clear_verdicts(self, key: Values) -> None:
         self._cleared_passes.add(key)

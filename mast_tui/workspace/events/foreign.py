@@ -158,7 +158,7 @@ class _AnnotatorMerge:
         events: All foreign events of the annotator.
         new_events: The events that the workspace lacks.
         edited_events: The events that the workspace has with other content.
-        chains_differ: Whether equal events have different chains.
+        chains_differ: Whether events with the same content have different chains.
     """
 
     def __init__(
@@ -169,6 +169,15 @@ class _AnnotatorMerge:
         stored_by_id: Mapping[str, StoredEvent],
         broken_event: Event | None,
     ) -> None:
+        """Compare the foreign events with the stored ones.
+
+        Args:
+            connection: An open connection.
+            name: The annotator's name.
+            events: The annotator's foreign events, sorted by sequence number.
+            stored_by_id: The author and chain of the stored events with the same ids.
+            broken_event: The first event that does not fit its chain; None if there is none.
+        """
         self._connection = connection
         self._name = name
         self._broken_event = broken_event
@@ -176,8 +185,8 @@ class _AnnotatorMerge:
         self.events = events
         self.new_events = [event for event in events if event.id not in stored_by_id]
         known_events = [event for event in events if event.id in stored_by_id]
-        # Unless a chain is broken, events with the same chain have the same content. Only others
-        # are compared.
+        # A chain is a hash of an event's content. Unless a foreign event does not fit its chain,
+        # events with the same chain have the same content and need no comparison.
         to_compare = [
             event
             for event in known_events

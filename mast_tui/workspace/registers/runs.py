@@ -49,8 +49,8 @@ _SUMS: Final = (
     func.coalesce(func.sum(_ASKED.c.tokens_out), 0),
     func.coalesce(func.sum(_ASKED.c.tokens_cached), 0),
 )
-_USED_BY_ONE: Final = select(*_SUMS).where(_ASKED.c.run == bindparam("run"))
-_USED_BY_EACH: Final = select(_ASKED.c.run, *_SUMS).group_by(_ASKED.c.run)
+_USED_BY_RUN: Final = select(*_SUMS).where(_ASKED.c.run == bindparam("run"))
+_USED_BY_EACH_RUN: Final = select(_ASKED.c.run, *_SUMS).group_by(_ASKED.c.run)
 _REPORTED_COLUMNS: Final = ("told_requests", "told_in", "told_out", "told_cached")
 _REPORTED: Final = select(*(_RUNS.c[name] for name in _REPORTED_COLUMNS)).where(
     _RUNS.c.id == bindparam("run")
@@ -309,13 +309,16 @@ def answer_keys(connection: Connection) -> frozenset[str]:
 
 
 def usage(connection: Connection, run_id: str) -> Usage:
-    """Return the requests and tokens of a run: those counted here, or reported by a workspace.
+    """Return the requests and tokens of a run.
+
+    Those of a run in this workspace are counted from its answers. Those of an imported run, whose
+    answers are not here, are the ones that its workspace has reported.
 
     Args:
         connection: An open connection.
         run_id: The run.
     """
-    counted_usage = connection.execute(_USED_BY_ONE, {"run": run_id}).one()
+    counted_usage = connection.execute(_USED_BY_RUN, {"run": run_id}).one()
     reported_usage = connection.execute(_REPORTED, {"run": run_id}).first()
     return _summed_usage(
         tuple(counted_usage), None if reported_usage is None else tuple(reported_usage)
@@ -324,7 +327,7 @@ def usage(connection: Connection, run_id: str) -> Usage:
 
 def runs(connection: Connection) -> tuple[Run, ...]:
     """Return the runs of judges with their usage, the earliest first."""
-    counted_usage = {run: tuple(sums) for run, *sums in connection.execute(_USED_BY_EACH)}
+    counted_usage = {run: tuple(sums) for run, *sums in connection.execute(_USED_BY_EACH_RUN)}
     return _stored_runs(connection, counted_usage)
 
 
@@ -350,7 +353,7 @@ def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | N
     run_id = connection.execute(last).scalar_one_or_none()
     if run_id is None:
         return None
-    counted_usage = {run_id: tuple(connection.execute(_USED_BY_ONE, {"run": run_id}).one())}
+    counted_usage = {run_id: tuple(connection.execute(_USED_BY_RUN, {"run": run_id}).one())}
     (run,) = _stored_runs(connection, counted_usage, run_id)
     return run
 

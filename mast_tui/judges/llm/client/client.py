@@ -560,8 +560,9 @@ class Client(ModelClient):
         return RunStops(self._stop_reason)
 
     def _slow_down_all(self, slow_downs_before: int, wait: float | None) -> None:
-        """Lower the limit of requests, and make all tasks wait if the server asks for it.
+        """Lower the limit of concurrent requests, and make all tasks wait if the server asks.
 
+        ``slow_downs_before`` is the number that the limiter has yielded for the refused request.
         The wait is at most ``MAX_WAIT``. A long wait is reported if it is longer than before.
         """
         allowed_wait = None if wait is None else min(wait, MAX_WAIT)

@@ -196,8 +196,9 @@ class TraceJudge:
             RunStops: No trace can be judged.
         """
         key_of = self._prompt.answer_key
-        self._answer_requests = RequestLoop(client, store, room, key_of)
-        self._note_requests = RequestLoop(client, store, room, key_of)
+        self._judging_requests = RequestLoop(client, store, room, key_of)
+        # Summaries, the story and verifications have limits of their own.
+        self._other_requests = RequestLoop(client, store, room, key_of)
         windows = self._windows
         if not windows:
             raise TraceFails("the trace has no spans; there is nothing to judge")
@@ -206,10 +207,10 @@ class TraceJudge:
         except _NothingSmaller:
             # An overflow note, a stored refusal of a request that was too long, may have led here.
             # The server may accept longer requests than in the earlier run.
-            if not (self._answer_requests.has_used_note or self._note_requests.has_used_note):
+            if not (self._judging_requests.has_used_note or self._other_requests.has_used_note):
                 raise
-            self._answer_requests.forget_limits()
-            self._note_requests.forget_limits()
+            self._judging_requests.forget_limits()
+            self._other_requests.forget_limits()
             window_count = await self._judge_all_samples(windows, on_part)
         sightings = await self._run_in_thread(self._merged_sightings)
         doubtful_indices = [
@@ -274,7 +275,7 @@ class TraceJudge:
         while budget >= LEAST_TOKENS:
             request = self._prompt.story.story_request(self._view, summaries, budget)
             try:
-                story = await self._note_requests.answer(
+                story = await self._other_requests.answer(
                     request, partial(read_notes, field="story"), "the parts of the run"
                 )
             except ContextOverflow:
@@ -293,7 +294,7 @@ class TraceJudge:
             request = await self._run_in_thread(self._summary_request, window)
         try:
             parse = partial(read_notes, field="summary")
-            summary = await self._note_requests.answer(request, parse, _window_name(window))
+            summary = await self._other_requests.answer(request, parse, _window_name(window))
         except ContextOverflow as error:
             parts = await self._run_in_thread(self._split_window, window, error)
             lists = await gather_results(self._window_summaries, parts)
@@ -306,7 +307,7 @@ class TraceJudge:
 
     def _is_found_in_one_window(self, mode: str) -> bool:
         """Check whether only one window has found a mode, and several were asked about it."""
-        if self._parameters.decisive:
+        if self._parameters.decisive:  # windows are asked for the decisive step, not for modes
             return False
         asked_windows = set()
         finding_windows = set()
@@ -369,7 +370,7 @@ class TraceJudge:
                 self._story,
             )
             try:
-                return await self._note_requests.answer(
+                return await self._other_requests.answer(
                     request,
                     partial(parse_verification, view=self._view),
                     f"a finding in {_sighting_name(sighting)}",
@@ -434,7 +435,7 @@ class TraceJudge:
         if request is None:
             request = await self._run_in_thread(self._new_request, sample, window, self._story)
         parse = partial(self._prompt.read, view=self._view, window=window)
-        answer = await self._answer_requests.answer(request, parse, _window_name(window))
+        answer = await self._judging_requests.answer(request, parse, _window_name(window))
         self._shortening_remarks += request.remarks
         self._problems += answer.remarks
         return answer
@@ -508,7 +509,7 @@ class TraceJudge:
             remarks += _missing_verdicts(self._samples, self._prompt.taxonomy)
         quotes = QuoteCounts.count(finding.evidence for finding in judgement.findings)
         remarks += _quote_remarks(judgement.findings, quotes, self._locator.partly_searched_count)
-        remarks += _form_remarks(self._answer_requests.forms)
+        remarks += _form_remarks(self._judging_requests.forms)
         remarks += self._shortening_remarks
         remarks += self._problems
         return TraceResult(

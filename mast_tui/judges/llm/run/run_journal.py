@@ -515,7 +515,9 @@ class RunRecord:
             trace_id: The id of the trace.
             problem: The reason.
         """
-        self._workspace.note_run_trace(self.run_id(), RunTrace(trace_id, 0, problem))
+        self._workspace.note_run_trace(
+            self.run_id(), RunTrace(trace_id, findings=0, problem=problem)
+        )
 
     def end(self, ending: str | None = None) -> None:
         """Record the end of the run, with the reason if not all traces were judged."""

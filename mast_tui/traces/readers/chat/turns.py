@@ -245,7 +245,7 @@ def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequenc
     audio = fields_of(message.get("audio"))
     for field, value in (("refusal", message.get("refusal")), ("audio", audio.get("transcript"))):
         if spoken_text := as_text(value):
-            text_pointer = f"{pointer}/{field}" if pieces else ""
+            text_pointer = f"{pointer}/{field}" if pieces else ""  # "": the message's own key
             pieces.append(speaker.piece(spoken_text, text_pointer))
 
     # Some vendors repeat the calls of the content in fields beside it.
@@ -274,6 +274,7 @@ def _call_pieces_beside_content(message: Fields, speaker: Speaker, pointer: str)
     """Yield the calls in fields beside the content, as OpenAI, Vercel and LangChain write them."""
     extras = fields_of(message.get("additional_kwargs"))
     has_calls = False
+    # Most messages have no calls, and None is tested faster than the type ``Mapping``.
     for fields, fields_pointer in ((message, pointer), (extras, f"{pointer}/additional_kwargs")):
         if has_calls:
             return  # LangChain's ``additional_kwargs`` repeat the calls in the vendor's form.
@@ -312,6 +313,7 @@ def _calls_in_text(content: object, pointer: str) -> Iterator[Piece]:
         yield Piece(SpanKind.TOOL_CALL, Role.AGENT, THE_MODEL.agent, content_text(content))
         return
     for number, call in enumerate(calls):
+        # The first call has the key of the message.
         key_suffix = f"{pointer}/value/{number}" if number else ""
         yield call_piece(call, key_suffix, THE_MODEL.agent)
 
@@ -550,7 +552,7 @@ def _adk_pieces(event: Fields) -> Sequence[Piece]:
         first_in(event, "error_message", "errorMessage"),
     )
     if error := ": ".join(content_text(text) for text in error_parts if text is not None):
-        pointer = "/error" if pieces else ""
+        pointer = "/error" if pieces else ""  # "": the event's own key
         error_piece = Piece(SpanKind.LOG, Role.LOG, author, error, pointer, status=SpanStatus.ERROR)
         return [*pieces, error_piece]
     if not pieces and not content:

@@ -66,6 +66,7 @@ def usage_of(message: Fields) -> Tokens | None:
     for fields in (message, *nested_objects):
         for field in _USAGE_FIELDS if fields else ():
             usage = fields.get(field)
+            # None is the usual value, and tested faster than the type ``Mapping``.
             if usage is not None and isinstance(usage, Mapping):
                 return _tokens_of_usage(usage)
     return None

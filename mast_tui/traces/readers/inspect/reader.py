@@ -58,8 +58,11 @@ MAX_SPANS: Final = 300_000
 
 
 NumberedSample = tuple[int, object, str]
-"""The number of a sample in its log, the sample, and the location of the sample, which comes before
-JSON pointers within it."""
+"""The number of a sample in its log, the sample, and the prefix of locations in it.
+
+The prefix comes before JSON pointers within the sample. It is a JSON pointer, or the name of an
+archive's member and a space.
+"""
 
 
 def _trace_of_sample(
@@ -70,12 +73,13 @@ def _trace_of_sample(
     Args:
         path: The path of the log.
         header: The header of the log.
-        numbered_sample: The sample.
+        numbered_sample: The sample with its number and the prefix of its locations.
         max_spans: The largest number of spans that the trace may have.
     """
     record, sample, prefix = numbered_sample
+    sample_location = prefix.strip()
     if not isinstance(sample, Mapping) or _SAMPLE_FIELDS.isdisjoint(sample):
-        return Problem(prefix.strip(), "not a sample: it has no messages and no events; left out")
+        return Problem(sample_location, "not a sample: it has no messages and no events; left out")
     attachments = Attachments(sample.get("attachments"))
     spans = MessageSpans(attachments, prefix, max_spans)
     walk = EventWalk(sample, spans)
@@ -83,7 +87,7 @@ def _trace_of_sample(
     try:
         _add_spans(sample, walk)
     except TooManySpans as error:
-        problems.append(Problem(prefix.strip(), str(error)))
+        problems.append(Problem(sample_location, str(error)))
     problems += spans.problems
     attachment_defects = (
         (attachments.missing_count, "references to attachments that are not there"),

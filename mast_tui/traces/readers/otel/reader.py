@@ -85,7 +85,7 @@ _LOG_LAYOUT: Final = _OtlpLayout(_RESOURCE_LOGS, _SCOPE_LOGS, _LOG_RECORDS, is_l
 _SCOPES: Final = ("scope", "instrumentationLibrary", "instrumentation_library")
 _OTHER_SIGNALS: Final = frozenset({"resourceMetrics", "resource_metrics"})
 _COMPARED_ITEMS: Final = 20
-_MAX_BREAKS: Final = 50
+_MAX_SKIPS: Final = 50
 
 _NEXT_OBJECT: Final = re.compile(rb"\n\}[ \t\r]*\n\s*\{")
 """The end of an indented object and the beginning of the next object."""
@@ -179,7 +179,7 @@ def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tu
     decoder = json.JSONDecoder()
     position = 0
     line = 1
-    break_count = 0
+    skip_count = 0
     while True:
         begin = position
         while begin < len(text) and text[begin] in " \t\r\n,":
@@ -193,6 +193,7 @@ def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tu
         is_read = False
         if text[begin] in "{[":
             try:
+                # This decoder finds the end of the value, which ``load_json`` does not report.
                 _value, position = decoder.raw_decode(text, begin)
                 yield line, load_json(_keep_big_ids(text[begin:position]))
                 is_read = True
@@ -202,9 +203,9 @@ def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tu
                 reason = f"not JSON: {error}"
 
         if not is_read:
-            break_count += 1
+            skip_count += 1
             next_object = text.find("\n{", begin)
-            stops_here = next_object < 0 or break_count == _MAX_BREAKS
+            stops_here = next_object < 0 or skip_count == _MAX_SKIPS
             consequence = "the rest is left out" if stops_here else "read on at the next object"
             problems.append(Problem(f"line {line}", f"{reason}; {consequence}"))
             if stops_here:

@@ -398,10 +398,10 @@ def _claude_turn(record: Fields) -> Turn | None:
 
 
 def _with_pointer(piece: Piece) -> Piece:
-    """Return a piece with the JSON pointer ``/content/1`` in place of the key suffix ``/2``."""
+    """Return a piece with a JSON pointer as key suffix: ``/content/1`` in place of ``/2``."""
     if not piece.key_suffix:
         return piece
-    block_number = int(piece.key_suffix.removeprefix("/"))
+    block_number = int(piece.key_suffix.removeprefix("/"))  # from 1
     return replace(piece, key_suffix=f"/content/{block_number - 1}")
 
 

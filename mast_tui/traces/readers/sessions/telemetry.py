@@ -90,8 +90,8 @@ class _MessageContents:
     """The contents of a session's messages, for comparison with the events that repeat them.
 
     Attributes:
-        calls: The number of calls in the messages, by tool and arguments.
-        texts: The texts of the messages.
+        calls: The number of calls in the messages, by tool and arguments (``_call_identity``).
+        texts: The texts of the messages. A message in several records counts once.
     """
 
     def __init__(self, records: Sequence[SessionRecord]) -> None:

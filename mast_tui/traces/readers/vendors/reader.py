@@ -82,11 +82,11 @@ _MAX_LITERAL_BRACKETS: Final = 200
 
 
 def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
-    """Return the rows of one trace, each a timed call, in the order of its records.
+    """Return the records of one trace as rows, each of one timed call.
 
     Args:
         vendor: The vendor.
-        records: The records.
+        records: The records; their order is kept.
     """
     records = list(records)
     rows = [_row_of_record(vendor, record) for record in records]
@@ -95,7 +95,7 @@ def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
     if vendor.thought_paths:
         thoughts = [text_at(record.value, vendor.thought_paths) for record in records]
         rows = _with_thoughts(rows, thoughts)
-    rows = _without_plain_copies(rows)
+    rows = _without_copied_calls(rows)
     rows = _with_joined_events(rows)
     return _linked_to_model_calls(rows)
 
@@ -441,7 +441,7 @@ def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
     ]
 
 
-def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
+def _without_copied_calls(rows: list[SpanRow]) -> list[SpanRow]:
     """Return the rows, without the content of a row that repeats the model call around it.
 
     A framework records a model call with separate messages. The client that it uses records the
