@@ -469,7 +469,7 @@ class Workspace:
     # Annotators
 
     def add_annotator(self, name: str, kind: AnnotatorKind) -> None:
-        """Add an annotator; a known one of the kind ``imported`` can become ``human``.
+        """Add an annotator, or change the kind of a known one from ``imported`` to ``human``.
 
         Args:
             name: The name.

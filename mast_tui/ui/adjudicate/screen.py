@@ -751,7 +751,7 @@ class AdjudicateScreen(BaseScreen):
     def _order(self) -> Order:
         """The order of the spans of the trace under the cursor.
 
-        The evidence may not show this trace yet.
+        Not always the order of the evidence, which may still show the previous trace.
         """
         items = self.queue.current_items
         return no_order if items is None else items.order

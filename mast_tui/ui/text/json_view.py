@@ -556,6 +556,7 @@ class PrettyText:
         self._add_nested_text(nested, nested_text, offsets, indent)
         for region in nested._string_regions:
             region_start = offsets[nested.to_source(region.start)]
+            # Exclude white space that the display adds after the last character.
             region_end = offsets[nested.to_source(region.end - 1) + 1]
             shown_start, shown_end = self.range_to_shown(region_start, region_end)
             nested_indent = region.indent + len(indent)

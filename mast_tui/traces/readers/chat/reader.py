@@ -440,6 +440,7 @@ def _lasting_content(message: Fields) -> object:
     content = message.get("content")
     if not isinstance(content, list):
         return message_text(content)
+    # The caller hashes the tool calls itself.
     pieces = turn_of({**message, "tool_calls": None}).pieces
     return [
         [piece.kind.value, piece.name, piece.text]
