@@ -148,7 +148,7 @@ def visible_coding(viewer: Viewer, workspace: Workspace, taxonomy: Taxonomy) -> 
         workspace: The workspace.
         taxonomy: The taxonomy of the labels.
     """
-    # Only a labelling annotator has retests, whose earlier codes are hidden.
+    # ``open_coding`` hides the reader's own codes on retests, which only a labelling annotator has.
     reader = viewer.name if viewer.sees_finished_only else None
     return open_coding(workspace, taxonomy, reader, viewer.traces)
 

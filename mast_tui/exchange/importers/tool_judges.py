@@ -665,6 +665,7 @@ class _Trajectory:
             return None
         # Pisama's ids are hashes (pisama/_atif.py). A trace's is of its session. A span's is of
         # trace, document, agent, step, and the number of the call in the step (0: the message).
+        # Document and agent are hashed as lists.
         pisama_id = hashlib.sha256(str(record["session_id"]).encode()).hexdigest()[:32]
         document = [record["trajectory_id"]]
         keys: dict[str, str] = {}
