@@ -526,10 +526,10 @@ def _finished_by_judge(
 ) -> ImportedWork:
     """Return a judge's work as finished, and absent on each of ``modes`` that it does not judge.
 
-    Work on a trace that the judge has not finished stays unchanged.
+    The judge has finished a trace if a row or the user says so. ``modes`` is empty for a table
+    without ``finished`` rows: then an absent or unsure row shows it. Work on any other trace stays
+    unchanged.
     """
-    # ``modes`` is empty for a table without ``finished`` rows. In it, absent and unsure rows show
-    # that the judge has finished the trace.
     finished_by_rows = bool(work.verdicts) and not modes
     if work.finished_at is None and not declared_finished and not finished_by_rows:
         return work

@@ -570,7 +570,7 @@ def _read_episodes(folder: Path, episodes: list[Path]) -> FileReport:
     steps = StepList()
     problems: list[Problem] = []
     content: list[bytes] = []
-    call_key: str | None = None
+    call_key: str | None = None  # of the last call, whose result is in the next prompt
     for episode in episodes:
         prompt = _read_episode_text(folder, episode / "prompt.txt", content, problems)
         if prompt:

@@ -479,7 +479,8 @@ class PrettyText:
         end = start if match is None else match.end()
         if end > start:
             part = self.source[start:end]
-            if self._key in UNFOLDED and self._expected == "value" and "\\" in part:
+            is_shown_unescaped = self._key in UNFOLDED and self._expected == "value"
+            if is_shown_unescaped and "\\" in part:
                 self._add_unescaped(part, start)
             else:
                 self._add_text(part, start, end - start)
