@@ -331,7 +331,7 @@ class AnnotatorBuilder(IncomingBuilder):
         self._annotator = annotator
 
     def finished_work(self, file: Path, trace_id: str, *, replaces: bool = True) -> ImportedWork:
-        """Return the annotator's finished work on a trace, to which the caller adds labels.
+        """Return the annotator's work on a trace, which counts as finished; the caller adds labels.
 
         Args:
             file: The file of the labels.
