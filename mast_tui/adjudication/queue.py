@@ -198,7 +198,7 @@ def take_on(
 def take_on_as_study_says(
     workspace: Workspace, taxonomy: Taxonomy, adjudicator: str
 ) -> tuple[str, ...]:
-    """Take on the study's traces that two or more annotators have finished; return their ids.
+    """Begin to adjudicate the study's traces that two or more annotators have finished.
 
     Only a person whom the study names as adjudicator and not as annotator takes on traces: seeing
     the answers of others would spoil an annotator's own reading.
@@ -207,6 +207,9 @@ def take_on_as_study_says(
         workspace: The workspace.
         taxonomy: The taxonomy.
         adjudicator: The adjudicator's name.
+
+    Returns:
+        The ids of the traces that ``take_on`` accepts.
     """
     study = workspace.study(taxonomy.ref)
     if study is None or adjudicator not in study.adjudicators or adjudicator in study.annotators:

@@ -299,7 +299,10 @@ class Adjudication:
         return answers
 
     def _agent_answers(self, mode: str) -> tuple[JudgeAnswer, ...]:
-        """Return the verdict and labels on a mode of each agent that has finished the trace."""
+        """Return the answers on a mode of all annotators that are AI agents.
+
+        An agent that has not finished the trace, or has no verdict on the mode, is left out.
+        """
         agents = {
             info.name for info in self.workspace.annotators() if info.kind is AnnotatorKind.AGENT
         }

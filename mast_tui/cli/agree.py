@@ -419,7 +419,7 @@ class AgreeRequest:
 
     @property
     def files(self) -> ReportFiles:
-        """The files to write."""
+        """The files to write: the report in each language, and the records of ``--output``."""
         # ``-`` prints Markdown on stdout.
         markdown = None if self.markdown in (None, "-") else Path(self.markdown)
         files = ReportFiles.named(

@@ -174,7 +174,7 @@ def _span_json(trace: Trace, index: int) -> dict[str, Any]:
 
 
 def _text_length(trace: Trace, index: int) -> int | None:
-    """Return the length of a text; None if the file has changed since it was opened."""
+    """Return the length of a span's text; None if the file has changed since it was opened."""
     try:
         return len(trace.text(index))
     except OSError:

@@ -148,7 +148,7 @@ def visible_coding(viewer: Viewer, workspace: Workspace, taxonomy: Taxonomy) -> 
         workspace: The workspace.
         taxonomy: The taxonomy of the labels.
     """
-    # Only a labelling annotator has retests, whose earlier codes are hidden.
+    # ``open_coding`` hides the reader's own codes on retests, which only a labelling annotator has.
     reader = viewer.name if viewer.sees_finished_only else None
     return open_coding(workspace, taxonomy, reader, viewer.traces)
 
@@ -165,7 +165,8 @@ def _group_by(
     Grouping by words deletes the stored groups of a model. Before a model is asked, what is sent
     and its cost are reported.
     """
-    scope = (taxonomy.ref, viewer.name if viewer.sees_finished_only else None, viewer.traces)
+    reader = viewer.name if viewer.sees_finished_only else None  # as in ``visible_coding``
+    scope = (taxonomy.ref, reader, viewer.traces)
     if by == "words":
         keep_groups(workspace, *scope, model=None, groups={})
         return
@@ -178,7 +179,7 @@ def _group_by(
     setup = configured_setup(taxonomy, configuration)
     say(grouping_notice(setup, texts))
     grouping = asyncio.run(propose_groups(setup, texts, on_wait=say))
-    keep_groups(workspace, *scope, configuration.model, grouping.groups)
+    keep_groups(workspace, *scope, model=configuration.model, groups=grouping.groups)
     say(used_words(grouping.usage))
 
 

@@ -131,7 +131,7 @@ def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
 def _estimate_of(figure: Values, row_n: int | None = None) -> Estimate:
     """Return the estimate of a coefficient in a JSON document.
 
-    It has an n of its own only if that differs from ``row_n``, the n that the row shows.
+    It shows an n only in a row with an n, ``row_n``, and only if its own n differs from that.
     """
     value = figure["value"]
     low, high = figure.get("ci") or (None, None)
@@ -456,10 +456,11 @@ def _levels_section(judges: Values) -> ReportSection | None:
 def _level_row(name: str, level: str, judge: Values) -> Row:
     """Return the row of a judge's figures at one level, without the figures that are None."""
     figures = judge["levels"][level]
-    overall_figures = judge["decisive"] or judge["places"]
-    cells: dict[str, Cell] = {"judge": name, "level": level, "n": overall_figures["n"]}
+    # All levels are measured on the same traces.
+    figures_of_all_levels = judge["decisive"] or judge["places"]
+    cells: dict[str, Cell] = {"judge": name, "level": level, "n": figures_of_all_levels["n"]}
     estimates = {
-        "category": figures["decisive"],
+        "category": figures["decisive"],  # the category of the decisive step
         "step_and_category": figures["step_and_category"],
         "f1": figures["places"] and figures["places"]["f1"],
         "joint": figures["joint"] and figures["joint"]["f1"],

@@ -328,7 +328,7 @@ class AnnotatorBuilder(IncomingBuilder):
         self._annotator = annotator
 
     def finished_work(self, file: Path, trace_id: str, *, replaces: bool = True) -> ImportedWork:
-        """Return the annotator's finished work on a trace, to which the caller adds labels.
+        """Return the annotator's work on a trace, which counts as finished; the caller adds labels.
 
         Args:
             file: The file of the labels.
@@ -522,10 +522,10 @@ def _finished_by_judge(
 ) -> ImportedWork:
     """Return a judge's work on a trace as finished, and absent on ``modes`` without a verdict.
 
-    If the judge has not finished the trace, its work is returned unchanged.
+    The judge has finished a trace if a row or the user says so. ``modes`` is empty for a table
+    without ``finished`` rows: then an absent or unsure row shows it. Work on any other trace stays
+    unchanged.
     """
-    # ``modes`` is empty for a table without ``finished`` rows. There, absent and unsure rows show
-    # that the judge has finished the trace.
     finished_by_rows = bool(work.verdicts) and not modes
     if work.finished_at is None and not declared_finished and not finished_by_rows:
         return work

@@ -99,11 +99,14 @@ def _binding_text(
     slugs: Mapping[str, str],
     named: Mapping[str, tuple[str, str]],
 ) -> str:
-    """Return a text on the mode that a code of the file means, and on the reason."""
+    """Return a text on the mode that a code of the file means, and on the reason.
+
+    ``named`` has the slug and the printed name of each code with a printed name.
+    """
     mode = mast.mode(slugs[code])
     reason = _BY_NUMBER
     if code in named:
-        _, name = named[code]
+        _slug, name = named[code]
         reason = f"by its name {name!r}"
     elif mode.code != code:
         reason = "the only mode left"

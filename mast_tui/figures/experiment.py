@@ -132,7 +132,7 @@ class Measure:
         kind: A share of runs or a mean.
         values: Its value of each run, NaN if there is none.
         unresolved: The runs on which annotators differ.
-        judged: The values by the judge, if people labelled only a part of the runs.
+        by_judge: The values by the judge, if people labelled only a part of the runs.
         sources: The slugs of the modes that its runs show.
     """
 
@@ -141,7 +141,7 @@ class Measure:
     kind: Kind
     values: Values
     unresolved: NDArray[np.bool_] | None = None
-    judged: Values | None = None
+    by_judge: Values | None = None
     sources: tuple[str, ...] = ()
 
 
@@ -479,7 +479,7 @@ def measures(experiment: Experiment) -> Iterator[Measure]:
             "share",
             _values_where_defined(present[:, mode_index], judged[:, mode_index]),
             unresolved=inputs.verdicts[:, mode_index] == UNRESOLVED,
-            judged=by_judge,
+            by_judge=by_judge,
             sources=(mode.slug,),
         )
 
@@ -589,10 +589,10 @@ def _measure_figures(experiment: Experiment, measure: Measure) -> Iterator[Figur
         in_arm = experiment.rows(arm)
         task_numbers = experiment.tasks[in_arm]
         values = measure.values[in_arm]
-        if measure.judged is None:
+        if measure.by_judge is None:
             means[arm] = task_means(values, task_numbers, task_count)
         else:
-            means[arm] = powered_means(values, measure.judged[in_arm], task_numbers, task_count)
+            means[arm] = powered_means(values, measure.by_judge[in_arm], task_numbers, task_count)
         needed_decisions[arm] = None
         if measure.unresolved is not None:
             unresolved = int(measure.unresolved[in_arm].sum())

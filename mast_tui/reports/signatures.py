@@ -1111,7 +1111,7 @@ class _Group:
             return
         yield self._tenths_table(places)
         yield self._first_modes_table(places)
-        yield self._steps_table()
+        yield self._transitions_table()
         yield self._onsets_table()
         yield self._after_fatal_table(places)
         yield self._cost_table()
@@ -1197,21 +1197,26 @@ class _Group:
         notes = applicable((tied_count, Note(sentence, "tied")))
         return self.make_table("first_mode", rows, *notes, traces=self._traces_with_place())
 
-    def _steps_table(self) -> Table | None:
-        """Make the table of the most frequent steps: a mode, and the mode that next occurs."""
-        steps = self.figures_of_side("transitions")
-        most_frequent = list(steps.items())[:MOST_STEPS]
-        rows = self.source_rows("transitions", most_frequent, "transitions", self._step_sentence)
-        limit_sentence = f"The {MOST_STEPS} most frequent of {len(steps)} steps."
+    def _transitions_table(self) -> Table | None:
+        """Make the table of the most frequent transitions, which the page calls steps.
+
+        A transition is a mode, and the mode that next occurs for the first time.
+        """
+        transitions = self.figures_of_side("transitions")
+        most_frequent = list(transitions.items())[:MOST_STEPS]
+        rows = self.source_rows(
+            "transitions", most_frequent, "transitions", self._transition_sentence
+        )
+        limit_sentence = f"The {MOST_STEPS} most frequent of {len(transitions)} steps."
         notes = (
             Note("A → B: B is the next mode that first occurs after A.", "transitions"),
-            *applicable((len(steps) > MOST_STEPS, Note(limit_sentence, "most_frequent"))),
+            *applicable((len(transitions) > MOST_STEPS, Note(limit_sentence, "most_frequent"))),
         )
         return self.make_table("transitions", rows, *notes, traces=self._traces_with_place())
 
-    def _step_sentence(self, step: FigureTable) -> Iterator[str]:
-        """Yield a sentence on how often the first mode of a step occurs before the second."""
-        first, second = step.mode.split(PAIR)
+    def _transition_sentence(self, transition: FigureTable) -> Iterator[str]:
+        """Yield a sentence on how often the first mode of a transition precedes the second."""
+        first, second = transition.mode.split(PAIR)
         for pair, figures in self.figures_of_side("order").items():
             pair_modes = pair.split(PAIR)
             if set(pair_modes) == {first, second}:

@@ -198,16 +198,16 @@ class ShardAnswers:
             if not isinstance(fields, dict):
                 return None
             # Earlier versions stored no estimate. Such a request may have had any size.
-            sent = int(fields.pop("sent", MOST_TOKENS))
+            estimated_tokens = int(fields.pop("sent", MOST_TOKENS))
             reply = replace(msgspec.convert(fields, Reply), kept=True)
         except (ValueError, TypeError):
             return None
         # Only the server's own count of tokens shows that it has truncated a request.
         if reply.counted and _was_request_truncated(
-            RequestSize(reply.tokens_in, sent), self._read_truncations
+            RequestSize(reply.tokens_in, estimated_tokens), self._read_truncations
         ):
             return Reply("", "length", reply.form, 0, 0, kept=True)
-        self._note_used(reply, sent)
+        self._note_used(reply, estimated_tokens)
         return reply
 
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
@@ -224,9 +224,9 @@ class ShardAnswers:
             content = orjson.dumps(asdict(reply) | {"sent": sent})
             await asyncio.shield(asyncio.to_thread(self._folder.write, _answer_file(key), content))
 
-    def _note_used(self, reply: Reply, sent: int) -> None:
-        if reply.finish == "stop" and reply.counted and sent > reply.tokens_in:
-            self.requests.add(RequestSize(reply.tokens_in, sent))
+    def _note_used(self, reply: Reply, estimated_tokens: int) -> None:
+        if reply.finish == "stop" and reply.counted and estimated_tokens > reply.tokens_in:
+            self.requests.add(RequestSize(reply.tokens_in, estimated_tokens))
 
     async def reject(self, key: str) -> None:
         """Do nothing: the answer is read again before it counts, and requested again."""

@@ -223,7 +223,11 @@ class SharedBudget(Budget):
     def _exchange_with_account(
         self, surplus: float, unanswered_share: float, requested_share: float
     ) -> float | None:
-        """Give a surplus back to the account, request a share, and return the granted share."""
+        """Return a surplus to the account, request a share, and return the granted share.
+
+        Also report the share of the requests that are not answered yet: their answers may leave a
+        surplus for other processes.
+        """
         try:
             self._connection.send((surplus, unanswered_share, requested_share))
             granted: float | None = self._connection.recv()

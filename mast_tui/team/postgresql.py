@@ -104,7 +104,8 @@ BEGIN
 END $$;
 REVOKE EXECUTE ON FUNCTION public.take_turns(text[]) FROM PUBLIC;
 """
-"""The turns of writers. A team has its own function, which checks the caller."""
+"""The table and function by which writers take turns: each locks rows of the table. A team has its
+own function, which checks the caller."""
 
 
 class _EscapingDumper(StrDumperUnknown):
@@ -360,7 +361,8 @@ class PostgresServer(Database):
         """Set how long the server waits for locks in this transaction."""
         seconds: float = _LOCK_SECONDS
         if self._may_queue and self._answer_seconds is not None:
-            # Shorter than the client waits, so that the server gives up first.
+            # A change that is refused goes into the outbox. The server waits for a shorter time
+            # than the client, so that it gives up first.
             seconds = self._answer_seconds / 2
         if self._writer.info.get("lock_seconds") != seconds:
             self._run_statement(f"SET lock_timeout = '{seconds}s'")

@@ -79,7 +79,8 @@ class Prefilter:
 
     def may_match(self, block: bytes) -> bool:
         """Return whether a span that a reader makes of these bytes may hold a needle."""
-        # All words of a needle in a row: nearly every block of a large file has one of them.
+        # Search for all words of a needle together, not for the longest one as ``hits`` does:
+        # nearly every block of a large file has that word.
         if any(expression.search(block) for expression in self._part_expressions):
             return True
         # A number in the needle may be the displayed form of another number in the file.

@@ -647,7 +647,7 @@ class Trace:
         """Create a trace from the results of a reader.
 
         Args:
-            identity: The identity; None for ``unread``, which knows it from the summary.
+            identity: The identity; None for a trace of ``unread``, whose summary has it.
             path: The file that was read.
             spans: The source of the spans.
             record: The number of the trace in the file; None if the file is one trace.

@@ -119,7 +119,7 @@ def _is_beginning(span: Span, thread: str, previous_key: str) -> bool:
     if continues or span.kind is SpanKind.TOOL_RESULT:
         return False
     parent = span.parent
-    if parent is not None:
+    if parent is not None:  # the parent of a sub-agent's first span is outside its thread
         return parent != thread and _thread_of(parent) != thread
     # The place of a span in a sub-agent's own file begins with the name of the file.
     return not span.place.startswith(("line ", "/"))

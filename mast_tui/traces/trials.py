@@ -570,7 +570,7 @@ def _read_episodes(folder: Path, episodes: list[Path]) -> FileReport:
     steps = StepList()
     problems: list[Problem] = []
     content: list[bytes] = []
-    call_key: str | None = None
+    call_key: str | None = None  # of the last call, whose result is in the next prompt
     for episode in episodes:
         prompt = _read_episode_text(folder, episode / "prompt.txt", content, problems)
         if prompt:
@@ -689,7 +689,10 @@ def trial_in(folder: Path, member_names: frozenset[str]) -> Trial | None:
 
 
 def trial_facts(path: Path) -> TraceMeta | None:
-    """Return the facts of the trial whose run may be in this file; None if there is no trial."""
+    """Return the facts of the trial whose run may be in this file; None if there is no such trial.
+
+    The trial is the first one in the folders above the file.
+    """
     for folder in path.parents[:_FOLDERS_ABOVE_RUN]:
         try:
             member_names = frozenset(member.name for member in folder.iterdir())
@@ -697,5 +700,6 @@ def trial_facts(path: Path) -> TraceMeta | None:
             return None
         trial = trial_in(folder, member_names)
         if trial is not None:
-            return trial.facts if any(path in group for group in trial.sources) else None
+            may_hold_run = any(path in files for files in trial.sources)
+            return trial.facts if may_hold_run else None
     return None

@@ -59,7 +59,7 @@ class OpensTraces(BaseScreen):
         places: Iterable[tuple[str, Sequence[Target]]],
         refresh: Callable[[], object],
     ) -> None:
-        """Read the traces whose span numbers are unknown, in a worker, then show the numbers.
+        """Read in a worker the traces whose spans have no known order, then show span numbers.
 
         Args:
             loader: Reads the traces.

@@ -523,7 +523,8 @@ class WebServer:
 
     async def _first_sign_in_page(self) -> web.Response:
         """Return the sign-in page with suggested names."""
-        # With a token, the names are shown only to a visitor who has it.
+        # With a token, the names are shown only to a visitor who has it. If all visitors are one
+        # annotator, the page asks for no name.
         if self._token is not None or self._annotator is not None:
             return self._sign_in_page()
         if self._team is not None:

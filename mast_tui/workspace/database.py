@@ -442,7 +442,7 @@ def sees_own_only(connection: Connection) -> bool:
 
 
 def reads_registers(connection: Connection) -> bool:
-    """Return whether the server keeps the registers of traces and taxonomies from being changed."""
+    """Return whether the connection may read the registers of traces and taxonomies, not write."""
     return "reads_registers" in connection.get_execution_options()
 
 

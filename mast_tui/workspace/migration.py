@@ -96,13 +96,14 @@ _IN_FILE: Final = {"text": "TEXT", "whole": "INTEGER", "without_rowid": " WITHOU
 _ON_SERVER: Final = {"text": 'TEXT COLLATE "C"', "whole": "BIGINT", "without_rowid": ""}
 
 _CHAINED: Final = 4
-"""The first version with chained events."""
+"""The first version in which each event has a hash of the annotator's events up to it, its
+chain."""
 
 
 def migrate(connection: Connection, version: int) -> None:
     """Bring the tables of an earlier version up to date.
 
-    Every row stays; new columns are empty, except for the chains of events.
+    Every row stays. New columns are empty, except for ``chain``, which is computed.
 
     Args:
         connection: An open transaction.

@@ -469,7 +469,7 @@ class Workspace:
     # Annotators
 
     def add_annotator(self, name: str, kind: AnnotatorKind) -> None:
-        """Add an annotator; a known one of the kind ``imported`` can become ``human``.
+        """Add an annotator, or change the kind of a known one from ``imported`` to ``human``.
 
         Args:
             name: The name.
@@ -577,7 +577,10 @@ class Workspace:
     def _waiting_events(
         self, annotator: str | None, trace_id: str | None, taxonomy: str | None
     ) -> tuple[Event, ...]:
-        """Return the matching events in the outbox, which has only events of one annotator."""
+        """Return the events of an annotator that wait in the outbox.
+
+        An outbox has one annotator. For any other annotator, and for None, return nothing.
+        """
         if self.outbox is None or annotator != self.outbox.annotator:
             return ()
         return self.outbox.events(trace_id, taxonomy)

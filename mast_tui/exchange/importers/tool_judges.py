@@ -659,8 +659,9 @@ class _Trajectory:
         trace_id = extra.get("trace")
         if not isinstance(trace_id, str):
             return None
-        # Pisama's ids (pisama/_atif.py) are hashes of these parts: for a trace its session; for a
-        # span the trace, document, agent, step, and the number of the call (0 for the message).
+        # Pisama's ids are hashes (pisama/_atif.py). A trace's is of its session. A span's is of
+        # trace, document, agent, step, and the number of the call in the step (0: the message).
+        # Document and agent are hashed as lists.
         pisama_id = hashlib.sha256(str(record["session_id"]).encode()).hexdigest()[:32]
         document = [record["trajectory_id"]]
         keys: dict[str, str] = {}

@@ -185,7 +185,8 @@ class CarriedWork:
             case Judged():
                 yield self._carried_judgement(carried_pass, fact)
             case LookAgainSet(_, modes):
-                # Modes that were open after an earlier migration stay open under their new slugs.
+                # Modes that must be looked at again since an earlier migration stay so under their
+                # new slugs. ``_reopening_events`` yields the fact for them.
                 self.look_again = tuple(
                     slug for mode in modes for slug in self._map.targets.get(mode, ())
                 )

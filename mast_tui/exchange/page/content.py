@@ -726,7 +726,11 @@ class _LabelBuilder:
         notes: Iterable[str],
         details: Iterable[str],
     ) -> PageLabel:
-        """Return a label that is not yet numbered, with the indices of its first and last span."""
+        """Return a label as the page shows it; the caller sets its number.
+
+        The indices of its first and last span are None for the whole trace, and if a span is not in
+        the trace.
+        """
         first = None if target.first is None else self.trace.index_of(target.first)
         last = None if target.last is None else self.trace.index_of(target.last)
         if first is None or last is None:

@@ -242,7 +242,7 @@ def judge_input_from_workspace(
         ),
         examples=workspace.run_examples(judge),
         unlabelled=frozenset(judged_traces - labelled_traces),
-        passes=assisted_passes(workspace, ref, study_passes, of_both_kinds=True),
+        passes=assisted_passes(workspace, ref, study_passes, only_if_some_hidden=True),
         order_of=order_of,
         study=workspace.study(ref),
         unfinished=len(
@@ -356,24 +356,25 @@ def _reference_of_person(
 
 
 def assisted_passes(
-    workspace: Workspace, ref: str, passes: Iterable[Pass], *, of_both_kinds: bool = False
+    workspace: Workspace, ref: str, passes: Iterable[Pass], *, only_if_some_hidden: bool = False
 ) -> tuple[AssistedPass, ...]:
     """Return the finished first passes of a study that shows a judge's suggestions.
 
-    In some of these passes the study may hide the suggestions, to measure their effect.
+    In some of these passes, those with ``withheld``, the study may hide the suggestions, to measure
+    their effect.
 
     Args:
         workspace: The workspace.
         ref: The taxonomy, as ``id@version``.
         passes: The passes to choose from.
-        of_both_kinds: Whether to leave out annotators from whom no suggestions were hidden.
+        only_if_some_hidden: Whether to leave out annotators without a pass with hidden suggestions.
     """
     assisted = [labelling for labelling in passes if labelling.kind is PassKind.ASSISTED]
     first_passes = counted_passes(assisted, "first")
     counted_names = {
         name
         for (name, _), labelling in first_passes.items()
-        if labelling.withheld or not of_both_kinds
+        if labelling.withheld or not only_if_some_hidden
     }
     # By annotator and trace.
     verdicts: dict[tuple[str, str], dict[str, VerdictValue]] = {}

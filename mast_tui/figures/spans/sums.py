@@ -381,7 +381,7 @@ class _SharedAnswers:
         self._nothing_marked = coverage_sums(self._read_by, ())
         read_by_all = self._read_by.in_all[-1]
         no_units: tuple[tuple[Section, ...], ...] = ((),) * len(readings)
-        self._without_marks = (
+        self._without_units = (
             Continuum(read_by_all, no_units) if read_by_all and len(readings) > 1 else None
         )
 
@@ -391,14 +391,15 @@ class _SharedAnswers:
         return coverage_sums(self._read_by, marked) if any(marked) else self._nothing_marked
 
     def continuum(self, mode: str) -> Continuum | None:
-        """Return the spans that all annotators have read, joined into one line with their units.
+        """Return the line of the spans that all annotators have read, with each one's units on it.
 
-        Return None if there are no such spans, or if only one annotator answers on the mode.
+        A unit is a range of spans that the annotator has marked. Return None if there are no such
+        spans, or if only one annotator answers on the mode.
         """
         units = [reading.units(mode) for reading in self._readings]
-        if self._without_marks is None or not any(units):
-            return self._without_marks
-        return Continuum(self._without_marks.length, tuple(map(self._sections_among_read, units)))
+        if self._without_units is None or not any(units):
+            return self._without_units
+        return Continuum(self._without_units.length, tuple(map(self._sections_among_read, units)))
 
     def _sections_among_read(self, units: Sequence[Stretch]) -> tuple[Section, ...]:
         """Return units by their positions among the spans that all have read."""

@@ -264,8 +264,9 @@ def find_unchecked_claim(walk: Walk) -> Iterator[Finding]:
 def _claims(walk: Walk) -> Iterator[_Claim]:
     """Yield the messages that claim success and end a turn or call the work finished.
 
-    Before the first change there is nothing to verify. A message that also calls the problem
-    unsolved does not count.
+    Each comes with the last change before it, and the last check between both. Before the first
+    change there is nothing to verify. A message that also calls the problem unsolved does not
+    count.
     """
     turn_ends = _turn_ends(walk)
     change: Call | None = None

@@ -141,7 +141,7 @@ class _Cell:
 
 
 def _visible_columns(table: Table) -> tuple[Column, ...]:
-    return table.split_columns()[0] or table.columns
+    return table.split_columns()[0] or table.columns  # without the empty columns
 
 
 def _column_heads(table: Table) -> list[_Head]:

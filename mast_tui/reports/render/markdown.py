@@ -79,7 +79,7 @@ def _section_blocks(section: ReportSection, marks: str) -> Iterator[str]:
 
 def _table_blocks(part: Table) -> Iterator[str]:
     """Yield the blocks of a table: warnings, caption, the table, then its other notes."""
-    columns = part.split_columns()[0] or part.columns
+    columns = part.split_columns()[0] or part.columns  # without the empty columns
     yield from _note_blocks(note for note in part.notes if note.warning)
     yield f"Table: {plain(as_sentence(part.title))} {plain(part.caption)}".rstrip()
     rows = []

@@ -92,21 +92,22 @@ class ColumnsOfParts:
         ends = array("d")
         with self._lock:
             for file_number, part in parts:
-                run_numbers = self._run_numbers_of(file_number, part.shape_list)
-                shapes.extend(map(run_numbers.__getitem__, part.shapes))
+                # A part numbers the shapes of its file; the columns number those of the run.
+                numbers_in_run = self._numbers_in_run(file_number, part.shape_list)
+                shapes.extend(map(numbers_in_run.__getitem__, part.shapes))
                 statuses += part.statuses
                 starts += part.starts
                 ends += part.ends
         return SpanColumns(first, shapes, self._numbers.shape_list, bytes(statuses), starts, ends)
 
-    def _run_numbers_of(self, file_number: int, shape_list: Sequence[Shape]) -> array[int]:
+    def _numbers_in_run(self, file_number: int, shape_list: Sequence[Shape]) -> array[int]:
         """Return the number in the run of each shape (kind, role, agent, name) in a file's list.
 
         The numbers are stored for the next call, as a list only grows.
         """
-        earlier_list, run_numbers = self._numbers_by_file.get(file_number, (None, array("I")))
+        earlier_list, numbers = self._numbers_by_file.get(file_number, (None, array("I")))
         if earlier_list is not shape_list:  # the file was read again
-            run_numbers = array("I")
-        run_numbers.extend(map(self._numbers.__getitem__, shape_list[len(run_numbers) :]))
-        self._numbers_by_file[file_number] = shape_list, run_numbers
-        return run_numbers
+            numbers = array("I")
+        numbers.extend(map(self._numbers.__getitem__, shape_list[len(numbers) :]))
+        self._numbers_by_file[file_number] = shape_list, numbers
+        return numbers

@@ -242,16 +242,16 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         pattern_index = next(index for index, part in enumerate(self.parts) if "*" in part)
         base = RemotePath(*self.parts[:pattern_index])  # the folder without a pattern
         with _file_errors(self):
-            file_system, name_pattern = _file_system_of(self)
+            file_system, path_pattern = _file_system_of(self)
             if self.parts[0] in _WEB_PREFIXES:
-                pattern = str(self).removeprefix(f"{base}/")
-                links = file_system.glob(f"{base.address}/{pattern}")
+                pattern_below_base = str(self).removeprefix(f"{base}/")
+                links = file_system.glob(f"{base.address}/{pattern_below_base}")
                 names = base._names_of_links(links, ADDRESSES.query_of(str(self)))
                 return [base / name for name in names]
-            paths = [name.strip("/") for name in file_system.glob(name_pattern)]
-            _files, base_name = _file_system_of(base)
-            prefix = f"{base_name.strip('/')}/".lstrip("/")
-        return [base / name.removeprefix(prefix) for name in sorted(paths)]
+            paths = [path.strip("/") for path in file_system.glob(path_pattern)]
+            _, base_path = _file_system_of(base)
+            prefix = f"{base_path.strip('/')}/".lstrip("/")  # empty for the root of an archive
+        return [base / path.removeprefix(prefix) for path in sorted(paths)]
 
     def beginning(self, length: int) -> bytes:
         """Return the first bytes of the file.

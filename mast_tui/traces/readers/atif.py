@@ -743,6 +743,7 @@ def _records_of_document(document: object) -> Iterator[Record]:
 
 def _trajectories_of_file(source: Source, problems: list[Problem]) -> list[AtifTrajectory]:
     """Return the trajectories of a file; report other records as problems."""
+    # A file with one record on each line is not one document.
     document = source.json if len(source.json_lines) < 2 else None
     records = (
         records_by_line(source, problems) if document is None else _records_of_document(document)

@@ -102,12 +102,13 @@ class Reading:
 
         line_number = 1
         previous_start = 0
-        # Without matches, the end of the text is left over.
+        # A block ends where the next one begins. Without a match there is one end too many.
         block_ends = [*(match.start() for match in matches[1:]), len(text)]
         for match, block_end in zip(matches, block_ends, strict=False):
             line_number += text.count("\n", previous_start, match.start())
             previous_start = match.start()
-            body = text[match.end() : block_end].strip("\r\n").rstrip()
+            # The first line keeps its indentation.
+            body = text[match.end() : block_end].lstrip("\r\n").rstrip()
             yield LogBlock(f"line {line_number}", match, body)
 
     def add_log(self, block: LogBlock, text: str, level: str = "", **more: Unpack[More]) -> None:

@@ -612,6 +612,7 @@ class OpenHandsReader:
     def read(self, source: Source) -> FileReport:
         """Return one trace for each run; a record without a run becomes a problem."""
         problems: list[Problem] = []
+        # A file with one record on each line is not one document.
         document = source.json if len(source.json_lines) < 2 else None
         if document is None:
             records = list(records_by_line(source, problems))

@@ -58,7 +58,7 @@ def cache_document(tasks: Sequence[Task]) -> Iterator[Message]:
     """Read a document and write its file of spans; yield the progress and errors.
 
     Args:
-        tasks: One task.
+        tasks: A single task, in a list as for all work of a process.
     """
     ((path, documents, cache_path),) = tasks
     os.nice(_NICE)
@@ -66,13 +66,13 @@ def cache_document(tasks: Sequence[Task]) -> Iterator[Message]:
     source = Source(path)
     yield from _read_content(source)
     yield (PARSING,)
-    report = read_known(source)
+    report = read_known(source)  # None if no reader knows the file; that is stored too
     if report is not None:
         if report.failed is not None:
             yield FAILED, report.failed
             return
         for trace in report.traces:
-            while trace.advance():
+            while trace.advance():  # reads further spans
                 pass
     try:
         with _cache_file(documents, cache_path) as file:
@@ -107,7 +107,7 @@ def index_lines(tasks: Sequence[Task]) -> Iterator[Message]:
     An index in the cache is continued if the file has only grown.
 
     Args:
-        tasks: One task.
+        tasks: A single task, in a list as for all work of a process.
     """
     ((path, documents, cache_path),) = tasks
     gc.disable()

@@ -92,7 +92,7 @@ def _file_entries(path: Path, real: str | None, names: Collection[str]) -> Itera
 
 
 def _trial_entry(folder: Path, names: frozenset[str]) -> FolderEntry | None:
-    """Return the entry of a folder that is a trial, None if it is not.
+    """Return the entry of a folder that holds a trial, one run in several files; else None.
 
     If a file of the trial cannot be read, the entry has ``failed`` and no ``trial``.
     """

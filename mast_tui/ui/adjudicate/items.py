@@ -257,7 +257,7 @@ class TraceItems:
     def view(self, subject_id: str) -> ItemView | None:
         """Return the contents of the panes for a subject, or None if there is no such subject."""
         subject = self.find(subject_id)
-        group = self.question(subject_id)
+        group = self.question(subject_id)  # the conflicts that the user is asked to decide
         if subject is None or group is None:
             return None
         title = " ".join(mode_code_and_name(self.taxonomy, subject.mode))

@@ -752,7 +752,7 @@ class AdjudicateScreen(BaseScreen):
     def _order(self) -> Order:
         """The order of the spans of the trace under the cursor.
 
-        The evidence may not show this trace yet.
+        Not always the order of the evidence, which may still show the previous trace.
         """
         items = self.queue.current_items
         return no_order if items is None else items.order
@@ -927,7 +927,7 @@ class AdjudicateScreen(BaseScreen):
         if decisions is not None:
             message = self._decision_text(items, decisions)
             item_ids = tuple(decision.item for decision in decisions)
-            self._show_decision(work, item_ids, message, reviews_agreed=is_agreed)
+            self._show_decision(work, item_ids, message, to_next_row=is_agreed)
 
     @piece_of_work
     async def action_other_mode(self) -> None:
@@ -982,7 +982,7 @@ class AdjudicateScreen(BaseScreen):
         item_ids: tuple[str, ...],
         message: str,
         *,
-        reviews_agreed: bool = False,
+        to_next_row: bool = False,
     ) -> None:
         """Show a written decision, ask for its reason if the study requires it, and move on.
 
@@ -992,7 +992,7 @@ class AdjudicateScreen(BaseScreen):
             work: The adjudicator's work on the trace.
             item_ids: The items that were decided.
             message: The message about the decision.
-            reviews_agreed: Whether to move to the next row instead of the next open conflict.
+            to_next_row: Whether to move to the next row instead of the next open conflict.
         """
         self._undo_trace_ids.append(work.trace_id)
         self._redo_trace_ids.clear()
@@ -1004,20 +1004,20 @@ class AdjudicateScreen(BaseScreen):
         self.hints.clear()
         study = self.queue.contents.study
         if study is not None and study.reasons:
-            self._ask_reason(work, item_ids, lambda: self._move_on(message, reviews_agreed))
+            self._ask_reason(work, item_ids, lambda: self._move_on(message, to_next_row))
         else:
-            self._move_on(message, reviews_agreed)
+            self._move_on(message, to_next_row)
 
-    def _move_on(self, message: str, reviews_agreed: bool) -> None:
+    def _move_on(self, message: str, to_next_row: bool) -> None:
         """Move to the next open conflict, and show a message with the number of open conflicts.
 
         If places of the row are still open, stay on it.
 
         Args:
             message: The message about the decision.
-            reviews_agreed: Whether to move to the next row instead, and show only the message.
+            to_next_row: Whether to move to the next row instead, and show only the message.
         """
-        if reviews_agreed:
+        if to_next_row:
             self.queue.lines.move_by(1)
             self._show_lasting_message(message)
             return

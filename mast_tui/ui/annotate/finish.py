@@ -72,7 +72,7 @@ class DrawnSpans(ScreenPart):
         """The index of the span in the span view; -1 for none."""
 
     def record(self, index: int) -> None:
-        """Record the spans on screen as read.
+        """Record all spans on screen as read: the one in the span view, and the visible rows.
 
         Args:
             index: The index of the span in the span view.

@@ -495,7 +495,8 @@ class Suggestions(ScreenPart):
     def _go_to_pending(self, session: Session, step: int, *, after: int | None = None) -> bool:
         """Put the cursor on the evidence of the next (``step`` 1) or previous (-1) suggestion.
 
-        Begin at the current suggestion, or else at span ``after`` or the cursor.
+        Count from the current suggestion. Without one, count from the span with the index
+        ``after``, or from the cursor.
 
         Returns:
             False if no suggestion waits; then the reason is shown.
@@ -506,7 +507,8 @@ class Suggestions(ScreenPart):
             self._screen.show_span()
             self._hints.say(self._none_pending_text(session))
             return False
-        start_position = next((i for i, s in enumerate(pending) if self._can_step_from(s)), None)
+        start_positions = (i for i, s in enumerate(pending) if self._is_counted_from(s))
+        start_position = next(start_positions, None)
         if start_position is not None:
             position = (start_position + step) % len(pending)
         else:
@@ -515,7 +517,7 @@ class Suggestions(ScreenPart):
         self.show(pending[position])
         return True
 
-    def _can_step_from(self, suggestion: Suggestion) -> bool:
+    def _is_counted_from(self, suggestion: Suggestion) -> bool:
         """Check if the next suggestion is counted from this one instead of from the cursor.
 
         It must be the current suggestion. If its quote is in doubt, it is out of reading order, so

@@ -492,6 +492,7 @@ class ComparisonScreen(OpensTraces):
 
     @property
     def _with_gold(self) -> bool:
+        """True if the run of a judge is compared with people, not with another run."""
         return self._second is None
 
     def compose_panes(self) -> ComposeResult:
@@ -720,7 +721,8 @@ class ComparisonScreen(OpensTraces):
     def _require_case(self) -> Case | None:
         """Return the case under the cursor of the lower list.
 
-        If two runs are compared, or the upper list has the focus, show a hint and return None.
+        If the runs of two judges are compared, or the upper list has the focus, show a hint and
+        return None.
         """
         case = self.cases.row
         if not self._with_gold:

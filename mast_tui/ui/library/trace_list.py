@@ -147,8 +147,9 @@ class TraceListing:
         self._sort = Sort.QUEUE
         self._queue_ids: tuple[str, ...] | None = None
         self._keeps_queue_order = False
+        """True if ``Sort.QUEUE`` keeps the order of ``_queue_ids``."""
         self.similar_only = False
-        """True if the listed rows have only the letters of the needle in order."""
+        """True if the listed rows do not contain the needle, but its letters in this order."""
         self.matches_elsewhere = 0
         """The number of matching rows outside of the queue, if none in it matches."""
 

@@ -690,11 +690,11 @@ def _experiment_of_groups(inputs: SignatureInput) -> tuple[Experiment, FigureInd
 
 
 def counted_labels_title(signatures: Signatures) -> str:
-    """Return whose labels are counted.
+    """Return a title that says whose labels are counted.
 
-    Gold in which nothing was agreed on or adjudicated is no more than the labels of its annotators.
-    Then return the name of the only annotator, or their number. A name is cut so that the outcomes
-    stay on a narrow screen.
+    Gold with nothing agreed on or adjudicated consists of the labels of single annotators. Then the
+    title is the name of the only annotator, or the number of annotators. A name is cut so that the
+    outcomes stay on a narrow screen.
     """
     gold = None if signatures.report is None else signatures.report.inputs.gold
     if gold is None or is_gold(gold) or not gold["sources"]["single"]:

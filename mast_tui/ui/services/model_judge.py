@@ -121,14 +121,14 @@ def run_model(
     Answers are stored even if the run is cancelled.
 
     Args:
-        plan: The run.
+        plan: The plan of the run.
         traces: The traces.
         opened: The workspace to store the answers in.
         report: Receives each report.
         is_cancelled: Returns whether the user has cancelled the run.
     """
-    is_blind = opened.judges_hidden
-    reporter = _RunReporter(plan, is_blind, report)
+    hides_count = opened.judges_hidden
+    reporter = _RunReporter(plan, hides_count, report)
     watch = Watch(reporter.on_trace, reporter.on_use, reporter.on_wait, reporter.on_part)
     try:
         setup = _with_spent_tokens(plan.setup, opened)
@@ -141,7 +141,7 @@ def run_model(
         message = f"{plan.name} was cancelled. What it answered is kept; run it again to continue"
         report(JudgeProgress(message, done=True))
     else:
-        report(final_report(plan, summary, blind=is_blind))
+        report(final_report(plan, summary, hides_count=hides_count))
 
 
 def _with_spent_tokens(setup: Setup, opened: OpenWorkspace) -> Setup:
@@ -181,13 +181,13 @@ async def run_until_cancelled(
     return None if task.cancelled() else task.result()
 
 
-def final_report(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> JudgeProgress:
+def final_report(plan: Plan, summary: ModelRunSummary, *, hides_count: bool) -> JudgeProgress:
     """Return the last report of a run: its result, or the reason why it ended early.
 
     Args:
-        plan: The run.
+        plan: The plan of the run.
         summary: Its result.
-        blind: Whether to leave out the number of suggestions.
+        hides_count: Whether to leave out the number of suggestions.
     """
     name = plan.name
     judged_count = summary.traces.get(TraceStatus.JUDGED, 0)
@@ -209,7 +209,7 @@ def final_report(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> JudgeP
         message = f"{name} had judged {counted(known_count, 'trace')} before"
     else:
         parts = [f"{name} has judged {counted(judged_count, 'trace')}"]
-        if not blind:
+        if not hides_count:
             altered_count = summary.quotes.altered
             missing_count = summary.quotes.not_found
             parts.append(f"{summary.suggestions} found")
@@ -228,16 +228,18 @@ class _RunReporter:
     If suggestions are hidden from the user, the reports leave out their number.
     """
 
-    def __init__(self, plan: Plan, blind: bool, report: Callable[[JudgeProgress], object]) -> None:
+    def __init__(
+        self, plan: Plan, hides_count: bool, report: Callable[[JudgeProgress], object]
+    ) -> None:
         """Begin with no answer.
 
         Args:
-            plan: The run.
-            blind: Whether to leave out the number of suggestions.
+            plan: The plan of the run.
+            hides_count: Whether to leave out the number of suggestions.
             report: Receives each report.
         """
         self._plan = plan
-        self._blind = blind
+        self._hides_count = hides_count
         self._report = report
         self._is_single = plan.estimate.traces == 1
         self._judged_window_count = 0
@@ -297,7 +299,7 @@ class _RunReporter:
             parts = [f"{self._done_trace_count:,} of {counted(estimate.traces, 'trace')}"]
             token_count = self._usage.tokens_in + self._usage.tokens_out
             parts.append(f"{short_count(token_count)} tokens")
-        if not self._blind:
+        if not self._hides_count:
             parts.append(f"{self._suggestion_count} found")
         self._report_message(f"{self._plan.name}: {' · '.join(parts)}", trace_id)
 

@@ -99,7 +99,7 @@ class Catalog:
         new_id = new_reading.identity.trace_id
         if trace_id != new_id:
             self.remove((trace_id,))
-        # The catalog keeps a trace without spans, so that it does not hold those of the reading.
+        # The catalog keeps a copy without spans, and only a weak reference to the reading.
         self.add_traces((new_reading.anew(),))
         self._open[new_id] = new_reading
 

@@ -82,7 +82,7 @@ class TraceLoader:
         return bool(unread_ids)
 
     def lacks_order(self, trace_id: str, targets: Iterable[Target]) -> bool:
-        """Return whether the position of a target's span is unknown.
+        """Return whether the position of a target's span in the trace is unknown.
 
         Args:
             trace_id: The id of the trace.

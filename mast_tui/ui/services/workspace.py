@@ -358,7 +358,10 @@ class WorkspaceService:
     # Requests of screens
 
     def when_ready(self, work: Callable[[OpenWorkspace], object]) -> None:
-        """Call a function with the workspace: at once, or after earlier ones when it is open."""
+        """Call a function with the workspace: now if it is open, otherwise once it is opened.
+
+        Functions that wait for the workspace are called in the order of the requests.
+        """
         if self.opened is not None:
             work(self.opened)
         else:

@@ -479,7 +479,8 @@ class PrettyText:
         end = start if match is None else match.end()
         if end > start:
             part = self.source[start:end]
-            if self._key in UNFOLDED and self._expected == "value" and "\\" in part:
+            is_shown_unescaped = self._key in UNFOLDED and self._expected == "value"
+            if is_shown_unescaped and "\\" in part:
                 self._add_unescaped(part, start)
             else:
                 self._add_text(part, start, end - start)
@@ -556,6 +557,7 @@ class PrettyText:
         self._add_nested_text(nested, nested_text, offsets, indent)
         for region in nested._string_regions:
             region_start = offsets[nested.to_source(region.start)]
+            # Exclude white space that the display adds after the last character.
             region_end = offsets[nested.to_source(region.end - 1) + 1]
             shown_start, shown_end = self.range_to_shown(region_start, region_end)
             nested_indent = region.indent + len(indent)

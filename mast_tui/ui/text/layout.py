@@ -684,7 +684,7 @@ class _TableExtent:
 
 
 class _Filling(NamedTuple):
-    """Characters that are inserted into a line.
+    """Characters that are inserted into a line, to pad a cell of a table.
 
     Attributes:
         offset: The offset in the line.
@@ -810,18 +810,22 @@ class MarkdownTables:
 
 
 def _moved_columns(columns: Iterable[int], fillings: Sequence[_Filling]) -> list[int]:
-    """Return the columns of code points after fillings were inserted before them."""
+    """Return the columns of code points in a line after fillings were inserted into it.
+
+    Columns and fillings are in ascending order.
+    """
     moved_columns: list[int] = []
     inserted_length = 0
-    next_number = 0
+    filling_index = 0
     for column in columns:
-        while next_number < len(fillings):
-            filling = fillings[next_number]
+        while filling_index < len(fillings):
+            filling = fillings[filling_index]
+            # The characters before a bar belong to the bar, so its column stays before them.
             first_moved = filling.offset if filling.after_previous else filling.offset + 1
             if first_moved > column:
                 break
             inserted_length += len(filling.characters)
-            next_number += 1
+            filling_index += 1
         moved_columns.append(column + inserted_length)
     return moved_columns
 

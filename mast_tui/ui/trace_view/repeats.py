@@ -380,7 +380,7 @@ class RepeatFinder:
     def _run_of_streak(self, streak: _Streak, end: int) -> FoldedRun | None:
         """Return the run of a streak that ends before ``end``, or None if there is none.
 
-        A run of tools' results only does not count, because their texts are not compared.
+        A run that consists only of tools' results does not count: their texts are not compared.
         """
         run = streak.run(end)
         if run is None or self._last_non_result < run.first:

@@ -224,15 +224,15 @@ class DisplayedText:
     def search_near(
         self, offset: int, search: Callable[[str, int], tuple[int, int] | None]
     ) -> tuple[int, int] | None:
-        """Search the displayed text around an offset.
+        """Search the display around an offset.
 
         Args:
-            offset: An offset in the text.
+            offset: An offset in the text, not in the display.
             search: Searches a string from a position, and returns start and end of the match or
                 None.
 
         Returns:
-            The match as a range of the text, or None.
+            The match as a range of the text, not of the display; None without a match.
         """
         position = self.to_shown(offset)
         context_start = max(0, position - NEAR_CHARS)

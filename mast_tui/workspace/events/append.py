@@ -223,7 +223,10 @@ def _latest_event_of(recorded: Sequence[Event]) -> LatestEvent | None:
 
 
 def _outbox_for(workspace: Workspace, events: Sequence[NewEvent], action: str) -> Outbox | None:
-    """Return the outbox if the events may wait in it: its annotator's own, no study or import."""
+    """Return the outbox if the events may wait in it, otherwise None.
+
+    Only its own annotator's events may wait, except an import and a change of the study.
+    """
     outbox = workspace.outbox
     if outbox is None or chain.is_import(action):
         return None

@@ -208,7 +208,7 @@ def tagged_fact_values(kind: object, payload: object, context: Mapping[str, obje
         for name in ("label", "before", "after"):
             if name in tagged:
                 tagged[name] = _with_context(tagged[name], context)
-    elif fact_type is StudySet:
+    elif fact_type is StudySet:  # its batches are stored as objects
         for name in ("before", "after"):
             tagged[name] = _with_batches_as_lists(tagged.get(name))
     return tagged

@@ -110,7 +110,7 @@ def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: boo
     """
     name = events[0].annotator
     annotator_merge = _AnnotatorMerge(
-        connection, name, events, _stored_by_id(connection, events), None
+        connection, name, events, _stored_by_id(connection, events), broken_event=None
     )
     count, last = connection.execute(_COUNT, {"annotator": name}).one()
     history = annotator_merge.history(count, last)
@@ -123,7 +123,7 @@ def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: boo
 
 
 def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
-    """Return whether an annotator's events may replace decisions and the like of others."""
+    """Return whether an annotator's events may replace others' decisions, guidelines or study."""
     if not any(isinstance(event.fact, (Decided, GuidelineSet, StudySet)) for event in events):
         return False
     entries = entries_in_force(connection).values()

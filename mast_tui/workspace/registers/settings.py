@@ -21,7 +21,7 @@ from mast_tui.workspace.records import AnnotatorInfo
 
 
 def add_annotators(connection: Connection, annotators: Iterable[tuple[str, AnnotatorKind]]) -> None:
-    """Add annotators; a known annotator of the kind ``imported`` can become ``human``.
+    """Add annotators, and change the kind of known ones from ``imported`` to ``human``.
 
     The new names are not compared with each other, so that the annotators of one workspace can
     always be added to an empty one.

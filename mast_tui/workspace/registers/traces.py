@@ -36,7 +36,8 @@ from mast_tui.workspace.queries import rows_of
 from mast_tui.workspace.records import SpanIndex, TraceRecord
 
 _HEAD_BYTES: Final = 64 * 1024
-"""The most bytes on which the id of a line-based trace depends; larger files keep their id."""
+"""The most bytes on which the id of a line-based trace depends. A larger file keeps its id when it
+grows."""
 
 _MADE_UP_ID: Final = re.compile(r"(?P<stem>.*)-[0-9a-f]{8}", re.DOTALL)
 
@@ -76,8 +77,7 @@ def register(connection: Connection, record: TraceRecord) -> str:
         trace_id = _free_id(connection, record.trace_id)
         _insert_traces(connection, [tuple(to_row(record, trace_id, folder).values())])
         return trace_id
-    if reads_registers(connection):
-        # This member of a team may not change a stored trace.
+    if reads_registers(connection):  # a member of a team may not change a stored trace
         return known_record.trace_id
     updated_record = with_updates(known_record, record, folder)
     if updated_record != known_record:
@@ -195,13 +195,14 @@ def _shorter_files_of_stem(connection: Connection, identity: TraceIdentity) -> l
             "stem_from": f"{stem}-",
             "stem_to": f"{stem}.",
             "by_reader": identity.reader,
+            # A file that was longer than the head has kept its id.
             "bytes_below": min(identity.content_bytes, _HEAD_BYTES),
         },
     ).mappings()
-    known_records = [of_row(row, traces_folder_of(connection)) for row in rows]
+    stored_records = [of_row(row, traces_folder_of(connection)) for row in rows]
     # 'run-a-1234abcd' also begins with 'run-', so the stems are compared.
     return [
-        stored for stored in known_records if stored.identity and _stem_of(stored.identity) == stem
+        stored for stored in stored_records if stored.identity and _stem_of(stored.identity) == stem
     ]
 
 

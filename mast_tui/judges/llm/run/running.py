@@ -398,6 +398,7 @@ class _Run:
         self._writer = WriterThread()
         self._feed: _Feed | None = None
         self._summary = ModelRunSummary(setup.judge, setup.taxonomy.ref)
+        # In a batch, one trace must not change the requests on other traces.
         self._answer_limits = AnswerRoom(
             setup.parameters.answer_tokens, raised_for_all=not answers_deferred
         )

@@ -240,8 +240,8 @@ def trace_of(
         prefix: The location of the record in the file, before the pointer in it.
     """
     steps = StepList()
-    by_name = speaks_by_name([message for _key, message in conversation.messages])
-    mapper = MessageMapper(steps, by_name=by_name, prefix=prefix)
+    names_are_speakers = speaks_by_name([message for _key, message in conversation.messages])
+    mapper = MessageMapper(steps, by_name=names_are_speakers, prefix=prefix)
 
     unfinished_by_key = unfinished_messages(conversation.messages)
     for key, message in conversation.messages:
@@ -440,6 +440,7 @@ def _lasting_content(message: Fields) -> object:
     content = message.get("content")
     if not isinstance(content, list):
         return message_text(content)
+    # The caller hashes the tool calls itself.
     pieces = turn_of({**message, "tool_calls": None}).pieces
     return [
         [piece.kind.value, piece.name, piece.text]

@@ -140,7 +140,7 @@ class _Stream:
         return "error" in self.fields or any(first_in(end, *_END_FIELDS) for end in ends)
 
     def is_complete_before(self, part: Fields) -> bool:
-        """Return whether a part begins another response: it has content, but this one has ended."""
+        """Return whether this response has ended, and a later part with content begins another."""
         contents = [part.get("content"), fields_of(part.get("output")).get("message")]
         for choice in map(fields_of, _choices_in(part)):
             message = fields_of(first_in(choice, "message", "content"))

@@ -187,7 +187,10 @@ def _item_of_agent(raw_item: Fields, agent: Fields, outer_type: str) -> Fields:
 
 
 def _chat_or_log_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
-    """Return the pieces of a chat message, or of a call, result or log entry without a speaker."""
+    """Return the pieces of a chat message, or of a call, result or log entry without a speaker.
+
+    ``by_name`` is true if the speaker is ``name`` and not ``role``.
+    """
     speaker = speaker_of(message, by_name)
     if speaker is not None:
         return chat_pieces(message, speaker)
@@ -195,7 +198,7 @@ def _chat_or_log_pieces(message: Fields, by_name: bool) -> Iterable[Piece]:
         case "tool_call" | "tool_use":
             return [call_piece(message, "", ASSISTANT)]
         case "tool_result":
-            return [result_piece(message, first_in(message, *OUTPUT_FIELDS), "")]
+            return [result_piece(message, first_in(message, *OUTPUT_FIELDS), key_suffix="")]
     return [json_log_piece(message)]
 
 

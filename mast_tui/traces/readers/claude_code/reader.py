@@ -158,7 +158,8 @@ class TraceBuilder(ABC):
             lines = index.advance(_BYTES_PER_READ)
             for number, line in enumerate(lines, line_count + 1):
                 is_last_line = number == line_count + len(lines)
-                self.feed(number, line, index.ends_open and is_last_line)
+                lacks_line_feed = index.ends_open and is_last_line
+                self.feed(number, line, lacks_line_feed)
         self.finish()
 
         # The tokens of a model call are set on the last of its spans.

@@ -691,6 +691,8 @@ class _TokenCounts:
     def add_span(self, index: int, time: float | None) -> None:
         """Record the latest span of the model, on which the tokens of its call are set.
 
+        The tokens come in a later record, or came early: in a record before the call's spans.
+
         Args:
             index: The index of the span.
             time: The time of its record in Unix seconds.
@@ -698,7 +700,7 @@ class _TokenCounts:
         if self._early_tokens is None:  # The tokens are still to come.
             self._uncounted_span = index
         elif time is None or self._early_time is None or time - self._early_time <= _BATCH_SECONDS:
-            self._early_span = index
+            self._early_span = index  # a span of the call whose tokens came early
         else:  # The early tokens are of another call, whose spans are complete.
             self.finish()
             self._early_tokens = None

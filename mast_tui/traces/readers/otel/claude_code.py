@@ -104,7 +104,7 @@ def row_of_event(name: str, attributes: Attributes, row: SpanRow) -> SpanRow | N
         attributes: The attributes of the event.
         row: The row of the event as a log.
     """
-    duration = attributes.get("duration_ms")
+    duration = attributes.get("duration_ms")  # a number, or its digits in a text
     milliseconds = max(as_number(duration) or as_count(duration) or 0, 0)
     end = row.start  # The event is logged at the end of what it reports.
     start = None if end is None else end - milliseconds / 1e3

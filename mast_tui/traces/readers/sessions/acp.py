@@ -277,7 +277,9 @@ class _AcpTranslator:
             status = _STATUS_BY_END.get(update.get("status"), SpanStatus.UNKNOWN)
             output = _output_of(update)
             call_id = _call_id(update)
-            piece = result_piece({}, output, "", name=name, call_id=call_id, status=status)
+            piece = result_piece(
+                {}, output, key_suffix="", name=name, call_id=call_id, status=status
+            )
             return record_turn(update, piece)
         if kind == "plan":
             entries = map(fields_of, items_of(update.get("entries")))

@@ -185,7 +185,7 @@ def _gemini_call_pieces(call_fields: Fields, pointer: str) -> list[Piece]:
 
     has_failed = all(set(fields_of(response)) == {"error"} for response in responses)
     status = GEMINI_STATUS.get(stated_status, SpanStatus.UNKNOWN)
-    texts = (result_piece({}, response, "").text for response in responses)
+    texts = (result_piece({}, response, key_suffix="").text for response in responses)
     result = result_piece(
         {},
         "\n".join(texts),
@@ -498,7 +498,7 @@ class _ClineTranslator:
             return [self._new_call("command", {"command": text})]
         if kind in ("mcp_server_response", "browser_action_result", "codebase_search_result"):
             self._close_last_call()
-            return [result_piece({}, text, "")]
+            return [result_piece({}, text, key_suffix="")]
         if kind == "text" and not self._has_pieces:
             # In newer versions the user's task has no kind of its own: it is the first text.
             return [USER.piece(text)]
@@ -548,7 +548,7 @@ class _ClineTranslator:
         if output is None:
             return []
         self._close_last_call()
-        return [result_piece({}, output, "", name="command")]
+        return [result_piece({}, output, key_suffix="", name="command")]
 
     def _tool_pieces(self, kind: str, text: str) -> list[Piece]:
         """Return the call in a message of this kind, and its result if the message has it."""
@@ -678,7 +678,7 @@ def _antigravity_answer_turn(record: Fields, text: str) -> Turn:
 def _antigravity_result(tool: str, text: str, failed: bool) -> Piece:
     """Return the result of a tool; without a call id and a name, it answers the oldest call."""
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
-    result = result_piece({}, text, "", status=status)
+    result = result_piece({}, text, key_suffix="", status=status)
     return replace(result, agent=tool.lower() or result.agent)
 
 

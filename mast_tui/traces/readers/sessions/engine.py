@@ -119,7 +119,7 @@ def record_turn(record: Fields, *pieces: Piece) -> Turn:
 
 
 def turn_without_empty_pieces(record: Fields, pieces: Iterable[Piece]) -> Turn:
-    """Return a turn of the pieces, except blank messages and thoughts.
+    """Return a turn of the pieces, without messages and thoughts whose text is blank.
 
     Args:
         record: The record, whose time the turn has.

@@ -179,7 +179,7 @@ class _KimiTranslator:
         role = message.get("role")
         content = message.get("content")
         if role == "tool":
-            return [result_piece(message, output_text(content), "")]
+            return [result_piece(message, output_text(content), key_suffix="")]
         if role == "user":
             origin = fields_of(message.get("origin"))
             # A sub-agent's prompt comes from the agent that starts it, which acts as its user.
@@ -239,7 +239,7 @@ def _turn_of_wire_message(record: Fields, kind: str, payload: Fields) -> Turn | 
 def _kimi_result(result: Fields, call_id: str | None) -> Piece:
     output = first_in(result, "output", "message", "content")
     status = status_of_error_flag(flag_in(result, "isError", "is_error"))
-    return result_piece({}, output, "", call_id=call_id, status=status)
+    return result_piece({}, output, key_suffix="", call_id=call_id, status=status)
 
 
 def _kimi_agent(record: Fields) -> str:
@@ -404,7 +404,7 @@ def _copilot_result(data: Fields) -> Piece:
     return result_piece(
         data,
         output,
-        "",
+        key_suffix="",
         name=name_in(data, "toolName"),
         call_id=name_in(data, "toolCallId"),
         status=status_of_flag(data.get("success")),
@@ -603,7 +603,7 @@ def _codebuddy_turn(record: Fields) -> Turn | None:
             return replace(record_turn(record, call_piece(call, "", ASSISTANT)), tokens=tokens)
         case "result":
             output = first_in(record, "output", "result") or content
-            result = result_piece(record, output, "", name=tool_name, call_id=call_id)
+            result = result_piece(record, output, key_suffix="", name=tool_name, call_id=call_id)
             return record_turn(record, result)
         case "settings":
             return None
@@ -718,11 +718,13 @@ class _McpTranslator:
 
         if error:
             error_text = text_in(error, "message") or dump_text(error)
-            return result_piece({}, error_text, "", call_id=call_id, status=SpanStatus.ERROR)
+            return result_piece(
+                {}, error_text, key_suffix="", call_id=call_id, status=SpanStatus.ERROR
+            )
         fields = fields_of(result)
         output = first_in(fields, "content", "structuredContent", "toolResult")
         status = status_of_error_flag(fields.get("isError"))
-        return result_piece({}, output, "", call_id=call_id, status=status)
+        return result_piece({}, output, key_suffix="", call_id=call_id, status=status)
 
 
 MCP: Final = SessionFormat(

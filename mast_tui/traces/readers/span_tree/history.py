@@ -454,8 +454,8 @@ class ShownHistory:
     ) -> bool:
         """Return whether a part repeats a span: one with the same content.
 
-        A short text, which may occur twice, must also have a neighbour that it had before: the turn
-        before it, whose content is ``previous_content``, or the part after it.
+        A short text, unlike a call, may occur twice. So it must also have a neighbour that it had
+        before: the turn before it, whose content is ``previous_content``, or the part after it.
         """
         part = parts[part_index]
         if part.content not in self.shown_contents:
