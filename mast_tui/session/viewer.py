@@ -133,7 +133,7 @@ class Viewer:
 
     @cached_property
     def others(self) -> frozenset[str]:
-        """The traces that another annotator has finished, judges not counted."""
+        """The traces that another person has finished."""
         return self._labelled_by_others(judges=False)
 
     @cached_property
@@ -142,7 +142,7 @@ class Viewer:
         return labelled_traces(self.workspace, self.taxonomy)
 
     def _labelled_by_others(self, *, judges: bool) -> frozenset[str]:
-        """Return the traces that judges, or without ``judges`` other people, have labelled."""
+        """Return the traces labelled by judges; if ``judges`` is False, those by other people."""
         trace_sets = [
             traces
             for name, traces in self._traces_by_labeller.items()
@@ -180,7 +180,7 @@ class Viewer:
             entry = view.get(trace_id)
             if entry is None:
                 return not self.blind
-            return entry.suggestions_visible if judges else entry.hidden_visible
+            return entry.suggestions_visible if judges else entry.outcome_visible
 
         return is_visible
 

@@ -288,7 +288,8 @@ class AdjudicateScreen(BaseScreen):
         opened = self.mast.opened
         if opened is None:
             return (self.mast.workspace.waiting_text(),)
-        others_present = () if self._presence_service is None else self._presence_service.company()
+        presence = self._presence_service
+        others_present = () if presence is None else presence.annotators_here()
         parts = [*self.mast.workspace.unsent_text()]
         if others_present:
             verb = "is" if len(others_present) == 1 else "are"

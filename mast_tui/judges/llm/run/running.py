@@ -164,7 +164,7 @@ class Watch:
         on_trace: Called after each trace.
         on_use: Called with the usage so far.
         on_wait: Called with the reason when requests wait.
-        on_part: Called after each window with the id of the trace and the findings so far, which
+        on_window: Called after each window with the id of the trace and the findings so far, which
             are stored only if this observer is given.
         on_cancelled: Called with the counts of a cancelled run.
     """
@@ -172,7 +172,7 @@ class Watch:
     on_trace: Callable[[Progress], object] = _ignore_call
     on_use: Callable[[Usage], object] = _ignore_call
     on_wait: Report = _ignore_call
-    on_part: Callable[[str, Judgement], object] | None = None
+    on_window: Callable[[str, Judgement], object] | None = None
     on_cancelled: Callable[[ModelRunSummary], object] = _ignore_call
 
 
@@ -527,7 +527,7 @@ class _Run:
         answers = self._answer_store(started)
         try:
             result = await trace_judge.judge(
-                _DeferringClient(), answers, self._answer_room, on_part=None
+                _DeferringClient(), answers, self._answer_room, on_window=None
             )
         except (Deferred, TraceFails, OSError):
             return
@@ -563,25 +563,25 @@ class _Run:
     ) -> TraceResult:
         """Return the result of a trace, from stored answers and the answers of the client."""
         answers = self._answer_store(started)
-        on_part = None
-        if self._watch.on_part is not None:
-            on_part = partial(self._on_part, started.trace_id)
-        return await trace_judge.judge(client, answers, self._answer_room, on_part)
+        on_window = None
+        if self._watch.on_window is not None:
+            on_window = partial(self._on_window, started.trace_id)
+        return await trace_judge.judge(client, answers, self._answer_room, on_window)
 
     def _answer_store(self, started: StartedTrace) -> KeptAnswers:
         return KeptAnswers(
             self._run_record, self._writer, started.trace_id, self._on_reply, self._on_withdrawn
         )
 
-    def _on_part(self, trace_id: str, judgement: Judgement) -> None:
+    def _on_window(self, trace_id: str, judgement: Judgement) -> None:
         """Store the findings so far, and call the observer once they are stored."""
         loop = asyncio.get_running_loop()
-        on_part = self._watch.on_part
+        on_window = self._watch.on_window
 
         def store() -> None:
             self._run_record.replace_suggestions(trace_id, judgement, partial=True)
-            if on_part is not None:
-                loop.call_soon_threadsafe(on_part, trace_id, judgement)
+            if on_window is not None:
+                loop.call_soon_threadsafe(on_window, trace_id, judgement)
 
         self._writer.hand_over(store)
 
