@@ -1642,9 +1642,10 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.mast.go(ShowGuidelines(mode.slug))
 
     def action_edit(self) -> None:
-        """Change mode or target of the suggestion under the cursor, or else of the label there.
+        """Change mode or target of a label or suggestion.
 
-        Without either, go to the next suggestion.
+        This is the label picked in the list of labels, else the suggestion under the cursor, else
+        the label there. Without any, go to the next suggestion.
         """
         if self.picked_entry is None and (
             self.suggestions.current() or not self.state.labels_at_cursor()
