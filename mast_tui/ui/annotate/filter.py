@@ -508,9 +508,9 @@ class Filter(ScreenPart):
         )
 
     def _show_passing(self, passing_indices: array[int]) -> None:
-        """Show further spans that pass, and report a new filter in the last line.
+        """Add the spans that passed the last check, and report a new filter in the last line.
 
-        If the trace has more than the checked spans, check the others.
+        If the trace has gained spans during the check, check these too.
         """
         assert self._scan is not None
         assert self._visible_indices is not None

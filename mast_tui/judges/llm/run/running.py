@@ -485,7 +485,7 @@ class _Run:
         trace_judge = loaded.trace_judge
         if started.new:  # not in the thread that reads, which would wait for each commit
             started = await self._writer.do(partial(self._run_record.register, started))
-        # The summary replaces the number 0.
+        # The summary sets the number of the trace, which is 0 here.
         progress = partial(Progress, 0, started.trace_id, loaded.trace.path)
         # Stale: another version of the search has located the quotes.
         if started.stale and trace_judge is not None:
@@ -511,6 +511,7 @@ class _Run:
         count = await self._writer.do(partial(self._run_record.store, started, result, indices))
         self._add_to_summary(result)
         self._judged_now.add(started.trace_id)
+        # The server may have truncated a request on this trace; if so, it is judged again.
         if self._run_record.is_suspect(started.trace_id) and len(self._suspects) < MOST_SUSPECTS:
             self._suspects[started.trace_id] = loaded.trace
         self._failures_in_a_row = 0
