@@ -49,7 +49,7 @@ class ColumnWidth:
     Each step has a rank. If a line is too short, the steps with the lowest rank are taken first.
 
     Args:
-        keeps: The rank of leaving the column out; infinite if it always stays.
+        drop_rank: The rank of leaving the column out; infinite if it always stays.
         cuts: The rank and the cells that are kept, for each step that cuts the texts.
         most: The most cells of the column, unless the line has room left.
         spare: The cells that the column gets beyond its texts, if the line has room left.
@@ -59,7 +59,7 @@ class ColumnWidth:
             it is shown; None to show it always.
     """
 
-    keeps: float = inf
+    drop_rank: float = inf
     cuts: tuple[tuple[float, int], ...] = ()
     most: float = inf
     spare: int = 0
@@ -218,7 +218,7 @@ def fit(
     """Fit columns to a line.
 
     - While the line is too short, texts are cut and columns left out, in the order of the ranks.
-    - Room that is left goes to columns whose texts were cut, and then to the spare cells.
+    - Free cells go to columns whose texts were cut, and then to those with ``spare`` cells.
 
     Args:
         columns: All columns.
@@ -252,7 +252,7 @@ def fit(
         elif index in cells:
             cells[index] = max(min(cells[index], remaining_cells), cells[index] - missing_cells)
     # A column of low rank may have freed more cells than needed: cut texts get these back.
-    for index in sorted(cells, key=lambda index: -columns[index].width.keeps):
+    for index in sorted(cells, key=lambda index: -columns[index].width.drop_rank):
         cells[index] += max(0, min(free_cells(), needed[index] - cells[index]))
     for index in cells:
         cells[index] += max(0, min(free_cells(), columns[index].width.spare))
@@ -279,8 +279,8 @@ def _shrink_steps(columns: Sequence[TableColumn[Row]]) -> Iterator[tuple[int, in
     steps: list[tuple[tuple[float, float], tuple[int, int | None]]] = []
     for index in reversed(range(len(columns))):
         width = columns[index].width
-        for rank, remaining_cells in (*width.cuts, (width.keeps, None)):
-            steps.append(((rank, width.keeps), (index, remaining_cells)))
+        for rank, remaining_cells in (*width.cuts, (width.drop_rank, None)):
+            steps.append(((rank, width.drop_rank), (index, remaining_cells)))
     for (rank, _), step in sorted(steps, key=itemgetter(0)):
         if rank < inf:
             yield step

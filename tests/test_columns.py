@@ -106,7 +106,7 @@ def test_a_table_is_as_wide_as_its_texts_in_cells() -> None:
 
 def test_a_table_fits_its_line_and_names_the_columns_without_room() -> None:
     rows: list[Record] = [{"name": "a" * 30, "count": "123456"}]
-    dropped = replace(COUNT, title="system", width=ColumnWidth(keeps=1))
+    dropped = replace(COUNT, title="system", width=ColumnWidth(drop_rank=1))
     assert list(table_lines((NAME, COUNT, dropped), rows, line_cells=20)) == [
         "name           count",
         f"{'a' * 11}…  123456",

@@ -540,7 +540,8 @@ class AgentDesk:
         if trace.index_of(name) is not None:
             return name
         digits = name.removeprefix("#")
-        number = int(digits) if digits.isdecimal() and len(digits) < 12 else 0
+        is_number = digits.isdecimal() and len(digits) < 12  # ``int`` rejects thousands of digits
+        number = int(digits) if is_number else 0
         if not name.startswith("#") or not 1 <= number <= len(trace):
             raise SessionError(
                 f"there is no span {one_line(name, 60)!r} in this trace; outline lists its spans"

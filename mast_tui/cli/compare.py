@@ -112,7 +112,7 @@ def _steps_to_print(alignment: RunAlignment, everything: bool) -> range:
         return range(len(alignment.pairs))
     middle = alignment.fork
     if middle is None:
-        middle = alignment.first or 0  # alike runs are printed from their start
+        middle = alignment.first_difference or 0  # alike runs are printed from their start
     return range(
         max(0, middle - CONTEXT_STEPS), min(len(alignment.pairs), middle + CONTEXT_STEPS + 1)
     )
@@ -153,7 +153,7 @@ def _alignment_json(
     return {
         "a": _trace_json(trace_a, hide_outcomes),
         "b": _trace_json(trace_b, hide_outcomes),
-        "first": step_json(alignment.first),
+        "first": step_json(alignment.first_difference),
         "fork": step_json(alignment.fork),
         "cause": step_json(alignment.cause),
         "alike": {

@@ -215,7 +215,7 @@ def _print_files(files: list[_File], spans: bool) -> None:
 
 
 def _meta_column(key: str, rank: float) -> TableColumn[tuple[FileReport, Mapping[str, Any]]]:
-    return TableColumn(key, lambda row: row[1][key] or "", width=ColumnWidth(keeps=rank))
+    return TableColumn(key, lambda row: row[1][key] or "", width=ColumnWidth(drop_rank=rank))
 
 
 _TRACE_COLUMNS: Final[Sequence[TableColumn[tuple[FileReport, Mapping[str, Any]]]]] = (
@@ -229,7 +229,7 @@ _TRACE_COLUMNS: Final[Sequence[TableColumn[tuple[FileReport, Mapping[str, Any]]]
         "agents",
         lambda row: str(len(row[1]["agents"])),
         right=True,
-        width=ColumnWidth(keeps=3),
+        width=ColumnWidth(drop_rank=3),
     ),
     TableColumn("spans", lambda row: str(row[1]["spans"]), right=True),
 )

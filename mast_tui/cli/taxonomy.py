@@ -410,7 +410,7 @@ def _undo_newest_migration(workspace: Workspace, annotator: str | None, as_json:
     """Undo the newest migration of the workspace, or report the later work that depends on it."""
     if not standing_migrations(workspace):
         raise click.ClickException("there is no migration in the workspace to undo")
-    record = find_import(workspace, "", only=MIGRATION)  # without an id the newest one
+    record = find_import(workspace, "", import_format=MIGRATION)  # without an id the newest one
     result = undo_import(workspace, record, annotator)
     migration = f"the migration {' → '.join(record.files)}"
     return print_undo_result(

@@ -151,6 +151,7 @@ def judge_pair_figures(
             lambda trace: 2 * trace.both,
             lambda trace: 2 * trace.both + trace.only_first + trace.only_second,
         ),
+        # Of the modes that both call present, those whose span ranges overlap.
         "places": _share_of(lambda trace: trace.meet, lambda trace: trace.meet + trace.apart),
         "step": _share_of(
             lambda trace: trace.same_step is True,

@@ -851,6 +851,7 @@ def _add_result(
         if control != WHOLE:
             draft.add_verdict(mode.slug, VerdictValue(control))
             continue
+        # The choice says only that the mode is in the trace; the exported labels say more.
         without_region = exported_work.without_region if exported_work else ()
         exported_labels = [label for label in without_region if label.mode == mode.slug]
         new_label = draft.label(mode.slug)

@@ -93,18 +93,20 @@ def continues_import(workspace: Workspace, request_key: str) -> bool:
     )
 
 
-def find_import(workspace: Workspace, import_id: str, *, only: str | None = None) -> ImportRecord:
+def find_import(
+    workspace: Workspace, import_id: str, *, import_format: str | None = None
+) -> ImportRecord:
     """Return the record of an import that was not undone.
 
     Args:
         workspace: The workspace that holds the import.
         import_id: The id, or the end of an id that no other import has; empty for the latest.
-        only: The format of the import, None for any.
+        import_format: The format of the import; None for any.
 
     Raises:
         ExchangeError: No import or several imports match, or the import was already undone.
     """
-    imports = [record for record in workspace.imports() if only in (None, record.format)]
+    imports = [record for record in workspace.imports() if import_format in (None, record.format)]
     if not import_id:
         not_undone = [record for record in imports if record.state is not ImportState.UNDONE]
         if not not_undone:

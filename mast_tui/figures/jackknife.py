@@ -197,7 +197,7 @@ def spread_coefficient(
 ) -> Coefficient:
     """Return a figure with its interval: by the jackknife for few traces, by BCa for many.
 
-    There is no interval if the figure is undefined without a certain trace.
+    There is no interval if the figure is undefined without one of the traces.
 
     Args:
         estimate: The figure of all traces.

@@ -219,11 +219,12 @@ def gold_mix(
     """Count verdicts and traces by the source of the verdicts: how each verdict was reached.
 
     Args:
-        verdicts: By trace id, the sources of its verdicts with a value or unresolved.
+        verdicts: The sources of the verdicts of each trace that count (``counted_source``), by
+            trace id.
         annotators: The annotators who gave the verdicts.
-        settled_only: True if verdicts of one person were left out before.
+        settled_only: True if ``verdicts`` leaves out those that one person alone gave.
         not_in_study: The number of finished traces of each person without a part in the study.
-        merged: The number of gold places that join different places of several annotators.
+        merged: The number of gold places that cover different places of several annotators.
     """
     verdict_counts: Counter[Resolution] = Counter()
     trace_counts: Counter[Resolution] = Counter()

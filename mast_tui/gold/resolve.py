@@ -141,7 +141,7 @@ class _Rules:
 
     order: Order
     majority: bool
-    boundaries: bool
+    different_ends_conflict: bool
 
 
 def _in_force(mode: str, decisions: Sequence[Decision]) -> tuple[Decision, ...]:
@@ -368,7 +368,7 @@ def _place_source(item: Item, asked_sides: set[str], rules: _Rules) -> Resolutio
     marking_count = len(item.annotators)
     if len(asked_sides) == 1:
         return Resolution.SINGLE
-    if rules.boundaries and marking_count > 1 and len(item.targets) > 1:
+    if rules.different_ends_conflict and marking_count > 1 and len(item.targets) > 1:
         return Resolution.UNRESOLVED
     if joins_separate_places(item, rules.order):
         return Resolution.UNRESOLVED

@@ -260,7 +260,7 @@ class _Run:
         if not isinstance(trace, JudgedTrace):
             judged = TraceJudging(self._judge).judge_unless(trace, self._is_known)
         elif trace.problem is None and self._is_known(trace.record):
-            judged = replace(trace, judgement=None)
+            judged = replace(trace, judgement=None)  # the stored judgement stays
         else:
             judged = trace
         with self._workspace.transaction():

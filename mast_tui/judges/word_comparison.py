@@ -83,7 +83,7 @@ _MARKUP: Final = re.compile(
 _ELLIPSIS: Final = re.compile(r"…|\.{3,}")
 _BRACKETED: Final = re.compile(r"\[[^\[\]\n]{1,80}\]")
 _SENTENCE_END: Final = frozenset(".!?:;\n|*#>-•\"'([{")
-_OF_NAMES: Final = frozenset("/\\@$=_")
+_NAME_SIGNS: Final = frozenset("/\\@$=_")
 
 
 class WordLikeness(IntEnum):
@@ -482,11 +482,11 @@ def _decoded_escape(match: re.Match[str]) -> str:
 
 
 def _is_name(text: str, start: int, end: int) -> bool:
-    """Check whether a word may be a name, which a similar word does not replace."""
-    word = text[start:end].replace("\0", "")
+    """Check whether a word may be a name: then no similar word counts as the same."""
+    word = text[start:end].replace("\0", "")  # NUL pads a decoded escape to its length
     if not word.isalpha() and not word.replace("'", "").isalpha():
         return True  # with a digit or an underscore
-    if text[start - 1 : start] in _OF_NAMES or text[end : end + 1] in _OF_NAMES:
+    if text[start - 1 : start] in _NAME_SIGNS or text[end : end + 1] in _NAME_SIGNS:
         return True
     # Part of a file name, a call or a compound: ``config.py``, ``run(1)``, ``pre-2``.
     if text[end : end + 1] in (".", "(", "-") and text[end + 1 : end + 2].isalnum():

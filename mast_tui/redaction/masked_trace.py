@@ -192,7 +192,7 @@ class MaskedSpans(Spans):
         return self.unmasked.advance(max_bytes)
 
     def change_reason(self) -> str | None:
-        """Return why a file beside the trace's is not the file that was read; None if all are."""
+        """Return why a file beside the trace's is no longer the one that was read, or None."""
         return self.unmasked.change_reason()
 
     def has_grown(self) -> bool:

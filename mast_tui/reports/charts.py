@@ -281,7 +281,7 @@ class _GroupCharts:
     def difference(self) -> tuple[str, Chart]:
         """Return the chart of each mode's difference between both shares, and of its classes."""
         rules = self.signatures.rules
-        published = self.signatures.stated
+        published_study = self.signatures.stated
         note = (
             "Dots: share in failed minus share in successful traces, in points. Lines: 95 % "
             f"Newcombe intervals. n = {self.side_counts} traces. Fatal: more frequent in failed "
@@ -290,9 +290,9 @@ class _GroupCharts:
             f"Benign: in at least {rules.least} successful traces, with an interval that ends at "
             f"or below {100 * rules.margin:g} points. Unclear: all others."
         )
-        if published is not None:
-            note += f" Published: class in {published.source}, independent of these data."
-        headings = ("class", "" if published is None else "published")
+        if published_study is not None:
+            note += f" Published: class in {published_study.source}, independent of these data."
+        headings = ("class", "" if published_study is None else "published")
         drawing = difference_rows(self.rows(), headings)
         return self.chart("difference", "Difference and class of each mode", note, drawing)
 

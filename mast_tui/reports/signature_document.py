@@ -445,7 +445,7 @@ def _bill_json(report: SignatureReport, name: str) -> list[Document] | None:
 def _amount_json(report: SignatureReport, name: str, condition: str) -> Document | None:
     """Return the tokens or minutes that failed traces used; None if they are unknown.
 
-    ``condition`` is the definition of a fatal failure and the kind of cost.
+    ``condition`` joins the definition of a fatal failure and the kind of cost, as in the figures.
     """
     totals = report.figures.table("bill", group=report.key(name))
     total = totals.get("used_total", condition)

@@ -61,14 +61,15 @@ def shard_folder(request: JudgeRequest) -> ShardFolder:
 
 
 def show_progress(pool: WorkerPool, run: ShardRun) -> None:
-    """Show the progress of a run.
+    """Show the traces that a run has judged, and the share of shards that exist.
 
     Args:
         pool: The pool, which has the progress bar.
         run: The counts of the run so far.
     """
     pool.set_counts(run.traces, len(run.failed))
-    pool.show_progress(run.known + run.written, run.shards)
+    existing_shards = run.known + run.written  # the known ones were written by earlier runs
+    pool.show_progress(existing_shards, run.shards)
 
 
 def print_shards(request: JudgeRequest, run: ShardRun, folder: str, taxonomy: Taxonomy) -> int:

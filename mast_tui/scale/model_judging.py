@@ -150,7 +150,9 @@ class _ConcurrentJudging:
         """Return the result of one trace; problems and missing answers are part of it."""
         try:
             trace_judge = await asyncio.to_thread(self._trace_judge, trace)
-            result = await trace_judge.judge(self._client, self._answers, self._room, on_part=None)
+            result = await trace_judge.judge(
+                self._client, self._answers, self._room, on_window=None
+            )
             return UnitResult((await asyncio.to_thread(_judged_trace, trace, result.judgement),))
         except RunStops as error:
             return UnitResult(stopped=str(error))

@@ -247,7 +247,7 @@ class Session:
         return self.verdicts.get(mode)
 
     @property
-    def hidden_visible(self) -> bool:
+    def outcome_visible(self) -> bool:
         """True if outcome, reward and ground truth may be shown."""
         return not self.blind or self._passes.revealed
 
@@ -258,7 +258,7 @@ class Session:
         If the annotator is blind or a study withholds them, they may be shown once the annotator
         has finished the trace and called ``reveal``.
         """
-        return self.hidden_visible and not self._suggestions_withheld
+        return self.outcome_visible and not self._suggestions_withheld
 
     @property
     def _suggestions_withheld(self) -> bool:
@@ -851,13 +851,13 @@ class Session:
         return result, write
 
     def apply_write(self, write: SessionWrite, recorded: Iterable[Event]) -> None:
-        """Show the result of a write.
+        """Apply the events of a write to the state of the session.
 
         Args:
             write: The write of a command.
             recorded: The result of its ``record``.
         """
-        if not self.workspace.waiting:  # the outbox of waiting changes keeps no indices
+        if not self.workspace.waiting:  # a change that waits for the server is kept without indices
             self._stored_indices |= write.indices
         for event in recorded:
             self._passes.apply_event(event)
@@ -951,8 +951,9 @@ class Session:
         )
 
     def _commit_change(self, change: PendingChange) -> Change:
-        """Write a change, and return its message, which its last fact determines."""
+        """Write the facts of a change, and return the change with its message."""
         result = self._messages.change(change.facts)
+        # A change of a finished pass begins a second look, the next pass on the trace.
         if change.opens_second_look:
             number = change.state.number
             message = f"the trace was finished: this begins pass {number} · {result.message}"

@@ -132,8 +132,8 @@ class Viewer:
         return visible_traces_for_agreement(self.workspace, self.name, self.taxonomy)
 
     @cached_property
-    def others(self) -> frozenset[str]:
-        """The traces that another annotator has finished, judges not counted."""
+    def traces_of_others(self) -> frozenset[str]:
+        """The traces that another person has finished."""
         return self._labelled_by_others(judges=False)
 
     @cached_property
@@ -142,7 +142,7 @@ class Viewer:
         return labelled_traces(self.workspace, self.taxonomy)
 
     def _labelled_by_others(self, *, judges: bool) -> frozenset[str]:
-        """Return the traces that judges, or without ``judges`` other people, have labelled."""
+        """Return the traces labelled by judges; if ``judges`` is False, those by other people."""
         trace_sets = [
             traces
             for name, traces in self._traces_by_labeller.items()
@@ -153,7 +153,7 @@ class Viewer:
     @property
     def hidden(self) -> frozenset[str]:
         """The traces finished by others that are hidden from this person."""
-        return frozenset() if self.traces is None else self.others - self.traces
+        return frozenset() if self.traces is None else self.traces_of_others - self.traces
 
     def may_see_others(self, trace_id: str) -> bool:
         """Return whether this person may see others' labels on a trace."""
@@ -168,9 +168,9 @@ class Viewer:
         return self._visibility_test(judges=False)
 
     def _visibility_test(self, *, judges: bool) -> Callable[[str], bool]:
-        """Return a function from a trace id to True if its outcome is visible now.
+        """Return a function from a trace id to True if the outcome is visible now.
 
-        With ``judges`` the function says the same of the judges' work on the trace.
+        If ``judges`` is True, the function tests the judges' work on the trace instead.
         """
         if self.name is None or not self.sees_finished_only:
             return lambda _trace_id: not self.blind
@@ -180,7 +180,7 @@ class Viewer:
             entry = view.get(trace_id)
             if entry is None:
                 return not self.blind
-            return entry.suggestions_visible if judges else entry.hidden_visible
+            return entry.suggestions_visible if judges else entry.outcome_visible
 
         return is_visible
 
@@ -205,7 +205,7 @@ class Viewer:
         if self.name is None or self.traces is None:
             return
         shown_traces = self.traces.intersection(trace_ids)
-        revealed_traces = shown_traces & self.others
+        revealed_traces = shown_traces & self.traces_of_others
         if judges:
             may_see = self.may_see_judges()
             judged_traces = shown_traces & self._labelled_by_others(judges=True)

@@ -412,7 +412,7 @@ class _Dealing:
         return trace_id in overlap_ids if fixed is None else len(fixed) > 1
 
     def deal_released_traces(self) -> Mapping[str, list[str]]:
-        """Give traces that annotators gave back to other annotators; return them by new annotator.
+        """Assign traces that were given back to new annotators; return them by new annotator.
 
         A trace goes to the annotator with the fewest traces in proportion to the weight. If every
         annotator has already had it, no one replaces the annotator who gave it back.

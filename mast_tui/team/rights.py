@@ -263,6 +263,7 @@ def install_rules(connection: Connection) -> None:
     is_superuser: bool = driver.execute("SHOW is_superuser").fetchone()[0] == "on"
     if is_superuser and shows_who_is_connected(connection):
         driver.execute(_hide_activity_statement())
+    # The version of the rules is the comment on their schema.
     installed = driver.execute(
         "SELECT obj_description(to_regnamespace('seen'), 'pg_namespace')"
     ).fetchone()

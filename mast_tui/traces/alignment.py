@@ -64,7 +64,7 @@ class RunAlignment:
     Attributes:
         pairs: All rows; each run keeps its own order.
         action_flags: For each row True if an agent acts there, by a call or in words.
-        first: The first row at which the agents act differently; None if there is none.
+        first_difference: The first row at which the agents act differently; None if there is none.
         fork: The row at which the runs part; None if they stay together to the end. Before this
             action the runs are alike, from it on they differ, with as few exceptions as possible.
         cause: The last row before the fork at which one question got two answers, if no action
@@ -73,7 +73,7 @@ class RunAlignment:
 
     pairs: Sequence[Pair]
     action_flags: Sequence[bool]
-    first: int | None
+    first_difference: int | None
     fork: int | None
     cause: int | None
 
@@ -375,13 +375,13 @@ def sentences(alignment: RunAlignment) -> Iterator[str]:
 
     The runs part at the fork. An earlier difference, after which they act alike again, is named.
     """
-    if alignment.first is None:
+    if alignment.first_difference is None:
         yield "The agents do the same in both."
         return
     if alignment.fork is None:
         same_count, action_count = alignment.count_actions(0)
         yield f"They stay together: {same_count} of {action_count} actions are the same."
-        yield f"They first differ at {_pair_name(alignment.pairs[alignment.first])}."
+        yield f"They first differ at {_pair_name(alignment.pairs[alignment.first_difference])}."
         return
     same_before, actions_before = alignment.count_actions(0, alignment.fork)
     same_after, actions_after = alignment.count_actions(alignment.fork)
@@ -399,8 +399,8 @@ def sentences(alignment: RunAlignment) -> Iterator[str]:
     if alignment.cause is not None:
         cause_name = _pair_name(alignment.pairs[alignment.cause])
         yield f"Just before, the same call got different results: {cause_name}."
-    if alignment.first != alignment.fork:
-        first_name = _pair_name(alignment.pairs[alignment.first])
+    if alignment.first_difference != alignment.fork:
+        first_name = _pair_name(alignment.pairs[alignment.first_difference])
         yield f"They first differ at {first_name}, and converge again."
 
 

@@ -466,7 +466,7 @@ class Spans(ABC):
         return Candidates(end, texts)
 
     def change_reason(self) -> str | None:
-        """Return why a file beside the trace's is not the file that was read; None if all are."""
+        """Return why a file beside the trace's is no longer the one that was read, or None."""
         return None
 
     def has_grown(self) -> bool:

@@ -389,7 +389,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             self.hints.say("There is nothing to tag")
             return
 
-        code_count = counted(len(codes), "place")
+        place_count_text = counted(len(codes), "place")
 
         def toggle_entered_tag(tag: str) -> None:
             """Add or remove the tag, and read the open codes again."""
@@ -397,11 +397,11 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
                 opened.workspace, opened.taxonomy.id, opened.annotator, codes, tag
             )
             self._marked_codes = {}
-            self.hints.say(f"#{tag} {'on' if is_added else 'off'} {code_count}")
+            self.hints.say(f"#{tag} {'on' if is_added else 'off'} {place_count_text}")
             self.read_rows(opened)
 
         dialog = NoteScreen(
-            f"Tag {code_count}",
+            f"Tag {place_count_text}",
             question="A tag for all of them; a tag that all have is removed",
             check=checked_tag,
         )

@@ -50,7 +50,9 @@ class PairList(VirtualLines):
         super().__init__(id=id)
         self._a = a
         self._b = b
-        self.alignment = RunAlignment(pairs=(), action_flags=(), first=None, fork=None, cause=None)
+        self.alignment = RunAlignment(
+            pairs=(), action_flags=(), first_difference=None, fork=None, cause=None
+        )
 
     @property
     def row_count(self) -> int:
@@ -229,7 +231,7 @@ class SideBySideScreen(DetailScreen):
             reports_none: True to show a message if there is no difference.
         """
         alignment = self.main_list.alignment
-        row = alignment.first if alignment.fork is None else alignment.fork
+        row = alignment.first_difference if alignment.fork is None else alignment.fork
         if row is not None:
             self.main_list.move_to(row, in_upper_third=True)
         elif reports_none:

@@ -554,7 +554,7 @@ class Insertion:
 
         Args:
             table: The table.
-            varying: The columns, two or more, whose values differ between consecutive rows. The
+            varying: The columns, at least two, whose values differ between consecutive rows. The
                 values of the other columns are then sent once for many rows. Empty to send each
                 row with all of its values.
             on_conflict: The ``ON CONFLICT`` clause for rows whose key is in the table already.
@@ -587,7 +587,7 @@ class Insertion:
         # ``single_rows`` at most until the next such statement, so that the order stays.
         single_rows = list[Values]()
         shared_values_of = itemgetter(*self._shared_indices)
-        varying_values_of = itemgetter(*self._varying_indices)
+        varying_values_of = itemgetter(*self._varying_indices)  # tuples, for at least two columns
         for shared_values, group in groupby(rows, key=shared_values_of):
             group_rows = list(group)
             batched_count = len(group_rows) - len(group_rows) % self._rows_per_call

@@ -65,7 +65,7 @@ class Presence:
                 case [str(annotator), str(location)]:
                     self._other_programs[program] = annotator, location, monotonic()
 
-    def company(self) -> tuple[str, ...]:
+    def annotators_here(self) -> tuple[str, ...]:
         """Return the names of others who are at the annotator's location now."""
         return () if self._location is None else self.annotators_at(self._location)
 

@@ -37,7 +37,7 @@ def test_a_run_does_not_diverge_from_itself() -> None:
     trace = start().run("ls", "a b").think("Hm.").say("Done.")
     actual = align(trace, trace)
     assert signs_of(actual) == [f"{n}={n}" for n in range(1, len(trace) + 1)]
-    assert (actual.first, actual.fork, actual.cause) == (None, None, None)
+    assert (actual.first_difference, actual.fork, actual.cause) == (None, None, None)
 
 
 def test_runs_diverge_where_one_call_has_two_results() -> None:
@@ -57,7 +57,7 @@ def test_other_arguments_are_a_difference_and_ids_in_results_are_none() -> None:
 def test_similar_messages_are_aligned() -> None:
     one = start().say("I will now look at the logs of the mail service.").run("ls", "a")
     other = start().say("I will now look at the logs of the mail service!").run("ls", "a")
-    assert align(one, other).first is None
+    assert align(one, other).first_difference is None
 
 
 def test_an_additional_step_is_a_difference_and_no_divergence() -> None:
@@ -68,7 +68,7 @@ def test_an_additional_step_is_a_difference_and_no_divergence() -> None:
         if number == 1:
             other.run("date", "Monday")
     actual = align(one, other)
-    assert actual.pairs[actual.first or 0] == (None, 5, Likeness.ONLY_B)
+    assert actual.pairs[actual.first_difference or 0] == (None, 5, Likeness.ONLY_B)
     assert actual.fork is None
 
 

@@ -50,7 +50,7 @@ def rollout(tmp_path: Path) -> Path:
 @pytest.fixture
 def big(tmp_path: Path) -> BigDocuments:
     """Let a process read every file of lines."""
-    return BigDocuments(folder=tmp_path / "kept", lines=0)
+    return BigDocuments(folder=tmp_path / "kept", line_file_bytes=0)
 
 
 def described(trace: Trace) -> list[object]:
@@ -331,7 +331,9 @@ def test_a_file_that_has_grown_is_read_on_from_where_its_index_ends(
         feed(self, number, line, cut_off)
 
     local = described(read_here(rollout))
-    (trace,) = read_one(rollout, True, BigDocuments(folder=big.folder, lines=10_000)).traces
+    (trace,) = read_one(
+        rollout, True, BigDocuments(folder=big.folder, line_file_bytes=10_000)
+    ).traces
     monkeypatch.setattr(codex.CodexParser, "feed", counted)
     monkeypatch.setattr(document_process, "DocumentProcess", never)
     trace.spans.read_in_background()
@@ -398,7 +400,7 @@ def test_spans_missing_from_a_process_are_read_in_this_process(
 
 def test_without_a_cache_folder_all_is_read_in_this_process(rollout: Path) -> None:
     (rollout.parent / "file").touch()
-    big = BigDocuments(folder=rollout.parent / "file" / "kept", lines=0)
+    big = BigDocuments(folder=rollout.parent / "file" / "kept", line_file_bytes=0)
     assert described(read_in_background(rollout, big)) == described(read_here(rollout))
 
 

@@ -116,7 +116,7 @@ async def test_hidden_names_are_shown_on_request_and_stored(office: Office) -> N
             assert "bob" not in text
         assert "1 A" in texts[0]
         assert "names hidden (h shows)" in texts[0]
-        assert "Each letter is an annotator" in adjudicate(on).evidence.sides.empty
+        assert "Each letter is an annotator" in adjudicate(on).evidence.sides.empty_text
         assert f"as {marked.name}" in texts[1]
         assert office.decisions("one")["1.3"].sides == ("alice",)
         await on.press("h", "j")

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from mast_tui.traces.library import read_file
 from mast_tui.traces.readers.codex.reader import CodexParser
-from mast_tui.traces.scan.big_documents import BIG_LINES
+from mast_tui.traces.scan.big_documents import BIG_LINE_FILE_BYTES
 from mast_tui.traces.scan.document_process import STOPPED, ReadingProgress
 from mast_tui.traces.scan.unread import FileToRead, unread_trace
 from mast_tui.ui.annotate.screen import AnnotateScreen
@@ -171,7 +171,7 @@ async def test_leaving_stops_the_reading_of_a_trace(tmp_path: Path, processes: P
 
 async def test_a_long_file_is_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "long.jsonl"
-    facts = write_long(path, BIG_LINES + 1_000_000, seed=5)
+    facts = write_long(path, BIG_LINE_FILE_BYTES + 1_000_000, seed=5)
     fed: list[int] = []
     feed = CodexParser.feed
 

@@ -188,7 +188,7 @@ def test_people_at_one_place_see_each_other(
 
         def hear(expected: tuple[str, ...]) -> None:
             other.changed_elsewhere()
-            for _ in waiting.until(lambda: mine.company() == expected):
+            for _ in waiting.until(lambda: mine.annotators_here() == expected):
                 assert not workspace.changed_elsewhere()  # nothing was written
 
         mine.go_to("alice", "here")
@@ -199,7 +199,7 @@ def test_people_at_one_place_see_each_other(
         theirs.go_to("carol", "here")
         hear(("carol",))
         monkeypatch.setattr(presence, "GONE_AFTER", 0.0)
-        assert mine.company() == ()
+        assert mine.annotators_here() == ()
 
 
 def cut_connections(url: str) -> None:

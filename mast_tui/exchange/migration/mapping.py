@@ -179,13 +179,13 @@ def _check_no_contradictions(entries: Sequence[CrosswalkEntry], path: Path) -> N
         raise ExchangeError(f"{path}: {min(contradictory_modes)!r} is both dropped and kept")
 
 
-_NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
+_NOT_IN_SLUG: Final = re.compile(r"[^a-z0-9]+")
 _OWN_VERSION: Final = re.compile(r"(.*)\+(\d+)\Z", re.DOTALL)
-_LONGEST: Final = 64
-"""Letters of a slug, at most."""
+_MAX_SLUG_LENGTH: Final = 64
+"""The most characters of a slug that is made from a name."""
 
 
-class ModeWords(TypedDict, total=False):
+class ModeFields(TypedDict, total=False):
     """Further fields of a new mode.
 
     Without a ``slug`` it follows from the name, and without a ``code`` it is the next free one of
@@ -205,7 +205,7 @@ def with_mode(
     *,
     version: str | None = None,
     used_versions: Collection[str] = (),
-    **words: Unpack[ModeWords],
+    **fields: Unpack[ModeFields],
 ) -> Taxonomy:
     """Return the next version of a codebook, which has one more mode.
 
@@ -215,7 +215,7 @@ def with_mode(
         category: The id of the mode's category, in which it becomes the last mode.
         version: The new version; by default ``3+1`` follows ``3``, and ``3+2`` follows ``3+1``.
         used_versions: The names ``id@version`` that a default version may not have.
-        words: Further fields of the mode.
+        fields: Further fields of the mode.
 
     Raises:
         ExchangeError: There is no such category, no free code, or no slug for the name.
@@ -224,17 +224,17 @@ def with_mode(
     if category not in [known_category.id for known_category in old.categories]:
         names = ", ".join(known_category.id for known_category in old.categories)
         raise ExchangeError(f"{old.ref} has no category {category!r}; there are: {names}")
-    name_as_slug = _NO_SLUG.sub("_", name.casefold()).strip("_")
-    slug = words.get("slug") or name_as_slug[:_LONGEST].strip("_")
+    slug_of_name = _NOT_IN_SLUG.sub("_", name.casefold()).strip("_")
+    slug = fields.get("slug") or slug_of_name[:_MAX_SLUG_LENGTH].strip("_")
     if not slug:
         raise ExchangeError(f"no slug can be made from {name!r}; give one with --slug")
     mode = {
         "slug": slug,
-        "code": words.get("code") or _next_code(old, category, slug),
+        "code": fields.get("code") or _next_code(old, category, slug),
         "name": name,
         "category": category,
-        "definition": words.get("definition", ""),
-        "applies": list(dict.fromkeys(words.get("examples", ()))),
+        "definition": fields.get("definition", ""),
+        "applies": list(dict.fromkeys(fields.get("examples", ()))),
     }
     values: dict[str, Any] = to_dict(old)
     modes = list(values["modes"])

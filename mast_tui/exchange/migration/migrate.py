@@ -553,7 +553,7 @@ def _guideline_under_map(
     mode = None if guideline is None else mapping.single_target(guideline.mode)
     if guideline is None or mode is None:
         return None
-    # The item names the decision that was the occasion, and begins with its mode.
+    # The item is that of the decision which prompted the guideline; it begins with the mode.
     item = None if guideline.item is None else mode + guideline.item.removeprefix(guideline.mode)
     return replace(guideline, id=new_ids.id_for("guideline", guideline.id), mode=mode, item=item)
 

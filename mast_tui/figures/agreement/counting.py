@@ -673,7 +673,7 @@ def with_interval(
         return Coefficient(estimate)
     if withheld is not None:
         return Coefficient(estimate, withheld=withheld)
-    # The figure is undefined without a certain trace.
+    # The figure is undefined without one of the traces.
     if by_jackknife and np.isnan(values).any():
         return Coefficient(estimate, withheld=("single_trace", FEWEST_RARE_TRACES))
     if by_jackknife:

@@ -155,9 +155,9 @@ class Counts:
         return doubt.bounds if doubt is not None and needs else None
 
     def more_labels(self, mode: int) -> int | None:
-        """Return how many further traces would narrow a share's interval to ± ``MARGIN``.
+        """Return how many more labelled traces would narrow a share's interval to ± ``MARGIN``.
 
-        Return None if the share of the mode has no interval.
+        Return None if the share has bounds in place of an interval, as too much is unresolved.
         """
         if self.bounds(mode) is not None:
             return None

@@ -161,11 +161,11 @@ class PreparedReading:
     """
 
     def __init__(
-        self, reading: TraceReading, spans: int, silent_modes: frozenset[str] = frozenset()
+        self, reading: TraceReading, spans: int, never_placed: frozenset[str] = frozenset()
     ) -> None:
         self.trace_reading = reading
         # If a mode has no answer, or is present without a place, a span without a mark may have it.
-        self._silent_modes = reading.unanswered | reading.unplaced | silent_modes
+        self._modes_unknown_if_unmarked = reading.unanswered | reading.unplaced | never_placed
         self.seen = reading.seen(spans)
         self._covered = {mode: covered_stretches(places) for mode, places in reading.places.items()}
         # Places that only touch stay two units, because they were marked separately.
@@ -179,7 +179,7 @@ class PreparedReading:
 
     def answers(self, mode: str) -> bool:
         """Return whether a span without a mark of the mode counts as absent."""
-        return mode not in self._silent_modes
+        return mode not in self._modes_unknown_if_unmarked
 
     def places(self, mode: str) -> tuple[LabelRange, ...]:
         """Return the different places marked with the mode."""
@@ -203,16 +203,16 @@ class PreparedTrace:
 
     @classmethod
     def from_readings(
-        cls, trace: TraceReadings, silent_modes: Mapping[str, frozenset[str]]
+        cls, trace: TraceReadings, never_placed: Mapping[str, frozenset[str]]
     ) -> PreparedTrace:
         """Prepare the readings of a trace.
 
         Args:
             trace: The trace.
-            silent_modes: By annotator, the modes that the annotator never places in any trace.
+            never_placed: By annotator, the modes that the annotator never places in any trace.
         """
         readings = {
-            name: PreparedReading(reading, trace.spans, silent_modes.get(name, frozenset()))
+            name: PreparedReading(reading, trace.spans, never_placed.get(name, frozenset()))
             for name, reading in trace.readings.items()
         }
         return cls(trace.spans, readings)

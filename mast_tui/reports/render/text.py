@@ -48,11 +48,14 @@ def render_text(report: Report, width: int | None) -> list[str]:
         *_fact_lines(report.facts, width),
         *_note_lines((note for note in report.notes if note.warning), width),
     ]
+    has_headings = len(report.sections) > 1
     for section in report.sections:
         section_lines = _section_lines(section, width)
-        if section_lines and len(report.sections) > 1:
+        if not has_headings:
+            lines.append("")
+        elif section_lines:
             lines += ["", _heading_rule(section.title, width)]
-        lines += section_lines if len(report.sections) > 1 else ["", *section_lines]
+        lines += section_lines
     note_lines = _note_lines((note for note in report.notes if not note.warning), width)
     return [*lines, "", *note_lines] if note_lines else lines
 

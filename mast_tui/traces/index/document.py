@@ -103,7 +103,7 @@ class StepList:
         If ``more`` does not say whether a tool's result is an error, the text of the result does.
 
         Args:
-            key: The key that the step should have; also its place if ``more`` has none.
+            key: The key for the step, if it is free; also its place if ``more`` has none.
             kind: The kind of the step.
             role: The side that acts.
             agent: The name of the acting agent, person or tool.
@@ -125,27 +125,27 @@ class StepList:
         """Append a tool call of an agent.
 
         Args:
-            key: The key that the step should have.
+            key: The key for the step, if it is free.
             agent: The name of the agent.
             text: The arguments of the call.
             more: Further fields of the step.
 
         Returns:
-            The key that the step has.
+            The key that the step has, as in ``add``.
         """
         return self.add(key, SpanKind.TOOL_CALL, Role.AGENT, agent, text, **more)
 
     def result(self, key: str, agent: str, text: str, **more: Unpack[More]) -> str:
-        """Append the result of a tool.
+        """Append the result of a tool call.
 
         Args:
-            key: The key that the step should have.
+            key: The key for the step, if it is free.
             agent: The name of the agent that called the tool.
             text: The output of the tool.
             more: Further fields of the step.
 
         Returns:
-            The key that the step has.
+            The key that the step has, as in ``add``.
         """
         return self.add(key, SpanKind.TOOL_RESULT, Role.TOOL, agent, text, **more)
 

@@ -443,13 +443,14 @@ class LineSpans(IndexedSpans):
     def _take_from_background(self, background: BackgroundReader) -> bool:
         """Append the blocks that have come from the background reader, if any, and return True.
 
-        If the reader has ended, or its block does not fit, stop it and return False.
+        If the reader has ended, or its block does not continue the index, stop it and return False.
         """
         block = background.next(wait=True)
         if block is None and not background.over:
             return True
         self._index.check()  # the block must be of the file that is at the path now
         if block is None or not self.append_block(block):
+            # ``advance`` reads the rest, without another reader and its totals.
             self.begin_background_read = None
             self._totals = None
             self.stop_background_read()

@@ -124,13 +124,13 @@ class RunSpans(Spans):
         return file.trace.spans.source_lines(inner_index)
 
     def change_reason(self) -> str | None:
-        """Return why a sub-agent's file is not the file that was read; None if it is.
+        """Return why a sub-agent's file is no longer the file that was read; None if it still is.
 
         Only the file of the text that was read last is checked: a run may have hundreds of files,
         and each displayed text causes a check.
         """
         if self._last_read_member is self._files[0]:
-            return None
+            return None  # ``Trace.change_reason`` checks the main file
         member = self._last_read_member
         reason = member.trace.change_reason()
         return None if reason is None else f"{member.name}: {reason}"

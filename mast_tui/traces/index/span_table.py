@@ -727,6 +727,7 @@ class _TokenColumn:
         if position == len(self._indices) or self._indices[position] != index:
             return None
         counts = (self._input_counts[position], self._output_counts[position])
+        # NaN, which differs from itself, is an unknown count.
         return Tokens(*(None if count != count else int(count) for count in counts))
 
     def set(self, index: int, input_tokens: int | None, output_tokens: int | None) -> None:

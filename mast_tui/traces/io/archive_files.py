@@ -141,7 +141,7 @@ class _LimitedReader(RawIOBase):
         Raises:
             OSError: The position is beyond the limit.
         """
-        if whence == os.SEEK_SET:
+        if whence == os.SEEK_SET:  # ``read`` checks the other positions
             self._check_offset(offset)
         return self._file.seek(offset, whence)
 

@@ -364,14 +364,14 @@ class _Repair:
             else:
                 self._read_damaged_word(container)
 
-    def _read_container(self, container: _Container, char: str) -> None:
-        """Enter a container that the scanner refuses; skip it if it is nested too deeply."""
+    def _read_container(self, outer: _Container, char: str) -> None:
+        """Enter a container in ``outer`` that the scanner refuses; skip it if it is too deep."""
         if len(self._open_containers) < _MOST_DEPTH:
             self._enter_container(_Container({} if char == "{" else []))
             return
         self._add_problem("nested too deeply; left out")
         self._pos = _end_of_container(self._text, self._pos)
-        container.expects_comma = True
+        outer.expects_comma = True
 
     def _read_damaged_string(self, container: _Container) -> None:
         """Add the readable part of a string that is damaged after its opening quote."""

@@ -255,7 +255,7 @@ class EventMapper:
         return calls.get(event.call_id or "") or self._call_by_event.get(call_event_id)
 
     def _pieces_of_event(self, event: OpenHandsEvent) -> Iterator[Piece]:
-        """Return the pieces of an event; a bare value becomes a log with a problem."""
+        """Return the pieces of an event; a value of another kind becomes a log."""
         fields = event.fields
         kind = fields.get("kind")
         action = fields.get("action")

@@ -70,7 +70,7 @@ class PluginReader:
             return False
         try:
             return bool(self._reader.recognises(source))
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
             self._add_remark(source, f"failed to check this file: {_error_text(error)}")
             return False
 
@@ -83,7 +83,7 @@ class PluginReader:
                 raise TypeError(f"expected a FileReport, found {type(report).__name__}")
             if not all(isinstance(trace, Trace) for trace in report.traces):
                 raise TypeError("its traces are not Trace objects")
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
             return self._failure_report(source, f"failed to read this file: {_error_text(error)}")
         if report.format is None or not report.traces:
             reason = report.failed or report.skipped or "it found no trace"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 BIG_BYTES: Final = 8 << 20
 """The unpacked size above which another process reads a document."""
 
-BIG_LINES: Final = 16 << 20
+BIG_LINE_FILE_BYTES: Final = 16 << 20
 """The size above which another process makes the index of a file that is read line by line."""
 
 _MOST_PACKING: Final = 100
@@ -34,13 +34,14 @@ class BigDocuments(NamedTuple):
     Attributes:
         big: The greatest size of a document that this process reads.
         folder: The folder that keeps documents; None for the user's own folder.
-        lines: The greatest size of a file of lines that this process reads alone. Of a bigger file
-            it reads the first lines, and another process makes the index of the rest on demand.
+        line_file_bytes: The greatest size of a file of lines that this process reads alone. Of a
+            bigger file it reads the first lines, and another process makes the index of the rest
+            on demand.
     """
 
     big: int = BIG_BYTES
     folder: Path | None = None
-    lines: int = BIG_LINES
+    line_file_bytes: int = BIG_LINE_FILE_BYTES
 
     def offer(self, trace: Trace, source: Source) -> None:
         """Allow a trace to start another process that reads the rest of a long file of lines.
@@ -50,13 +51,15 @@ class BigDocuments(NamedTuple):
             source: The file of the trace.
         """
         spans = trace.spans
-        if isinstance(spans, LineSpans) and spans.in_file and source.opened.size > self.lines:
+        if not isinstance(spans, LineSpans) or not spans.in_file:
+            return
+        if source.opened.size > self.line_file_bytes:
             spans.begin_background_read = partial(self._read_in_background, source)
 
     def _read_in_background(self, source: Source, may_start: bool) -> BackgroundReader | None:
         """Return the index of a file of lines, as ``DocumentReading.read_in_background`` does."""
         return self._document_reading().read_in_background(
-            source.path, source.opened, self.lines, may_start=may_start
+            source.path, source.opened, self.line_file_bytes, may_start=may_start
         )
 
     def read(self, source: Source) -> CachedDocument | None:

@@ -85,56 +85,56 @@ def each_trace(
     Returns:
         The reports and results. With workers the traces of the reports are unread.
     """
-    walk = Scan(paths, without)
+    scan = Scan(paths, without)
     if workers is None:
-        for report in walk:
+        for report in scan:
             yield report, map(work, report.traces)
         return
     pending: deque[Step] = deque()
     done_count = 0
-    batches = _unit_batches(walk, pending, workers.count)
+    batches = _unit_batches(scan, pending, workers.count)
     for read_reports in workers.map(ReadAndDo(work), batches):
         # The steps before the unit that a worker has read need no reading.
         step = pending.popleft()
         while not isinstance(step, Unit):
-            yield from _reports_without_reading(walk, step)
+            yield from _reports_without_reading(scan, step)
             done_count += 1
             step = pending.popleft()
         if isinstance(read_reports, LostItem):
             yield FileReport(step.path, failed=read_reports.reason), ()
         elif read_reports is not None:
-            yield from _final_results(walk, step, read_reports, work)
+            yield from _final_results(scan, step, read_reports, work)
         done_count += 1
-        tell(done_count, walk.total)
+        tell(done_count, scan.total)
     for step in pending:
-        yield from _reports_without_reading(walk, step)
+        yield from _reports_without_reading(scan, step)
 
 
-def _unit_batches(walk: Scan, pending: deque[Step], workers: int) -> Iterator[list[Unit]]:
-    """Yield the units (files read together) of a walk in batches; add all steps to ``pending``."""
-    units = _queued_units(walk, pending)
+def _unit_batches(scan: Scan, pending: deque[Step], workers: int) -> Iterator[list[Unit]]:
+    """Yield the units (files read together) of a scan in batches; add all steps to ``pending``."""
+    units = _queued_units(scan, pending)
     for first_unit in units:
-        # The known total grows during the walk, and the batches with it.
-        size = max(1, min(MOST_AT_ONCE, walk.total // (_LEAST_BATCHES * workers)))
+        # The known total grows during the scan, and the batches with it.
+        size = max(1, min(MOST_AT_ONCE, scan.total // (_LEAST_BATCHES * workers)))
         yield [first_unit, *islice(units, size - 1)]
 
 
-def _queued_units(walk: Scan, pending: deque[Step]) -> Iterator[Unit]:
-    """Yield the steps of a walk that are units to read, and add all steps to ``pending``."""
-    for step in walk.steps():
+def _queued_units(scan: Scan, pending: deque[Step]) -> Iterator[Unit]:
+    """Yield the steps of a scan that are units to read, and add all steps to ``pending``."""
+    for step in scan.steps():
         pending.append(step)
         if isinstance(step, Unit):
             yield step
 
 
-def _reports_without_reading(walk: Scan, step: Step) -> Iterator[tuple[FileReport, tuple[()]]]:
+def _reports_without_reading(scan: Scan, step: Step) -> Iterator[tuple[FileReport, tuple[()]]]:
     """Yield the reports of a step that needs no reading."""
-    for report in walk.final_reports(step):
+    for report in scan.final_reports(step):
         yield report, ()
 
 
 def _final_results(
-    walk: Scan,
+    scan: Scan,
     unit: Unit,
     read_reports: Sequence[ReadReport[Result]],
     work: Callable[[Trace], Result],
@@ -145,13 +145,13 @@ def _final_results(
     """
     results_by_trace: dict[tuple[str, int | None], tuple[str, Result]] = {}
     reports = []
-    for number, read_report in enumerate(read_reports):
-        file = FileToRead(str(read_report.report.path), partial(_read_again, unit, number))
+    for report_index, read_report in enumerate(read_reports):
+        file = FileToRead(str(read_report.report.path), partial(_read_again, unit, report_index))
         traces = [unread_trace(file, record, summary) for record, summary in read_report.traces]
         reports.append(read_report.report._replace(traces=tuple(traces)))
         for trace, result in zip(traces, read_report.results, strict=True):
             results_by_trace[trace.file, trace.record] = (trace.identity.trace_id, result)
-    for report in walk.final_reports(unit, reports):
+    for report in scan.final_reports(unit, reports):
         results = []
         for trace in report.traces:
             trace_id, result = results_by_trace[trace.file, trace.record]

@@ -384,7 +384,10 @@ def _remove_file(path: Path) -> bool:
 
 
 def _stamp_of_files(paths: Sequence[Path]) -> bytes | None:
-    """Return the names, sizes and times of change of files; None if a file is missing."""
+    """Return the names, sizes and times of change of files.
+
+    Return None if a file is missing, or its name has bytes that are no Unicode.
+    """
     try:
         stats = [(os.fspath(path), path.stat()) for path in paths]
         return orjson.dumps([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])

@@ -463,9 +463,9 @@ class ManyFilesSearch:
 def _results_of(
     file: FileToSearch, findings: Iterator[Findings | LostItem | None]
 ) -> Iterator[Hit | NotSearched | None]:
-    """Yield the results of a file, up to the empty group of findings that ends them.
+    """Yield the results of a file from the next groups of findings.
 
-    Yield None for a group that did not come in time.
+    An empty group ends those of the file. Yield None for a group that did not come in time.
     """
     while True:
         group = next(findings)
@@ -474,4 +474,7 @@ def _results_of(
             return
         if group == []:
             return
-        yield from [None] if group is None else group
+        if group is None:
+            yield None
+        else:
+            yield from group

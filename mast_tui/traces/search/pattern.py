@@ -122,7 +122,7 @@ def literals_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
 
 
 def _required_groups(pattern: str) -> Iterator[str]:
-    """Yield the contents of the outermost groups that every match of a pattern must match."""
+    """Yield the contents of the outermost groups of a pattern that are not optional."""
     for group in _GROUP.finditer(pattern):
         text_before = pattern[: group.start()]
         is_outermost = text_before.count("(") == text_before.count(")")

@@ -82,7 +82,7 @@ class EvidencePanes:
         sides = item.sides if item is not None else ()
         self.sides.border_title = plain_title(item.title if item is not None else "Sides")
         self.sides.border_subtitle = plain_title(item.note) if item and item.note else None
-        self.sides.show(self._masked_sides(sides), empty=empty)
+        self.sides.show(self._masked_sides(sides), empty_text=empty)
         self.span_view.display = self.trace is not None or item is not None
         if self.trace is None:
             self.span_view.border_title = self.span_view.border_subtitle = None

@@ -320,7 +320,7 @@ class SidesPanel(VirtualLines):
         """Begin without sides."""
         super().__init__(id=id)
         self.sides: Sequence[SideView] = ()
-        self.empty = ""
+        self.empty_text = ""
         self._lines: list[_SideLine] = []
         self._empty_rows: list[str] = []
 
@@ -339,15 +339,15 @@ class SidesPanel(VirtualLines):
         """The target under the cursor."""
         return self._lines[self.cursor].side_place if self._lines else None
 
-    def show(self, sides: Sequence[SideView], *, empty: str = "") -> None:
+    def show(self, sides: Sequence[SideView], *, empty_text: str = "") -> None:
         """Show other sides, with the cursor on the first.
 
         Args:
             sides: The sides.
-            empty: The message to show if there are none.
+            empty_text: The message to show if there are none.
         """
         self.sides = sides
-        self.empty = empty
+        self.empty_text = empty_text
         self.cursor = 0
         self.scroll_to(y=0, animate=False, force=True)
         self.rows_changed()
@@ -364,7 +364,7 @@ class SidesPanel(VirtualLines):
                 n for n, line in enumerate(self._lines) if line.side_place == place_at_cursor
             )
             self.cursor = next(positions, 0)
-        self._empty_rows = wrapped(self.empty, max(8, width - 2))
+        self._empty_rows = wrapped(self.empty_text, max(8, width - 2))
         super().rows_changed()
 
     def watch_has_focus(self, has_focus: bool) -> None:

@@ -288,7 +288,8 @@ class AdjudicateScreen(BaseScreen):
         opened = self.mast.opened
         if opened is None:
             return (self.mast.workspace.waiting_text(),)
-        others_present = () if self._presence_service is None else self._presence_service.company()
+        presence = self._presence_service
+        others_present = () if presence is None else presence.annotators_here()
         parts = [*self.mast.workspace.unsent_text()]
         if others_present:
             verb = "is" if len(others_present) == 1 else "are"
@@ -482,9 +483,9 @@ class AdjudicateScreen(BaseScreen):
     def action_enter(self) -> None:
         """Do the first of these that applies to the cursor.
 
-        - Decide for the boundary that is moved.
+        - Decide for the place with the boundary that is being moved.
         - Take the answer of a side that has no key.
-        - Take on a hidden trace.
+        - Ask whether to adjudicate a hidden trace.
         - Focus the timeline.
         """
         row = self.queue.row
@@ -493,7 +494,7 @@ class AdjudicateScreen(BaseScreen):
             self._take_boundary()
         elif side is not None:
             self.action_side(side)
-        elif row is not None and self.queue.current_items is None:
+        elif row is not None and self.queue.current_items is None:  # the trace is hidden
             self._ask_to_take_on(row.trace_id)
         elif self.evidence.has_spans:
             self.evidence.timeline.focus()

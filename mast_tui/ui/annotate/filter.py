@@ -411,7 +411,7 @@ class Filter(ScreenPart):
             self._timeline.facts.agents,
             labelled=session is not None,
             # A blind annotator must not learn whether there are suggestions.
-            suggested=session is not None and session.hidden_visible and bool(session.suggestions),
+            suggested=session is not None and session.outcome_visible and bool(session.suggestions),
             matches=bool(self._state.needle),
         )
         dialog = FilterChoice(offers, self.present_filter, self.apply)
@@ -508,9 +508,9 @@ class Filter(ScreenPart):
         )
 
     def _show_passing(self, passing_indices: array[int]) -> None:
-        """Show further spans that pass, and report a new filter in the last line.
+        """Add the spans that passed the last check, and report a new filter in the last line.
 
-        If the trace has more than the checked spans, check the others.
+        If the trace has gained spans during the check, check these too.
         """
         assert self._scan is not None
         assert self._visible_indices is not None

@@ -860,7 +860,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         trace = self.trace
         if trace is None:
             return
-        visible = self.session is not None and self.session.hidden_visible
+        visible = self.session is not None and self.session.outcome_visible
         outcome = trace.meta.outcome if visible else Outcome.UNKNOWN
         name = self._trace_name(trace)
         if self.session is not None and self.session.finished:
@@ -1642,9 +1642,10 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.mast.go(ShowGuidelines(mode.slug))
 
     def action_edit(self) -> None:
-        """Change mode or target of the suggestion under the cursor, or else of the label there.
+        """Change mode or target of a label or suggestion.
 
-        Without either, go to the next suggestion.
+        This is the label picked in the list of labels, else the suggestion under the cursor, else
+        the label there. Without any, go to the next suggestion.
         """
         if self.picked_entry is None and (
             self.suggestions.current() or not self.state.labels_at_cursor()

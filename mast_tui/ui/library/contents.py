@@ -245,7 +245,7 @@ class Contents:
         self._screen.work.stop("contents")
         self.needle = ""
         self._search = None
-        self.done = True
+        self.done = True  # no search is running
         self.line.value = ""
         self.line.display = False
         self.list.begin()

@@ -365,9 +365,9 @@ class CurrentQueue:
         self._sizes: dict[QueueName, int] = {}
 
     def restart(self) -> None:
-        """Show the initial queue after a study was set up.
+        """Show the initial queue after a study was set up, if ``all`` or ``mine`` is on screen.
 
-        A queue that the user chose stays, unless it is ``all`` or ``mine``.
+        The study decides which of the two is the initial queue. Any other queue stays.
         """
         if self.traces.request.name in (QueueName.ALL, QueueName.MINE):
             self._chosen_request = None

@@ -129,7 +129,7 @@ def run_model(
     """
     hides_count = opened.judges_hidden
     reporter = _RunReporter(plan, hides_count, report)
-    watch = Watch(reporter.on_trace, reporter.on_use, reporter.on_wait, reporter.on_part)
+    watch = Watch(reporter.on_trace, reporter.on_use, reporter.on_wait, reporter.on_window)
     try:
         setup = _with_spent_tokens(plan.setup, opened)
         work = run_model_judge(setup, traces, opened.workspace, watch=watch)
@@ -241,7 +241,7 @@ class _RunReporter:
         self._plan = plan
         self._hides_count = hides_count
         self._report = report
-        self._is_single = plan.estimate.traces == 1
+        self._has_one_trace = plan.estimate.traces == 1
         self._judged_window_count = 0
         self._done_trace_count = 0
         self._suggestion_count = 0
@@ -262,7 +262,7 @@ class _RunReporter:
     def on_trace(self, progress: Progress) -> None:
         """Report that a trace is done."""
         self._done_trace_count = progress.done
-        if not self._is_single:
+        if not self._has_one_trace:
             self._suggestion_count += progress.suggestions
         self._report_counts(trace_id=progress.trace_id)
 
@@ -275,7 +275,7 @@ class _RunReporter:
         """Report that requests have to wait."""
         self._report_message(f"{self._plan.name}: {one_line(reason)}", trace_id="")
 
-    def on_part(self, trace_id: str, judgement: Judgement) -> None:
+    def on_window(self, trace_id: str, judgement: Judgement) -> None:
         """Report that a window of a trace was judged.
 
         Args:
@@ -283,14 +283,14 @@ class _RunReporter:
             judgement: The judgement so far.
         """
         self._judged_window_count += 1
-        if self._is_single:
+        if self._has_one_trace:
             self._suggestion_count = len(judgement.findings)
         self._report_counts(trace_id=trace_id)
 
     def _report_counts(self, trace_id: str) -> None:
         """Report the progress: the window of a single trace, or the traces and tokens of a run."""
         estimate = self._plan.estimate
-        if self._is_single:
+        if self._has_one_trace:
             planned_windows = estimate.windows * self._plan.setup.parameters.samples
             window_count = max(planned_windows, self._judged_window_count)
             window = min(self._judged_window_count + 1, window_count)

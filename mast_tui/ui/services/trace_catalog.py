@@ -165,5 +165,6 @@ def _is_small(trace: Trace) -> bool:
     try:
         size = trace.path.stat().st_size
     except OSError:
-        return True
+        return True  # reading the trace shows the error
+    # A trace may be in several files, which only the total counts.
     return max(size, trace.loaded.total) <= READ_AT_ONCE

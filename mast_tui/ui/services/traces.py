@@ -197,7 +197,7 @@ class TraceService:
         return Catalog()
 
     def mask(self, masks: TraceMasks | None) -> None:
-        """Mask the texts of all traces as the study asks, and begin to read if this was awaited."""
+        """Mask the texts of all traces as the study asks; begin to read if reading waits for it."""
         if masks is not None or self.catalog.masks is not None:
             self.catalog.mask(masks)
             self._app.masks_changed()

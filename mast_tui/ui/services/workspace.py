@@ -89,9 +89,9 @@ class WorkspaceWatcher:
     def _check_presence(self) -> None:
         """Tell the app if other people have come to the same item or have left it."""
         presence = self._workspace.presence
-        company = () if presence is None else presence.company()
-        if company != self._reported_people:
-            self._reported_people = company
+        people = () if presence is None else presence.annotators_here()
+        if people != self._reported_people:
+            self._reported_people = people
             self._app.call_later(self._app.presence_changed)
 
     def _send_waiting_changes(self) -> None:

@@ -233,9 +233,11 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
         return "total" if row.name == SEVERAL_ANNOTATORS else "figure"
 
     def _count_column(
-        title: str, cell: Callable[[StudyProgress], str], keeps: int
+        title: str, cell: Callable[[StudyProgress], str], drop_rank: int
     ) -> TableColumn[StudyProgress]:
-        return TableColumn(title, cell, style, ColumnWidth(keeps, filled=ANY_FILLED), right=True)
+        return TableColumn(
+            title, cell, style, ColumnWidth(drop_rank, filled=ANY_FILLED), right=True
+        )
 
     return (
         sign_column(sign),

@@ -587,7 +587,7 @@ class TimelineLines(VirtualLines):
         return Strip(segments).adjust_cell_length(width, base_style).simplify()
 
     def _edge_of(self, row: int) -> str:
-        """Return the sign at the left of a row: cursor, range, place to look at, or blank."""
+        """Return the sign at the left of a row: cursor, range, likely decisive step, or blank."""
         index, fold = self.rows.span_and_fold(row)
         if row == self.cursor:
             return "▌"

@@ -319,19 +319,19 @@ EMPTY_FIGURES: Final = frozenset(("0", "—", "hidden"))
 """The texts of figures without information."""
 
 
-def name_width(keeps: float = inf) -> ColumnWidth:
+def name_width(drop_rank: float = inf) -> ColumnWidth:
     """Return the width of a column whose texts are cut before any column is dropped.
 
     Args:
-        keeps: The rank at which the column is dropped on a short line.
+        drop_rank: The rank at which the column is dropped on a short line.
     """
-    return ColumnWidth(keeps, cuts=((0, LEAST_NAME),), filled=ANY_FILLED)
+    return ColumnWidth(drop_rank, cuts=((0, LEAST_NAME),), filled=ANY_FILLED)
 
 
 def figure_column(
     title: str,
     cell: Callable[[Row], str],
-    keeps: float,
+    drop_rank: float,
     style: str = "figure",
 ) -> TableColumn[Row]:
     """Return a column of figures; figures without information are drawn quietly.
@@ -339,14 +339,14 @@ def figure_column(
     Args:
         title: The heading.
         cell: Returns the figure of a row.
-        keeps: The rank at which the column is dropped on a short line.
+        drop_rank: The rank at which the column is dropped on a short line.
         style: The style of figures with information.
     """
     return TableColumn(
         title,
         cell,
         lambda row: "quiet" if cell(row) in EMPTY_FIGURES else style,
-        ColumnWidth(keeps, filled=ANY_FILLED),
+        ColumnWidth(drop_rank, filled=ANY_FILLED),
         right=True,
     )
 

@@ -749,7 +749,8 @@ class _StateChanges:
     def _begin_pass(self, key: Values, kind: PassKind, started_at: str, *, withheld: bool) -> None:
         """Add a pass that begins; a pass that has begun already keeps its values."""
         # ``write`` applies collected changes of a pass after its start. Changes that came before
-        # this start, such as a withdrawal, must not apply to the new pass, so they are written now.
+        # this start must not apply to the new pass, so they are written now. They came before it if
+        # the pass is not among the new ones yet, or was withdrawn since and begins again.
         has_earlier_changes = key in self._changed_passes and (
             key not in self._new_passes or "withdrawn" in self._changed_passes[key]
         )

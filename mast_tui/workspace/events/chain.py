@@ -171,7 +171,7 @@ def chain_after(event: Event, previous: str) -> str:
 
 
 def chained(events: Iterable[Event], previous: str = START) -> Iterator[Event]:
-    """Yield the events of one person; compute the chains of those without one.
+    """Yield the events of one person, each with its ``chain``; compute it if it is missing.
 
     Args:
         events: The person's events, sorted by sequence number and id.

@@ -144,8 +144,8 @@ async def judge(
     model: ModelClient,
     ledger: Kept | None = None,
     parameters: Parameters = ONE,
-    on_part: Callable[[Judgement], object] | None = None,
+    on_window: Callable[[Judgement], object] | None = None,
 ) -> TraceResult:
     trace_judge = TraceJudge(trace, Prompt(MAST, parameters), parameters, Redaction.default())
     ledger = Kept() if ledger is None else ledger
-    return await trace_judge.judge(model, ledger, AnswerRoom(parameters.answer_tokens), on_part)
+    return await trace_judge.judge(model, ledger, AnswerRoom(parameters.answer_tokens), on_window)

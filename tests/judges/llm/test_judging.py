@@ -95,7 +95,7 @@ async def test_windows_are_summarised_then_judged_with_the_story() -> None:
         return answer(request, m1_3=[finding(first + 1, None)])
 
     model = Model(says)
-    result = await judge(trace, model, parameters=SMALL, on_part=seen.append)
+    result = await judge(trace, model, parameters=SMALL, on_window=seen.append)
     kinds = [asks_for(request) for request in model.asked]
     windows = result.windows
     assert windows == len(seen) > 2

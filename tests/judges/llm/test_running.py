@@ -269,7 +269,7 @@ def test_findings_are_stored_after_each_window(bench: Bench) -> None:
     bench.server.script = lambda body, _n: answer(
         said(body), tokens_in=len(json.dumps(body["messages"])) // 4
     )
-    watch = Watch(on_part=lambda key, _: parts.append(len(bench.workspace.labels(trace_id=key))))
+    watch = Watch(on_window=lambda key, _: parts.append(len(bench.workspace.labels(trace_id=key))))
     summary = bench.judge(watch=watch, parameters=Parameters("test-model", window_tokens=1_500))
     windows = sum("Judge these modes" in user_text(chat.body) for chat in bench.chats)
     assert windows > 2

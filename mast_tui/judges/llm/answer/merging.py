@@ -155,9 +155,9 @@ def decisive_sightings(samples: Sequence[Sample]) -> list[Sighting]:
             sample_choices.append(min(sightings, key=_highest_confidence_first))
     if not sample_choices:
         return []
-    votes = Counter(_sort_range(sighting) for sighting in sample_choices)
+    votes = Counter(_span_range(sighting) for sighting in sample_choices)
     winner = min(votes, key=lambda spans: (-votes[spans], spans))
-    best = best_of([sighting for sighting in sample_choices if _sort_range(sighting) == winner])
+    best = best_of([sighting for sighting in sample_choices if _span_range(sighting) == winner])
     if len(samples) == 1:
         return [best]
     share = votes[winner] / len(samples)
@@ -241,7 +241,7 @@ def in_reading_order(sightings: Iterable[Sighting], modes: Sequence[str]) -> lis
         """Return the range, the position of the mode, and the words of a finding."""
         finding = sighting.finding
         return (
-            *_sort_range(sighting),
+            *_span_range(sighting),
             mode_position.get(finding.mode, len(mode_position)),
             *_text_key(finding),
         )
@@ -275,13 +275,14 @@ def _group_same(
     complete_groups: list[list[Sighting]] = []
     for mode_sightings in sightings_by_mode.values():
         open_groups: list[list[Sighting]] = []
-        for sighting in sorted(mode_sightings, key=_sort_range):
-            first, _ = _sort_range(sighting)
+        for sighting in sorted(mode_sightings, key=_span_range):
+            first_span, _ = _span_range(sighting)
             still_open: list[list[Sighting]] = []
             merged_group: list[Sighting] = []
             for group in open_groups:
                 # Findings are sorted by their first span: all later ones begin after this group.
-                if all(_sort_range(other)[1] < first for other in group):
+                last_span = max(_span_range(other)[1] for other in group)
+                if last_span < first_span:
                     complete_groups.append(group)
                 elif any(is_same(other, sighting) for other in group):
                     merged_group += group
@@ -340,8 +341,8 @@ def _quote_range(finding: Finding) -> tuple[int, int]:
 
 def _ranges_overlap(sighting: Sighting, other: Sighting) -> bool:
     """Check whether two findings have a common span, or are both on the whole trace."""
-    first, last = _sort_range(sighting)
-    other_first, other_last = _sort_range(other)
+    first, last = _span_range(sighting)
+    other_first, other_last = _span_range(other)
     return first <= other_last and other_first <= last
 
 
@@ -361,8 +362,8 @@ def _span_count(spans: tuple[int, int]) -> int:
     return last - first + 1
 
 
-def _sort_range(sighting: Sighting) -> tuple[float, float]:
-    """Return the range for sorting; the whole trace comes after all spans."""
+def _span_range(sighting: Sighting) -> tuple[float, float]:
+    """Return the indices of the first and last span; infinity for the whole trace, to sort last."""
     return sighting.range or (float("inf"), float("inf"))
 
 
@@ -380,7 +381,7 @@ def _evidence_rank(finding: Finding) -> int:
 
 
 def _highest_confidence_first(sighting: Sighting) -> tuple[float, float, float, int, str, str]:
-    return -sighting.finding.confidence, *_sort_range(sighting), *_text_key(sighting.finding)
+    return -sighting.finding.confidence, *_span_range(sighting), *_text_key(sighting.finding)
 
 
 def _text_key(finding: Finding) -> tuple[int, str, str]:

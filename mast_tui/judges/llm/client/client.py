@@ -346,6 +346,10 @@ class Client(ModelClient):
     def _wait_for_restart(self, outcome: _FailedTry, slow_downs_before: int) -> _FailedTry:
         """Make all tasks wait for a server that restarts.
 
+        Args:
+            outcome: The failed try.
+            slow_downs_before: The limiter's count of slow-downs when the request was sent.
+
         Returns:
             The failed try with its wait; without a wait if the server has been away too long.
         """
@@ -356,7 +360,8 @@ class Client(ModelClient):
         if away_seconds >= RESTART:
             return outcome
         wait = min(max(away_seconds, MIN_RESTART_WAIT), MAX_RESTART_WAIT)
-        if self.limiter.slow_down(slow_downs_before, wait):
+        is_longer = self.limiter.slow_down(slow_downs_before, wait)
+        if is_longer:
             self._on_wait(
                 f"{self._host} is not ready: {outcome.reason}; retrying in {wait:,.0f} s, for "
                 f"at most {RESTART / 60:g} minutes"

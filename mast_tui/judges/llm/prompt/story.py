@@ -115,7 +115,7 @@ class StoryPrompt:
     def story_request(
         self, view: RedactedView, summaries: Sequence[tuple[Window, str]], budget: int
     ) -> Request:
-        """Make the request that asks for the story.
+        """Make the request that merges the summaries of all windows into the story of the run.
 
         Args:
             view: The trace as it is sent.

@@ -62,7 +62,9 @@ def spans_room(view: RedactedView, budget: int, *, alone: bool) -> int:
 
 
 def weight(index: int, spans: int) -> int:
-    """Return the weight of a span's text in the budget: higher at the end of the run.
+    """Return the weight of a span's text when a request's tokens are divided.
+
+    Spans at the end of the run have a higher weight.
 
     Args:
         index: The index of the span.

@@ -181,7 +181,7 @@ class TraceJudge:
         client: ModelClient,
         store: AnswerStore,
         room: AnswerRoom,
-        on_part: Callable[[Judgement], object] | None,
+        on_window: Callable[[Judgement], object] | None,
     ) -> TraceResult:
         """Request the answers of all samples, and merge them.
 
@@ -189,7 +189,7 @@ class TraceJudge:
             client: Sends the requests.
             store: Stores the answers.
             room: The tokens of an answer, shared by the run.
-            on_part: Called after each window with the findings so far.
+            on_window: Called after each window with the findings so far.
 
         Raises:
             TraceFails: The trace cannot be judged; the message says why.
@@ -203,7 +203,7 @@ class TraceJudge:
         if not windows:
             raise TraceFails("the trace has no spans; there is nothing to judge")
         try:
-            window_count = await self._judge_all_samples(windows, on_part)
+            window_count = await self._judge_all_samples(windows, on_window)
         except _NothingSmaller:
             # An overflow note, a stored refusal of a request that was too long, may have led here.
             # The server may accept longer requests than in the earlier run.
@@ -211,7 +211,7 @@ class TraceJudge:
                 raise
             self._judging_requests.forget_limits()
             self._other_requests.forget_limits()
-            window_count = await self._judge_all_samples(windows, on_part)
+            window_count = await self._judge_all_samples(windows, on_window)
         sightings = await self._run_in_thread(self._merged_sightings)
         doubtful_indices = [
             index
@@ -223,7 +223,7 @@ class TraceJudge:
         return await self._run_in_thread(self._trace_result, window_count, sightings)
 
     async def _judge_all_samples(
-        self, windows: tuple[Window, ...], on_part: Callable[[Judgement], object] | None
+        self, windows: tuple[Window, ...], on_window: Callable[[Judgement], object] | None
     ) -> int:
         """Judge all samples, and return the number of windows of the last sample.
 
@@ -242,7 +242,7 @@ class TraceJudge:
             try:
                 for sample in range(self._parameters.samples):
                     try:
-                        windows = await self._judge_sample(sample, windows, on_part)
+                        windows = await self._judge_sample(sample, windows, on_window)
                     except Deferred as error:  # the other samples need not wait for this one
                         deferred = error
             except _WholeTooLong as error:
@@ -392,7 +392,7 @@ class TraceJudge:
         self,
         sample: int,
         windows: Sequence[Window],
-        on_part: Callable[[Judgement], object] | None,
+        on_window: Callable[[Judgement], object] | None,
     ) -> tuple[Window, ...]:
         """Judge one sample, and return its windows, which may be smaller than the planned ones.
 
@@ -413,8 +413,8 @@ class TraceJudge:
                 await gather_results(judge_window, parts)
                 return
             answers.append(await self._run_in_thread(self._window_answer, sample, window, answer))
-            if on_part is not None:
-                on_part(await self._run_in_thread(self._partial_judgement))
+            if on_window is not None:
+                on_window(await self._run_in_thread(self._partial_judgement))
 
         is_step_by_step = windows[0].step is not None
         if not is_step_by_step:

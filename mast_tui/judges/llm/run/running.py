@@ -164,7 +164,7 @@ class Watch:
         on_trace: Called after each trace.
         on_use: Called with the usage so far.
         on_wait: Called with the reason when requests wait.
-        on_part: Called after each window with the id of the trace and the findings so far, which
+        on_window: Called after each window with the id of the trace and the findings so far, which
             are stored only if this observer is given.
         on_cancelled: Called with the counts of a cancelled run.
     """
@@ -172,7 +172,7 @@ class Watch:
     on_trace: Callable[[Progress], object] = _ignore_call
     on_use: Callable[[Usage], object] = _ignore_call
     on_wait: Report = _ignore_call
-    on_part: Callable[[str, Judgement], object] | None = None
+    on_window: Callable[[str, Judgement], object] | None = None
     on_cancelled: Callable[[ModelRunSummary], object] = _ignore_call
 
 
@@ -486,7 +486,7 @@ class _Run:
         trace_judge = loaded.trace_judge
         if started.new:  # not in the thread that reads, which would wait for each commit
             started = await self._writer.do(partial(self._run_record.register, started))
-        # The summary replaces the number 0.
+        # The summary sets the number of the trace, which is 0 here.
         progress = partial(Progress, 0, started.trace_id, loaded.trace.path)
         # Stale: another version of the search has located the quotes.
         if started.stale and trace_judge is not None:
@@ -512,6 +512,7 @@ class _Run:
         count = await self._writer.do(partial(self._run_record.store, started, result, indices))
         self._add_to_summary(result)
         self._judged_now.add(started.trace_id)
+        # The server may have truncated a request on this trace; if so, it is judged again.
         if self._run_record.is_suspect(started.trace_id) and len(self._suspects) < MOST_SUSPECTS:
             self._suspects[started.trace_id] = loaded.trace
         self._failures_in_a_row = 0
@@ -528,7 +529,7 @@ class _Run:
         answers = self._answer_store(started)
         try:
             result = await trace_judge.judge(
-                _DeferringClient(), answers, self._answer_limits, on_part=None
+                _DeferringClient(), answers, self._answer_limits, on_window=None
             )
         except (Deferred, TraceFails, OSError):
             return
@@ -564,25 +565,25 @@ class _Run:
     ) -> TraceResult:
         """Return the result of a trace, from stored answers and the answers of the client."""
         answers = self._answer_store(started)
-        on_part = None
-        if self._watch.on_part is not None:
-            on_part = partial(self._on_part, started.trace_id)
-        return await trace_judge.judge(client, answers, self._answer_limits, on_part)
+        on_window = None
+        if self._watch.on_window is not None:
+            on_window = partial(self._on_window, started.trace_id)
+        return await trace_judge.judge(client, answers, self._answer_limits, on_window)
 
     def _answer_store(self, started: StartedTrace) -> KeptAnswers:
         return KeptAnswers(
             self._run_record, self._writer, started.trace_id, self._on_reply, self._on_withdrawn
         )
 
-    def _on_part(self, trace_id: str, judgement: Judgement) -> None:
+    def _on_window(self, trace_id: str, judgement: Judgement) -> None:
         """Store the findings so far, and call the observer once they are stored."""
         loop = asyncio.get_running_loop()
-        on_part = self._watch.on_part
+        on_window = self._watch.on_window
 
         def store() -> None:
             self._run_record.replace_suggestions(trace_id, judgement, partial=True)
-            if on_part is not None:
-                loop.call_soon_threadsafe(on_part, trace_id, judgement)
+            if on_window is not None:
+                loop.call_soon_threadsafe(on_window, trace_id, judgement)
 
         self._writer.hand_over(store)
 

@@ -608,7 +608,7 @@ class _SessionBuilder(TraceBuilder):
                 self._call_hashes.add(call_hash)
 
     def _add_record(self, record: Fields, entry: RecordEntry) -> None:
-        """Keep the facts of the run in a record, and its entry if that has an id or pieces."""
+        """Store what a record says about the run, and its entry if that has an id or pieces."""
         if type_of(record) == "last-prompt":
             self._leaf_id = as_text(record.get("leafUuid")) or self._leaf_id
         if entry.uuid is not None:

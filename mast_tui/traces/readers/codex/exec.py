@@ -124,7 +124,7 @@ class ExecItem(NamedTuple):
     is_incomplete: bool = False
 
 
-_SPAN_KINDS: Final[Mapping[str, SpanKind]] = {
+_TEXT_SPAN_KINDS: Final[Mapping[str, SpanKind]] = {
     "agent_message": SpanKind.MESSAGE,
     "plan": SpanKind.MESSAGE,
     "reasoning": SpanKind.REASONING,
@@ -153,9 +153,9 @@ def _item_of(event: Fields) -> ExecItem | None:
     if kind == "error":
         text = content_text(item.get("message")) or dump_text(item)
         return ExecItem(kind, item_id, log_step(text, kind, SpanStatus.ERROR))
-    if kind in _SPAN_KINDS:
+    if kind in _TEXT_SPAN_KINDS:
         text = content_text(item.get("text"))
-        return ExecItem(kind, item_id, RolloutStep(_SPAN_KINDS[kind], Role.AGENT, text))
+        return ExecItem(kind, item_id, RolloutStep(_TEXT_SPAN_KINDS[kind], Role.AGENT, text))
     report = report_step_of(kind, item, item_id)
     if report is not None:
         return ExecItem(kind, item_id, report)
@@ -317,7 +317,8 @@ class CodexExecParser(CodexLines):
                 self._add_item_span(line_number, item)
         elif stage == "item.completed":
             self._complete_item(line_number, item)
-        elif stage == "item.started" and item.id is not None and item.kind not in _SPAN_KINDS:
+        elif stage == "item.started" and item.id is not None and item.kind not in _TEXT_SPAN_KINDS:
+            # A call is shown when it starts; a text, when it is complete.
             if item.is_incomplete:
                 self._waiting_items[item.id] = (line_number, item)
             else:

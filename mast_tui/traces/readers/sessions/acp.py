@@ -59,6 +59,8 @@ _STATUS_BY_END: Final[Mapping[object, SpanStatus]] = {
     "failed": SpanStatus.ERROR,
     "cancelled": SpanStatus.ERROR,
 }
+"""The statuses of an update that end its call, with the status of the result's span."""
+
 _UPDATE_PATHS: Final = (("params", "update"), ("update",), ("data", "update"), ())
 """Where a record has its update: programs that log only updates drop the message around it."""
 
@@ -176,7 +178,7 @@ class _Calls:
                 self._add(record)
 
     def _add(self, record: SessionRecord) -> None:
-        """Add an update to its call: a value replaces an earlier one."""
+        """Merge an update into its call: its values replace earlier ones."""
         update = record.value
         call_id = _call_id(update)
         fields = self._fields_by_id.setdefault(call_id, {})
@@ -184,7 +186,8 @@ class _Calls:
         fields.update({name: value for name, value in update.items() if value not in _UNCHANGED})
         self._start_by_id.setdefault(call_id, record.location)
         ends = update.get("status") in _STATUS_BY_END
-        # A call that was interrupted may have a part of its output.
+        # The result comes at the update that ends the call; if none does, as after an
+        # interruption, at the last update with output.
         if call_id not in self._ended and (ends or _output_of(update)):
             self._end_by_id[call_id] = record.location
         if ends:
