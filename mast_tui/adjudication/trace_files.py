@@ -299,7 +299,10 @@ def _traces_with_missing_indices(workspace: Workspace) -> set[str]:
 def _indices_in_files(
     files: Iterable[tuple[Path, Mapping[str, bool]]],
 ) -> Iterator[list[tuple[TraceRecord, dict[str, SpanIndex]]]]:
-    """Yield for each file its traces with the indices of the spans that have these keys."""
+    """Yield for each file its traces with the indices of the spans that have the file's keys.
+
+    The value of a key is True if the length of the span's text is needed too.
+    """
     for path, keys in files:
         traces = read_file(path, named=True).traces
         for trace in traces:

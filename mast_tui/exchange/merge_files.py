@@ -310,11 +310,11 @@ def _check_leads(
 ) -> None:
     """Check that the user leads each study whose work is replaced.
 
-    If the replaced work belongs to no study, such as the setting of blind work, the user must lead
-    one of the studies.
+    If the replaced work is under no taxonomy, such as the setting of blind work, the user must lead
+    any one of the studies.
 
     Raises:
-        ExchangeError: The user does not lead such a study.
+        ExchangeError: The user is not the lead.
     """
     lead_by_taxonomy = workspace.study_leads()
     for changes in people:

@@ -347,7 +347,7 @@ class Tables:
     def _sums_of_pairs(
         self, shared_traces: Sequence[int], rounds: int, seed: int
     ) -> dict[int, Sums]:
-        """Return the sums of the pairs that share few traces, by the index of the pair.
+        """Return the sums of the pairs that share neither all traces nor ``MANY``, by pair index.
 
         Each of these pairs is resampled over its own traces, because resamples of all traces may
         have too few of them.
@@ -824,7 +824,7 @@ def _left_out_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
 # so in large studies a block that is named is a reason to look at the traces, not a proof.
 
 
-_LEAST_CHANCE: Final = 0.05
+_MOST_CHANCE: Final = 0.05
 _LEAST_PRESENT: Final = 2
 
 
@@ -897,7 +897,7 @@ def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blo
         # The chance that, beside the first trace with the block, as many others have it too.
         bound = _bound_on_chance(len(rows_of_block) - 1, chance * len(traces))
         # The bound is corrected for the number of blocks.
-        if bound * len(trace_counts) < _LEAST_CHANCE:
+        if bound * len(trace_counts) < _MOST_CHANCE:
             annotators = np.flatnonzero(finished[:, traces[first_row]])
             shared_blocks.append(
                 VerdictBlock(tuple(traces[rows_of_block].tolist()), tuple(annotators.tolist()))

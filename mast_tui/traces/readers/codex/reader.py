@@ -728,7 +728,7 @@ class _TokenCounts:
             self._uncounted_span = None
 
     def finish(self) -> None:
-        """Set the tokens that came before their spans on the last of these spans."""
+        """Set the early tokens, which came before their spans, on the last span of their call."""
         if self._early_tokens is not None and self._early_span is not None:
             self._table.set_counts(self._early_span, *self._early_tokens)
             self._early_tokens = None
