@@ -1137,8 +1137,10 @@ class _Group:
             share_texts = [
                 f"{name} {_percent(share)}" for name, share in shares.items() if share is not None
             ]
-            sentence = f"Categories of the modes found in {side} traces: {', '.join(share_texts)}."
-            yield from applicable((share_texts, Note(sentence, "categories")))
+            if share_texts:
+                categories = ", ".join(share_texts)
+                sentence = f"Categories of the modes found in {side} traces: {categories}."
+                yield Note(sentence, "categories")
         yield from self.first_failure_notes()
         yield from _limit_notes(group_cannot_say(self.signatures, self.name))
 

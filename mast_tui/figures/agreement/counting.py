@@ -329,7 +329,7 @@ class TableSums:
         return min(present_share, 1 - present_share)
 
     @property
-    def has_rotating_pairs(self) -> bool:
+    def has_pairs_with_few_traces(self) -> bool:
         """True if there are three annotators or more and a pair shares few of the traces.
 
         κ of such a pair is too low (by 0.06 at 13 traces), and so is the mean over the pairs: an
@@ -695,7 +695,7 @@ def _reason_for_no_interval(
     # If there are too few traces in all, that is the more helpful reason.
     if (
         name == "cohen_kappa"
-        and table.has_rotating_pairs
+        and table.has_pairs_with_few_traces
         and reason not in ("few_traces", "copied_blocks")
     ):
         return "few_shared_traces", min(_SHARED_ENOUGH, ceil(table.traces / 2))

@@ -411,7 +411,7 @@ class Tables:
             )
             yield from _pair_figures(table, scope.of_pair(pair), pair)
         # Then κ of all annotators has no interval, as some pairs share too few traces.
-        if sums.has_rotating_pairs:
+        if sums.has_pairs_with_few_traces:
             keys = map(PAIR.join, combinations(self._names, 2))
             yield from scope.numbers(
                 "few_shared_by_pair", dict(zip(keys, sums.pair_trace_counts, strict=True))

@@ -442,8 +442,8 @@ class TextLayout:
     def changed_from(self, offset: int) -> None:
         """Forget the rows from a code point on, because the text has changed there."""
         self._tables.forget()
-        # Positions from ``offset - REACH_CHARS`` on may be in other blocks now, and a block begins at
-        # most ``REACH_CHARS`` before them.
+        # Positions from ``offset - REACH_CHARS`` on may be in other blocks now. These begin at most
+        # ``REACH_CHARS`` earlier.
         first = max(0, offset - 2 * REACH_CHARS) // CHUNK_CHARS
         for chunk in [chunk for chunk in self._cached_starts if chunk >= first]:
             del self._cached_starts[chunk]

@@ -183,7 +183,7 @@ class DisplayedText:
         self.rendered = text_format is not None
         self.pretty = None if text_format is None else pretty_json(text)
         self.highlighter: Highlighter | None = None
-        if text_format:
+        if text_format is not None:
             self.highlighter = Highlighter(self.displayed, text_format, self.pretty)
 
     def lay_out(self, width: int) -> TextLayout:

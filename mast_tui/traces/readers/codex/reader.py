@@ -462,8 +462,8 @@ class CodexParser(CodexLines):
     ) -> None:
         """Add the spans of all waiting events, then the span of a call.
 
-        Only a call that the model's host ran has ``text_hashes``. If an event has a span for it,
-        nothing is added.
+        A call that the model's host ran may also be an event, with the same ``text_hashes``; other
+        calls have none. If that event has a span already, nothing is added.
         """
         event_lines = self._drop_waiting_events(text_hashes)
         if text_hashes and not (event_lines or self._record_if_new(text_hashes)):
