@@ -266,7 +266,7 @@ def keep_missing_indices(
             new_indices = {key: indices[key] for key in referred_keys if key in indices}
             # If the workspace cannot be written, the files are read again when needed.
             with suppress(WorkspaceError), workspace.transaction():
-                workspace.register_trace(record)  # the file may have grown
+                workspace.register_trace(record)  # its stored facts may be missing or old
                 workspace.keep_span_indices({trace_id: new_indices})
         tell(number, len(keys_by_path))
     return trace_count

@@ -540,7 +540,7 @@ def _category_figures(
     group: GroupScope,
     scope_name: str,
 ) -> Iterator[Figure]:
-    """Yield the figures of each category of modes, over all traces and over each outcome."""
+    """Yield the figures of each category on each side: in all traces, or in those of an outcome."""
     for category, _, slugs in categories:
         columns = [column for column, mode in enumerate(inputs.modes) if mode.slug in slugs]
         scope = group.scope(scope_name, category)

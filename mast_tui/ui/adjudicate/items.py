@@ -192,7 +192,7 @@ class TraceItems:
         return subject if isinstance(subject, Dispute) else None
 
     def question(self, subject_id: str) -> ConflictGroup | None:
-        """Return the conflicts that a key decides in a row; None if no row has the subject.
+        """Return the conflicts that a decision in a row is about; None if there is no such row.
 
         The row of a decided dispute or an agreed verdict has conflicts too: the decision can be
         changed.
