@@ -85,7 +85,7 @@ class WorkerTask:
     sent_count: int = 0
 
     def add_results(self, results: Sequence[Any]) -> None:
-        """Add the next results of a process, without those that another process sent before."""
+        """Add the next results of a process, without those that an ended process sent before it."""
         repeated_count = max(0, self.result_count - self.sent_count)
         self.results.extend(results[repeated_count:])
         self.sent_count += len(results)

@@ -237,8 +237,9 @@ def keep_missing_indices(
         MastError: A file ends every process that reads it.
         WorkspaceError: The workspace cannot be read.
     """
+    # The keys of the spans in each file, each True if the length of the text is needed too.
     keys_by_path: dict[Path, dict[str, bool]] = {}
-    incomplete_traces = _with_missing_indices(workspace)
+    incomplete_traces = _traces_with_missing_indices(workspace)
     if not incomplete_traces:
         return 0
     for record in workspace.traces():
@@ -246,7 +247,7 @@ def keep_missing_indices(
             continue
         keys = keys_by_path.setdefault(record.path, {})
         for key, has_quote in workspace.referred_spans(record.trace_id).items():
-            # The length of a span is needed only for a quote in it.
+            # Only a quote in a span needs the length of its text.
             keys[key] = keys.get(key, False) or has_quote
 
     trace_count = 0
@@ -265,13 +266,13 @@ def keep_missing_indices(
             new_indices = {key: indices[key] for key in referred_keys if key in indices}
             # If the workspace cannot be written, the files are read again when needed.
             with suppress(WorkspaceError), workspace.transaction():
-                workspace.register_trace(record)
+                workspace.register_trace(record)  # its stored facts may be missing or old
                 workspace.keep_span_indices({trace_id: new_indices})
         tell(number, len(keys_by_path))
     return trace_count
 
 
-def _with_missing_indices(workspace: Workspace) -> set[str]:
+def _traces_with_missing_indices(workspace: Workspace) -> set[str]:
     """Return the ids of traces with a labelled span whose index or text length is not stored."""
 
     def labelled_keys(
@@ -298,7 +299,10 @@ def _with_missing_indices(workspace: Workspace) -> set[str]:
 def _indices_in_files(
     files: Iterable[tuple[Path, Mapping[str, bool]]],
 ) -> Iterator[list[tuple[TraceRecord, dict[str, SpanIndex]]]]:
-    """Yield for each file its traces with the indices of the spans that have these keys."""
+    """Yield for each file its traces with the indices of the spans that have the file's keys.
+
+    The value of a key is True if the length of the span's text is needed too.
+    """
     for path, keys in files:
         traces = read_file(path, named=True).traces
         for trace in traces:

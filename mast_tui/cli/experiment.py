@@ -140,7 +140,7 @@ class ExperimentRequest:
 
     @property
     def stdout(self) -> str | None:
-        """The form that is printed; None if files take the place of the text."""
+        """The form to print on stdout; None if the command only writes files."""
         if self.as_json:
             return "json"
         if self.records:

@@ -225,7 +225,7 @@ class ReportRequest:
 
     @property
     def pair(self) -> tuple[str, str] | None:
-        """The two groups to compare.
+        """The two groups of ``--compare`` or models of ``--paired``; None without these options.
 
         Raises:
             click.UsageError: The option does not name two groups.

@@ -178,11 +178,12 @@ class _FileWriter:
     def write(self) -> None:
         """Write all contents except events, then the events of one annotator after the other."""
         foreign = register_content(self._content, self._workspace)
-        # They are read once, because the trial compared all annotators with the same entries.
+        # The decisions, guidelines and studies that were valid before this import. They are read
+        # once, because the trial too compared all annotators of the file with the same ones.
         self._in_force = self._workspace.entries_in_force()
         for name, events in groupby(foreign.events, key=lambda event: event.annotator):
             own_events = tuple(events)
-            # The event at which the annotator's hash chain breaks, if it does.
+            # At most one entry: the event at which the annotator's hash chain breaks.
             broken = {author: event for author, event in foreign.broken.items() if author == name}
             growth = self._workspace.growth_of(own_events, is_broken=bool(broken))
             if growth.is_plain:  # it only continues the annotator's history in the workspace
@@ -312,11 +313,11 @@ def _check_leads(
 ) -> None:
     """Check that the user leads each study whose work is replaced.
 
-    If the replaced work belongs to no study, such as the setting of blind work, the user must lead
-    one of the studies.
+    If the replaced work is under no taxonomy, such as the setting of blind work, the user must lead
+    any one of the studies.
 
     Raises:
-        ExchangeError: The user does not lead such a study.
+        ExchangeError: The user is not the lead.
     """
     lead_by_taxonomy = workspace.study_leads()
     for changes in people:

@@ -238,14 +238,15 @@ def jackknife_interval(
     mean_square = float(((left_out - left_out.mean()) ** 2).mean())
     standard_error = sqrt((trace_count - 1) * mean_square) / width
     at_end = not _ALIKE < position < 1 - _ALIKE
-    # ``scale.traces`` is above 0 if each trace is one unit. At an end of the scale the jackknife
-    # shows no variance, but the number of cases still gives an interval.
-    if at_end and scale.traces:
+    one_unit_per_trace = scale.traces > 0
+    # At an end of the scale the jackknife shows no variance, but the number of cases still gives
+    # an interval.
+    if at_end and one_unit_per_trace:
         position = float(round(position))
         cases = scale.cases(position)
     elif at_end or standard_error <= _ALIKE:
         return None
-    elif scale.traces:
+    elif one_unit_per_trace:
         # A share of n cases has the variance p(1 - p)/n, the jackknife's is p(1 - p)/(n - 1).
         cases = position * (1 - position) / standard_error**2 * trace_count / (trace_count - 1)
         cases = min(cases, scale.cases(position)) if scale.caps_cases else cases

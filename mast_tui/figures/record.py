@@ -236,7 +236,8 @@ class FigureScope:
 
         Args:
             statistic: The name of the statistic.
-            coefficient: The value and the interval, or the reasons for none.
+            coefficient: The value and the interval, or the reasons for none and the number of
+                cases that an interval needs.
             condition: The part of the data, such as an outcome; empty for all of it.
             n: The number of units that it rests on; by default that of the coefficient.
         """
@@ -586,7 +587,7 @@ def list_of(ends: tuple[float, float] | None) -> list[float] | None:
 
 
 def rate_json(figure: Figure) -> dict[str, Any]:
-    """Return a share as a JSON object: ``count``, ``n``, ``rate`` and ``ci``."""
+    """Return a share as a JSON object: ``count``, ``n``, ``rate``, ``ci`` and its doubts."""
     values = {
         "count": figure.count,
         "n": figure.n,

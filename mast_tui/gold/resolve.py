@@ -250,7 +250,7 @@ def _labels_and_conflicts(
             _decided_item(mode, target, side_labels, rules.order)
             for target in verdict_decision.targets
         )
-        item_decisions = _decisions_with(verdict_decision, decisions, rules.order)
+        item_decisions = _item_decisions_beside(verdict_decision, decisions, rules.order)
     decided_items, other_items = _items_by_decision(items, item_decisions, rules.order)
     labels: list[GoldLabel] = []
     conflicts: list[Conflict] = []
@@ -274,13 +274,13 @@ def _labels_and_conflicts(
     return tuple(in_order), tuple(conflicts)
 
 
-def _decisions_with(
+def _item_decisions_beside(
     verdict_decision: Decision, decisions: Sequence[Decision], order: Order
 ) -> tuple[Decision, ...]:
-    """Return the decisions on items that still count beside a decision on the verdict.
+    """Return the decisions on items that a decision on the verdict of their mode leaves valid.
 
-    All later decisions count. An earlier decision counts if it chose places, and none of them
-    overlaps a place of the decision on the verdict.
+    These are all later decisions, and each earlier one that chose places which overlap no place of
+    the decision on the verdict.
     """
     verdict_index = decisions.index(verdict_decision)
     earlier = [

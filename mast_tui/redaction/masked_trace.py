@@ -256,7 +256,8 @@ class MaskedSpans(Spans):
             end: The index after the last span, above ``first``.
         """
         columns = self.unmasked.columns(first, end)
-        # Shapes are masked once. Another thread may do the same, and then makes an equal list.
+        # The list of shapes (kind, role, agent, name) only grows, so each shape is masked once.
+        # Another thread may do the same, and then makes an equal list.
         shapes = self._shapes
         new_shapes = columns.shape_list[len(shapes) :]
         if new_shapes:

@@ -321,14 +321,14 @@ def signatures_report(
     groups_asked: bool = False,
     experiment: tuple[Experiment, FigureIndex] | None = None,
 ) -> model.Report:
-    """Make the report with charts; its sections are all traces, groups, and what follows them.
+    """Make the report with charts: a section on all traces, one for each group, and further ones.
 
-    Further sections are on an experiment, published claims, a trend, and the methods.
+    The further sections are on an experiment, published claims, a trend, and the methods.
 
     Args:
         signatures: The figures.
-        extras: The taxonomy with its strategies, the number of traces that each mode decided, and
-            examples.
+        extras: The taxonomy with its strategies, the number of traces in which each mode was
+            fatal, and examples.
         groups_asked: Whether the user asked for groups. Then all groups get sections, and the
             section on all traces has only the shares of modes. Otherwise that section has all
             tables, and only groups of ``LEAST_TRACES`` or more get sections.
@@ -1137,8 +1137,10 @@ class _Group:
             share_texts = [
                 f"{name} {_percent(share)}" for name, share in shares.items() if share is not None
             ]
-            sentence = f"Categories of the modes found in {side} traces: {', '.join(share_texts)}."
-            yield from applicable((share_texts, Note(sentence, "categories")))
+            if share_texts:
+                categories = ", ".join(share_texts)
+                sentence = f"Categories of the modes found in {side} traces: {categories}."
+                yield Note(sentence, "categories")
         yield from self.first_failure_notes()
         yield from _limit_notes(group_cannot_say(self.signatures, self.name))
 

@@ -120,7 +120,7 @@ class Saturation:
 
     @property
     def since_last_new(self) -> int:
-        """The number of traces after the last one with a new kind."""
+        """The number of traces after the last one with a new kind of failure."""
         for count, trace in enumerate(reversed(self.traces)):
             if trace.new:
                 return count

@@ -237,7 +237,8 @@ def retests_due(
     Args:
         study: The study.
         annotator: The annotator's name.
-        finished_in_order: The annotator's finished traces, each once, the earliest first.
+        finished_in_order: The annotator's finished traces, the earliest first. Repeats do not
+            count.
         retested: The traces that were labelled again already.
     """
     finished = list(dict.fromkeys(finished_in_order))

@@ -271,7 +271,7 @@ def _call_edits(name: str | None, text: str) -> Iterator[FileEdit]:
     # Any text of the call can hold a patch, a diff or a shell script.
     has_edits = False
     for part in texts:
-        script_edits = _script_edits(part, follows_commands=part in scripts)
+        script_edits = _script_edits(part, is_script=part in scripts)
         for edit in (*_patch_edits(part), *_diff_edits(part), *script_edits):
             has_edits = True
             yield edit
@@ -384,17 +384,17 @@ def _hunks_of(lines: Sequence[str]) -> Iterator[Hunk]:
                 new_text += f"{line[1:]}\n"
 
 
-def _script_edits(script: str, *, follows_commands: bool) -> Iterator[FileEdit]:
+def _script_edits(text: str, *, is_script: bool) -> Iterator[FileEdit]:
     """Yield the edits of files by a shell script, or by the text of another call, in order.
 
     Args:
-        script: The script, or a text that may contain ``cat > FILE <<'EOF'``.
-        follows_commands: True to examine the other commands too, as the text is a script.
+        text: The script, or a text that may contain ``cat > FILE <<'EOF'``.
+        is_script: Whether the text is a script, so that its other commands are examined too.
     """
     end = 0
-    for match in _HEREDOC.finditer(script):
-        if follows_commands:
-            yield from _shell_edits(script[end : match.start()])
+    for match in _HEREDOC.finditer(text):
+        if is_script:
+            yield from _shell_edits(text[end : match.start()])
         end = match.end()
         redirection = _REDIRECTION.search(f"{match['before']} {match['after']}")
         if redirection is not None:
@@ -404,8 +404,8 @@ def _script_edits(script: str, *, follows_commands: bool) -> Iterator[FileEdit]:
                 yield FileEdit(path, hunks=(Hunk("", match["text"]),))
             elif not path.startswith("/dev/"):
                 yield FileEdit(path, full_text=match["text"])
-    if follows_commands:
-        yield from _shell_edits(script[end:])
+    if is_script:
+        yield from _shell_edits(text[end:])
 
 
 def _scripts(text: str, arguments: object) -> list[str]:

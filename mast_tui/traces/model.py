@@ -675,7 +675,7 @@ class Trace:
     ) -> Trace:
         """Create a trace from the facts of an earlier reading; ``advance`` reads its file.
 
-        Until then the trace has no spans, but ``loaded.spans`` has their number.
+        Until then the trace has no spans; only ``loaded`` states their number.
 
         Args:
             summary: The facts from the earlier reading.

@@ -199,6 +199,8 @@ class SqliteFile(Database):
     def changed_elsewhere(self) -> bool:
         """Return whether another program has written to the file since the last call.
 
+        While another thread or program writes, return False; the next call reports the change.
+
         Raises:
             WorkspaceGone: The file at the path is no longer the one that is open.
         """

@@ -157,8 +157,8 @@ def build_setup(request: ModelRequest, taxonomy: Taxonomy) -> Setup:
 def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | None) -> Setup:
     """Return the setup with the examples and guidelines that the options request.
 
-    Examples are gold verdicts in the prompt. An interrupted run with the same options keeps its
-    examples, if they still agree with the gold.
+    Examples are verdicts in the prompt, from the gold or a file of the user. An interrupted run
+    with the same options keeps its examples, if they still agree with the gold.
 
     Args:
         setup: The setup without examples.

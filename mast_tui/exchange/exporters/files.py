@@ -749,12 +749,13 @@ def doccano_text(labels: LabelsToWrite) -> LabelText:
 
 
 def tool_scores_text(labels: LabelsToWrite) -> LabelText:
-    """Return the scores for the tool with the name of the format, and the counts of the export."""
+    """Return the labels as scores for a tool, such as Langfuse, and the counts of the export."""
     request = labels.request
     tool = request.format.name
-    native_of = labels.with_progress(native_from_files(request.workspace))
+    # The scores name traces and spans by the ids that the tool itself gave them.
+    native_ids_of = labels.with_progress(native_from_files(request.workspace))
     scores, left_out = scores_of(
-        labels.work, request.taxonomy, native_of, labels.kinds, TOOLS[tool]
+        labels.work, request.taxonomy, native_ids_of, labels.kinds, TOOLS[tool]
     )
     return score_text(scores, tool), {
         "scores": len(scores),

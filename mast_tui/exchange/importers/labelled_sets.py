@@ -228,7 +228,7 @@ class _TrailReader(LabelledRuns):
         draft.join_label(draft.label(mode.slug, target, note))
 
     def to_incoming(self) -> Incoming:
-        """Return everything that was read, with a note on evidence that no span contains."""
+        """Return everything that was read, and note how many labels quote no text of their span."""
         if self._unquoted_count:
             labels = counted(self._unquoted_count, "label has", "labels have")
             self.notes.append(

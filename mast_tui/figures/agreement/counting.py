@@ -278,9 +278,10 @@ class TableSums:
         if not self.n:
             return 0.0
         ratings, present = rating_patterns(len(self.rated)).T
+        unit_counts = self.units_by_pattern[0]  # the row for all traces
         if name == "gwet_ac1":
             # No two raters agree.
-            present_share = float(self.units_by_pattern[0] @ (present / ratings)) / self.n
+            present_share = float(unit_counts @ (present / ratings)) / self.n
             return least_over_chance(2 * present_share * (1 - present_share))
         # In all other figures, no two raters agree on the rarer answer.
         if name == "cohen_kappa":
@@ -291,10 +292,8 @@ class TableSums:
         if name != "krippendorff_alpha":
             raise ValueError(f"{name} has no least value")
         # For α, chance pairs each rating with all ratings but itself.
-        rating_count = float(self.units_by_pattern[0] @ ratings)
-        return 1 - (1 - 1 / rating_count) / (
-            1 - self._share_of_rarer_answer(self.units_by_pattern[0])
-        )
+        rating_count = float(unit_counts @ ratings)
+        return 1 - (1 - 1 / rating_count) / (1 - self._share_of_rarer_answer(unit_counts))
 
     def _traces_with_answers_of(self, name: str) -> int:
         """Count the traces with the answer on which a figure rests.
@@ -329,7 +328,7 @@ class TableSums:
         return min(present_share, 1 - present_share)
 
     @property
-    def has_rotating_pairs(self) -> bool:
+    def has_pairs_with_few_traces(self) -> bool:
         """True if there are three annotators or more and a pair shares few of the traces.
 
         κ of such a pair is too low (by 0.06 at 13 traces), and so is the mean over the pairs: an
@@ -695,7 +694,7 @@ def _reason_for_no_interval(
     # If there are too few traces in all, that is the more helpful reason.
     if (
         name == "cohen_kappa"
-        and table.has_rotating_pairs
+        and table.has_pairs_with_few_traces
         and reason not in ("few_traces", "copied_blocks")
     ):
         return "few_shared_traces", min(_SHARED_ENOUGH, ceil(table.traces / 2))

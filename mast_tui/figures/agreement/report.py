@@ -347,7 +347,7 @@ class Tables:
     def _sums_of_pairs(
         self, shared_traces: Sequence[int], rounds: int, seed: int
     ) -> dict[int, Sums]:
-        """Return the sums of the pairs that share few traces, by the index of the pair.
+        """Return the sums of the pairs that share neither all traces nor ``MANY``, by pair index.
 
         Each of these pairs is resampled over its own traces, because resamples of all traces may
         have too few of them.
@@ -411,7 +411,7 @@ class Tables:
             )
             yield from _pair_figures(table, scope.of_pair(pair), pair)
         # Then κ of all annotators has no interval, as some pairs share too few traces.
-        if sums.has_rotating_pairs:
+        if sums.has_pairs_with_few_traces:
             keys = map(PAIR.join, combinations(self._names, 2))
             yield from scope.numbers(
                 "few_shared_by_pair", dict(zip(keys, sums.pair_trace_counts, strict=True))
@@ -825,7 +825,7 @@ def _left_out_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
 # so in large studies a block that is named is a reason to look at the traces, not a proof.
 
 
-_LEAST_CHANCE: Final = 0.05
+_MOST_CHANCE: Final = 0.05
 _LEAST_PRESENT: Final = 2
 
 
@@ -898,7 +898,7 @@ def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blo
         # The chance that, beside the first trace with the block, as many others have it too.
         bound = _bound_on_chance(len(rows_of_block) - 1, chance * len(traces))
         # The bound is corrected for the number of blocks.
-        if bound * len(trace_counts) < _LEAST_CHANCE:
+        if bound * len(trace_counts) < _MOST_CHANCE:
             annotators = np.flatnonzero(finished[:, traces[first_row]])
             shared_blocks.append(
                 VerdictBlock(tuple(traces[rows_of_block].tolist()), tuple(annotators.tolist()))

@@ -319,7 +319,7 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
     failed = inputs.outcome[in_group] == FAILED
     succeeded = inputs.outcome[in_group] == SUCCEEDED
     failed_weights, succeeded_weights = (
-        None if weights is None else weights[side] for side in (failed, succeeded)
+        None if weights is None else weights[mask] for mask in (failed, succeeded)
     )
 
     scope = group.scope("group")
@@ -329,7 +329,7 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
         "succeeded": int(succeeded.sum()),
         "unknown": int((~failed & ~succeeded).sum()),
     }
-    figures = [scope.number("traces", n, condition=side) for side, n in trace_counts.items()]
+    figures = [scope.number("traces", n, condition=outcome) for outcome, n in trace_counts.items()]
     task_numbers = None if inputs.task_numbers is None else inputs.task_numbers[in_group]
     figures.append(_mean_score(scope, inputs.score[in_group], task_numbers))
     figures += [
@@ -393,7 +393,7 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
         }
         is_failed = in_group & (inputs.outcome == FAILED)
         has_mode = (verdicts == PRESENT).any(axis=1)
-        for side, is_counted, showing_count in (
+        for side, is_counted, with_mode_count in (
             ("failed", is_failed, int(has_mode[failed].sum())),
             ("all", in_group, int(has_mode.sum())),
         ):
@@ -401,7 +401,7 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
                 inputs,
                 context.onsets,
                 is_counted,
-                showing_count,
+                with_mode_count,
                 side,
                 group,
                 first_fatal_by_definition,
@@ -540,7 +540,7 @@ def _category_figures(
     group: GroupScope,
     scope_name: str,
 ) -> Iterator[Figure]:
-    """Yield the figures of each category of modes, over all traces and over each outcome."""
+    """Yield the figures of each category on each side: in all traces, or in those of an outcome."""
     for category, _, slugs in categories:
         columns = [column for column, mode in enumerate(inputs.modes) if mode.slug in slugs]
         scope = group.scope(scope_name, category)

@@ -112,7 +112,7 @@ def places_figures(
     inputs: SignatureInput,
     all_onsets: Onsets,
     is_counted: Flags,
-    showing_count: int,
+    with_mode_count: int,
     side: str,
     group: GroupScope,
     fatal: Mapping[str, FirstFatal],
@@ -126,7 +126,7 @@ def places_figures(
         inputs: The labels and traces of the report.
         all_onsets: The onsets of all traces: the first span of each mode.
         is_counted: A mask of the chosen traces.
-        showing_count: The number of chosen traces with any mode.
+        with_mode_count: The number of chosen traces with any mode.
         side: ``failed`` or ``all``: which traces of the group these are.
         group: The group of the traces.
         fatal: The first fatal failure of each trace, for each definition of a fatal label.
@@ -144,7 +144,7 @@ def places_figures(
     first_mode_counts = np.bincount(trace_onsets.mode[is_first_step], minlength=len(codes)).tolist()
     scope = group.scope(f"places_{side}")
     yield scope.number("traces", trace_count)
-    yield scope.number("showing", showing_count)
+    yield scope.number("showing", with_mode_count)
     yield scope.number("uncounted", int((lengths < 1).sum()))
     yield scope.number("tied", int((modes_at_first_step > 1).sum()))
     yield from position_figures(scope, first_onsets, lengths)

@@ -377,7 +377,7 @@ def _traces_with_suggestions(
 
 
 def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]]:
-    """Return the (trace, mode) on which an adjudicator's last decision is absent."""
+    """Return each (trace, mode) on which an adjudicator's last decision is absent."""
     # A later decision on the same mode replaces an earlier one.
     last_decisions = {
         (trace_id, decision.mode): decision.value

@@ -254,7 +254,7 @@ def _difference_of_units(
 def _sums_by_continuum(
     sections: NDArray[np.int64], values: NDArray[np.generic], continuum_count: int
 ) -> Floats:
-    """Return the sum of the values of its sections for each continuum.
+    """Return for each continuum, a line of positions, the sum of the values of its sections.
 
     ``sections`` are (row of the continuum, length); ``values`` has a value for each.
     """

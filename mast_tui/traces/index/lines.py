@@ -670,7 +670,7 @@ class Lines(NamedTuple):
         The lines of a slice have about ``max_bytes`` bytes, and the first line of a span is never
         before that of the previous span.
         """
-        line = self.first[begin]
+        line = self.first[begin]  # the first line of the latest span in the slice
         first_byte, end_byte = self.line_index.range_of(line, self.last[begin])
         line_limit = self.line_index.line_at(first_byte + max_bytes)
         # For speed, spans are first added many at a time, and at the end one by one.

@@ -143,7 +143,7 @@ class KeyTable:
         self._indices[key] = index
 
     def add_line_keys(self, index: int, lines: Iterable[int]) -> None:
-        """Let the keys of further lines find a span too, unless other spans have these keys.
+        """Let the keys of further lines find a span too; a span's own key comes first.
 
         Args:
             index: The index of the span.
@@ -379,6 +379,7 @@ class SpanTable:
             The index of the span.
         """
         index = len(self._first)
+        # While every span is on one line, both columns are the same array.
         if last != first or self._last is not self._first:
             self._append_last_line(last)
         self._first.append(first)
@@ -399,7 +400,7 @@ class SpanTable:
         return index
 
     def add_line_keys(self, index: int, lines: Iterable[int]) -> None:
-        """Let the keys of further lines find a span too, unless other spans have these keys.
+        """Let the keys of further lines find a span too; a span's own key comes first.
 
         Args:
             index: The index of the span.

@@ -156,9 +156,9 @@ class SpanTotals:
             error_position = statuses.find(_ERROR, error_position + 1)
 
     def kinds_in(self, first: int, end: int) -> list[int]:
-        """Return the number of spans of each kind around a range of spans.
+        """Return the number of spans of each kind in the buckets that a range of spans touches.
 
-        All spans of a bucket count that has a span of the range.
+        So the numbers include the spans of these buckets outside the range.
 
         Args:
             first: The index of the first span.

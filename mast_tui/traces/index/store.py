@@ -312,8 +312,8 @@ class _SpanFile:
 class _FileSection:
     """A section of a file of spans, from an offset on, as a content of lines."""
 
-    def __init__(self, spans: _SpanFile, begin: int) -> None:
-        self._spans = spans
+    def __init__(self, span_file: _SpanFile, begin: int) -> None:
+        self._span_file = span_file
         self._begin = begin
 
     def read(self, offset: int, length: int, /) -> bytes:
@@ -323,7 +323,7 @@ class _FileSection:
             offset: The first byte, counted from the beginning of the section.
             length: The most bytes to read.
         """
-        return self._spans.read(self._begin + offset, length)
+        return self._span_file.read(self._begin + offset, length)
 
 
 def _trace_of_head(path: Path, span_file: _SpanFile, head: Mapping[str, Any]) -> Trace:

@@ -257,6 +257,7 @@ class Archive:
             member, begin = header
             # An unsafe name is not shown in messages.
             location = member.name if _is_safe(member.name) else "whole file"
+            # If the header lacks the size, the end of the data is found by unpacking it.
             if member.packed_bytes is not None:
                 offset = begin + member.packed_bytes
             else:

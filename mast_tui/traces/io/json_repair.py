@@ -259,6 +259,7 @@ class _Repair:
         elif container.is_list and key_match is not None:
             self._repair_key_in_list(container, key_match[1])
         elif container.is_list and begins_item:
+            # The object may be of an outer list, if the closing brackets before it are missing.
             if char == "{" and container.value and self._continue_in_outer_list(container):
                 return
             if container.expects_comma:

@@ -287,10 +287,9 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return False
 
     def _callback_maker(self) -> Any:
-        """Return a function that makes the callback of a download, which limits its size.
+        """Return ``make_callback`` for ``_download``: it makes a callback that limits the size.
 
-        The callback calls the argument of that function, a ``_CacheRoom``, for each piece. Over the
-        limit it raises an error. A member of an archive has a lower limit than other files.
+        A member of an archive has a lower limit than other files.
 
         Raises:
             OSError: The size of the file, as its server states it, is over the limit.
@@ -408,7 +407,8 @@ def _download(
         file_system: The file system.
         name: The name of the file in it.
         copy: The path of the copy.
-        make_callback: Makes the callback of one try, which checks the size of the file.
+        make_callback: Makes the callback of one try, which raises an error if the file is too big,
+            and calls the ``_CacheRoom`` for each piece.
     """
     make_private(copy.parent)
     draft = copy.with_name(f"{copy.name}.{uuid4().hex}{PART}")

@@ -399,7 +399,7 @@ class AtifTrajectory:
         """The steps; a result that comes before its call is with the step of the call."""
         values = items_of(self.fields.get("steps"))
         steps = [AtifStep(value, index) for index, value in enumerate(values)]
-        if not _declares_atif(self.fields):
+        if not _declares_atif(self.fields):  # in ATIF a result names its call
             _pair_results_by_position(steps)
         _move_early_results(steps)
         return steps

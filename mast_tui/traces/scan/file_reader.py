@@ -89,7 +89,7 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
             report = report._replace(problems=(*report.problems, damage))
     for trace in report.traces:
         trace.opened = source.opened
-        big.offer(trace, source)
+        big.offer(trace, source)  # another process may then read the rest of a long file
     if named and report.skipped is not None:
         return FileReport(path, failed=f"no trace: {report.skipped}; {LOOKED_FOR}")
     return report

@@ -182,9 +182,9 @@ class EvidencePanes:
     # A boundary that is moved
 
     def move_boundary(self, target: Target | None = None) -> None:
-        """Begin to move a boundary; if one is being moved, switch to its other end.
+        """Begin to move the boundary of a failure: a range of spans, whose end follows the cursor.
 
-        A boundary is a range of spans of which one end moves with the cursor.
+        If a boundary is being moved already, switch to its other end.
 
         Args:
             target: The target whose last span is moved; None for the marked range.

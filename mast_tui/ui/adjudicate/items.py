@@ -192,7 +192,7 @@ class TraceItems:
         return subject if isinstance(subject, Dispute) else None
 
     def question(self, subject_id: str) -> ConflictGroup | None:
-        """Return the conflicts that a key decides in a row; None if no row has the subject.
+        """Return the conflicts that a decision in a row is about; None if there is no such row.
 
         The row of a decided dispute or an agreed verdict has conflicts too: the decision can be
         changed.
@@ -208,9 +208,10 @@ class TraceItems:
         return dispute is not None and dispute.is_open
 
     def subject_id_of(self, item: str) -> str:
-        """Return the id of the subject, and so of the row, in which an item is decided.
+        """Return the id of the row in which an item (a verdict or a span range) is decided.
 
-        If there is no such subject, return the id of the item.
+        A decided item has the row of its dispute, an open one that of its group of conflicts. If
+        there is no such row, return the id of the item.
         """
         decision = next((d for d in self.decisions if d.item == item), None)
         if decision is not None:
@@ -832,7 +833,9 @@ def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueConte
 
 
 def letters_of(trace_work: TraceSides, study: Study | None) -> Mapping[str, str]:
-    """Return the letter of each side that has answers or had some when a conflict was decided.
+    """Return the letters that replace the names of sides while names are hidden, by name.
+
+    A side has a letter if it has answers, or had some when a conflict was decided.
 
     Args:
         trace_work: The sides and decisions of the trace.

@@ -1124,6 +1124,7 @@ class AdjudicateScreen(BaseScreen):
 
         decision_by_item = {decision.item: decision for decision in work.decisions}
         decisions = [decision_by_item[item] for item in decided_items]
+        # The question is about one mode, though the items may be of several.
         mode_decisions = [d for d in decisions if d.mode == decisions[0].mode]
         verdict = outcome(mode_decisions, self.queue.items[work.trace_id].names)
         self.mast.ask(

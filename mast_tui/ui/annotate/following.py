@@ -58,8 +58,8 @@ class Following(ScreenPart):
         """The time when the last check began; None if it has found nothing new."""
         self._next_check = 0.0
         """The time from which on the next check may begin."""
-        self._awaits_answer = False
-        """True if a key waits for the result."""
+        self._user_waits = False
+        """True if the user has pressed a key that asks for the result."""
         self._known_span_count = 0
         """The number of spans when the check began."""
 
@@ -77,12 +77,12 @@ class Following(ScreenPart):
             return
         self._timeline.stay_at_end()
         if self._checked_trace is self._state.trace:
-            self._awaits_answer = True
+            self._user_waits = True
         elif not self._begin_check(requested=True):
             self._screen.hints.say("The file is still being read")
 
     def note_progress(self, *, done: bool) -> None:
-        """Once the whole trace has been read, schedule the next check and answer a waiting key.
+        """Once the whole trace has been read, schedule the next check and answer a waiting user.
 
         Args:
             done: True if the trace has been read completely.
@@ -91,7 +91,7 @@ class Following(ScreenPart):
             return
         trace = self._state.trace
         self._schedule_next()
-        if self._awaits_answer and self._checked_trace is None and trace is not None:
+        if self._user_waits and self._checked_trace is None and trace is not None:
             self._report_growth(trace)
 
     def _schedule_next(self) -> None:
@@ -112,7 +112,7 @@ class Following(ScreenPart):
         if trace is None or not self._timeline.pause_reading():
             return False
         self._checked_trace = trace
-        self._awaits_answer = requested
+        self._user_waits = requested
         self._known_span_count = len(trace)
         self._check_start = monotonic()
         self._screen.work.run_stages(
@@ -121,7 +121,7 @@ class Following(ScreenPart):
         return True
 
     def _show_news(self, news: FileNews) -> None:
-        """Show new spans, or report that the file was replaced; answer a waiting key."""
+        """Show new spans, or report that the file was replaced; answer a waiting user."""
         trace = news.trace
         new_trace = news.new_trace
         if trace is not self._state.trace:
@@ -145,19 +145,19 @@ class Following(ScreenPart):
             self._screen.spans_added()
         else:
             self._check_start = None
-            if self._awaits_answer:
+            if self._user_waits:
                 self._report_growth(trace)
 
     def _report_replaced(self, news: FileNews, reason: str) -> None:
         """Report that the file was replaced.
 
-        - If no key waits for the result, show a warning once.
+        - If the user does not wait for the result, show a warning once.
         - If a key was pressed during the check, check again and read the file.
         - If a key has requested the check, show the new content of the file.
         """
-        key_waits = self._awaits_answer
-        self._awaits_answer = False
-        if not key_waits:
+        user_waits = self._user_waits
+        self._user_waits = False
+        if not user_waits:
             self._state.texts.warn(news.trace, reason)
         elif not news.requested:
             self._begin_check(requested=True)
@@ -172,7 +172,7 @@ class Following(ScreenPart):
 
     def _report_growth(self, trace: Trace) -> None:
         """Show the number of new spans, as the answer to a key."""
-        self._awaits_answer = False
+        self._user_waits = False
         new_span_count = len(trace) - self._known_span_count
         if new_span_count:
             self._screen.hints.say(counted(new_span_count, "more span"))

@@ -525,7 +525,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         super().__init__()
         self.timeline = Timeline(id="timeline")
         """The spans."""
-        self.span_view = SpanView(id="span", tells_place=True)
+        self.span_view = SpanView(id="span", shows_visible_rows=True)
         """The text of the span under the cursor."""
         self.overview = Overview(id="overview")
         """The whole run in a column, regardless of filters and folds."""

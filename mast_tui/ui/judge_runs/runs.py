@@ -346,7 +346,7 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
         self._reads_answers = False
 
     def read_rows(self, opened: OpenWorkspace) -> None:
-        """Read the annotator's answers to the suggestions of the run."""
+        """Count the annotator's answers to the suggestions of the run, and show its traces."""
         run = self._view.run
         # After a failure the figures stay, and the next request reports the problem.
         self.work.run(

@@ -69,7 +69,7 @@ def _wrong_cases(comparison: RunComparison) -> Iterator[Case]:
 
 
 def traces_to_judge(comparison: RunComparison) -> tuple[str, ...]:
-    """Return the ids of the traces that the next version judges.
+    """Return the ids of the traces that the next version of the judge judges.
 
     These are the wrongly judged traces, a random sample, and the held-out traces.
     """

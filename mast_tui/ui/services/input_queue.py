@@ -323,7 +323,10 @@ class InputQueue:
         self._finish_event()
 
     def _wait_for(self, node: DOMNode, number: int, path: list[DOMNode]) -> None:
-        """Continue with the next widget if this one is removed and never calls back."""
+        """Continue with the next widget if this one is removed and never calls back.
+
+        ``number`` and ``path`` are the arguments of ``_deliver_next_after``.
+        """
 
         def check() -> None:
             if node.is_running or node.is_attached:

@@ -446,11 +446,14 @@ class TextLayout:
     def changed_from(self, offset: int) -> None:
         """Forget the rows from a code point on, because the text has changed there."""
         self._tables.forget()
+        # Positions from ``offset - REACH_CHARS`` on may be in other blocks now. These begin at most
+        # ``REACH_CHARS`` earlier.
         first = max(0, offset - 2 * REACH_CHARS) // CHUNK_CHARS
         for chunk in [chunk for chunk in self._cached_starts if chunk >= first]:
             del self._cached_starts[chunk]
         for chunk in [chunk for chunk in self._chunk_starts if chunk >= first]:
             del self._chunk_starts[chunk]
+        # Each chunk probably has as many rows as the first one.
         estimates = array("L", [self._row_counts[0]]) * max(1, self._chunk_count() - first)
         self._row_counts = self._row_counts[:first] + estimates
         self._is_exact = self._is_exact[:first] + bytearray(len(estimates))

@@ -183,7 +183,7 @@ class DisplayedText:
         self.rendered = text_format is not None
         self.pretty = None if text_format is None else pretty_json(text)
         self.highlighter: Highlighter | None = None
-        if text_format:
+        if text_format is not None:
             self.highlighter = Highlighter(self.displayed, text_format, self.pretty)
 
     def lay_out(self, width: int) -> TextLayout:
@@ -350,17 +350,18 @@ class SpanView(VirtualLines):
             return self.view
 
     def __init__(
-        self, *, id: str | None = None, classes: str | None = None, tells_place: bool = False
+        self, *, id: str | None = None, classes: str | None = None, shows_visible_rows: bool = False
     ) -> None:
         """Show nothing yet.
 
         Args:
             id: The id of the widget.
             classes: The classes of the widget.
-            tells_place: True to show the visible rows and their number in the lower border.
+            shows_visible_rows: True to show the numbers of the visible rows, and the number of all
+                rows, in the lower border.
         """
         super().__init__(id=id, classes=classes)
-        self._tells_place = tells_place
+        self._shows_visible_rows = shows_visible_rows
         self._source_title: Content | None = None
         """The source of the text, for the lower border."""
         self.raw = False
@@ -381,6 +382,7 @@ class SpanView(VirtualLines):
         self._drag_start: int | None = None
         """The offset in the display where the mouse began to mark a quote."""
         self._is_dragging_edge = False
+        """True while the mouse drags the border above the text."""
 
     @property
     def row_count(self) -> int:
@@ -461,7 +463,7 @@ class SpanView(VirtualLines):
 
     def _lower_title(self) -> Content | None:
         """Return the visible rows, if some rows are hidden, and the source of the text."""
-        if not self._tells_place or not self.text:
+        if not self._shows_visible_rows or not self.text:
             return self._source_title
         height = self.lines_area.height
         row_count = self.row_count
@@ -649,7 +651,7 @@ class SpanView(VirtualLines):
             if self.show_vertical_scrollbar:
                 self.vertical_scrollbar.position = top_row
         self.set_reactive(Widget.scroll_target_y, float(top_row))
-        if self._tells_place:
+        if self._shows_visible_rows:
             upper_title, _ = titles_of(self)
             self._set_titles(upper_title, self._lower_title())
 
@@ -733,7 +735,7 @@ class SpanView(VirtualLines):
             yield Segment(row.shown[start:end], style)
 
     def _format_parts(self, row: TextRow) -> Iterator[TextPart]:
-        """Yield the parts of a row that the format of the text highlights, by columns."""
+        """Yield the columns of a row that the format of the text highlights."""
         highlighter = self._displayed.highlighter
         if highlighter is None:
             return
@@ -743,7 +745,7 @@ class SpanView(VirtualLines):
                 yield TextPart(*columns, part.name)
 
     def _highlight_parts(self, row: TextRow) -> Iterator[TextPart]:
-        """Yield the parts of a row in ``highlights``, by columns."""
+        """Yield the columns of a row that are in ``highlights``."""
         for highlight in self.highlights:
             shown_range = self._displayed.range_to_shown(highlight.start, highlight.end)
             columns = row.slice_of(*shown_range)

@@ -695,11 +695,11 @@ class Timeline(TimelineLines):
         super().__init__(id=id)
         self._reads_to_end = False
         """True if the background thread reads the trace to its end."""
-        self._is_indexing = False
-        """True while the background thread runs or must not start."""
+        self._is_busy_or_paused = False
+        """True while the background thread runs or is paused, so that none may start."""
         self._index_lock = Lock()
         self._last_index = 0
-        """The span under the cursor when a filter has hidden all spans."""
+        """The index of the span under the cursor before a filter hid all spans."""
         self._filter_indices: Sequence[int] | None = None
         """The spans that the filter shows; None without a filter."""
         self._followed_since: int | None = None
@@ -780,7 +780,7 @@ class Timeline(TimelineLines):
         self.matches = frozenset()
         self.facts = TraceFacts()
         self.background_index = BackgroundIndex()
-        self._is_indexing = False
+        self._is_busy_or_paused = False
         self._filter_indices = None
         self._followed_since = None
         self.trail = Trail()
@@ -809,7 +809,7 @@ class Timeline(TimelineLines):
             message.stop()
             return
         if message.done:
-            self._is_indexing = False
+            self._is_busy_or_paused = False
         if self.app.screen is not self.screen and not message.done:
             # Under a dialog every change draws the whole screen; this one can wait.
             message.stop()
@@ -861,16 +861,16 @@ class Timeline(TimelineLines):
         read in the background.
         """
         trace = self.trace
-        if trace is None or self._is_indexing or not self._reads_to_end:
+        if trace is None or self._is_busy_or_paused or not self._reads_to_end:
             return False
         if not trace.loaded.complete:
             return False
-        self._is_indexing = True  # so that the thread does not start
+        self._is_busy_or_paused = True  # so that the thread does not start
         return True
 
     def resume_reading(self) -> None:
         """Allow background reading again."""
-        self._is_indexing = False
+        self._is_busy_or_paused = False
 
     def reread(self) -> None:
         """Index all spans again after the file was read again."""
@@ -880,11 +880,11 @@ class Timeline(TimelineLines):
     def _continue_indexing(self) -> None:
         """Start the thread that reads and indexes, unless it runs or has nothing to do."""
         trace = self.trace
-        if trace is None or self._is_indexing:
+        if trace is None or self._is_busy_or_paused:
             return
         must_read = self._reads_to_end and not trace.loaded.complete
         if must_read or not self.background_index.complete(trace):
-            self._is_indexing = True
+            self._is_busy_or_paused = True
             # Two threads that compute slow each other down, so the screen is drawn first.
             self.call_after_refresh(self._start_indexing, trace)
 

@@ -91,9 +91,8 @@ def replaced_entries(
         new: The annotator's rows after it, by table.
 
     Returns:
-        The table and key of each replaced entry. These are entries of other annotators. Entries of
-        the annotator are among them only if a decision on another item of the same mode overrules
-        them.
+        The table and key of each replaced entry of other annotators, and of each decision, also the
+        annotator's own, that a new decision on another item of the same mode overrules.
     """
     replaced: set[tuple[str, Key]] = set()
     decisions: dict[Key, DatedEntry] = {}

@@ -255,7 +255,7 @@ class _AnnotatorMerge:
         overruled = changes.count_by_author(entries, in_force)
         taxonomies = changes.replaced_taxonomies(old, new, entries)
         if replaces_own_work and not taxonomies:
-            # No row differs, but after a later merge edited or unrelated events may replace work.
+            # No row differs now, but edited or unrelated events may replace work in a later merge.
             foreign_events = (*self.new_events, *self.edited_events)
             taxonomies = {event.taxonomy for event in foreign_events if event.taxonomy is not None}
         # ``--replace`` has to name each author whose earlier work is replaced.

@@ -218,6 +218,7 @@ def _is_grown_file(stored: TraceRecord, current: TraceRecord) -> bool:
     # A trace with a number, one of several in a file, is not the whole file.
     if old is None or new is None or current.path is None or current.record is not None:
         return False
+    # A file with a longer content keeps its id when it grows, so it is found by that.
     if not 0 < old.content_bytes <= min(new.content_bytes, _HEAD_BYTES):
         return False
     return _head_hash(current.path, old.content_bytes) == old.content_hash

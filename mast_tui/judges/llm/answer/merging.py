@@ -144,6 +144,8 @@ def merge_sightings(samples: Sequence[Sample], modes: Sequence[str]) -> list[Sig
 def decisive_sightings(samples: Sequence[Sample]) -> list[Sighting]:
     """Return a list with the decisive step that most samples name, or an empty list.
 
+    A sighting is a finding, here the decisive step, with the indices of its spans.
+
     - On a tie, the earliest step is returned.
     - Of a sample that names several steps, the step with the highest confidence counts.
     - With several samples, the confidence is the share of samples that name the step.
@@ -156,11 +158,13 @@ def decisive_sightings(samples: Sequence[Sample]) -> list[Sighting]:
     if not sample_choices:
         return []
     votes = Counter(_span_range(sighting) for sighting in sample_choices)
-    winner = min(votes, key=lambda spans: (-votes[spans], spans))
-    best = best_of([sighting for sighting in sample_choices if _span_range(sighting) == winner])
+    chosen_range = min(votes, key=lambda span_range: (-votes[span_range], span_range))
+    best = best_of(
+        [sighting for sighting in sample_choices if _span_range(sighting) == chosen_range]
+    )
     if len(samples) == 1:
         return [best]
-    share = votes[winner] / len(samples)
+    share = votes[chosen_range] / len(samples)
     return [replace(best, finding=replace(best.finding, confidence=share))]
 
 

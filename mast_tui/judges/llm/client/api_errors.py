@@ -246,9 +246,9 @@ def context_limit(api_error: ApiError) -> int | None:
 
 
 def longest_answer(api_error: ApiError) -> int | None:
-    """Return the token limit of an answer that the model allows.
+    """Return the most tokens of an answer that the model allows.
 
-    Return None if the error does not name them, or if they are too few.
+    Return None if the error does not name the number, or if it is too low.
     """
     token_count = _number_in(_LONGEST_ANSWER, api_error)
     return token_count if token_count is not None and token_count >= LEAST_ROOM else None

@@ -269,7 +269,7 @@ class AnswerFiles:
         self.broken_count += broken_count
 
     def find(self, name: str) -> Mapping[str, Any] | None:
-        """Return the answer with a name, or None; ``count_strangers`` does not count it then."""
+        """Return the answer with a name, or None; ``count_strangers`` leaves out found answers."""
         location = self._locations.get(name)
         if location is None:
             return None

@@ -296,6 +296,7 @@ def expected_answers(setup: Setup, workspace: Workspace | None) -> ExpectedAnswe
                     (statistics.tokens_out + statistics.unusable_tokens_out) / statistics.answers
                 ),
                 tries=1 + statistics.unusable / statistics.answers,
+                # The first try of a run may be cut while the model thinks.
                 first_try_out=statistics.longest_thought,
                 longest_request=round(longest * ESTIMATE_RATIO) if has_limit else None,
                 measured=True,

@@ -360,7 +360,7 @@ class VendorBatches:
     async def _judge_and_send(
         self, client: BatchClient, judge: BatchJudge, folder: Path
     ) -> ModelRunSummary:
-        """Judge all traces by stored answers, and send the requests without an answer.
+        """Judge all traces with the stored answers, and send the requests that have no answer.
 
         Nothing is sent if the judging stops early.
         """
@@ -372,7 +372,9 @@ class VendorBatches:
             return summary
         for path, count in zip(requests.paths, requests.counts, strict=True):
             file = await client.upload(path)
-            self._save_pending([*self._load_pending(), _PendingBatch(file, None, count)])
+            # Saved before the batch exists, so that an interrupted command can find it again.
+            new_pending = _PendingBatch(file, batch=None, requests=count)
+            self._save_pending([*self._load_pending(), new_pending])
             await self._create_batch(client, file)
             self.submitted += count
         return summary

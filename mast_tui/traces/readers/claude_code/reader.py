@@ -175,6 +175,8 @@ class TraceBuilder(ABC):
     def add(self, entry: RecordEntry, thread: AgentThread, last_line: int | None = None) -> None:
         """Append the spans of a record's pieces, and note the tokens of its model call.
 
+        Pieces that repeat a call of an earlier record get no span.
+
         Args:
             entry: The record with its pieces.
             thread: The thread of the record.

@@ -79,8 +79,8 @@ def _is_stream_message(record: Fields) -> bool:
     return kind == "result" and "subtype" in record and "num_turns" in record
 
 
-def _pieces_of(record: Fields) -> list[Piece]:
-    """Return the pieces of a record; empty for a record of the program's bookkeeping."""
+def _shown_pieces_of(record: Fields) -> list[Piece]:
+    """Return the texts (pieces) of a record that get spans; empty for the program's bookkeeping."""
     kind = type_of(record)
     if kind in _BOOKKEEPING_TYPES:
         return []
@@ -154,7 +154,7 @@ class _StreamBuilder(TraceBuilder):
         lines = data.split(b"\n")
         records = _records_on(lines[0], 0, [])
         if len(lines) == 1 and any(type_of(record) != "stream_event" for record in records):
-            return [piece.text for record in records for piece in _pieces_of(record)]
+            return [piece.text for record in records for piece in _shown_pieces_of(record)]
         if not records or type_of(records[0]) != "stream_event":
             return [data.decode("utf-8", "replace").strip("\r\n")]
         caller = _caller_of(records[0])
@@ -190,7 +190,10 @@ class _StreamBuilder(TraceBuilder):
                 piece_count += self._add_record(number, record, first_piece_index=piece_count)
 
     def _take_text_line(self, number: int, line: bytes, ends_open: bool) -> None:
-        """Add a line to the text since the last record; report a record that is cut off instead."""
+        """Add a line to the text since the last record; if it is a cut-off record, report that.
+
+        ``ends_open`` is True for a last line without a line feed, which may be cut off.
+        """
         if ends_open and line.lstrip().startswith(b'{"'):
             list_problem(self.table.problems, number, CUT_OFF)
         elif line.strip():
@@ -208,7 +211,7 @@ class _StreamBuilder(TraceBuilder):
         A result that repeats the last message has no span of its own.
         """
         caller = _caller_of(record)
-        pieces = _pieces_of(record)
+        pieces = _shown_pieces_of(record)
         entry = entry_of(record, number, pieces, first_piece_index)
         entry.sub_agents = ()  # The sub-agents of a stream have no files of their own.
 

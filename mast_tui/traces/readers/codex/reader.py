@@ -462,8 +462,8 @@ class CodexParser(CodexLines):
     ) -> None:
         """Add the spans of all waiting events, then the span of a call.
 
-        Only a call that the model's host ran has ``text_hashes``. If an event has a span for it,
-        nothing is added.
+        A call that the model's host ran may also be an event, with the same ``text_hashes``; other
+        calls have none. If that event has a span already, nothing is added.
         """
         event_lines = self._drop_waiting_events(text_hashes)
         if text_hashes and not (event_lines or self._record_if_new(text_hashes)):
@@ -730,7 +730,7 @@ class _TokenCounts:
             self._uncounted_span = None
 
     def finish(self) -> None:
-        """Set the tokens that came before their spans on the last of these spans."""
+        """Set the early tokens, which came before their spans, on the last span of their call."""
         if self._early_tokens is not None and self._early_span is not None:
             self._table.set_counts(self._early_span, *self._early_tokens)
             self._early_tokens = None

@@ -90,8 +90,8 @@ class EventWalk:
         self._latest_result_by_tool: dict[str, _PendingResult] = {}
         self._subtask_keys: dict[str, str] = {}
         """The keys of the spans with which subtasks begin, by their names."""
-        self._answered_call_ids: set[str] = set()
-        """The ids of the calls whose tool events add nothing."""
+        self._skipped_call_ids: set[str] = set()
+        """The ids of the calls whose tool events are skipped."""
         self._queued_count = 0
         self._grading_chars_left = _GRADING_CHARS
 
@@ -100,12 +100,12 @@ class EventWalk:
 
         Args:
             events: The events of the sample.
-            skip_known_calls: Whether tool events of calls that already have spans add nothing.
+            skip_known_calls: Whether to skip the tool events of calls that already have spans.
         """
         if skip_known_calls:
-            self._answered_call_ids = set(self.spans.calls)
+            self._skipped_call_ids = set(self.spans.calls)
         self._walk_list(events, "/events", self.root, depth=0)
-        self._add_results_until(time=None)
+        self._add_results_until(time=None)  # all that are left
 
     def _walk_list(self, events: Sequence[object], pointer: str, base: Scope, depth: int) -> None:
         """Add the spans of a list of events, which may open and close scopes within ``base``.
@@ -292,7 +292,7 @@ class EventWalk:
         A call that is still pending has no result.
         """
         call_id = as_text(event.get("id"))
-        if call_id is not None and call_id in self._answered_call_ids:
+        if call_id is not None and call_id in self._skipped_call_ids:
             return
         start, end = _event_times(event)
         call = self.spans.calls.get(call_id) if call_id else None

@@ -503,7 +503,7 @@ def text_at(value: Fields, paths: str) -> str | None:
 
 @cache
 def _parsed_paths(paths: str) -> list[tuple[str, list[str], str]]:
-    """Return the record type, the outer fields and the last field of each path."""
+    """Return the type, outer fields and last field of each path ``type:outer_field.last_field``."""
     parsed_paths = []
     for path in names(paths):
         kind, _colon, dotted_path = path.rpartition(":")

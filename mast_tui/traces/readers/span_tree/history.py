@@ -185,7 +185,10 @@ class Calls:
 
 
 def _are_part_of(arguments: bytes, row_arguments: bytes) -> bool:
-    """Return whether a tool's row has all of some arguments: named, or only as a list of values."""
+    """Return whether the arguments of a tool's row contain all of a call's arguments.
+
+    The row may hold a list of their values, without the names.
+    """
     fields = object_in(arguments)
     row_value = json_in(row_arguments.decode("utf-8", "replace"))
     if not fields or row_value is None:

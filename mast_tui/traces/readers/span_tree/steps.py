@@ -427,7 +427,8 @@ class _Timeline:
         """Add the span of a part of a message; return the span's key.
 
         Link a tool call and its result, in whichever order they are shown. ``node`` is the part's
-        node in the history, ``call`` the call that a result answers.
+        node in the history, ``call`` the call that a result answers. With ``is_answer`` the part is
+        of the answer of the row itself, and gets its agent, status and end.
         """
         row = open_row.row
         piece = part.piece
