@@ -408,7 +408,7 @@ class AdjudicateScreen(BaseScreen):
             return
         self._visible_trace_id = trace_id
         loader = self.queue.contents.loader
-        if loader is not None and loader.is_known(trace_id):
+        if loader is not None and loader.was_read(trace_id):
             self.evidence.show_trace(loader.loaded(trace_id))
             return
         self.evidence.show_trace(None)
@@ -632,7 +632,7 @@ class AdjudicateScreen(BaseScreen):
     async def _wait_for_reading(self, loader: TraceLoader, trace_id: str) -> bool:
         """Wait until a trace is read; return False, with a hint, if that takes too long."""
         deadline = monotonic() + READING_WAIT
-        while not loader.is_known(trace_id):
+        while not loader.was_read(trace_id):
             if self._reading is not None and self._reading.is_finished:
                 return False  # The reading has failed, and its error is shown.
             if monotonic() > deadline:

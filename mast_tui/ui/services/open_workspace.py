@@ -188,7 +188,7 @@ class Opening:
         self._sample_annotators: tuple[str, ...] = ()
         """The annotators of the samples' labels, named to the first user; else empty."""
         self._has_asked_name = False
-        """Whether the dialog for the name has said where labels are saved."""
+        """True once the dialog for the name was made, which also says where labels are saved."""
         self.default = self.find_default()
         """The default workspace in this folder or above; None if the options name one."""
 
