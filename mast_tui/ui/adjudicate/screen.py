@@ -1064,7 +1064,7 @@ class AdjudicateScreen(BaseScreen):
         ellipsis = " …" if len(places) > MOST_PLACES else ""
         preposition = "in" if any(target.is_whole for target in targets[:1]) else "at"
         location = f" {preposition} {', '.join(places[:MOST_PLACES])}{ellipsis}" if places else ""
-        # Of several places only those that were taken are named.
+        # Several decisions on places of one mode are described by the places that were taken.
         verdict = "" if location and len(decisions) > 1 else decided_words(decisions)
         text = f"{verdict}{location}".strip()
         source = source_text(decisions, items.names)

@@ -81,7 +81,7 @@ class OpenWorkspace:
         self.blind = resolve_blind(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
 
     def learn_role(self) -> None:
-        """Set ``adjudicates`` by the lists of adjudicators and annotators in the study."""
+        """Set ``adjudicates`` by the study: False for an adjudicator who annotates too."""
         study = self.study()
         self.adjudicates = (
             study is not None

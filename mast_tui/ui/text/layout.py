@@ -238,7 +238,7 @@ def make_row(text: Readable, start: int, end: int, *, rendered: bool = False) ->
         text: The text.
         start: The first code point of the row.
         end: The code point after the row and its line break.
-        rendered: True to leave out the sequences for colours.
+        rendered: True if the text is shown rendered, that is, without its sequences for colours.
     """
     line = _without_break(text[start:end])
     shown, columns = safe_line_map(line, drops_colours=rendered)
