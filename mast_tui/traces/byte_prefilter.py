@@ -134,9 +134,10 @@ def _compiled_expressions(parts: Iterable[str]) -> tuple[re2._Regexp, ...]:
 
 
 def _searched_part(needle: str) -> str | None:
-    """Return the part of a needle to search for; None if a reader may rewrite the whole needle.
+    """Return the part of a needle to search for in a file, or None.
 
-    This is the longest sequence of ASCII words, or else the first letter beyond ASCII.
+    This is the longest sequence of ASCII words, or else the first letter beyond ASCII. It contains
+    nothing that a trace reader may show in place of other bytes, such as ``null`` for ``1e400``.
     """
     text = folded(needle)
     sequences: list[str] = [
@@ -148,7 +149,7 @@ def _searched_part(needle: str) -> str | None:
 
 
 def _kept_words(run: str) -> list[str]:
-    """Return the words of a text that readers never rewrite; empty if they rewrite the text."""
+    """Return the words of a text that are not rewritten; empty if the whole text is rewritten."""
     if _is_rewritten(run):
         return []
     return [word for word in _WORD.findall(run) if not _is_rewritten(word)]
@@ -159,7 +160,7 @@ def _longest_kept_word(part: str) -> str:
 
 
 def _is_rewritten(run: str) -> bool:
-    """Return whether a reader may write this text in place of a number: ``1e400`` becomes null."""
+    """Return whether a trace reader may show this text in place of a number: null for ``1e400``."""
     number = _NUMBER.fullmatch(run)
     return run in _NULL or (number is not None and number[1] is not None)
 
