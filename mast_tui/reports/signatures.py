@@ -725,7 +725,7 @@ class _Group:
 
         - with ``over_all_traces``,
         - if few outcomes are known,
-        - on a page, if no failed trace has labels on spans.
+        - on a page instead of a screen, if no failed trace has labels on spans.
         """
         if not self.compares or self.over_all_traces:
             return None
