@@ -505,7 +505,7 @@ class WebServer:
         return self._visitors.get(request.cookies.get(self.cookie, ""))
 
     def _client_address(self, request: web.Request) -> str:
-        """Return the address of the client; behind a proxy on this machine, as the proxy says."""
+        """Return the address of the client, or the one that a proxy on this machine reports."""
         address = request.remote or ""
         forwarded = request.headers.get("X-Forwarded-For")
         if self._proxy_url is not None and forwarded is not None and address in LOCAL_HOSTS:

@@ -141,6 +141,7 @@ class AdjudicateScreen(BaseScreen):
         """The only place that the boundary replaces; None for all disputed places of the row."""
         self._is_reading_queue = False
         self._must_read_queue = False
+        """True if others have written since the queue was read, but reading it again must wait."""
 
     def compose_panes(self) -> ComposeResult:
         """Yield the queue, and the evidence to its right."""
