@@ -149,8 +149,8 @@ class Outputs:
     def commit(self) -> None:
         """Write the added files and remove files; if a step fails, undo all earlier steps.
 
-        Streams are written after all files are on the disk, because writing to a stream cannot be
-        undone. On a file system without hard links, replaced files cannot be restored.
+        Streams are written once all files are on the disk as drafts, because writing to a stream
+        cannot be undone. On a file system without hard links, replaced files cannot be restored.
 
         Raises:
             OSError: A file could not be written; the error has the name that the user gave.

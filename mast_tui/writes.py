@@ -120,7 +120,7 @@ class Writes:
         """Begin with nothing to write.
 
         Args:
-            changed: Called when held keys may be handled, or ``report`` returns another text.
+            changed: Called when ``holds`` or ``report`` may have changed.
             failed: Called with the exception of a piece of work, which is a bug.
             hold_drawing: Returns a context in which nothing is drawn. All changes within it are
                 drawn at its end, in one frame.
@@ -135,9 +135,12 @@ class Writes:
         self._queue: deque[_WorkPiece] = deque()
         self._running: _WorkPiece | None = None
         self._status = WriteStatus()
+        """The status of the running piece."""
         self._loop_task: asyncio.Task[None] | None = None
         self._is_slow = False
+        """True once the running piece has taken so long that ``report`` describes it."""
         self._is_asking = False
+        """True while the annotator is asked a question, for whose answer no key is held."""
 
     @property
     def idle(self) -> bool:

@@ -467,6 +467,8 @@ def _as_conflict(decision: Decision, sides: Sequence[TraceWork], order: Order) -
 def verdict_conflict(mode: str, sides: Sequence[TraceWork]) -> Conflict:
     """Return the sides' verdicts on a mode as a conflict to decide, even if they agree.
 
+    The id of the conflict is the mode.
+
     Args:
         mode: The slug of the mode.
         sides: The current work of the sides.

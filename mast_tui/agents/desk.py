@@ -501,7 +501,7 @@ class AgentDesk:
         else:
             session = self._open.session
             session.show_state(session.read_state())
-            session.pop_news()
+            session.pop_news()  # the agent gets the new state, and no message about it
         return self._open
 
     def _record_returned_piece(

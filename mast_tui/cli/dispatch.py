@@ -73,10 +73,10 @@ def run(command_line: CommandLine) -> int:
     An error in the data or the request is one line on stderr and exit code 1; wrong usage is shown
     with a hint at ``--help`` and exit code 2.
     """
-    name = "mast-tui" if command_line.command is None else f"mast-tui {command_line.command}"
+    typed_name = command_line.command
+    name = "mast-tui" if typed_name is None else f"mast-tui {typed_name}"
     args = [*command_line.options, *command_line.arguments]
     try:
-        typed_name = command_line.command
         command = app_command if typed_name is None else load_command(typed_name)
         result = command.main(args, prog_name=name, standalone_mode=False)
         sys.stdout.flush()

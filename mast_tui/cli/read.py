@@ -170,6 +170,7 @@ class LineReader:
         self._session = session
         self._trace: Trace = session.trace
         self._taxonomy = session.taxonomy
+        # These messages only name locations, never suggestions.
         self._messages = ChangeMessages(session.taxonomy, session.trace, lambda _suggestion: None)
         self._say = say
         self._index = 0

@@ -487,7 +487,10 @@ def visible_outcomes(viewer: Viewer, traces: Iterable[str]) -> frozenset[str] | 
         viewer: The viewer.
         traces: Ids of traces.
     """
-    return frozenset(filter(viewer.may_see_outcomes(), traces)) if viewer.blind else None
+    if not viewer.blind:
+        return None
+    may_see_outcome = viewer.may_see_outcomes()
+    return frozenset(filter(may_see_outcome, traces))
 
 
 @uncollected()

@@ -45,11 +45,12 @@ def status_command(request: StatusRequest) -> None:
     workspace, taxonomy = open_with_taxonomy(request.common)
     report = status(workspace, taxonomy)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
-    conflicts, unordered = _open_conflicts(viewer, taxonomy)
+    conflicts, unordered_count = _open_conflicts(viewer, taxonomy)
     study = workspace.study(taxonomy.ref)
-    annotator = viewer.name if viewer.sees_finished_only else request.common.annotator
+    # An annotator whose view is limited sees only their own progress in the study.
+    progress_of = viewer.name if viewer.sees_finished_only else request.common.annotator
     study_json = (
-        None if study is None else _study_json(workspace, taxonomy, study, annotator, conflicts)
+        None if study is None else _study_json(workspace, taxonomy, study, progress_of, conflicts)
     )
     hidden = viewer.hidden
     revisions = list(workspace.revisions_read(taxonomy.ref))
@@ -79,7 +80,7 @@ def status_command(request: StatusRequest) -> None:
             "left": len(conflicts),
             "verdicts": sum(group.kind.value == "verdict" for _, group in conflicts),
             "places": sum(group.kind.value == "place" for _, group in conflicts),
-            "unordered": unordered,
+            "unordered": unordered_count,
         },
         **({} if study_json is None else {"study": study_json}),
         **visibility_json(viewer, hidden),

@@ -275,12 +275,14 @@ class StepSets:
         features: tuple[tuple[float, ...], ...],
         answers: Answers | None,
     ) -> frozenset[int]:
-        """Return the steps of a trace to look at; each call returns the same steps.
+        """Return the steps of a trace among which the decisive one probably is.
+
+        Each call returns the same steps.
 
         Args:
             trace_id: The id of the trace, from which the random numbers are seeded.
-            features: The plain features of its steps.
-            answers: The marks of the judge that the model was fitted with.
+            features: The features of its steps, without those from a judge's marks.
+            answers: The answers of the judge whose marks are features of the model, or None.
         """
         if not features:
             return frozenset()

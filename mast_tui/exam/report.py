@@ -492,8 +492,9 @@ def _verdict_sections(reports: Mapping[str, JudgeReport]) -> Iterator[ReportSect
     elif reports:
         yield judges_section(reports)
         for number, (name, report) in enumerate(reports.items(), 1):
-            # The number makes the ids of each judge's two tables unique in the report.
+            # With several judges, each has only the tables of rates and of agreement over chance.
             tables = judge_section(report).tables[:2]
+            # Ids are unique in the report.
             unique_tables = tuple(replace(table, id=f"{table.id}_{number}") for table in tables)
             yield ReportSection(f"judge_{number}", name, unique_tables)
 

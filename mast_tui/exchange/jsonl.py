@@ -145,7 +145,7 @@ class TraceLine(_Line, tag="trace"):
         )
 
     def trace_record(self) -> TraceRecord:
-        """Return the record of the trace, with only the file's name of its path."""
+        """Return the record of the trace, whose path is only the name of the file."""
         identity = None if self.identity is None else TraceIdentity(**asdict(self.identity))
         return TraceRecord(
             trace_id=self.trace_id,

@@ -376,17 +376,17 @@ def rate(
     hits, cases = (count, n) if effective is None else effective
     wilson_ends = wilson(hits, cases)
     unresolved = 0 if doubt is None else doubt.unresolved
-    to_decide = to_resolve(unresolved, n) if unresolved else 0
-    reason = "unresolved" if to_decide else ""
+    needed_count = to_resolve(unresolved, n) if unresolved else 0
+    reason = "unresolved" if needed_count else ""
     return scope.figure(
         "rate",
         None if wilson_ends is None else hits / cases,
         condition=condition,
-        interval=None if to_decide else wilson_ends,
-        bounds=doubt.bounds if doubt is not None and to_decide else None,
+        interval=None if needed_count else wilson_ends,
+        bounds=doubt.bounds if doubt is not None and needed_count else None,
         count=count,
         n=n,
         unresolved=unresolved or None,
         reason="no_traces" if wilson_ends is None else reason,
-        needs=to_decide or None,
+        needs=needed_count or None,
     )

@@ -105,11 +105,12 @@ def _mean_logit_for(rate: float, spread: float) -> float:
 def logit_normal(rate: float, within_arm: float) -> tuple[float, float]:
     """Return the mean and the standard deviation of the logits of the tasks' rates.
 
-    A task has its own rate of hits. The logits of the rates are normally distributed.
+    Each task has its own rate: the chance that a run is a hit (has what is measured, such as a
+    mode). The logits of these rates are normally distributed.
 
     Args:
         rate: The mean of the tasks' rates.
-        within_arm: The correlation of two runs of one task in one arm.
+        within_arm: The correlation of two runs of one task under the same condition (arm).
     """
     if not 0 < rate < 1 or within_arm <= 0:
         return _mean_logit_for(min(max(rate, 1e-9), 1 - 1e-9), 0.0), 0.0

@@ -523,11 +523,12 @@ def _text_class(severity_class: str) -> str:
 
 
 def difference_rows(rows: Sequence[_Row], headings: tuple[str, str]) -> Drawing:
-    """Draw the difference between both shares of each mode with its interval, and its classes.
+    """Draw a row for each mode: the difference of its two shares with an interval, and its classes.
 
     Args:
         rows: The modes.
-        headings: The headings of the two columns of classes; empty ones are left out.
+        headings: The headings of the columns ``severity_class`` and ``published``; empty ones are
+            left out.
     """
     drawing = Drawing(WIDTH)
     plot_right = 496 if any(headings) else 600

@@ -430,8 +430,8 @@ def group_report(
         KeyError: There is no such group.
     """
     group_tables = _Group(signatures, group, "", over_all_traces=over_all_traces, extras=extras)
-    reading = tuple(Note(text, "method") for text in _reading_rules(signatures))
-    no_places = () if group_tables.places is not None else (_no_places_note(signatures),)
+    method_notes = tuple(Note(text, "method") for text in _reading_rules(signatures))
+    onset_notes = () if group_tables.places is not None else (_no_places_note(signatures),)
     sections = [
         ReportSection(
             "modes",
@@ -444,7 +444,7 @@ def group_report(
             ),
         ),
         ReportSection(
-            "onset", "onset", _existing_tables(*group_tables.onset_tables()), notes=no_places
+            "onset", "onset", _existing_tables(*group_tables.onset_tables()), notes=onset_notes
         ),
         ReportSection(
             "together", "together", _existing_tables(group_tables.matrix(), group_tables.pairs())
@@ -465,7 +465,7 @@ def group_report(
         title=group_title(signatures, group),
         about=_report_description(signatures, signatures.inputs.by),
         sections=tuple(sections),
-        notes=(*notes, *reading),
+        notes=(*notes, *method_notes),
         facts=tuple(_group_facts(group_tables.group)),
     )
 
@@ -725,7 +725,7 @@ class _Group:
 
         - with ``over_all_traces``,
         - if few outcomes are known,
-        - on a page, if no failed trace has labels on spans.
+        - on a page instead of a screen, if no failed trace has labels on spans.
         """
         if not self.compares or self.over_all_traces:
             return None

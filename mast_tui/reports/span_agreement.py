@@ -295,22 +295,22 @@ def _mode_sentences(figures: FigureTable) -> Iterator[str]:
         f"{counted(figures.count('positions'), 'span')} read by all."
     )
     without_place = figures.count("no_places")
-    sentence = (
-        f"{counted(without_place, 'trace')} excluded: an annotator gave the verdict present "
-        "without a place."
-    )
-    yield from applicable((without_place, sentence))
+    if without_place:
+        yield (
+            f"{counted(without_place, 'trace')} excluded: an annotator gave the verdict present "
+            "without a place."
+        )
     yield from why_undefined([("α", alpha), ("α_U", alpha_u)], _UNDEFINED, {})
 
 
 def _f1_sentences(figures: FigureTable) -> Iterator[str]:
     """Yield sentences on places left out, and on F1 by required overlap, or why it is undefined."""
     left_out_count = figures.count("places_left_out")
-    sentence = (
-        f"{counted(left_out_count, 'place')} excluded: the other annotator did not read the span "
-        "or gave no verdict."
-    )
-    yield from applicable((left_out_count, sentence))
+    if left_out_count:
+        yield (
+            f"{counted(left_out_count, 'place')} excluded: the other annotator did not read the "
+            "span or gave no verdict."
+        )
     exact = figures["f1_exact"]
     if exact.value is None:
         yield from why_undefined([("F1", exact)], _UNDEFINED, {})

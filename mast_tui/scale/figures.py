@@ -354,7 +354,7 @@ class _Counts:
         self._traces_by_mode_count += added_counts.reshape(self._traces_by_mode_count.shape)
 
     def join(self, other: _Counts) -> None:
-        """Add the counts of other rows, and the groups of these that are missing here."""
+        """Add the counts of other rows, which may have other groups."""
         self._unread_count += other._unread_count
         groups = [self._group_number(name) for name in other._groups]
         self._add_cells_for_new_groups()
@@ -370,6 +370,7 @@ class _Counts:
             sums[cells] += other._verdicts[value]
 
     def _group_number(self, name: str | None) -> int:
+        """Return the number of a group; a group that is not known yet is added."""
         return self._groups.setdefault(name, len(self._groups))
 
     def _add_cells_for_new_groups(self) -> None:

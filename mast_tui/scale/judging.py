@@ -240,8 +240,8 @@ def judge_into_shards(
 ) -> ShardRun:
     """Judge all traces under paths, write the results as shards, and return the counts.
 
-    A written shard is not written again, unless it is outdated: after an interruption, the same
-    call continues the run.
+    After an interruption, the same call continues the run: it keeps the written shards, except
+    those that are outdated because a model's server truncated requests for them.
 
     Args:
         judging: The judge; workers need one that can be pickled.

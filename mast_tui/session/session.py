@@ -648,7 +648,7 @@ class Session:
 
         Args:
             keys: The keys of single spans.
-            ranges: Ranges of span indices, of any length.
+            ranges: Ranges of span indices; only a long one is stored by its two ends.
         """
         single_keys = list(keys)
         long_ranges = []

@@ -270,11 +270,12 @@ class Study(Struct, frozen=True):
     def trace_weights(self, labelled: Collection[str]) -> dict[str, float] | None:
         """Return for each labelled trace how many traces of the population it represents.
 
-        A trace of a batch that was drawn with the chance p represents 1/p of the traces that the
-        earlier batches had left. So each batch gives an estimate of the population. It is averaged
-        with the estimate of the earlier batches; estimates of more labelled traces weigh more. The
-        average has no bias for any weights (Des Raj 1956, Journal of the American Statistical
-        Association 51:269-284). If all chances are equal, all weights are equal.
+        Each batch is drawn from the traces that the earlier batches have left. A trace that was
+        drawn with the chance p represents 1/p of them, so that each batch gives an estimate of the
+        population. It is averaged with the estimate of the earlier batches; the estimate with more
+        labelled traces weighs more. The average has no bias for any weights (Des Raj 1956, Journal
+        of the American Statistical Association 51:269-284). If all chances are equal, all weights
+        are equal.
 
         Args:
             labelled: The ids of the counted traces, which count as a random part of each batch.

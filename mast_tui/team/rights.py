@@ -297,7 +297,7 @@ def _table_statements() -> Iterator[str]:
     yield 'CREATE TABLE IF NOT EXISTS team.revealed (annotator TEXT COLLATE "C",'
     yield 'trace_id TEXT COLLATE "C", taxonomy TEXT COLLATE "C", pass_number BIGINT,'
     yield "PRIMARY KEY (annotator, trace_id, taxonomy, pass_number));"
-    # The transaction that revealed the trace; a savepoint in it has no id of its own.
+    # The id of the transaction that revealed the trace, the same within its savepoints.
     yield "ALTER TABLE team.revealed ADD COLUMN IF NOT EXISTS"
     yield "revealed_in xid8 NOT NULL DEFAULT pg_current_xact_id();"
     yield 'CREATE TABLE IF NOT EXISTS team.settings (name TEXT COLLATE "C",'

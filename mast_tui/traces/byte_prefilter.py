@@ -136,9 +136,10 @@ def _compiled_expressions(parts: Iterable[str]) -> tuple[re2._Regexp, ...]:
 
 
 def _searched_part(needle: str) -> str | None:
-    """Return the part of a needle to search for; None if a reader may rewrite the whole needle.
+    """Return the part of a needle to search for in a file, or None.
 
-    This is the longest sequence of ASCII words, or else the first letter beyond ASCII.
+    This is the longest sequence of ASCII words, or else the first letter beyond ASCII. It contains
+    nothing that a trace reader may show in place of other bytes, such as ``null`` for ``1e400``.
     """
     text = folded(needle)
     sequences: list[str] = [
@@ -161,7 +162,7 @@ def _longest_literal_word(part: str) -> str:
 
 
 def _is_rewritten(run: str) -> bool:
-    """Return whether a reader may write this text in place of a number: ``1e400`` becomes null."""
+    """Return whether a trace reader may show this text in place of a number: null for ``1e400``."""
     number = _NUMBER.fullmatch(run)
     return run in _NULL or (number is not None and number[1] is not None)
 

@@ -299,8 +299,8 @@ class BaseScreen(MainScreen):
         yield from self.compose_pages()
         with Vertical(classes="filled"):
             yield from self.compose_panes()
-        with Vertical(classes="words"):
-            yield Static(id="words", markup=False)
+        with Vertical(classes="empty-message"):
+            yield Static(id="empty-message", markup=False)
         yield self.hints
 
     def compose_pages(self) -> ComposeResult:
@@ -341,7 +341,7 @@ class BaseScreen(MainScreen):
     def show_message_only(self, message: str) -> None:
         """Show a message in place of the panes."""
         self.add_class("-empty")
-        self.query_one("#words", Static).update(Content(message))
+        self.query_one("#empty-message", Static).update(Content(message))
 
     @on(VirtualLines.Moved)
     def _main_row_moved(self, event: VirtualLines.Moved) -> None:

@@ -367,7 +367,7 @@ class WebServer:
         self._command = command
         self._paths = paths
         self._token = access.token
-        self._url = access.url
+        self._proxy_url = access.url
         self._annotator = annotator
         self._workspace = workspace
         self._taxonomy = taxonomy
@@ -422,8 +422,8 @@ class WebServer:
             await site.start()
             host_text = f"[{host}]" if ":" in host else host
             address = f"http://{host_text}:{runner.addresses[0][1]}/"
-            if self._url is not None:
-                address = f"{self._url.geturl().rstrip('/')}/"
+            if self._proxy_url is not None:
+                address = f"{self._proxy_url.geturl().rstrip('/')}/"
             report(f"The app is at {address}{'' if self._token is None else '#' + self._token}")
             if host not in LOCAL_HOSTS and not address.startswith("https:"):
                 report(
@@ -492,21 +492,23 @@ class WebServer:
         await self.apps.end_all()
 
     def _allowed_hosts(self) -> frozenset[str | None]:
-        return LOCAL_HOSTS if self._url is None else LOCAL_HOSTS | {self._url.hostname}
+        return LOCAL_HOSTS if self._proxy_url is None else LOCAL_HOSTS | {self._proxy_url.hostname}
 
     def _is_own_page(self, request: web.Request) -> bool:
         origin = _url_parts(request.headers.get("Origin", ""))
-        own_hosts = {request.host} if self._url is None else {request.host, self._url.netloc}
+        own_hosts = (
+            {request.host} if self._proxy_url is None else {request.host, self._proxy_url.netloc}
+        )
         return origin.scheme in ("http", "https") and origin.netloc in own_hosts
 
     def _visitor_of(self, request: web.Request) -> Visitor | None:
         return self._visitors.get(request.cookies.get(self.cookie, ""))
 
     def _client_address(self, request: web.Request) -> str:
-        """Return the address of the client, as a proxy on this machine reports it."""
+        """Return the address of the client, or the one that a proxy on this machine reports."""
         address = request.remote or ""
         forwarded = request.headers.get("X-Forwarded-For")
-        if self._url is not None and forwarded is not None and address in LOCAL_HOSTS:
+        if self._proxy_url is not None and forwarded is not None and address in LOCAL_HOSTS:
             return forwarded.rpartition(",")[2].strip()
         return address
 
@@ -515,8 +517,8 @@ class WebServer:
         visitor = self._visitor_of(request)
         if visitor is None:
             return await self._first_sign_in_page()
-        secure = self._url is not None and self._url.scheme == "https"
-        host = request.host if self._url is None else self._url.netloc
+        secure = self._proxy_url is not None and self._proxy_url.scheme == "https"
+        host = request.host if self._proxy_url is None else self._proxy_url.netloc
         page = secrets.token_urlsafe(12)
         socket = f"{'wss' if secure else 'ws'}://{host}/ws/{page}"
         return self._html_response("app.html.j2", socket=socket, page_key=page, name=visitor.name)
@@ -625,7 +627,7 @@ class WebServer:
             key,
             httponly=True,
             samesite="Strict",
-            secure=self._url is not None and self._url.scheme == "https",
+            secure=self._proxy_url is not None and self._proxy_url.scheme == "https",
         )
         return answer
 

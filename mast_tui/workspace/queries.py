@@ -620,7 +620,7 @@ class PackedVerdicts:
 def packed_verdicts(
     connection: Connection, taxonomy: str, slugs: Sequence[str], annotator: str | None = None
 ) -> tuple[PackedVerdicts, ...]:
-    """Return the verdicts on modes in every pass, as bits of one number for each pass.
+    """Return the verdicts on modes in every pass, packed as ``PackedVerdicts`` describes.
 
     A mode with a label is present.
 

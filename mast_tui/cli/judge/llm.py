@@ -81,7 +81,7 @@ from mast_tui.judges.llm.teaching import (
     JudgeError,
     examples_of,
     guidelines_of,
-    with_chosen,
+    with_chosen_examples,
     with_guidelines,
 )
 from mast_tui.labels import Target, VerdictValue
@@ -205,7 +205,7 @@ def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | No
         count=count,
         may_use=lambda trace_id: not held_out(workspace, trace_id),
     )
-    return with_chosen(setup, examples)
+    return with_chosen_examples(setup, examples)
 
 
 def _with_own_examples(setup: Setup, path: Path, workspace: Workspace | None) -> Setup:
@@ -237,7 +237,7 @@ def _with_own_examples(setup: Setup, path: Path, workspace: Workspace | None) ->
                 str(row.problem("the trace, its spans or the quote in them were not found"))
             )
     setup = replace(setup, noted=(*setup.noted, ("examples", path.name)))
-    return with_chosen(setup, examples)
+    return with_chosen_examples(setup, examples)
 
 
 _NEEDED: Final = ("trace_id", "mode", "value", "span_first")
@@ -294,7 +294,7 @@ def _interrupted_setup(
         examples = repeat_examples(choices, cases, setup.taxonomy, find_trace, setup.redaction)
         if examples is None:
             continue
-        resumed = with_chosen(setup, examples)
+        resumed = with_chosen_examples(setup, examples)
         if resumed.prompt.hash == settings.prompt:
             return resumed
     return None

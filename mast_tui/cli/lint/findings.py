@@ -116,7 +116,7 @@ def read_gate(text: str, taxonomy: Taxonomy) -> Gate:
 
 
 def _fatal_modes(taxonomy: Taxonomy) -> tuple[str, ...]:
-    """Return the slugs of the modes that a study calls fatal; empty if there is no study."""
+    """Return the slugs of the modes that a published study of the taxonomy calls fatal, if any."""
     published = stated_for(taxonomy.ref)
     if published is None:
         return ()

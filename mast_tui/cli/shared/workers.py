@@ -118,11 +118,13 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
 
 
 def progress_bar(total: int, unit: str = "", *, show_elapsed: bool = False) -> Progress:
-    """Create a progress bar on stderr with the count, the time left and the field ``facts``.
+    """Create a progress bar on stderr with the count, the time left and a text that can change.
+
+    The text is the field ``facts`` of the bar's only task.
 
     Args:
         total: The number of items.
-        unit: The name of the items.
+        unit: The name of the items, after a space.
         show_elapsed: Also show the elapsed time.
     """
     from rich.console import Console

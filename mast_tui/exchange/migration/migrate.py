@@ -264,8 +264,8 @@ class CarriedWork:
     ) -> dict[str, Label]:
         """Return the labels under the new codebook by id.
 
-        Labels that have the same mode and target there become one label with all their notes. The
-        id of each new label is recorded in ``new_label_ids``.
+        Old labels that get the same mode and target become one label with all their notes. The id
+        of each new label is recorded in ``new_label_ids``.
 
         Args:
             labels_with_modes: The old labels, each with its new mode, None if it is not carried.
@@ -286,6 +286,7 @@ class CarriedWork:
                 new_label = replace(new_label, note=note, severity=severity)
             labels_by_target[mode, label.target] = new_label
             self.new_label_ids[label.id] = new_label.id
+            # A judge's labels are suggestions, to which other labels refer by id.
             if annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
                 self._new_ids.suggestions[label.id] = new_label.id
         return {label.id: label for label in labels_by_target.values()}

@@ -558,7 +558,8 @@ class RunPages:
                 record = replace(record, trace_id=known_record.trace_id)
             works = self._visible_work(record.trace_id, viewer)
             gold = self._visible_gold(record.trace_id, trace, viewer)
-            sees_outcome = viewer.may_see_outcomes()(record.trace_id)
+            may_see_outcome = viewer.may_see_outcomes()
+            sees_outcome = may_see_outcome(record.trace_id)
             kinds = {
                 self._shown_name(info.name): info.kind for info in viewer.workspace.annotators()
             }

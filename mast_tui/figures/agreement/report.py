@@ -438,6 +438,7 @@ def _pair_figures(sums: TableSums, scope: FigureScope, names: Sequence[str]) -> 
 
     Each annotator's prevalence is a figure of its own, with the name as its ``condition``.
     """
+    # The first row counts all traces, and the table has a single pair.
     both_count, first_only, second_only, _ = sums.pairs[0, 0].tolist()
     n = sums.n
     yield scope.number("n", n)

@@ -196,7 +196,7 @@ class SignatureInput:
         )
 
     def members(self) -> dict[str, Flags]:
-        """Return a mask of the traces of each group by its name, after one of all traces.
+        """Return masks of the traces by name: first of all traces, then of each group.
 
         The mask of all traces has the name ``OVERALL``. It is the only one if there are no groups.
         """

@@ -71,7 +71,7 @@ class JudgeVersion(msgspec.Struct, frozen=True):
 
     def applied_to(self, setup: Setup) -> Setup:
         """Return a setup with the guidelines and examples of this version."""
-        return with_chosen(with_guidelines(setup, self.guidelines), self.examples)
+        return with_chosen_examples(with_guidelines(setup, self.guidelines), self.examples)
 
 
 class TestUse(msgspec.Struct, frozen=True):
@@ -197,7 +197,7 @@ def with_guidelines(setup: Setup, guidelines: Sequence[tuple[str, str]]) -> Setu
     return replace(setup, guidelines=tuple(guidelines), noted=noted)
 
 
-def with_chosen(setup: Setup, examples: tuple[Example, ...]) -> Setup:
+def with_chosen_examples(setup: Setup, examples: tuple[Example, ...]) -> Setup:
     """Return a setup whose prompt has examples, and whose runs record where these come from.
 
     Args:

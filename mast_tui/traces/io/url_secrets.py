@@ -145,7 +145,7 @@ class AddressBook:
         """Return a public URL with its remembered user and query, if there are any.
 
         Args:
-            url: A result of ``remember``, or a URL below it.
+            url: A result of ``remember``, or a URL below it; of a chain, the last URL is completed.
         """
         chain, separator, last = url.rpartition("::")
         parts = split_url(last)

@@ -698,7 +698,10 @@ def _is_event(value: object) -> bool:
 
 
 def _is_listed_event(value: object) -> bool:
-    """Return whether an element of a list is an event; an old event needs an id and a source."""
+    """Return whether an element of a list is an event.
+
+    Outside a record, an old event needs an id and a source: its other fields are common ones.
+    """
     is_identified = {"id", "source"} <= fields_of(value).keys()
     return is_sdk_event(value) or (is_identified and is_old_event(value))
 
@@ -715,6 +718,7 @@ def _run_in(value: object, prefix: str = "") -> OpenHandsRun | None:
     record = fields_of(value)
     for list_field in _EVENT_LIST_FIELDS:
         values = items_of(record.get(list_field))
+        # In an old history, an element is a pair of an action and its observation.
         if mostly(lambda value: all(map(_is_event, _pair_members(value))), values):
             return OpenHandsRun(_located_events(values, f"/{list_field}", prefix), record)
     return None

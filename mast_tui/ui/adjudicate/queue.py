@@ -71,7 +71,7 @@ class Queue:
         """True if the trace under the cursor is still being read."""
         row = self.row
         loader = self.contents.loader
-        return row is not None and loader is not None and not loader.is_known(row.trace_id)
+        return row is not None and loader is not None and not loader.was_read(row.trace_id)
 
     def is_at_cursor(self, trace_id: str, item: str | None) -> bool:
         """Return whether the cursor is on an item.

@@ -133,14 +133,15 @@ class AdjudicateScreen(BaseScreen):
         self._redo_trace_ids: list[str] = []
         self._start_trace_id = trace
         self._visible_trace_id: str | None = None
-        self._reading: Worker[None] | None = None
+        self._trace_reading: Worker[None] | None = None
         self._message_row: int | None = None
         """The row of the queue at which a lasting message stays visible."""
         self._presence_key: str | None = None
         self._boundary_target: Target | None = None
         """The only place that the boundary replaces; None for all disputed places of the row."""
-        self._is_reading = False
-        self._needs_reading = False
+        self._is_reading_queue = False
+        self._must_read_queue = False
+        """True if others have written since the queue was read, but reading it again must wait."""
 
     def compose_panes(self) -> ComposeResult:
         """Yield the queue, and the evidence to its right."""
@@ -166,7 +167,7 @@ class AdjudicateScreen(BaseScreen):
         """Read the queue in a worker, which then calls `_update_queue`."""
         if not self.queue.was_read:
             self.show_message_only("Reading the labels …")
-        self._is_reading = True
+        self._is_reading_queue = True
         traces = list(self.mast.catalog.traces.values())
         self.work.run(
             "queue",
@@ -183,16 +184,20 @@ class AdjudicateScreen(BaseScreen):
         if opened is None or not self.queue.was_read or not self.query(TitleBar):
             return
         self.show_title()  # the count of unsent changes may be different
-        if self._is_reading or not self.is_current or self.evidence.fixed_end_index is not None:
-            self._needs_reading = True
+        if (
+            self._is_reading_queue
+            or not self.is_current
+            or self.evidence.fixed_end_index is not None
+        ):
+            self._must_read_queue = True
         else:
             self._start_reading(opened)
 
     def on_screen_resume(self) -> None:
         """Let others see the current item again, and read the queue if this was put off."""
         self._move_presence(self._presence_key)
-        if self._needs_reading and not self._is_reading:
-            self._needs_reading = False
+        if self._must_read_queue and not self._is_reading_queue:
+            self._must_read_queue = False
             self.show_changes_of_others()
 
     def _update_queue(self, contents: QueueContents, change_count: int) -> None:
@@ -205,11 +210,11 @@ class AdjudicateScreen(BaseScreen):
             change_count: The number of decisions and undone decisions when the reading began.
         """
         is_outdated = change_count != self._change_count
-        must_read = self._needs_reading or is_outdated
+        must_read_again = self._must_read_queue or is_outdated
         was_read = self.queue.was_read
-        self._is_reading = False
-        self._needs_reading = False
-        if must_read:
+        self._is_reading_queue = False
+        self._must_read_queue = False
+        if must_read_again:
             self.show_changes_of_others()
         if is_outdated:
             return
@@ -409,12 +414,12 @@ class AdjudicateScreen(BaseScreen):
             return
         self._visible_trace_id = trace_id
         loader = self.queue.contents.loader
-        if loader is not None and loader.is_known(trace_id):
+        if loader is not None and loader.was_read(trace_id):
             self.evidence.show_trace(loader.loaded(trace_id))
             return
         self.evidence.show_trace(None)
         if loader is not None:
-            self._reading = self.work.run(
+            self._trace_reading = self.work.run(
                 "trace",
                 lambda: loader.read(trace_id),
                 lambda _: self._show_read_trace(trace_id),
@@ -634,8 +639,8 @@ class AdjudicateScreen(BaseScreen):
     async def _wait_for_reading(self, loader: TraceLoader, trace_id: str) -> bool:
         """Wait until a trace is read; return False, with a hint, if that takes too long."""
         deadline = monotonic() + READING_WAIT
-        while not loader.is_known(trace_id):
-            if self._reading is not None and self._reading.is_finished:
+        while not loader.was_read(trace_id):
+            if self._trace_reading is not None and self._trace_reading.is_finished:
                 return False  # The reading has failed, and its error is shown.
             if monotonic() > deadline:
                 self.hints.say("The trace is still being read; press the key again in a moment")
@@ -1066,7 +1071,7 @@ class AdjudicateScreen(BaseScreen):
         ellipsis = " …" if len(places) > MOST_PLACES else ""
         preposition = "in" if any(target.is_whole for target in targets[:1]) else "at"
         location = f" {preposition} {', '.join(places[:MOST_PLACES])}{ellipsis}" if places else ""
-        # Of several places only those that were taken are named.
+        # Several decisions on places of one mode are described by the places that were taken.
         verdict = "" if location and len(decisions) > 1 else decided_words(decisions)
         text = f"{verdict}{location}".strip()
         source = source_text(decisions, items.names)

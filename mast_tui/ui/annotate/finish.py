@@ -482,7 +482,7 @@ class Finish(ScreenPart):
         next_steps += f" · {self._key_of('everywhere.undo')} undoes it"
         if not is_set_by_study:
             next_steps += f" · {self._key_of('annotate.reveal')} shows what was hidden"
-        # If a mode was split, its parts stay open even with "absent".
+        # If the codebook has split a mode, its parts stay open even with "absent".
         still_open = [] if open_modes == "leave" else self._open_modes(session)
         changed_count = open_mode_count - len(still_open)
         report = _finish_report(

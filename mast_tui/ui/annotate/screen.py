@@ -146,12 +146,14 @@ class Panes:
         self._screen.show_span()
 
     def return_to_timeline(self) -> bool:
-        """Return to the timeline, scrolled as before; return False if it is visible already."""
+        """Return from the text to the timeline; return False if the timeline is visible already."""
         if not self.is_reading:
             return False
         self._screen.remove_class("-reading")
         timeline = self._screen.timeline
-        self._screen.call_after_refresh(self._focus_timeline, timeline, self._screen.focused)
+        # A key may move the focus before the refresh.
+        focused_now = self._screen.focused
+        self._screen.call_after_refresh(self._focus_timeline, timeline, focused_now)
         return True
 
     def _focus_timeline(self, timeline: Timeline, focused: Widget | None) -> None:

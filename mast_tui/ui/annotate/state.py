@@ -352,7 +352,7 @@ class Marking(ScreenPart):
             self.mark(Selection(quote=QuoteCursor(first_word, last_word, extends=True)))
 
     def move_word(self, quote: QuoteCursor, step: int) -> None:
-        """Move the end of a quote by one word.
+        """Move that end of a quote that follows the cursor by one word.
 
         Args:
             quote: The quote.
@@ -364,7 +364,7 @@ class Marking(ScreenPart):
         self.mark(Selection(quote=quote.at(word)))
 
     def move_line(self, quote: QuoteCursor, delta: int) -> None:
-        """Move the end of a quote by lines of the text.
+        """Move that end of a quote that follows the cursor by lines of the text.
 
         Args:
             quote: The quote.

@@ -224,8 +224,8 @@ class Form(Dialog[None]):
                     yield Static(Text(field.title), classes="field-title")
                     yield self._field_widget(field)
         yield Static(classes="hint", id="about")
-        with VerticalScroll(id="words"):
-            yield Static(id="said")
+        with VerticalScroll(id="text-pane"):
+            yield Static(id="shown-text")
         yield Static(Content(FIELD_KEYS), classes="keys")
 
     def _field_widget(self, field: Field) -> Widget:
@@ -243,7 +243,7 @@ class Form(Dialog[None]):
 
     def on_mount(self) -> None:
         """Focus the first field."""
-        self.query_one("#words").display = False
+        self.query_one("#text-pane").display = False
         self._field_widgets()[0].focus()
 
     def _field_widgets(self) -> list[Input | ChoiceLine]:
@@ -337,7 +337,7 @@ class Form(Dialog[None]):
 
     @property
     def _shows_text(self) -> bool:
-        return self.query_one("#words").display
+        return self.query_one("#text-pane").display
 
     def show_text(
         self,
@@ -357,9 +357,9 @@ class Form(Dialog[None]):
         """
         self._enter_callback = on_enter
         self._escape_callback = on_escape
-        self.query_one("#said", Static).update(plain_lines(text))
+        self.query_one("#shown-text", Static).update(plain_lines(text))
         self._show_text_or_fields(shows_text=True, keys=keys)
-        self.query_one("#words").focus()
+        self.query_one("#text-pane").focus()
 
     def show_fields(self, name: str | None = None) -> None:
         """Show the fields again, with the cursor on the field ``name``, or on the current field."""
@@ -367,7 +367,7 @@ class Form(Dialog[None]):
         self.query_one(f"#{name or self._current_field}").focus()
 
     def _show_text_or_fields(self, *, shows_text: bool, keys: str) -> None:
-        self.query_one("#words").display = shows_text
+        self.query_one("#text-pane").display = shows_text
         self.query_one(".fields").display = not shows_text
         self.query_one("#about").display = not shows_text
         self.query_one(".keys", Static).update(Content(keys))

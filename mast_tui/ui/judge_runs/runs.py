@@ -802,7 +802,7 @@ class RunsScreen(TableScreen[RunView]):
 
         Args:
             first: The run on side A.
-            second: The run on side B; None for the gold.
+            second: The run on side B, with the same taxonomy; None for the gold.
         """
         if first.run.taxonomy != self.mast.taxonomy.ref:
             self.hints.say(

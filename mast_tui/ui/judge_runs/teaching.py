@@ -24,7 +24,7 @@ from mast_tui.judges.llm.teaching import (
     keep_version,
     most_informative,
     versions,
-    with_chosen,
+    with_chosen_examples,
     with_guidelines,
 )
 from mast_tui.labels import WHOLE_TRACE, VerdictValue
@@ -196,7 +196,7 @@ def next_version(
     if parent is not None:
         examples = _merged_examples(parent.examples, examples)
     guidelines = guidelines_of(workspace, ref)
-    new_setup = with_chosen(with_guidelines(base_setup, guidelines), examples)
+    new_setup = with_chosen_examples(with_guidelines(base_setup, guidelines), examples)
     version = JudgeVersion(
         judge=new_setup.judge,
         parent=comparison.run.judge,

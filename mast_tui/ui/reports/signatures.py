@@ -512,7 +512,8 @@ class SignaturesScreen(ReportScreen):
             self.hints.prompt(f"Still counting; {key} works when it is done")
             return
         choices = [
-            FinderChoice(name, "", name, labels_title(name)) for name in self.signatures.sources
+            FinderChoice(name, code="", name=name, detail=labels_title(name))
+            for name in self.signatures.sources
         ]
         self.mast.ask(
             FinderDialog("Whose labels", choices, placeholder="gold, or a name"),

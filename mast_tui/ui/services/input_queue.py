@@ -109,13 +109,13 @@ class InputQueue:
     async def put(self, event: InputEvent) -> None:
         """Deliver an event, or keep it until the events before it are handled.
 
-        A move of the mouse waits only for an event that is being handled. Events that wait for
-        content are dropped once an event comes that needs none.
+        A move of the mouse waits only for an event that is being handled. Events that wait until a
+        screen has read its content are dropped once an event comes that does not need it.
         """
         if isinstance(event, events.MouseMove) and (self.idle or self.blocked):
             await self._send(event)
             return
-        if self._unread_screen is not None and not self._waits_for_unread(event):
+        if self._unread_screen is not None and not self._awaits_same_content(event):
             # The user, or a dialog, has gone on: nothing waits for the content any more.
             self._waiting.clear()
             self._unread_screen = None
@@ -155,13 +155,14 @@ class InputQueue:
         active = screen.active_bindings.get(event.key)
         if active is None:
             return screen.awaits_content(action=None)
+        # Keys with priority act on the app, such as the one that quits.
         if active.binding.priority:
             return False
         # A line to type on handles its keys itself: there, ``j`` is no move in the list.
         is_typed = isinstance(screen.focused, Input)
         return screen.awaits_content(None if is_typed else active.binding.id)
 
-    def _waits_for_unread(self, event: InputEvent) -> bool:
+    def _awaits_same_content(self, event: InputEvent) -> bool:
         """Check if an event waits for the same content as the events before it."""
         screen = self._app.screen
         return screen is self._unread_screen and self._awaits_content(event, screen)

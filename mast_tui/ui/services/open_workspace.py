@@ -81,7 +81,7 @@ class OpenWorkspace:
         self.blind = resolve_blind(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
 
     def learn_role(self) -> None:
-        """Set ``adjudicates`` by the lists of adjudicators and annotators in the study."""
+        """Set ``adjudicates`` by the study: False for an adjudicator who annotates too."""
         study = self.study()
         self.adjudicates = (
             study is not None
@@ -188,7 +188,7 @@ class Opening:
         self._sample_annotators: tuple[str, ...] = ()
         """The annotators of the samples' labels, named to the first user; else empty."""
         self._has_asked_name = False
-        """Whether the dialog for the name has said where labels are saved."""
+        """True once the dialog for the name was made, which also says where labels are saved."""
         self.default = self.find_default()
         """The default workspace in this folder or above; None if the options name one."""
 

@@ -73,7 +73,7 @@ class TraceLoader:
             WorkspaceError: The workspace cannot be read.
         """
         unread_ids = [
-            trace_id for trace_id in dict.fromkeys(trace_ids) if not self.is_known(trace_id)
+            trace_id for trace_id in dict.fromkeys(trace_ids) if not self.was_read(trace_id)
         ]
         for trace_id in unread_ids[:limit]:
             if stopped():
@@ -92,8 +92,8 @@ class TraceLoader:
         keys = {key for target in targets for key in (target.first, target.last) if key is not None}
         return any(order(key) is None for key in keys)
 
-    def is_known(self, trace_id: str) -> bool:
-        """Return whether `read` was called for the trace, so that `loaded` has its result."""
+    def was_read(self, trace_id: str) -> bool:
+        """Return whether ``read`` was called for the trace, so that ``loaded`` has its result."""
         return trace_id in self._trace_by_id
 
     def loaded(self, trace_id: str) -> Trace | None:

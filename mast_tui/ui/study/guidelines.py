@@ -346,7 +346,7 @@ class GuidelinesScreen(OpensTraces):
         taxonomy = opened.taxonomy
 
         def read_page() -> tuple[ModePage, TraceLoader]:
-            # Without a connection, the page shows what was read ahead.
+            # Without a connection to the server, the page shows the local copy.
             with workspace.reading_local_copy():
                 page = mode_page(workspace, taxonomy, mode, reader=opened.annotator)
                 case_ids = [case.trace_id for case in page.cases]

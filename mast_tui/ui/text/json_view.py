@@ -247,9 +247,11 @@ class PrettyText:
                 break
             part = self._shown_parts[number]
             texts.append(part[max(0, start - part_start) : end - part_start])
-        if end > self._shown_side.end:
-            shift = self._source_side.end - self._shown_side.end
-            texts.append(self.source[max(start, self._shown_side.end) + shift : end + shift])
+        shown_end = self._shown_side.end
+        # The rest is not formatted yet: it is the source, at other offsets.
+        if end > shown_end:
+            shift = self._source_side.end - shown_end
+            texts.append(self.source[max(start, shown_end) + shift : end + shift])
         return "".join(texts)
 
     def find(self, part: str, begin: int, end: int, /) -> int:

@@ -242,7 +242,7 @@ def make_row(text: Readable, start: int, end: int, *, rendered: bool = False) ->
         text: The text.
         start: The first code point of the row.
         end: The code point after the row and its line break.
-        rendered: True to leave out the sequences for colours.
+        rendered: True if the text is shown rendered, that is, without its sequences for colours.
     """
     line = _without_break(text[start:end])
     shown, columns = safe_line_map(line, drops_colours=rendered)
@@ -677,13 +677,13 @@ class _TableExtent:
         start: The offset of its first line.
         end: The offset after its last line.
         widths: The width of each column; empty if the table is not aligned.
-        sides: The alignment of each column: ``left``, ``right`` or ``both``.
+        alignments: The alignment of each column: ``left``, ``right`` or ``center``.
     """
 
     start: int
     end: int
     widths: Sequence[int] = ()
-    sides: Sequence[str] = ()
+    alignments: Sequence[str] = ()
 
 
 class _Filling(NamedTuple):
@@ -769,8 +769,8 @@ class MarkdownTables:
         for cells in cells_by_row:
             for column, cell in enumerate(cells):
                 widths[column] = max(widths[column], cell_len(cell))
-        sides = [_side_of(cell) for cell in cells_by_row[1]]
-        table = _TableExtent(table_start, table_end, widths, sides)
+        alignments = [_alignment_of(cell) for cell in cells_by_row[1]]
+        table = _TableExtent(table_start, table_end, widths, alignments)
         for row in rows:
             filled_cells = sum(
                 cell_len(filling.characters) for filling in _row_fillings(row, table)
@@ -848,11 +848,11 @@ def _cell_texts(line: str) -> list[str]:
     return [line[left + 1 : right] for left, right in pairwise(bars)]
 
 
-def _side_of(cell: str) -> str:
-    """Return the alignment of a column from its cell in the rule: ``left``, ``right``, ``both``."""
+def _alignment_of(cell: str) -> str:
+    """Return the alignment of a column from its cell in the rule below the titles."""
     cell = cell.strip()
     if cell.endswith(":"):
-        return "both" if cell.startswith(":") else "right"
+        return "center" if cell.startswith(":") else "right"
     return "left"
 
 
@@ -862,14 +862,14 @@ def _row_fillings(line: str, table: _TableExtent) -> Iterator[_Filling]:
     bars = [bar.start() for bar in _CELL_BAR.finditer(line)]
     for column, (left_bar, right_bar) in enumerate(pairwise(bars)):
         missing_cells = table.widths[column] - cell_len(line[left_bar + 1 : right_bar])
-        side = table.sides[column] if column < len(table.sides) else "left"
+        alignment = table.alignments[column] if column < len(table.alignments) else "left"
         if missing_cells <= 0:
             continue
         if is_rule:
             last_dash = line.rindex("-", left_bar, right_bar)
             yield _Filling(last_dash + 1, "-" * missing_cells, after_previous=True)
             continue
-        cells_at_left = {"left": 0, "right": missing_cells, "both": missing_cells // 2}[side]
+        cells_at_left = {"left": 0, "right": missing_cells, "center": missing_cells // 2}[alignment]
         cells_at_right = missing_cells - cells_at_left
         if cells_at_left:
             yield _Filling(left_bar + 1, " " * cells_at_left, after_previous=True)

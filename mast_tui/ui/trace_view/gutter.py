@@ -292,6 +292,7 @@ class MarkKeeper:
         """
         has_grown = span_count != self._span_count
         self._span_count = span_count
+        # The numbers differ if items were only removed; the loop finds new and changed items.
         has_changed = sum(map(len, items.values())) != len(self._all_placed())
         placed_items: dict[MarkKind, dict[str, _PlacedItem]] = {}
         for kind, items_of_kind in items.items():
@@ -300,8 +301,8 @@ class MarkKeeper:
             for item_id, item in items_of_kind.items():
                 placed = placed_before.get(item_id)
                 # Nearly all are the same objects; comparing by value costs more.
-                is_known = placed is not None and (placed.item is item or placed.item == item)
-                if placed is None or not is_known or (has_grown and not placed.is_complete):
+                is_same = placed is not None and (placed.item is item or placed.item == item)
+                if placed is None or not is_same or (has_grown and not placed.is_complete):
                     placed = self._place_item(kind, item)
                     has_changed = True
                 placed_items[kind][item_id] = placed

@@ -216,7 +216,8 @@ class RowsAbove(Static):
         self.update(Content("\n".join(rows)))
         for name in ("message", "error", "prompt"):
             self.set_class(name == style, f"-{name}")
-        self.styles.offset = (0, -len(rows) - (2 if title else 0))
+        border_rows = 2 if title else 0
+        self.styles.offset = (0, -len(rows) - border_rows)
 
 
 class Menu(NamedTuple):

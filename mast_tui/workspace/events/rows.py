@@ -117,14 +117,14 @@ def _evidence_of(row: RowMapping) -> Evidence | None:
     if row["evidence_quote"] is None:
         return None
     match = row["evidence_match"]
-    misnamed = row["evidence_named"]
+    misnamed_json = row["evidence_named"]
     return Evidence(
         key=row["evidence_key"],
         quote=row["evidence_quote"],
         match=None if match is None else Match(match),
         misnamed_spans=None
-        if misnamed is None
-        else read(json.loads(misnamed), tuple[str, str], "evidence_named"),
+        if misnamed_json is None
+        else read(json.loads(misnamed_json), tuple[str, str], "evidence_named"),
         wording=row["evidence_wording"],
         char_start=row["evidence_start"],
         char_end=row["evidence_end"],

@@ -408,7 +408,7 @@ def read_finding(
         last=view.key(spans[-1]) if spans else None,
         rationale=rationale[:RATIONALE_CHARS],
         confidence=_UNKNOWN_CONFIDENCE if confidence is None else confidence,
-        decisive=_as_decisive(fields.get("decisive")),
+        decisive=_as_boolean(fields.get("decisive")),
         evidence=Evidence(key=None, quote=quote[:QUOTE_CHARS]) if quote.strip() else None,
     )
 
@@ -554,8 +554,8 @@ def as_confidence(value: object, scale: int) -> float | None:
     return value / scale if 0 <= value <= scale else None
 
 
-def _as_decisive(value: object) -> bool | None:
-    """Read a boolean or a verdict other than unsure; None for any other value."""
+def _as_boolean(value: object) -> bool | None:
+    """Return a boolean, which a model may write as a verdict; None for any other value."""
     verdict = as_verdict(value)
     if verdict is None or verdict is VerdictValue.UNSURE:
         return None

@@ -258,7 +258,7 @@ def choice_parameters(examples: Iterable[Example]) -> tuple[tuple[str, str], ...
 
 
 def recorded_choices(parameters: Iterable[tuple[str, str]]) -> tuple[ExampleChoice, ...]:
-    """Return the choices in the settings of a run, in their order."""
+    """Return the choices of examples that the settings of a run record, in their order."""
     prefix = f"{_PARAMETER_NAME} "
     choice_by_number = {
         int(name.removeprefix(prefix)): ExampleChoice.parse(text)

@@ -171,7 +171,9 @@ class _Data:
         self._window = window
         self._remarks: list[str] = []
         self._pieces: list[str] = []
+        """The texts between the boundaries, which are put in when the request is sent."""
         self._open_piece: list[str] = []
+        """The parts of the last piece, which is not complete yet."""
 
     def add_heading(self, label: str, suffix: str = "") -> None:
         """Add a line that is not from the trace: ``[boundary label] suffix``.

@@ -109,7 +109,9 @@ class StoryPrompt:
             window: The window.
             budget: The approximate token limit of the data.
         """
-        data = data_section(view, window, "", window.tokens or budget, SUMMARY_ASKED)
+        data = data_section(
+            view, window, story="", budget=window.tokens or budget, question=SUMMARY_ASKED
+        )
         return self.summary_system.request(data, _SUMMARY_SCHEMA, view.trace_id)
 
     def story_request(
@@ -133,7 +135,9 @@ class StoryPrompt:
                 text, _ = shortened(summary, tokens[index], allotted_tokens[index])
             spans = view.range_name(window.first, window.last)
             sections.append(Section(PART.format(number=index + 1, spans=spans), text))
-        data = data_section(view, None, "", budget, STORY_ASKED, sections=sections)
+        data = data_section(
+            view, window=None, story="", budget=budget, question=STORY_ASKED, sections=sections
+        )
         return self.story_system.request(data, _STORY_SCHEMA, view.trace_id)
 
 

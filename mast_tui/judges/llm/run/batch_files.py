@@ -385,6 +385,7 @@ class _BatchClient(ModelClient):
         self._boundary_secret = secrets.token_bytes(32)
         self._api_key = os.environ.get(setup.key_variable, "").strip()
         self._answer_count_by_key: Counter[str] = Counter()
+        """The number of answers that were read to each request, by ``Prompt.answer_key``."""
 
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
@@ -490,8 +491,8 @@ class _BatchClient(ModelClient):
 def _correctable_reply(unusable: Sequence[Asked]) -> Reply | None:
     """Return the last unusable answer to a request if its correction is still to be requested.
 
-    A cut answer is always returned. A complete answer is corrected once; after that, the request is
-    sent again from the beginning.
+    An answer that was cut off is always returned. A complete answer (``stop``) is corrected once;
+    after that, the request is sent again from the beginning.
     """
     last = unusable[-1] if unusable else None
     if last is None or last.finish == "refusal":
@@ -508,18 +509,20 @@ def _correctable_reply(unusable: Sequence[Asked]) -> Reply | None:
     return reply_from_record(last)
 
 
-def outcome_of(line: Mapping[str, Any], form: Form, sent: int) -> Reply | ApiError | UnusableReply:
+def outcome_of(
+    line: Mapping[str, Any], form: Form, sent_tokens: int
+) -> Reply | ApiError | UnusableReply:
     """Return the reply in a line of a result file, or the error of the server.
 
     Args:
-        line: The fields of the answer.
+        line: The JSON fields of the line.
         form: The form of answer that was requested.
-        sent: An estimate of the request's tokens.
+        sent_tokens: An estimate of the request's tokens.
     """
     response = line.get("response")
     error = line.get("error")
     if isinstance(response, dict) and _is_success(line):
-        return read_body(response.get("body", response), form=form, sent_tokens=sent)
+        return read_body(response.get("body", response), form=form, sent_tokens=sent_tokens)
     if not isinstance(response, dict):
         # A request that expired or was cancelled has no status: it was not sent to a model.
         return api_error_of(error, _NOT_SENT_STATUS)

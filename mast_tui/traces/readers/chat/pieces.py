@@ -153,7 +153,7 @@ def result_piece(
     """Return the piece of a tool's result.
 
     Args:
-        result: The message or block of the result, which may name the call.
+        result: The message or block of the result, which may name the call; empty without one.
         content: The output of the tool.
         key_suffix: The end of the span's key, after the key of the message.
         name: The name of the tool; by default the one in ``result``.

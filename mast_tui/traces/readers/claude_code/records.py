@@ -273,7 +273,10 @@ def _text_piece(text: str, number: int, message_role: Role | None, failed: bool)
 def _block_piece(
     block: Fields, block_type: str, number: int, role: Role, outcome: object
 ) -> Piece | None:
-    """Return the piece of a block that is no text; None if it has nothing to read."""
+    """Return the piece of a block that is no text; None if it has nothing to read.
+
+    ``outcome`` is the result of a tool that the record has beside its message.
+    """
     if block_type == "thinking":
         text = as_text(block.get("thinking"))
         return None if text is None else _new_piece(SpanKind.REASONING, role, text, number)

@@ -136,10 +136,12 @@ class _StreamBuilder(TraceBuilder):
         super().__init__(source)
         self._thread_by_caller: dict[str, AgentThread] = {}
         self._agent_type_by_call: dict[str, str] = {}
-        self._last_message: tuple[int, int] | None = None  # hash of its text, index of its span
+        self._last_message: tuple[int, int] | None = None
+        """The hash of its text, and the index of its span."""
         self._text_line_range: tuple[int, int] | None = None
         """The first and the last number of the lines of text since the last record, if any."""
-        self._partial_lines_by_caller: dict[str | None, tuple[int, int]] = {}  # first, last
+        self._partial_lines_by_caller: dict[str | None, tuple[int, int]] = {}
+        """The first and the last number of the lines of each agent's partial message."""
 
     @staticmethod
     def texts_on_lines(data: bytes, /) -> list[str]:

@@ -592,7 +592,8 @@ def _bfcl_log(log: Sequence[object]) -> Messages:
 def _bfcl_step(entries: Sequence[object], pointer: str) -> Messages:
     """Yield the messages of a step.
 
-    The first answer gets the calls of the step, which other entries of the harness hold decoded.
+    The harness logs the decoded calls of an answer in a separate entry. They are added to the first
+    answer of the step.
     """
     decoded_calls: Sequence[object] = ()
     for entry in entries:

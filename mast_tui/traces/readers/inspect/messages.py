@@ -297,7 +297,7 @@ class MessageSpans:
 
         Args:
             identity: The ``identity`` of the message.
-            history: The messages in the calls of the agent that wrote or read the message.
+            history: The messages of the agent's calls so far, in which this message is counted.
             message: The message, whose id is recorded too.
         """
         history.shown_counts[identity] += 1

@@ -151,7 +151,11 @@ def row_of_event(name: str, attributes: Attributes, row: SpanRow) -> SpanRow | N
 
 
 def _arguments(span: OtelSpan) -> object:
-    """Return the attribute ``tool_input``, else arguments from others such as ``file_path``."""
+    """Return the arguments of a tool call, from the attribute ``tool_input`` without its heading.
+
+    Without that attribute, they come from others such as ``file_path``, which may belong to the
+    event with the output.
+    """
     text = _HEADING.sub("", span.text("tool_input") or "", count=1)
     if text:
         return json_in(text) or text

@@ -485,7 +485,8 @@ def trace_id(value: object) -> str | None:
 def _hex_id(value: object, digit_count: int) -> str | None:
     """Return the hex digits of an id, which is a number, hex digits or Base64; else None.
 
-    A text of any other form is returned unchanged. The result is None for an id of zeros too.
+    A number that is too big for JSON has ``BIG_ID_PREFIX``. A text of any other form is returned
+    unchanged. The result is None for an id of zeros too.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:0{digit_count}x}" if 0 < value < 16**digit_count else None
@@ -515,7 +516,7 @@ def _hex_of_base64(text: str, digit_count: int) -> str | None:
 
 
 BIG_ID_PREFIX: Final = "int:"
-"""The mark before the digits of an id that is too big for a JSON parser."""
+"""The mark that the reader puts before an id that is too big for a number of a JSON parser."""
 
 
 def unrecorded_prompt(attributes: Attributes) -> str:

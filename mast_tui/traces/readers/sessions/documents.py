@@ -235,7 +235,7 @@ def _opencode_session_of(record: Fields) -> str | None:
 def _whole_opencode_messages(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return the records, with a server's events joined to one record for each message.
+    """Return one record for each message in a server's events, then all other records.
 
     An event has the ``info`` of a message, or one of its parts; the last version of each counts.
     Of other events, only errors are kept.
@@ -261,6 +261,7 @@ def _whole_opencode_messages(
         elif "properties" not in record.value:
             other_records.append(record)
 
+    # A log can lack the ``info`` of a message: its id and role then are these.
     message_records = [
         replace(
             info_record,
