@@ -995,7 +995,8 @@ class Session:
     ) -> None:
         """Write facts as events in one transaction, and show them.
 
-        Within ``plan`` only keep the write, which the caller then carries out.
+        Within ``plan`` only keep the write, which the caller of ``plan`` carries out. Without
+        ``replaces``, a change of a label replaces the event that set the label's present values.
         """
         events = [
             NewEvent(

@@ -110,10 +110,11 @@ class Catalog:
                 self.changes.append(trace_id)
 
     def opened(self, trace: Trace) -> Trace:
-        """Return a reading of a trace that has spans: the present reading if it is still in use.
+        """Return a copy of a listed trace that can read its spans.
 
-        A small file is read at once, and a file that has changed is read again. The catalog itself
-        holds only the reading that was opened last, so that the memory of others is freed. A trace
+        The traces in the catalog have no spans. A copy that is still in use is returned again,
+        unless its file has changed. A new copy of a small file is read at once. The catalog itself
+        holds only the copy that was opened last, so that the memory of others is freed. A trace
         that is not in the catalog is returned as it is.
         """
         trace_id = trace.identity.trace_id
@@ -122,6 +123,7 @@ class Catalog:
         opened_trace = self._open.get(trace_id)
         if opened_trace is None or opened_trace.change_reason() is not None:
             opened_trace = trace.anew()
+            # ``anew`` returns the trace itself if it has its spans in memory.
             if opened_trace is not trace:
                 if _is_small(opened_trace):
                     opened_trace.advance()

@@ -422,7 +422,7 @@ class TraceJudge:
             for window in windows:
                 await judge_window(window)
                 if answers and answers[-1].sightings:
-                    break  # the earliest step with a finding is the decisive one
+                    break  # the first step on which the judge found a failure is the decisive one
         answers.sort(key=lambda answer: (answer.window.first, answer.window.last))
         return tuple(answer.window for answer in answers)
 
