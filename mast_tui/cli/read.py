@@ -329,7 +329,7 @@ class LineReader:
     def _show_answer_key(self) -> None:
         """Print the answer key of the trace, unless it is still hidden."""
         text = ANSWER_KEY_HIDDEN
-        if self._session.hidden_visible:
+        if self._session.outcome_visible:
             text = answer_page(self._trace).text
         for start, end in line_ranges(text):
             self._say(safe_line(text[start:end]))

@@ -247,7 +247,7 @@ class Session:
         return self.verdicts.get(mode)
 
     @property
-    def hidden_visible(self) -> bool:
+    def outcome_visible(self) -> bool:
         """True if outcome, reward and ground truth may be shown."""
         return not self.blind or self._passes.revealed
 
@@ -257,7 +257,7 @@ class Session:
 
         If a study withholds them, they are shown after the finish, on request (``reveal``).
         """
-        return self.hidden_visible and not self._suggestions_withheld
+        return self.outcome_visible and not self._suggestions_withheld
 
     @property
     def _suggestions_withheld(self) -> bool:

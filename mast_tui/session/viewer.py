@@ -180,7 +180,7 @@ class Viewer:
             entry = view.get(trace_id)
             if entry is None:
                 return not self.blind
-            return entry.suggestions_visible if judges else entry.hidden_visible
+            return entry.suggestions_visible if judges else entry.outcome_visible
 
         return is_visible
 

@@ -143,7 +143,7 @@ class LibraryEntry:
         finished_by: The people who have finished it.
         own_labels: The number of the annotator's labels.
         waiting: The number of suggestions without an answer; 0 while they are hidden.
-        hidden_visible: True if outcome, reward and ground truth may be shown.
+        outcome_visible: True if outcome, reward and ground truth may be shown.
         withheld: True if a study still withholds suggestions.
         look_here: The number of spans that probably contain the decisive step; None if unknown or
             hidden.
@@ -153,14 +153,14 @@ class LibraryEntry:
     finished_by: tuple[str, ...]
     own_labels: int
     waiting: int
-    hidden_visible: bool
+    outcome_visible: bool
     withheld: bool = False
     look_here: int | None = None
 
     @property
     def suggestions_visible(self) -> bool:
         """True if judges' suggestions may be shown."""
-        return self.hidden_visible and not self.withheld
+        return self.outcome_visible and not self.withheld
 
 
 def library_view(
@@ -211,7 +211,7 @@ def library_view(
             finished_by=_finished_by(trace_passes, without=annotator if is_retest else None),
             own_labels=0 if is_retest else label_counts.get(trace_id, 0),
             waiting=counts.get(trace_id, 0) if shows_judges else 0,
-            hidden_visible=is_visible,
+            outcome_visible=is_visible,
             withheld=is_withheld,
             look_here=look_here_counts.get(trace_id) if shows_judges else None,
         )

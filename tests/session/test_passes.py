@@ -208,7 +208,7 @@ def test_adjudicators_take_second_looks(desk: Desk) -> None:
     adjudicate(desk, 1)
     session = desk.open(blind=True)
     assert session.current is None
-    assert session.hidden_visible
+    assert session.outcome_visible
     assert [x.mode for x in session.others] == [TWO]
     put(session, ONE, span(0))
     assert (current(session).number, current(session).kind) == (2, PassKind.SECOND_LOOK)

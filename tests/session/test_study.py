@@ -52,7 +52,7 @@ def test_withheld_suggestions_are_hidden() -> None:
     room.judge(*room.traces)
     held, other = withheld_and_other(room)
     session = room.open(held)
-    assert session.hidden_visible
+    assert session.outcome_visible
     assert not session.suggestions_visible
     assert session.suggestions == session.pending == ()
     assert dict(session.pending_by_id) == {}
@@ -92,7 +92,7 @@ def test_the_library_does_not_count_withheld_suggestions() -> None:
     held, other = withheld_and_other(room)
     view = library_view(room.workspace, "alice", MAST.ref, blind=False)
     assert (view[held].waiting, view[held].suggestions_visible) == (0, False)
-    assert view[held].hidden_visible
+    assert view[held].outcome_visible
     assert (view[other].waiting, view[other].suggestions_visible) == (1, True)
     session = room.open(held)
     session.finish(open_modes="leave")

@@ -33,7 +33,7 @@ def test_blind_annotators_see_suggestions_after_revealing(desk: Desk) -> None:
     hidden = desk.workspace.labels()[0].id
     for finished in (False, True):
         assert session.suggestions == session.pending == ()
-        assert not session.hidden_visible
+        assert not session.outcome_visible
         with pytest.raises(SessionError, match="hidden"):
             session.accept(hidden)
         with pytest.raises(SessionError, match="hidden"):
@@ -45,7 +45,7 @@ def test_blind_annotators_see_suggestions_after_revealing(desk: Desk) -> None:
     assert session.current is not None
     assert not session.current.judge_seen
     session.reveal()
-    assert session.hidden_visible
+    assert session.outcome_visible
     assert (len(session.suggestions), len(desk.open(blind=True).pending)) == (1, 1)
     session.accept(hidden)
     assert session.current.kind is PassKind.SECOND_LOOK
@@ -55,7 +55,7 @@ def test_assisted_annotators_see_others_after_revealing(desk: Desk) -> None:
     desk.judge(finding(ONE, 0))
     put(desk.open("bob"), TWO, span(1))
     session = desk.open()
-    assert session.hidden_visible
+    assert session.outcome_visible
     assert len(session.suggestions) == 1
     assert not session.others
     session.finish(open_modes="leave")
@@ -114,7 +114,7 @@ def test_adjudicators_see_all_labels(desk: Desk) -> None:
     start = PassStarted(PassKind.ADJUDICATION)
     desk.workspace.append([event(start, annotator="carol")])
     assert visible_traces_for_agreement(desk.workspace, "carol", MAST.ref) == {TRACE}
-    assert entry(desk, "carol", blind=True).hidden_visible
+    assert entry(desk, "carol", blind=True).outcome_visible
     desk.workspace.append([event(PassFinished(), annotator="carol")])
     assert (entry(desk, "carol").finished_by, entry(desk, "carol").state) == ((), "untouched")
 

@@ -411,7 +411,7 @@ class Filter(ScreenPart):
             self._timeline.facts.agents,
             labelled=session is not None,
             # A blind annotator must not learn whether there are suggestions.
-            suggested=session is not None and session.hidden_visible and bool(session.suggestions),
+            suggested=session is not None and session.outcome_visible and bool(session.suggestions),
             matches=bool(self._state.needle),
         )
         dialog = FilterChoice(offers, self.present_filter, self.apply)

@@ -860,7 +860,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         trace = self.trace
         if trace is None:
             return
-        visible = self.session is not None and self.session.hidden_visible
+        visible = self.session is not None and self.session.outcome_visible
         outcome = trace.meta.outcome if visible else Outcome.UNKNOWN
         name = self._trace_name(trace)
         if self.session is not None and self.session.finished:

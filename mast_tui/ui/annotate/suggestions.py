@@ -364,7 +364,7 @@ def _no_suggestion_text(session: Session, context: MastApp) -> str:
         if session.finished:
             key = context.key_of("annotate.reveal")
             return f"Suggestions are hidden until you look at what others say ({key})"
-        if session.hidden_visible:
+        if session.outcome_visible:
             return "The study shows no suggestions here before you have finished the trace"
         return "You work blind: suggestions are shown after you have finished the trace"
     if session.suggestions:

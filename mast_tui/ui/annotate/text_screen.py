@@ -251,7 +251,7 @@ def _show_answer_key(screen: AnnotateScreen) -> None:
         trace = screen.state.trace
         if trace is None or session is not screen.state.session:
             return
-        if not session.hidden_visible:
+        if not session.outcome_visible:
             screen.hints.say(hidden_sentence(screen.mast.key_of))
             return
         show_text(screen, "Answer key", answer_page(trace), "annotate.answer_key")
@@ -355,7 +355,7 @@ def _offer_artefacts(
         detail = f"{counted(len(edits), 'change')}, the last in #{edits[-1].index + 1}"
         choices.append(FinderChoice(str(number), "file", one_line(path), detail))
     answer_key = trace.meta.answer_key
-    if session.hidden_visible:
+    if session.outcome_visible:
         for section in _RESULT_SECTIONS:
             if getattr(answer_key, section):
                 choices.append(FinderChoice(section, "result", TITLES[section]))

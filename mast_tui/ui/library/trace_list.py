@@ -251,7 +251,7 @@ def row_of(
         same_as: The names of traces that are the same run.
     """
     facts = trace.summary
-    is_outcome_visible = entry.hidden_visible if entry is not None else outcomes_visible
+    is_outcome_visible = entry.outcome_visible if entry is not None else outcomes_visible
     outcome = facts.outcome if is_outcome_visible and facts.outcome != Outcome.UNKNOWN else ""
     return LibraryRow(
         trace_id=facts.trace_id,

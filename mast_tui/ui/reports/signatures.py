@@ -625,7 +625,7 @@ def compute_signatures(
     visible_outcomes: set[str] | None = None
     if opened.blind:
         view = library_view(workspace, annotator, taxonomy.ref, blind=True)
-        visible_outcomes = {trace_id for trace_id, entry in view.items() if entry.hidden_visible}
+        visible_outcomes = {trace_id for trace_id, entry in view.items() if entry.outcome_visible}
     without_report = Signatures(
         choice,
         intervals_pending=True,

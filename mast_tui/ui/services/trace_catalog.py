@@ -36,7 +36,7 @@ class Catalog:
         traces: The traces, by id.
         changes: The ids of the traces that were added, changed or removed, in this order. A screen
             remembers how many of them it has shown.
-        troubles: The unreadable files, and the broken parts of other files.
+        troubles: The problems: the unreadable files, and the broken parts of other files.
         unreadable: The files of which nothing could be read.
         skipped: The files that are no traces.
         looked_at: The number of files that were read.
@@ -68,9 +68,9 @@ class Catalog:
         if report.skipped is not None:
             self.skipped.append(FileProblem(name, place="", message=report.skipped))
         if report.failed is not None:
-            trouble = FileProblem(name, place="", message=report.failed)
-            self.unreadable.append(trouble)
-            self.troubles.append(trouble)
+            problem = FileProblem(name, place="", message=report.failed)
+            self.unreadable.append(problem)
+            self.troubles.append(problem)
         self.troubles += [FileProblem(name, p.place, p.message) for p in report.problems]
         self.add_traces(report.traces)
 

@@ -532,7 +532,10 @@ def _largest_fitting_estimate(overflow: ContextOverflow) -> float:
 
 
 def _rule_facts(trace: Trace, view: RedactedView) -> tuple[Fact, ...]:
-    """Return the findings of the default rules on spans of a trace, with redacted rationales."""
+    """Return the findings of the default rules on spans of a trace, with redacted rationales.
+
+    Numbers of spans in the rationales are replaced by those that the model sees.
+    """
     facts = []
     for finding in RulesJudge().judge(trace).findings:
         first = trace.index_of(finding.first or "")
