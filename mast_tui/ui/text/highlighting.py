@@ -225,7 +225,7 @@ class Highlighter:
             block_end = min(block_end, region.end)
             parts = self._cached_line_parts(region, block_start, block_end)
             yield from _cut_to_range(parts, start, end)
-            offset = max(block_end, offset + 1)
+            offset = max(block_end, offset + 1)  # goes on even if the region has ended
 
     def _find_line_parts(self, region: TextRegion, start: int, end: int) -> list[TextPart]:
         """Return the parts of a block in a region whose lines are highlighted one by one."""
