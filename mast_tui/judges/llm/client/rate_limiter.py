@@ -120,13 +120,13 @@ class RateLimiter:
             self._slot_freed.set()
 
     def open(self) -> None:
-        """Raise the first limit of a run to the highest, unless the server was busy before."""
+        """End the first limit of a run: allow ``most`` requests, unless the server was busy."""
         if self.opened:
             return
         self.opened = True
         if not self._slow_down_count:
             self.allowed = self.most
-        self._slot_freed.set()
+        self._slot_freed.set()  # wakes the tasks that wait for a slot
 
     def request_succeeded(self) -> None:
         """Count an answered request; raise a limit of n requests by 1 after n answers."""
