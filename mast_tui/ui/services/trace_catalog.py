@@ -123,7 +123,7 @@ class Catalog:
         opened_trace = self._open.get(trace_id)
         if opened_trace is None or opened_trace.change_reason() is not None:
             opened_trace = trace.anew()
-            # ``anew`` returns the trace itself if it has its spans in memory.
+            # ``anew`` returns the trace itself if it was read completely before it was added.
             if opened_trace is not trace:
                 if _is_small(opened_trace):
                     opened_trace.advance()

@@ -89,12 +89,18 @@ class RateLimiter:
         self.running_count = 0
         """The number of running requests."""
         self._success_count = 0
+        """The number of answers since the limit was changed."""
         self._wait_until = 0.0
+        """The time until which the server asked all requests to wait."""
         self._spread = 0.0
+        """The longest random time after ``_wait_until``, so that not all requests start at once."""
         self._slow_down_count = 0
+        """The number of times that the limit was lowered."""
         self._ramp = ramp
         self._ramp_ends: float | None = None
+        """The time from which on requests start without a pause; None before the first one."""
         self._next_start = 0.0
+        """The time of the next start during the ramp."""
         self._slot_freed = asyncio.Event()
 
     @asynccontextmanager
