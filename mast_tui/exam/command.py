@@ -251,6 +251,7 @@ def exam_command(request: ExamRequest) -> None:
     if request.coverage:
         document["coverage"] = _coverage_by_judge(exam, candidates, request.seed)
     if request.keep:
+        # The check of the options has made sure of a workspace and of one judge.
         assert workspace is not None
         (candidate,) = candidates
         judge_coverage = document["coverage"][candidate.name]

@@ -418,12 +418,12 @@ def refusal_in_words(file: object, people: Iterable[PersonChanges]) -> str:
     """Return the reason why a file is refused, with the options that accept it.
 
     Args:
-        file: The file.
+        file: The path or name of the file.
         people: The changes that the file would make, one entry per annotator.
     """
     all_changes = list(people)
-    names = dict.fromkeys(name for changes in all_changes for name in changes.needs)
-    options = " ".join(f"--replace {_quoted_name(name)}" for name in names)
+    replaced_names = dict.fromkeys(name for changes in all_changes for name in changes.needs)
+    options = " ".join(f"--replace {_quoted_name(name)}" for name in replaced_names)
     return (
         f"{file} was edited, or would replace work in this workspace: "
         f"{'; '.join(map(changes_in_words, all_changes))}. Nothing was written. To accept this, "

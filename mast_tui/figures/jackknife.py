@@ -185,7 +185,7 @@ def share_of_traces(counts: ArrayLike, *, rounds: int, seed: int) -> Coefficient
         value,
         ratio(resampled[:, 0], resampled[:, 1]),
         ratio(without_each[:, 0], without_each[:, 1]),
-        Scale(0.0),
+        Scale(lowest=0.0),
     ).to_json()
 
 

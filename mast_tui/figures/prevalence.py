@@ -193,19 +193,19 @@ def _overall_figures(
     powered_prevalence: PoweredPrevalence,
     unresolved: int,
     bounds: tuple[PoweredPrevalence, PoweredPrevalence] | None,
-    needs: int,
+    needed_decisions: int,
 ) -> Iterator[Figure]:
-    """Yield the prevalence over all traces.
+    """Yield the figures of the prevalence over all traces, see ``PoweredPrevalence``.
 
     ``unresolved`` is the number of verdicts on which annotators differ and no one has decided.
     ``bounds`` are the prevalences if all of these are decided as absent, and as present; they
-    replace the intervals, unless None. ``needs`` of them must be decided for an interval.
+    replace the intervals, unless None. An interval needs ``needed_decisions`` more decisions.
     """
     yield scope.number("n", powered_prevalence.n)
     yield scope.number("n_labelled", powered_prevalence.n_labelled)
     yield scope.number("unresolved", unresolved)
     yield scope.number("weighted", powered_prevalence.weighted)
-    people = scope.estimate("people", powered_prevalence.people)
+    people_figure = scope.estimate("people", powered_prevalence.people)
     powered_figure = scope.estimate("powered", powered_prevalence.powered)
     # The share among these traces alone, not in the population that they represent.
     share_of_these = powered_prevalence.share_of_these
@@ -213,14 +213,14 @@ def _overall_figures(
     more_labels = powered_prevalence.more_labels
     if bounds is not None:
         low, high = bounds
-        of_people = (low.people.value, high.people.value)
-        people = _with_bounds(people, of_people, needs)
-        powered_figure = _with_bounds(
-            powered_figure, (low.powered.value, high.powered.value), needs
-        )
-        these_figure = these_figure and _with_bounds(these_figure, of_people, needs)
+        people_bounds = (low.people.value, high.people.value)
+        people_figure = _with_bounds(people_figure, people_bounds, needed_decisions)
+        powered_bounds = (low.powered.value, high.powered.value)
+        powered_figure = _with_bounds(powered_figure, powered_bounds, needed_decisions)
+        if these_figure is not None:
+            these_figure = _with_bounds(these_figure, people_bounds, needed_decisions)
         more_labels = None
-    yield people
+    yield people_figure
     yield powered_figure
     yield scope.number("judge_weight", powered_prevalence.judge_weight)
     yield scope.number("more_labels", more_labels)
@@ -228,10 +228,12 @@ def _overall_figures(
         yield these_figure
 
 
-def _with_bounds(figure: Figure, bounds: tuple[float | None, float | None], needs: int) -> Figure:
+def _with_bounds(
+    figure: Figure, bounds: tuple[float | None, float | None], needed_decisions: int
+) -> Figure:
     """Return a figure with bounds instead of its interval; unchanged if it or a bound is undefined.
 
-    ``needs`` is the number of disagreements to resolve before there is an interval.
+    ``needed_decisions`` is the number of disagreements to resolve before there is an interval.
     """
     low, high = bounds
     if figure.value is None or low is None or high is None:
@@ -243,7 +245,7 @@ def _with_bounds(figure: Figure, bounds: tuple[float | None, float | None], need
         bound_low=low,
         bound_high=high,
         reason="unresolved",
-        needs=needs,
+        needs=needed_decisions,
     )
 
 

@@ -473,7 +473,10 @@ class FigureTable:
         return int(self.value(statistic, condition) or 0)
 
     def by_name(self, statistic: str) -> dict[str, Figure]:
-        """Return the figures of a statistic by condition; if none has a condition, by subject."""
+        """Return the figures of a statistic by the name of their condition.
+
+        If none has a condition, return them by the names in their subject.
+        """
         figures = [figure for figure in self.figures if figure.statistic == statistic]
         if any(figure.condition for figure in figures):
             return {figure.condition: figure for figure in figures if figure.condition}

@@ -139,19 +139,21 @@ def time_study(
     Returns:
         The JSON document.
     """
-    compared_annotators = {assisted.annotator for assisted in passes if assisted.withheld} & {
-        assisted.annotator for assisted in passes if not assisted.withheld
+    compared_annotators = {study_pass.annotator for study_pass in passes if study_pass.withheld} & {
+        study_pass.annotator for study_pass in passes if not study_pass.withheld
     }
-    compared_passes = [assisted for assisted in passes if assisted.annotator in compared_annotators]
+    compared_passes = [
+        study_pass for study_pass in passes if study_pass.annotator in compared_annotators
+    ]
 
-    def minutes(assisted: AssistedPass) -> Amount:
+    def minutes(study_pass: AssistedPass) -> Amount:
         # (Number of units, sum): a pass with known minutes is one unit.
-        return (0, 0) if assisted.minutes is None else (1, assisted.minutes)
+        return (0, 0) if study_pass.minutes is None else (1, study_pass.minutes)
 
     return {
         "annotators": sorted(compared_annotators),
-        "shown": _condition_json([assisted for assisted in passes if not assisted.withheld]),
-        "withheld": _condition_json([assisted for assisted in passes if assisted.withheld]),
+        "shown": _condition_json([study_pass for study_pass in passes if not study_pass.withheld]),
+        "withheld": _condition_json([study_pass for study_pass in passes if study_pass.withheld]),
         "minutes_difference": difference(compared_passes, minutes),
         "anchoring": _anchoring_json(compared_passes, [slug for slug, _, _ in modes]),
         "modes": {code: _anchoring_json(compared_passes, [slug]) for slug, code, _ in modes},
@@ -160,18 +162,18 @@ def time_study(
 
 def _condition_json(passes: Sequence[AssistedPass]) -> dict[str, Any]:
     """Return the minutes per trace and per label of these passes, with intervals."""
-    timed = [assisted for assisted in passes if assisted.minutes is not None]
-    minutes = [assisted.minutes or 0.0 for assisted in timed]
-    traces = sorted({assisted.trace_id for assisted in timed})
+    timed = [study_pass for study_pass in passes if study_pass.minutes is not None]
+    minutes = [study_pass.minutes or 0.0 for study_pass in timed]
+    traces = sorted({study_pass.trace_id for study_pass in timed})
     # Traces × (passes, minutes, labels).
     sums = np.zeros((len(traces), 3))
-    for assisted in timed:
-        label_count = sum(assisted.labels.values())
-        sums[traces.index(assisted.trace_id)] += (1, assisted.minutes or 0.0, label_count)
+    for study_pass in timed:
+        label_count = sum(study_pass.labels.values())
+        sums[traces.index(study_pass.trace_id)] += (1, study_pass.minutes or 0.0, label_count)
     return {
         "passes": len(passes),
         "timed": len(timed),
-        "traces": len({assisted.trace_id for assisted in passes}),
+        "traces": len({study_pass.trace_id for study_pass in passes}),
         "median_minutes": median(minutes) if minutes else None,
         "minutes_per_trace": _jackknifed_json(
             sums, lambda totals: ratio(totals[..., 1], totals[..., 0])
@@ -189,15 +191,15 @@ def _anchoring_json(passes: Sequence[AssistedPass], modes: Sequence[str]) -> dic
     other verdicts. ``units`` and ``other_units`` are the numbers of these verdicts.
     """
 
-    def _verdict_counts(assisted: AssistedPass, *, on_suggested: bool) -> Amount:
+    def _verdict_counts(study_pass: AssistedPass, *, on_suggested: bool) -> Amount:
         """Count the verdicts on suggested or on other modes, and how many of them say present."""
-        if assisted.suggested is None:
+        if study_pass.suggested is None:
             return 0, 0
         verdicts = [
-            assisted.verdicts[mode]
+            study_pass.verdicts[mode]
             for mode in modes
-            if (mode in assisted.suggested) is on_suggested
-            and assisted.verdicts.get(mode) in DEFINITE
+            if (mode in study_pass.suggested) is on_suggested
+            and study_pass.verdicts.get(mode) in DEFINITE
         ]
         return len(verdicts), verdicts.count(VerdictValue.PRESENT)
 
@@ -205,9 +207,9 @@ def _anchoring_json(passes: Sequence[AssistedPass], modes: Sequence[str]) -> dic
     other_amount = partial(_verdict_counts, on_suggested=False)
     return {
         "suggested": difference(passes, suggested_amount),
-        "units": int(sum(suggested_amount(assisted)[0] for assisted in passes)),
+        "units": int(sum(suggested_amount(study_pass)[0] for study_pass in passes)),
         "other": difference(passes, other_amount),
-        "other_units": int(sum(other_amount(assisted)[0] for assisted in passes)),
+        "other_units": int(sum(other_amount(study_pass)[0] for study_pass in passes)),
     }
 
 
@@ -225,18 +227,18 @@ def difference(
         amount: The function that returns the number of units of a pass, and the sum of the amount
             over them.
     """
-    names = sorted({assisted.annotator for assisted in passes})
-    traces = sorted({assisted.trace_id for assisted in passes})
+    names = sorted({study_pass.annotator for study_pass in passes})
+    traces = sorted({study_pass.trace_id for study_pass in passes})
     row_by_trace = {trace_id: row for row, trace_id in enumerate(traces)}
     # Traces × annotators × (shown, withheld) × (units, sum of the amount).
     sums = np.zeros((len(traces), len(names), 2, 2))
-    for assisted in passes:
+    for study_pass in passes:
         cell = sums[
-            row_by_trace[assisted.trace_id],
-            names.index(assisted.annotator),
-            int(assisted.withheld),
+            row_by_trace[study_pass.trace_id],
+            names.index(study_pass.annotator),
+            int(study_pass.withheld),
         ]
-        cell += amount(assisted)
+        cell += amount(study_pass)
 
     def weighted_difference(totals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weighted mean of the annotators' differences, from sums over traces."""

@@ -245,7 +245,7 @@ def gold_mix(
 def counted_source(verdict: GoldVerdict) -> Resolution | None:
     """Return the source of a verdict; None for one that does not count in ``gold_mix``.
 
-    A verdict counts if it has a value, or if annotators gave different ones.
+    A verdict counts if it has a value, or if it is unresolved and a side gave one.
     """
     if verdict.value is not None:
         return verdict.source

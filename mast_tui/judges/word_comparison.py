@@ -456,7 +456,7 @@ def _comparable_words(word: str, *, number: bool) -> tuple[str, ...]:
 
     Numbers are compared without separators of thousands.
     """
-    word = word.replace("\0", "").rstrip("_")
+    word = word.replace("\0", "").rstrip("_")  # NUL characters pad decoded escapes
     if not word.isascii():
         word = unicodedata.normalize("NFKC", word)
     word = word.casefold()

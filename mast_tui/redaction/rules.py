@@ -453,7 +453,8 @@ def _library_rule() -> SecretRule:
         if kind in _LEFT_TO_OTHER_RULES or not issubclass(plugin, base.RegexBasedDetector):
             continue
         for pattern in plugin().denylist:
-            text = _LOOK_AROUND.sub("", pattern.pattern).replace("{50,1024}", "{50,}")
+            text = _LOOK_AROUND.sub("", pattern.pattern)
+            text = text.replace("{50,1024}", "{50,}")  # RE2 accepts at most 1,000 repetitions
             parts.append(f"(?i:{text})" if pattern.flags & re.IGNORECASE else f"(?:{text})")
     options = re2.Options()
     options.log_errors = False

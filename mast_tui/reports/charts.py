@@ -132,7 +132,7 @@ class _GroupCharts:
         signatures: The figures of the report.
         name: The name of the group, or ``OVERALL``.
         group: The figures of the group as a whole.
-        part: The text that stands for the group in ids.
+        id_part: The text that stands for the group in ids.
         names: The codes and names of the modes.
         modes: The figures of each mode by its code.
         failed: The number of failed traces.
@@ -144,7 +144,7 @@ class _GroupCharts:
         self.signatures = signatures
         self.name = name
         self.group = signatures.group(name)
-        self.part = group_parts(signatures)[name]
+        self.id_part = group_parts(signatures)[name]
         self.names = [(mode.code, mode.name) for mode in signatures.inputs.modes]
         self.modes = signatures.figures_by_key("mode", name)
         self.failed, self.succeeded = (self.group.count("traces", side) for side in OUTCOMES)
@@ -160,7 +160,7 @@ class _GroupCharts:
             drawing: The drawing.
         """
         return kind, Chart(
-            f"{kind}-{self.part}",
+            f"{kind}-{self.id_part}",
             f"{title}: {group_title(self.signatures, self.name)}",
             f"{note} {source_words(self.signatures)}",
             drawing.width,

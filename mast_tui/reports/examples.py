@@ -77,7 +77,9 @@ def extras_from_workspace(
     text_of: Callable[[str, str], str],
     shown_name_of: Callable[[str], str] = str,
 ) -> Extras:
-    """Count the traces that each mode decided, and choose example labels from a workspace.
+    """Count the failed traces that each mode decided, and choose example labels.
+
+    A mode has decided a trace if its labels there are fatal, see ``_fatal_units``.
 
     Args:
         workspace: The workspace.

@@ -820,7 +820,7 @@ class _Group:
             cells = figure_cells(figures, table_columns)
             if len(codes) == 1:
                 cells |= self.mode_cells(key)
-            elif table_columns[0].key == "step":
+            elif table_columns[0].key == "step":  # a pair of a mode and the mode that next occurs
                 cells |= {"step": " → ".join(codes), "name": self.modes_by_code[codes[1]].name}
             else:
                 cells["pair"] = " + ".join(codes)

@@ -126,7 +126,7 @@ class _ConcurrentJudging:
 
     async def judge(self, units: Iterable[Unit]) -> list[UnitResult]:
         """Judge all traces of units; the result of a unit names its traces without an answer."""
-        scan = Scan(())
+        scan = Scan(())  # without paths, as it only reads the units
         started_units: list[tuple[list[asyncio.Task[UnitResult]], list[FileReport]]] = []
         for unit in units:
             tasks: list[asyncio.Task[UnitResult]] = []

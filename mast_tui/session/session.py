@@ -626,11 +626,17 @@ class Session:
             change.remove_label(earlier_label)
         change.set_review(suggestion.id, ReviewGiven(answer, label.id))
 
-    def _commit_answer(self, change: PendingChange, suggestion: Suggestion) -> Change:
-        """Write a change with answers; if it changes nothing, only return a message."""
+    def _commit_answer(self, change: PendingChange, last_suggestion: Suggestion) -> Change:
+        """Write a change with answers; if it changes nothing, only return a message.
+
+        ``last_suggestion`` is the last one answered, which the message is about.
+        """
         if not change.changes_something:
             return Change(
-                "answered so already", suggestion.mode, suggestion.target, suggestion.evidence_key
+                "answered so already",
+                last_suggestion.mode,
+                last_suggestion.target,
+                last_suggestion.evidence_key,
             )
         return self._commit_change(change)
 
@@ -997,7 +1003,8 @@ class Session:
     ) -> None:
         """Write facts as events in one transaction, and show them.
 
-        Within ``plan`` only keep the write, which the caller then carries out.
+        Within ``plan`` only keep the write, which the caller of ``plan`` carries out. Without
+        ``replaces``, a change of a label replaces the event that set the label's present values.
         """
         events = [
             NewEvent(

@@ -383,7 +383,11 @@ class PostgresServer(Database):
             super()._roll_back()
 
     def _commit(self) -> None:
-        """Commit, or send a member's held calls; notify other programs if that is due."""
+        """Commit, or send the calls that a member's transaction held back.
+
+        Notify other programs too, unless they were notified a moment ago: then
+        ``_exchange_notifications`` does so later.
+        """
         notifies_now = time.monotonic() - self._last_notify > _NOTIFY_SECONDS
         self._must_notify = True
         calls = self._held_calls.calls

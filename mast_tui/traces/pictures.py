@@ -52,7 +52,7 @@ _FRAME_MARKERS: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """The markers of JPEG after which the size follows."""
 
 
-class _LocatedText(NamedTuple):
+class _PictureText(NamedTuple):
     """A text that is a picture or names a picture.
 
     Attributes:
@@ -154,13 +154,13 @@ class PictureFinder:
         pointers = self._pointers_around(index, location)
         record = self._source_value(index, location)
         pointer = location.inside
-        located_texts = self._located_pictures(record, pointer, pointers)
-        if located_texts or not pointer:
-            located_texts = self._pictures_of_one_span(index, located_texts, pointers)
+        picture_texts = self._picture_texts_at(record, pointer, pointers)
+        if picture_texts or not pointer:
+            picture_texts = self._pictures_of_one_span(index, picture_texts, pointers)
         else:
             outer_pointer = pointer.rpartition("/")[0]
-            located_texts = self._located_pictures(record, outer_pointer, pointers)
-        pictures = map(self._picture_of_text, located_texts)
+            picture_texts = self._picture_texts_at(record, outer_pointer, pointers)
+        pictures = map(self._picture_of_text, picture_texts)
         return tuple(picture for picture in pictures if picture is not None)
 
     def _pointers_around(self, index: int, location: FilePlace) -> dict[int, str]:
@@ -202,10 +202,10 @@ class PictureFinder:
         return value
 
     @staticmethod
-    def _located_pictures(
+    def _picture_texts_at(
         record: object, pointer: str, pointers: Mapping[int, str]
-    ) -> list[_LocatedText]:
-        """Return the pictures in the value at a pointer, except those of spans inside the value.
+    ) -> list[_PictureText]:
+        """Return the texts of pictures in the value at a pointer, without those of inner spans.
 
         Args:
             record: The JSON value of the file or line.
@@ -225,14 +225,14 @@ class PictureFinder:
             f"{other}/" for other in pointers.values() if other.startswith(f"{pointer}/")
         )
         return [
-            located
-            for located in _pictures_in(value, pointer)
-            if not f"{located.pointer}/".startswith(deeper_pointers)
+            picture_text
+            for picture_text in _picture_texts_in(value, pointer)
+            if not f"{picture_text.pointer}/".startswith(deeper_pointers)
         ]
 
     def _pictures_of_one_span(
-        self, index: int, located_texts: list[_LocatedText], pointers: Mapping[int, str]
-    ) -> list[_LocatedText]:
+        self, index: int, picture_texts: list[_PictureText], pointers: Mapping[int, str]
+    ) -> list[_PictureText]:
         """Return those of the pictures at a location that belong to one of its spans.
 
         The pictures are dealt out in order: each span gets as many as it has notes. If the numbers
@@ -243,24 +243,24 @@ class PictureFinder:
             other_index for other_index, pointer in pointers.items() if pointer == own_pointer
         ]
         if len(span_indices) == 1:
-            return located_texts
+            return picture_texts
         note_counts = [
             count_picture_notes(self._trace.text(span_index)) for span_index in span_indices
         ]
-        if sum(note_counts) != len(located_texts):
-            return located_texts
+        if sum(note_counts) != len(picture_texts):
+            return picture_texts
         position = span_indices.index(index)
         first = sum(note_counts[:position])
-        return located_texts[first : first + note_counts[position]]
+        return picture_texts[first : first + note_counts[position]]
 
-    def _picture_of_text(self, located_text: _LocatedText) -> Picture | None:
+    def _picture_of_text(self, picture_text: _PictureText) -> Picture | None:
         """Return the picture that a text is or names; None for any other text."""
-        text = located_text.text
+        text = picture_text.text
         data_url = _DATA_URL.match(text)
         encoded = text if data_url is None else text[data_url.end() :]
         if data_url is not None or encoded.startswith(_ENCODED):
             return _decoded_picture(encoded, is_sure=data_url is not None)
-        if not located_text.in_picture_field:
+        if not picture_text.in_picture_field:
             return None
         if _ADDRESS.fullmatch(text):
             return Picture(text, None, "a URL, which is not fetched")
@@ -283,7 +283,7 @@ class PictureFinder:
         return Picture(name, data) if _type_of(data) else Picture(name, None, "no picture")
 
 
-def _pictures_in(value: object, pointer: str) -> Iterator[_LocatedText]:
+def _picture_texts_in(value: object, pointer: str) -> Iterator[_PictureText]:
     """Yield the texts in a JSON value that are pictures or may name one, in order."""
     pending: list[tuple[object, str, bool]] = [(value, pointer, False)]
     while pending:
@@ -291,7 +291,7 @@ def _pictures_in(value: object, pointer: str) -> Iterator[_LocatedText]:
         if isinstance(value, str):
             is_encoded = len(value) >= _SHORTEST_ENCODED and value.startswith(_ENCODED)
             if is_encoded or _DATA_URL.match(value) or (in_picture_field and _names_picture(value)):
-                yield _LocatedText(pointer, value, in_picture_field)
+                yield _PictureText(pointer, value, in_picture_field)
         elif isinstance(value, Mapping):
             kind = value.get("type")
             in_picture_field |= isinstance(kind, str) and bool(_PICTURE_KEY.search(kind))

@@ -247,7 +247,7 @@ class MastApp(TextualApp):
             case ShowTrace(trace, location):
                 self._show_trace(trace, location)
             case ShowDisagreements() | ShowGuidelines():
-                self._leave_trace()
+                self._leave_main_screen()
                 self.push_screen(make_screen(destination))
             case _:
                 self.show_main(make_screen(destination))
@@ -256,7 +256,7 @@ class MastApp(TextualApp):
         """Show a main screen above the trace that is open; close main screens that give way."""
         while isinstance(self.screen, MainScreen) and self.screen.gives_way:
             self.pop_screen()
-        self._leave_trace()
+        self._leave_main_screen()
         self.push_screen(screen)
 
     @property
@@ -264,7 +264,7 @@ class MastApp(TextualApp):
         """The open screens that are no dialogs, the topmost last."""
         return [screen for screen in self.screen_stack if isinstance(screen, MainScreen)]
 
-    def _leave_trace(self) -> None:
+    def _leave_main_screen(self) -> None:
         if isinstance(self.screen, MainScreen):
             self.screen.leave_for_a_while()
 
@@ -275,7 +275,7 @@ class MastApp(TextualApp):
             if isinstance(screen, screen_of(ShowLibrary)) and isinstance(screen, MainScreen):
                 screen.refresh_rows()
                 return
-            self._leave_trace()
+            self._leave_main_screen()
             self.pop_screen()
         self.push_screen(make_screen(ShowLibrary()))
 
@@ -578,11 +578,11 @@ class MastApp(TextualApp):
         await self.trace_queue.count_finished()
 
     async def annotator_changed(self) -> None:
-        """Show the library, or the open trace, as the new annotator may see it."""
+        """Open the library and the open trace anew, as the new annotator may see them."""
         await self.trace_queue.count_finished()
         trace_id = self.open_trace_id
         while len(self.screen_stack) > 1:
-            self._leave_trace()
+            self._leave_main_screen()
             self.pop_screen()
         self.go(ShowLibrary())
         if trace_id is not None:

@@ -91,7 +91,7 @@ def test_a_quote_covers_the_words_to_the_cursor(text: str, data: st.DataObject) 
     for step in path:
         loose = loose.at(step)
     assert (loose.start, loose.end) == [begin, *path][-1]
-    fixed = loose.fix()
+    fixed = loose.begun_at_cursor()
     for step in path:
         fixed = fixed.at(step)
         both = sorted([loose.head, step])

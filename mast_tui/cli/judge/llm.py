@@ -441,12 +441,12 @@ class _ModelRun:
         try:
             with progress:
                 if self.vendor is not None:
-                    running = self.vendor.run(
-                        lambda batch: start_run(batch.connect, answers_deferred=True)
+                    run = self.vendor.run(
+                        lambda vendor_batch: start_run(vendor_batch.connect, answers_deferred=True)
                     )
                 else:
-                    running = start_run(self.connect, answers_deferred=self.batch is not None)
-                summary = asyncio.run(self._await_until_signal(running))
+                    run = start_run(self.connect, answers_deferred=self.batch is not None)
+                summary = asyncio.run(self._await_until_signal(run))
             keep_missing_indices(self._workspace)
             if self.batch is not None and self.batch.requests is not None:
                 self.batch.requests.finish()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Mode
 
 TOOL: Final = "mast-tui"
-TEXT_BEGINS: Final = "mast-tui lint: "
+_SUMMARY_PREFIX: Final = "mast-tui lint: "
 """The beginning of a report as text, which identifies an earlier report."""
 
 _QUOTE_LENGTH: Final = 200
@@ -46,7 +46,7 @@ def as_text(report: LintReport) -> str:
     The line of a finding has the form of compilers: ``file:line: error: …``, or ``warning`` if the
     finding does not fail.
     """
-    lines = (f"{TEXT_BEGINS}{_totals_text(report)}", *_text_lines(report.findings))
+    lines = (f"{_SUMMARY_PREFIX}{_totals_text(report)}", *_text_lines(report.findings))
     return "".join(f"{_without_commands(line)}\n" for line in lines)
 
 
@@ -274,12 +274,12 @@ def _add_case(suite: ElementTree.Element, path: str, name: str) -> ElementTree.E
 
 def as_github(report: LintReport) -> str:
     """Return GitHub workflow commands, a line per finding: ``::error file=…,line=…::…``."""
-    lines = [_without_commands(f"{TEXT_BEGINS}{_totals_text(report)}")]
+    lines = [_without_commands(f"{_SUMMARY_PREFIX}{_totals_text(report)}")]
     for finding in report.findings:
         message = finding.reason
         if finding.quote:
             message += f" “{one_line(finding.quote, _QUOTE_LENGTH)}”"
-        if finding.place.line is None:
+        if finding.place.line is None:  # then the place inside the file is named in words
             message = f"{finding.place.inside}: {message}"
         level = "error" if finding.fails else "warning"
         lines.append(

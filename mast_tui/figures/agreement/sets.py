@@ -185,7 +185,7 @@ def set_alphas(
         with_interval(
             np.concatenate(alphas),
             "no_variance",
-            Scale(-1.0),
+            Scale(lowest=-1.0),
             by_jackknife=by_jackknife,
             withheld=withheld,
         )

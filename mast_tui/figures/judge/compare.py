@@ -270,7 +270,7 @@ def _figure_difference(
         value / width,
         (formula(first_sums.resampled) - formula(second_sums.resampled)) / width,
         (formula(first_sums.without_each) - formula(second_sums.without_each)) / width,
-        Scale(-1.0),
+        Scale(lowest=-1.0),
     )
     interval = None if scaled.ci is None else (width * scaled.ci[0], width * scaled.ci[1])
     return Coefficient(value, ci=interval, withheld=scaled.withheld)

@@ -71,7 +71,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class AssistedPass:
-    """The finished first pass of an annotator in a study that shows suggestions.
+    """The finished first pass of an annotator in a study that shows or hides suggestions.
 
     Attributes:
         annotator: The name of the annotator.

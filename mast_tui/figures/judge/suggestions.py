@@ -305,18 +305,18 @@ def annotators_with_both_kinds(judge_input: JudgeInput) -> tuple[str, ...] | Non
 
     Return None if suggestions were never hidden.
     """
-    if not any(assisted.withheld for assisted in judge_input.passes):
+    if not any(study_pass.withheld for study_pass in judge_input.passes):
         return None
     passes = _comparable_passes(judge_input)
-    without_suggestions = {assisted.annotator for assisted in passes if assisted.withheld}
-    with_suggestions = {assisted.annotator for assisted in passes if not assisted.withheld}
+    without_suggestions = {study_pass.annotator for study_pass in passes if study_pass.withheld}
+    with_suggestions = {study_pass.annotator for study_pass in passes if not study_pass.withheld}
     return tuple(sorted(without_suggestions & with_suggestions))
 
 
 def _comparable_passes(judge_input: JudgeInput) -> list[AssistedPass]:
     """Return the passes on traces that the judge has judged and that are not in its prompt."""
     judged = {trace for trace, _ in judge_input.verdicts} - judge_input.examples
-    return [assisted for assisted in judge_input.passes if assisted.trace_id in judged]
+    return [study_pass for study_pass in judge_input.passes if study_pass.trace_id in judged]
 
 
 def effect_figures(judge_input: JudgeInput, *, rounds: int, seed: int) -> Iterator[Figure]:
@@ -338,11 +338,11 @@ def effect_figures(judge_input: JudgeInput, *, rounds: int, seed: int) -> Iterat
     judged_traces = {trace for trace, _ in judge_input.verdicts}
     judged_examples = judge_input.examples & judged_traces
     passes = [
-        assisted
-        for assisted in _comparable_passes(judge_input)
-        if assisted.annotator in compared_names
+        study_pass
+        for study_pass in _comparable_passes(judge_input)
+        if study_pass.annotator in compared_names
     ]
-    withheld_count = sum(assisted.withheld for assisted in passes)
+    withheld_count = sum(study_pass.withheld for study_pass in passes)
     slugs = judge_input.slugs
     # Traces × modes × (shown, withheld) × columns.
     cells = _cells_of_passes(judge_input, passes)
@@ -353,12 +353,12 @@ def effect_figures(judge_input: JudgeInput, *, rounds: int, seed: int) -> Iterat
     yield scope.number("traces", len(cells))
     yield scope.number("passes", len(passes) - withheld_count, condition="shown")
     yield scope.number("passes", withheld_count, condition="withheld")
-    on_screen = sum(assisted.judge_seen and not assisted.withheld for assisted in passes)
+    on_screen = sum(study_pass.judge_seen and not study_pass.withheld for study_pass in passes)
     yield scope.number("on_screen", on_screen)
-    not_judged = sum(assisted.trace_id not in judged_traces for assisted in judge_input.passes)
+    not_judged = sum(study_pass.trace_id not in judged_traces for study_pass in judge_input.passes)
     yield scope.number("not_judged", not_judged)
     yield scope.number(
-        "examples", sum(assisted.trace_id in judged_examples for assisted in judge_input.passes)
+        "examples", sum(study_pass.trace_id in judged_examples for study_pass in judge_input.passes)
     )
     # Each mode counts all passes, so their sum over the modes is divided by the number of modes.
     column_factors = np.ones(_EFFECT_COLUMNS)
@@ -378,20 +378,20 @@ def _cells_of_passes(judge_input: JudgeInput, passes: Sequence[AssistedPass]) ->
     The result is traces × modes × (suggestions shown, withheld) × columns.
     """
     slugs = judge_input.slugs
-    traces = sorted({assisted.trace_id for assisted in passes})
+    traces = sorted({study_pass.trace_id for study_pass in passes})
     row_by_trace = {trace: row for row, trace in enumerate(traces)}
     cells = np.zeros((len(row_by_trace), len(slugs), 2, _EFFECT_COLUMNS))
-    for assisted in passes:
-        trace_cells = cells[row_by_trace[assisted.trace_id], :, int(assisted.withheld)]
+    for study_pass in passes:
+        trace_cells = cells[row_by_trace[study_pass.trace_id], :, int(study_pass.withheld)]
         trace_cells[:, _PASSES_COLUMN] += 1
         for mode_index, slug in enumerate(slugs):
-            trace_cells[mode_index, _LABELS_COLUMN] += assisted.labels.get(slug, 0)
-            value = assisted.verdicts.get(slug)
+            trace_cells[mode_index, _LABELS_COLUMN] += study_pass.labels.get(slug, 0)
+            value = study_pass.verdicts.get(slug)
             if value not in DEFINITE:
                 continue
             trace_cells[mode_index, _PRESENT_COLUMN] += value is VerdictValue.PRESENT
             trace_cells[mode_index, _VERDICTS_COLUMN] += 1
-            judge_verdict = judge_input.verdicts.get((assisted.trace_id, slug))
+            judge_verdict = judge_input.verdicts.get((study_pass.trace_id, slug))
             if judge_verdict in DEFINITE:
                 # The first four columns: TP, FP, FN, TN, with the annotator as the reference.
                 judge_says_absent = judge_verdict is VerdictValue.ABSENT

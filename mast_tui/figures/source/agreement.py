@@ -20,8 +20,8 @@ from mast_tui.figures.spans.input import (
     Stretch,
     TraceReading,
     TraceReadings,
+    label_range_of,
     merged_stretches,
-    place_of,
 )
 from mast_tui.gold import Order
 from mast_tui.labels import (
@@ -197,7 +197,7 @@ class _TraceLabels:
         for label in self._labels.get(key, ()):
             if label.mode not in self._modes:  # an open code
                 continue
-            label_range = place_of(label.target, self._order, self._length_of)
+            label_range = label_range_of(label.target, self._order, self._length_of)
             if label_range is not None:
                 places[label.mode].append(label_range)
             elif label.target.is_whole:

@@ -41,10 +41,10 @@ class LabelRange:
         return self.last - self.first + 1
 
 
-def place_of(
+def label_range_of(
     target: Target, order: Order, length_of: Callable[[str], int | None] | None = None
 ) -> LabelRange | None:
-    """Return the place of a target in its trace.
+    """Return the range that a target covers in its trace.
 
     A quote that does not fit into the text of its span counts as the whole span. Return None for
     the whole trace, or if a span is not in the trace.

@@ -168,6 +168,7 @@ def _request_indices(walk: Walk) -> Iterator[int]:
     result_indices = {call.result.index for call in walk.calls if call.result is not None}
     earlier_texts: set[str] = set()
     for step in walk.steps:
+        # Some harnesses return results of calls and output of code as messages of the user.
         if step.span.role is not Role.USER or step.index in result_indices or step.is_output:
             continue
         text = " ".join(step.text.split())

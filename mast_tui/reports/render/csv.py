@@ -349,6 +349,7 @@ def _missing_reason(layout: _Layout, part: Values, key: str, context: _Context) 
 
     The reason is empty if the number was not requested.
     """
+    # A text is the reason for all numbers of the part, a mapping has one reason for each key.
     undefined = part.get("undefined", "")
     if isinstance(undefined, str) and undefined:
         return undefined
@@ -358,7 +359,7 @@ def _missing_reason(layout: _Layout, part: Values, key: str, context: _Context) 
 
 
 def _own_reason(part: Values, key: str) -> str:
-    """Return the reason that a part gives for one of its numbers."""
+    """Return the reason that a part states for the number under a key; empty without one."""
     undefined = part.get("undefined")
     return str(undefined.get(key, "")) if isinstance(undefined, Mapping) else ""
 

@@ -322,7 +322,10 @@ class _Shape:
         return widths
 
     def _heading_width(self, column: Column, cell_width: int) -> int:
-        """Return the width of a column's heading, which may be cut if names are cut."""
+        """Return the width of a column's heading.
+
+        In a table whose names are cut to fit, headings are cut to the width of the cells too.
+        """
         title_width = cell_len(one_line(column.title))
         if self.name_width is None:
             return title_width

@@ -103,7 +103,7 @@ class StepList:
         If ``more`` does not say whether a tool's result is an error, the text of the result does.
 
         Args:
-            key: The key for the step, if it is free; also its place if ``more`` has none.
+            key: The key to give to the step; also its place if ``more`` has none.
             kind: The kind of the step.
             role: The side that acts.
             agent: The name of the acting agent, person or tool.
@@ -111,7 +111,7 @@ class StepList:
             more: Further fields of the step.
 
         Returns:
-            The key that the step has: ``key``, or such as ``key~2`` if ``key`` is in use.
+            The key that the step got: ``key``, or such as ``key~2`` if ``key`` is in use.
         """
         if more.get("place") is None:
             more["place"] = key
@@ -125,13 +125,13 @@ class StepList:
         """Append a tool call of an agent.
 
         Args:
-            key: The key for the step, if it is free.
+            key: The key to give to the step; ``add`` changes it if it is in use.
             agent: The name of the agent.
             text: The arguments of the call.
             more: Further fields of the step.
 
         Returns:
-            The key that the step has, as in ``add``.
+            The key that the step got.
         """
         return self.add(key, SpanKind.TOOL_CALL, Role.AGENT, agent, text, **more)
 
@@ -139,26 +139,26 @@ class StepList:
         """Append the result of a tool call.
 
         Args:
-            key: The key for the step, if it is free.
+            key: The key to give to the step; ``add`` changes it if it is in use.
             agent: The name of the agent that called the tool.
             text: The output of the tool.
             more: Further fields of the step.
 
         Returns:
-            The key that the step has, as in ``add``.
+            The key that the step got.
         """
         return self.add(key, SpanKind.TOOL_RESULT, Role.TOOL, agent, text, **more)
 
     def log(self, key: str, text: str, **more: Unpack[More]) -> str:
-        """Append a log entry, which belongs to no agent.
+        """Append a log entry, which no agent wrote.
 
         Args:
-            key: The key that the step should have.
+            key: The key to give to the step; ``add`` changes it if it is in use.
             text: The text of the entry.
             more: Further fields of the step.
 
         Returns:
-            The key that the step has.
+            The key that the step got.
         """
         return self.add(key, SpanKind.LOG, Role.LOG, "log", text, **more)
 

@@ -72,11 +72,15 @@ class ColumnsOfSteps:
 
 
 class ColumnsOfParts:
-    """A builder of the columns of a run from the columns of its files' traces."""
+    """A builder of the columns of a run from the columns of its files' traces.
+
+    Each file numbers its shapes itself, so they get new numbers, which count over all files.
+    """
 
     def __init__(self) -> None:
         self._numbers = ShapeNumbers()
         self._numbers_by_file: dict[int, tuple[Sequence[Shape], array[int]]] = {}
+        """By the number of a file: the shapes of the file, and their numbers in the run."""
         self._lock = Lock()
 
     def columns(self, first: int, parts: Iterable[tuple[int, SpanColumns]]) -> SpanColumns:
@@ -101,9 +105,9 @@ class ColumnsOfParts:
         return SpanColumns(first, shapes, self._numbers.shape_list, bytes(statuses), starts, ends)
 
     def _numbers_in_run(self, file_number: int, shape_list: Sequence[Shape]) -> array[int]:
-        """Return the number in the run of each shape (kind, role, agent, name) in a file's list.
+        """Return, for each shape (kind, role, agent, name) of a file, its number in the run.
 
-        The numbers are stored for the next call, as a list only grows.
+        The numbers are kept, and the next call adds only those of the shapes that are new.
         """
         earlier_list, numbers = self._numbers_by_file.get(file_number, (None, array("I")))
         if earlier_list is not shape_list:  # the file was read again

@@ -455,6 +455,7 @@ class _Repair:
         if self._continue_in_outer_list(container):
             return True
         parent = self._parent()
+        # A list that has no complete object yet cannot show how its objects begin.
         if parent is not None and parent.is_list and not parent.first_keys:
             self._add_problem("a closing brace is missing")
             self._leave_container()

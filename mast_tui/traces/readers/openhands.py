@@ -230,6 +230,7 @@ class EventMapper:
             piece = replace(piece, call_id=piece.call_id or key)
         elif piece.kind is SpanKind.TOOL_RESULT:
             key = piece.call_id or key
+            # The event determines the call, not the id in the piece.
             piece = replace(piece, call_id=None, key_suffix=":result")
             call = self._answered_call(event)
         if call is not None:

@@ -90,11 +90,12 @@ class BigDocuments(NamedTuple):
             return recognise(source) is not None
         if reads_by_line(source):
             return False
-        # Readers read JSON as a whole; of other files only those that a reader recognises.
-        begins_as_json = as_utf8(source.head).lstrip()[:1] in (b"{", b"[")
-        if not begins_as_json or is_no_json(source.head):
-            return recognise(source) is not None
-        return True
+        # Readers read JSON as a whole; of other files only those that a reader recognises. A log
+        # may begin with a bracket too.
+        begins_with_bracket = as_utf8(source.head).lstrip()[:1] in (b"{", b"[")
+        if begins_with_bracket and not is_no_json(source.head):
+            return True
+        return recognise(source) is not None
 
     def _document_reading(self) -> DocumentReading:
         # Imported here for a fast start of the app: few files are that big.

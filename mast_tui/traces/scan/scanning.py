@@ -200,7 +200,7 @@ class Scan:
 
     def steps(self) -> Iterator[Step]:
         """Yield the steps of the walk, without reading traces, and count them in ``total``."""
-        list_folders(self._paths)
+        list_folders(self._paths)  # one request for a remote folder instead of one for each file
         files = [path for path in self._paths if not is_folder(path)]
         named_threads = threads_among(filter(may_hold_thread, files))
         for path in self._paths:

@@ -430,10 +430,14 @@ class TraceItems:
         subject_id = _subject_id(subject)
         is_range = subject_id != subject.mode  # the id of a verdict is its mode
         decision = _single_decision(subject)
-        target = None if decision is None else first_place(decision)
-        span_index = self.order(target.first) if target is not None and target.first else None
         is_single = decision is not None
-        return is_range, mode_index, is_single, -1 if span_index is None else span_index, subject_id
+        span_range = None if decision is None else first_place(decision)
+        first_index = None
+        if span_range is not None and span_range.first:
+            first_index = self.order(span_range.first)
+        if first_index is None:
+            first_index = -1
+        return is_range, mode_index, is_single, first_index, subject_id
 
     def _row_of_subject(self, subject: RowSubject) -> QueueRow:
         """Return the queue row of a dispute or an agreed verdict."""

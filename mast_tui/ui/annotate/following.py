@@ -55,7 +55,7 @@ class Following(ScreenPart):
         self._checked_trace: Trace | None = None
         """The trace whose file is being checked; None if no check is running."""
         self._check_start: float | None = None
-        """The time when the last check began; None if it has found nothing new."""
+        """The time when the last check began; None after a check without news."""
         self._next_check = 0.0
         """The time from which on the next check may begin."""
         self._user_waits = False

@@ -206,7 +206,7 @@ class Search(ScreenPart):
         """The line to type on; the screen mounts it."""
         self._search: TextSearch | None = None
         self._regex = False
-        self._is_plain = True
+        self._is_plain_text = True
         """True if the search is for plain text."""
         self._is_done = True
         """True if all spans read so far have been searched."""
@@ -371,7 +371,7 @@ class Search(ScreenPart):
             matcher = matcher_for(self._state.needle, self._regex)
         except MastError as error:
             return f"Not a regular expression yet: {one_line(str(error), 80)}"
-        self._is_plain = pattern_in(self._state.needle, self._regex) is None
+        self._is_plain_text = pattern_in(self._state.needle, self._regex) is None
         self._search = TextSearch(self._state.trace, matcher, first_index)
         self._is_done = False
         self._keeps_cursor = False
@@ -381,7 +381,7 @@ class Search(ScreenPart):
     def _search_near(self, search: TextSearch) -> None:
         """Search near the cursor at once, if that is fast, and then all in the background."""
         # A regular expression may be slow even on a short text.
-        if self._starts_in_short_text and self._is_plain:
+        if self._starts_in_short_text and self._is_plain_text:
             progress = search.step(max_bytes=NEAR_BYTES)
             if progress is not None:
                 hits = Hits(search.start)
@@ -406,8 +406,10 @@ class Search(ScreenPart):
             self._go_to_requested_match()
             self._screen.filter.search_changed()
         message = self._hints.message
-        is_replaceable = message == self._last_message or (self._is_done and not message)
-        if self.line.display or is_replaceable:
+        is_own_message = message == self._last_message
+        # A key clears the progress; after that only the result is shown.
+        is_free_for_result = self._is_done and not message
+        if self.line.display or is_own_message or is_free_for_result:
             self._show_status()
 
     def _add_hits(self, hits: Hits) -> None:
@@ -506,7 +508,8 @@ class Search(ScreenPart):
         if self._match_ranges_index != index:
             self._match_ranges_index = index
             text = self._state.text_at_cursor()
-            if self._is_plain and len(text) <= LONG_CHARS:
+            # A regular expression may be slow even on a short text.
+            if self._is_plain_text and len(text) <= LONG_CHARS:
                 self._match_ranges = search.matcher.match_ranges(text)
             else:
                 self._match_ranges = ()

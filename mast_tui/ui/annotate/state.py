@@ -264,7 +264,7 @@ class Marking(ScreenPart):
         if not state.has_spans:
             return
         if state.selection.quote is not None:
-            self.mark(Selection(quote=state.selection.quote.fix()))
+            self.mark(Selection(quote=state.selection.quote.begun_at_cursor()))
             return
         has_range = state.selection.range_from is not None
         self.mark(PLAIN if has_range else Selection(range_from=state.index))

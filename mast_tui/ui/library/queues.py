@@ -119,7 +119,7 @@ class QueueTraces:
         modes: The slugs of the modes for which a trace is in the queue, by trace id.
         retests: The ids of the traces to label once more. They come next, and look like any other
             trace on screen.
-        precision: A text on the precision of the figures for which the traces were chosen.
+        precision_text: A text on the precision of the figures for which the traces were chosen.
         is_outsider: Whether the user is no annotator of the study.
     """
 
@@ -128,7 +128,7 @@ class QueueTraces:
     keeps_order: bool = True
     modes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     retests: frozenset[str] = frozenset()
-    precision: str = ""
+    precision_text: str = ""
     is_outsider: bool = False
 
 
@@ -161,18 +161,18 @@ def read_queue(
         # Only a study has a seed of its own.
         return QueueTraces(request, random_sample(listed_ids, request.seed or 0, request.n))
     items = opened.queue(request.name.value, n=request.n, seed=request.seed)
-    precision = ""
+    precision_text = ""
     if request.name is QueueName.WORTH:
         # This imports numpy, which would slow down the start of the library.
         from mast_tui.ui.library.sample_width import sample_width_text
 
-        precision = sample_width_text(opened, study)
+        precision_text = sample_width_text(opened, study)
     return QueueTraces(
         request,
         tuple(item.trace_id for item in items),
         modes={item.trace_id: item.modes for item in items if item.modes},
         retests=frozenset(item.trace_id for item in items if item.retest),
-        precision=precision,
+        precision_text=precision_text,
         is_outsider=is_outsider,
     )
 

@@ -306,8 +306,8 @@ class LibraryScreen(MainScreen):
         queue = self.queue.traces
         if queue.request.name is not QueueName.ALL:
             parts.insert(1, queue.request.title)
-            if queue.precision:
-                parts.append(queue.precision)
+            if queue.precision_text:
+                parts.append(queue.precision_text)
             missing_count = sum(
                 trace_id not in catalog.traces for trace_id in queue.trace_ids or ()
             )

@@ -409,15 +409,14 @@ class AgreementScreen(ReportScreen):
         self.mast.workspace.when_ready(self.start)
 
     def action_next_judge(self, step: int) -> None:
-        """Choose the next or previous judge, if the page of the judge is open."""
-        judges = () if self.judge is None else self.judge.judges
+        """Choose the next judge (``step`` 1) or the previous (-1) on the page of the judge."""
+        judge_names = () if self.judge is None else self.judge.judges
         if self._require_judge_page():
-            if len(judges) < 2:
+            if len(judge_names) < 2:
                 self.hints.say("There is no other judge here")
             else:
-                self._start_choice(
-                    replace(self.choice, judge=_neighbour_in_cycle(self.choice.judge, judges, step))
-                )
+                next_name = _neighbour_in_cycle(self.choice.judge, judge_names, step)
+                self._start_choice(replace(self.choice, judge=next_name))
 
     def action_against(self) -> None:
         """Compare the judge with the next reference: gold, then each person."""

@@ -36,7 +36,7 @@ class Catalog:
         traces: The traces, by id.
         changes: The ids of the traces that were added, changed or removed, in this order. A screen
             remembers how many of them it has shown.
-        troubles: The unreadable files, and the broken parts of other files.
+        troubles: The problems: the unreadable files, and the broken parts of other files.
         unreadable: The files of which nothing could be read.
         skipped: The files that are no traces.
         looked_at: The number of files that were read.
@@ -68,9 +68,9 @@ class Catalog:
         if report.skipped is not None:
             self.skipped.append(FileProblem(name, place="", message=report.skipped))
         if report.failed is not None:
-            trouble = FileProblem(name, place="", message=report.failed)
-            self.unreadable.append(trouble)
-            self.troubles.append(trouble)
+            problem = FileProblem(name, place="", message=report.failed)
+            self.unreadable.append(problem)
+            self.troubles.append(problem)
         self.troubles += [FileProblem(name, p.place, p.message) for p in report.problems]
         self.add_traces(report.traces)
 
@@ -110,10 +110,11 @@ class Catalog:
                 self.changes.append(trace_id)
 
     def opened(self, trace: Trace) -> Trace:
-        """Return a reading of a trace that has spans: the present reading if it is still in use.
+        """Return a copy of a listed trace that can read its spans.
 
-        A small file is read at once, and a file that has changed is read again. The catalog itself
-        holds only the reading that was opened last, so that the memory of others is freed. A trace
+        The traces in the catalog have no spans. A copy that is still in use is returned again,
+        unless its file has changed. A new copy of a small file is read at once. The catalog itself
+        holds only the copy that was opened last, so that the memory of others is freed. A trace
         that is not in the catalog is returned as it is.
         """
         trace_id = trace.identity.trace_id
@@ -122,6 +123,7 @@ class Catalog:
         opened_trace = self._open.get(trace_id)
         if opened_trace is None or opened_trace.change_reason() is not None:
             opened_trace = trace.anew()
+            # ``anew`` returns the trace itself if it was read completely before it was added.
             if opened_trace is not trace:
                 if _is_small(opened_trace):
                     opened_trace.advance()

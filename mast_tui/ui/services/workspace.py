@@ -454,9 +454,9 @@ class WorkspaceService:
         path = rescue_path(workspace.path)
         destination = "to the same file" if path == workspace.path else f"to {path.name} beside it"
 
-        def ask(answered: Callable[[bool], None]) -> None:
+        def ask(set_refused: Callable[[bool], None]) -> None:
             """Ask whether to write a new file, and pass on whether the user refuses."""
-            refused = partial(answered, True)
+            refuse = partial(set_refused, True)
             self._app.ask_key(
                 "The workspace is gone",
                 f"{one_line(str(workspace.path))} was deleted, moved or replaced by another "
@@ -465,7 +465,7 @@ class WorkspaceService:
                     ("w", f"write all of it {destination}, and continue"),
                     ("n", "do not; nothing more is saved"),
                 ),
-                {"w": partial(answered, False), "n": refused, None: refused},
+                {"w": partial(set_refused, False), "n": refuse, None: refuse},
                 default="w",
             )
 

@@ -81,6 +81,9 @@ LEXED_CHARS: Final = 1 << 11
 COLOUR_REACH: Final = 1 << 12
 """The code points before a position that are searched for a colour that is still set."""
 
+_MOST_SEQUENCE_CHARS: Final = COLOUR_REACH // 64
+"""The most code points of a sequence that sets a colour."""
+
 _CACHE_SIZE: Final = 128
 
 
@@ -222,7 +225,7 @@ class Highlighter:
             block_end = min(block_end, region.end)
             parts = self._cached_line_parts(region, block_start, block_end)
             yield from _cut_to_range(parts, start, end)
-            offset = max(block_end, offset + 1)
+            offset = max(block_end, offset + 1)  # goes on even if the region has ended
 
     def _find_line_parts(self, region: TextRegion, start: int, end: int) -> list[TextPart]:
         """Return the parts of a block in a region whose lines are highlighted one by one."""
@@ -257,14 +260,14 @@ class Highlighter:
             yield from _cut_to_range(self._cached_colours(block_start), start, end)
 
     def _find_colours(self, start: int) -> list[TextPart]:
-        """Return the parts of the block from an offset on that a terminal would show in colour.
+        """Return the coloured parts of the block that begins at ``start``.
 
         The search begins before ``start``, because a colour may be set there.
         """
         end = min(len(self._text), start + LEXED_CHARS)
         search_start = max(0, start - COLOUR_REACH)
-        # A sequence that begins before ``end`` may end after it. Its length is at most this part.
-        text = self._text[search_start : end + COLOUR_REACH // 64]
+        # A sequence that begins before ``end`` may end after it.
+        text = self._text[search_start : end + _MOST_SEQUENCE_CHARS]
         parts: list[TextPart] = []
         if "\x1b[" not in text:
             return parts

@@ -106,7 +106,7 @@ class QuoteCursor:
             return self
         return QuoteCursor(self.anchor if self.extends else word, word, self.extends)
 
-    def fix(self) -> QuoteCursor:
+    def begun_at_cursor(self) -> QuoteCursor:
         """Return a quote that begins at the cursor."""
         return QuoteCursor(self.head, self.head, extends=True)
 

@@ -105,7 +105,8 @@ class BackgroundIndex:
             return True  # the other steps wait for the end of the trace
         if self._must_index_again:
             return False
-        has_all_repeats = self._new_repeats is None and self.repeats.seen >= len(trace)
+        is_search_repeated = self._new_repeats is not None
+        has_all_repeats = not is_search_repeated and self.repeats.seen >= len(trace)
         return has_all_repeats or not self.search_repeats
 
     def include_last_time(self, trace: Trace) -> None:

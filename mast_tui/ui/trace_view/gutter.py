@@ -321,4 +321,5 @@ class MarkKeeper:
         span_range = span_range_of(target, self._index_of)
         mark = None if span_range is None else (*span_range, self._mark_of(item.mode, kind))
         keys = [key for key in (target.first, target.last) if key is not None]
-        return _PlacedItem(item, mark, all(self._index_of(key) is not None for key in keys))
+        is_complete = all(self._index_of(key) is not None for key in keys)
+        return _PlacedItem(item, mark, is_complete)

@@ -276,7 +276,7 @@ class HintBar(RenderCache):
         self._where = where
         self._left_out = frozenset(left_out)
         self._first_titles: Mapping[str, str] = {}
-        """The titles of the actions whose hints come first, by their names."""
+        """The actions whose hints come first: the titles of the hints by the actions' names."""
         self._message = ""
         self._style = "message"
         """The name of the style of the message."""
@@ -287,6 +287,7 @@ class HintBar(RenderCache):
         self._menu: Menu | None = None
         """The menu above a prompt."""
         self._rows_above = RowsAbove()
+        """The rows for the menu, or for the beginning of a long message."""
 
     def compose(self) -> ComposeResult:
         """Yield the rows above the line."""
@@ -324,7 +325,8 @@ class HintBar(RenderCache):
 
         Args:
             names: The names of the actions.
-            first: The actions whose hints come first, with their titles.
+            first: The actions whose hints come first: the titles of the hints by the actions'
+                names.
         """
         if (self._left_out, self._first_titles) != (frozenset(names), first):
             self._left_out = frozenset(names)

@@ -286,19 +286,21 @@ class TaxonomyPanel(VirtualLines):
             base_style += self._part("typed")
         state = self._states.get(item.slug, NO_STATE)
         name = one_line(item.name)
-        code = self.taxonomy.keys_of(item)
+        # Left of the name are the digits to type, as in the code if it consists of digits. A code
+        # that says more than the digits and the slug is shown before the name.
+        digits = self.taxonomy.keys_of(item)
         if self.taxonomy.coded_by_digits:
-            code = item.code
-        elif item.code not in (item.slug, code):
+            digits = item.code
+        elif item.code not in (item.slug, digits):
             name = f"{one_line(item.code)} {name}"
         state_text = f" {state.text}" if state.text else ""
-        name_cells = max(3, width - cell_len(code) - 4 - cell_len(state_text))
-        code_style = base_style + self._part("code")
+        name_cells = max(3, width - cell_len(digits) - 4 - cell_len(state_text))
+        digits_style = base_style + self._part("code")
         state_style = base_style + self._part("own" if state.labels else "state")
         return Strip(
             [
-                Segment("▌" if row == self.cursor else " ", code_style),
-                Segment(f" {code} ", code_style),
+                Segment("▌" if row == self.cursor else " ", digits_style),
+                Segment(f" {digits} ", digits_style),
                 Segment(
                     set_cell_size(shortened(name, name_cells), name_cells),
                     base_style + self._part("mode"),

@@ -524,20 +524,21 @@ def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
 def _last_seq_and_chain(
     connection: Connection, event: NewEvent, is_linked: bool, known_seq: int | None
 ) -> tuple[int | None, str]:
-    """Return the sequence number of an annotator's last event, and the chain for a new event.
+    """Return the sequence number and the chain of the event that a new event follows.
 
-    The search for the chain passes over imported events, of which there may be many, so it is made
-    only if the new event is linked to its predecessor.
+    The chain is that of the annotator's last event that was not imported. The search for it passes
+    over imported events, of which there may be many, so it is made only for a linked event.
 
     Args:
         connection: An open transaction.
         event: The new event.
-        is_linked: Whether its chain depends on that of its predecessor.
+        is_linked: Whether its chain depends on that of its predecessor; False for an import.
         known_seq: The sequence number of the last event that the caller knows on its trace and
             taxonomy; None to skip the check for later ones.
 
     Returns:
-        The sequence number, None if there is no event; and the chain.
+        The sequence number, None if there is no event; and the chain, ``chain.START`` if there is
+        none or it is not needed.
 
     Raises:
         ChangedElsewhere: There are later events than the one with ``known_seq``.

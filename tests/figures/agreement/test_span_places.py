@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from mast_tui.figures.spans.input import (
     LabelRange,
+    label_range_of,
     matched_pair_counts,
     merged_stretches,
     overlap_level,
-    place_of,
 )
 from mast_tui.labels import WHOLE_TRACE
 from tests.gold.build import at, order, quote
@@ -47,12 +47,16 @@ def test_overlap_is_intersection_over_union_in_tenths(
 
 
 def test_targets_become_ranges_of_spans() -> None:
-    assert place_of(at(3, 7), order) == place_of(at(7, 3), order) == LabelRange(3, 7)
-    assert place_of(WHOLE_TRACE, order) is None
-    assert place_of(at(3), lambda key: None) is None
-    assert place_of(quote(2, 4, "pods"), order, {"k2": 20}.get) == LabelRange(2, 2, (4, 8), 20)
-    assert place_of(quote(2, 4, "pods"), order) == LabelRange(2, 2, (4, 8))
-    assert place_of(quote(2, 4, "pods"), order, {"k2": 6}.get) == LabelRange(2, 2), "beyond the end"
+    assert label_range_of(at(3, 7), order) == label_range_of(at(7, 3), order) == LabelRange(3, 7)
+    assert label_range_of(WHOLE_TRACE, order) is None
+    assert label_range_of(at(3), lambda key: None) is None
+    assert label_range_of(quote(2, 4, "pods"), order, {"k2": 20}.get) == LabelRange(
+        2, 2, (4, 8), 20
+    )
+    assert label_range_of(quote(2, 4, "pods"), order) == LabelRange(2, 2, (4, 8))
+    assert label_range_of(quote(2, 4, "pods"), order, {"k2": 6}.get) == LabelRange(2, 2), (
+        "beyond the end"
+    )
 
 
 @st.composite

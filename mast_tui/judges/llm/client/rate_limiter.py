@@ -89,12 +89,18 @@ class RateLimiter:
         self.running_count = 0
         """The number of running requests."""
         self._success_count = 0
+        """The number of answers since the limit was changed."""
         self._wait_until = 0.0
+        """The time until which the server asked all requests to wait."""
         self._spread = 0.0
+        """The longest random time after ``_wait_until``, so that not all requests start at once."""
         self._slow_down_count = 0
+        """The number of times that the limit was lowered."""
         self._ramp = ramp
         self._ramp_ends: float | None = None
+        """The time from which on requests start without a pause; None before the first one."""
         self._next_start = 0.0
+        """The time of the next start during the ramp."""
         self._slot_freed = asyncio.Event()
 
     @asynccontextmanager
@@ -120,13 +126,13 @@ class RateLimiter:
             self._slot_freed.set()
 
     def open(self) -> None:
-        """Raise the first limit of a run to the highest, unless the server was busy before."""
+        """End the first limit of a run: allow ``most`` requests, unless the server was busy."""
         if self.opened:
             return
         self.opened = True
         if not self._slow_down_count:
             self.allowed = self.most
-        self._slot_freed.set()
+        self._slot_freed.set()  # wakes the tasks that wait for a slot
 
     def request_succeeded(self) -> None:
         """Count an answered request; raise a limit of n requests by 1 after n answers."""

@@ -85,10 +85,10 @@ def read_body(body: object, *, form: Form, sent_tokens: int) -> Reply | ApiError
     if not isinstance(message, dict):
         return UnusableReply("no choice", tokens_in=usage.tokens_in, tokens_out=usage.tokens_out)
     answer_text = _content_text(message.get("content"))
-    refusal = _content_text(message.get("refusal"))
-    finish = _finish_of(choice.get("finish_reason"), refusal)
+    refusal_text = _content_text(message.get("refusal"))
+    finish = _finish_of(choice.get("finish_reason"), refusal_text)
     if finish == "refusal":
-        answer_text = refusal or answer_text or "the provider's filter stopped the answer"
+        answer_text = refusal_text or answer_text or "the provider's filter stopped the answer"
     elif not answer_text.strip() and finish == "stop":
         answer_text = _text_of_call_or_reasoning(message)
     # A server that does not count may report a small number, which only a short request can have.
@@ -227,10 +227,10 @@ def _text_of_call_or_reasoning(message: Mapping[str, object]) -> str:
     return ""
 
 
-def _finish_of(reason: object, refusal: str) -> Finish:
-    """Return the kind of the end of an answer, from the vendor's name for it."""
+def _finish_of(reason: object, refusal_text: str) -> Finish:
+    """Return how an answer ended, from the vendor's reason and the text of a refusal, if any."""
     name = reason.lower() if isinstance(reason, str) else ""
-    if refusal or name in _REFUSALS:
+    if refusal_text or name in _REFUSALS:
         return "refusal"
     return "length" if name in ("length", "max_tokens", "model_length") else "stop"
 

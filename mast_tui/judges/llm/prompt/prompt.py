@@ -100,7 +100,8 @@ class Prompt:
         self._codes = {mode.slug: mode.code for mode in ordered.modes}
         self.modes = tuple(self._codes)
         """The slugs of all modes, in the order of the prompt."""
-        # A mode that occurs only late in a run is judged with the end of the run.
+        # A mode of the stage ``post`` alone is judged with the end of the run. The decisive step is
+        # different: it is looked for in all windows, and may show any mode.
         self.window_modes = tuple(
             mode.slug
             for mode in ordered.modes

@@ -423,7 +423,7 @@ class TraceJudge:
             for window in windows:
                 await judge_window(window)
                 if answers and answers[-1].sightings:
-                    break  # the earliest step with a finding is the decisive one
+                    break  # the first step on which the judge found a failure is the decisive one
         answers.sort(key=lambda answer: (answer.window.first, answer.window.last))
         return tuple(answer.window for answer in answers)
 
@@ -533,7 +533,10 @@ def _largest_fitting_estimate(overflow: ContextOverflow) -> float:
 
 
 def _rule_facts(trace: Trace, view: RedactedView) -> tuple[Fact, ...]:
-    """Return the findings of the default rules on spans of a trace, with redacted rationales."""
+    """Return the findings of the default rules on spans of a trace, with redacted rationales.
+
+    Numbers of spans in the rationales are replaced by those that the model sees.
+    """
     facts = []
     for finding in RulesJudge().judge(trace).findings:
         first = trace.index_of(finding.first or "")

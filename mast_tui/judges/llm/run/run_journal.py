@@ -417,14 +417,17 @@ class RunRecord:
                     withdrawn_traces.append(self._withdraw_judgement(trace_id, limit))
         return withdrawn_traces
 
-    def _withdraw_judgement(self, trace_id: str, limit: int) -> WithdrawnTrace:
-        """Remove the suggestions on a trace that the server truncated, and record it as failed."""
+    def _withdraw_judgement(self, trace_id: str, tokens_read: int) -> WithdrawnTrace:
+        """Remove the suggestions on a trace that the server truncated, and record it as failed.
+
+        ``tokens_read`` are the tokens that the server read of a request.
+        """
         labels = self._workspace.labels(
             trace_id=trace_id, annotator=self.judge, taxonomy=self._taxonomy_ref
         )
         problem = (
-            f"it was judged although the server had read only {limit:,} tokens of it; the same"
-            " command judges it again"
+            f"it was judged although the server had read only {tokens_read:,} tokens of it; the "
+            "same command judges it again"
         )
         # An empty judgement, with a verdict on no mode, replaces the earlier one.
         self.replace_suggestions(trace_id, Judgement(judged_modes=()))

@@ -76,7 +76,7 @@ _SHORT_ID_LENGTH: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class AgentThread:
-    """The thread of an agent.
+    """The thread of an agent, with the names that its spans get from it.
 
     Attributes:
         prefix: The beginning of the keys of the thread's spans.
@@ -622,7 +622,7 @@ class _SessionBuilder(TraceBuilder):
 
     def finish(self) -> None:
         """Add the spans of all records in reading order, without those on abandoned branches."""
-        thread = self._set_thread()
+        own_thread = self._set_thread()
         agents = sub_agents_by_id(entry for entry in self._entries if not self._is_own(entry))
         assign_spawns(agents, self._entries)
         own_entries = list(filter(self._is_own, self._entries))
@@ -636,11 +636,11 @@ class _SessionBuilder(TraceBuilder):
         }
         shown_entries = [entry for entry in own_entries if entry not in abandoned_entries]
         self.task = next((entry.task for entry in shown_entries if entry.task), None)
-        for entry, entry_thread in in_reading_order(shown_entries, thread, agents):
+        for entry, entry_thread in in_reading_order(shown_entries, own_thread, agents):
             self.add(entry, entry_thread)
 
     def _set_thread(self) -> AgentThread:
-        """Set the thread and the id of the file; return the agent's thread of its records.
+        """Set ``thread`` and the id of the file; return the same thread as an ``AgentThread``.
 
         The file belongs to a sub-agent if all of its records are marked as a side chain.
         """

@@ -250,8 +250,9 @@ class CodexExecParser(CodexLines):
             kind: The kind of the span: an event may hold both a call and its result.
             index: The index of the span.
         """
-        # Only a span of text has several lines.
+        # An event is on one line, only a log of text has several.
         event = None if b"\n" in data else _event_on_line(data)
+        # A damaged line may hold several events; the span has one of them.
         if event is None and _EVENT_BEGINNING.match(data):
             event = self._record_of(index, data)
         if event is None:

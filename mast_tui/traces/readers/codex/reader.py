@@ -707,7 +707,7 @@ class _TokenCounts:
             self._uncounted_span = index
 
     def take(self, stamp: object, counts: tuple[object, ...]) -> None:
-        """Set the tokens of a ``token_count`` on the last span, or keep them for the next spans.
+        """Set the tokens of a ``token_count`` on the span before it, or keep them for later spans.
 
         Args:
             stamp: The time stamp of the record.
@@ -721,7 +721,7 @@ class _TokenCounts:
             return
         self._last_counts = counts
         self.finish()
-        self._early_tokens = None
+        self._early_tokens = None  # also if no span came after them
         if self._uncounted_span is None:
             self._early_tokens = tokens
             self._early_time = unix_seconds(stamp)

@@ -419,6 +419,7 @@ class _SpokenTexts:
 
     def __init__(self) -> None:
         self._texts: dict[tuple[str, bool], tuple[str, list[str]]] = {}
+        """By role, and True for thoughts: the pointer to the first message, and the texts."""
 
     def add(self, pointer: str, role: str, part: Fields) -> bool:
         """Add the text of a part.
@@ -434,8 +435,8 @@ class _SpokenTexts:
         text = part.get("text")
         if not isinstance(text, str):
             return False
-        speaker = (role, part.get("thought") is True)
-        _first_pointer, texts = self._texts.setdefault(speaker, (pointer, []))
+        is_thought = part.get("thought") is True
+        _first_pointer, texts = self._texts.setdefault((role, is_thought), (pointer, []))
         texts.append(text)
         return True
 
@@ -443,10 +444,10 @@ class _SpokenTexts:
         """Yield a message for each speaker, the last with the tokens; remove the texts."""
         texts_by_speaker = list(self._texts.items())
         self._texts.clear()
-        for number, ((role, thinks), (pointer, texts)) in enumerate(texts_by_speaker, start=1):
-            part = {"text": "".join(texts), "thought": thinks}
+        for number, ((role, is_thought), (pointer, texts)) in enumerate(texts_by_speaker, start=1):
+            part = {"text": "".join(texts), "thought": is_thought}
             message = {"role": role, "parts": [part]}
-            location = f"{pointer}/{'thought' if thinks else role}"
+            location = f"{pointer}/{'thought' if is_thought else role}"
             yield location, {**message, "usage": usage if number == len(texts_by_speaker) else None}
 
 

@@ -360,7 +360,7 @@ class InspectReader:
         return _is_log_archive(source) if source.is_binary else _is_log_document(source)
 
     def read(self, source: Source) -> FileReport:
-        """Read one trace per sample, in the order of the log."""
+        """Return a trace of each sample, in the order of the log; any other value is a problem."""
         if not source.is_binary and not isinstance(source.json, Mapping):
             return FileReport(source.path, failed="an Inspect log whose JSON cannot be read")
         traces: list[Trace] = []
@@ -369,12 +369,14 @@ class InspectReader:
         with _open_log(source) as opened_log:
             header = opened_log.header
             for numbered_sample in opened_log.samples():
-                trace = _trace_of_sample(source.path, header, numbered_sample, spans_left)
-                if isinstance(trace, Trace):
-                    traces.append(trace)
-                    spans_left -= len(trace)
+                trace_or_problem = _trace_of_sample(
+                    source.path, header, numbered_sample, spans_left
+                )
+                if isinstance(trace_or_problem, Trace):
+                    traces.append(trace_or_problem)
+                    spans_left -= len(trace_or_problem)
                 else:
-                    sample_problems.append(trace)
+                    sample_problems.append(trace_or_problem)
             return report_of(self, source, traces, (*opened_log.problems, *sample_problems))
 
 

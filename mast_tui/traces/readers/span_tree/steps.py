@@ -98,7 +98,7 @@ class _OpenRow:
         agent: The agent of the row's spans.
         parent_key: The key of the span that is the parent of the spans under the row.
         acting_agent: The agent of the nearest agent's row: this row or one above it.
-        open_tool: The nearest tool's row: this row or one above it.
+        nearest_tool_row: The nearest tool's row: this row or one above it.
         is_in_model: Whether this row or a row above it is a model's row with content.
         is_hidden: Whether another model's row shows the messages of this model's row.
         has_span: Whether the row has a span of its own.
@@ -113,7 +113,7 @@ class _OpenRow:
     agent: str
     parent_key: str | None = None
     acting_agent: str | None = None
-    open_tool: _OpenRow | None = None
+    nearest_tool_row: _OpenRow | None = None
     is_in_model: bool = False
     is_hidden: bool = False
     has_span: bool = False
@@ -177,7 +177,7 @@ class _Timeline:
         open_row.acting_agent = agent if row.kind is RowKind.AGENT else acting_agent
         if outer is not None:
             open_row.parent_key = outer.parent_key
-            open_row.open_tool = outer.open_tool
+            open_row.nearest_tool_row = outer.nearest_tool_row
             open_row.is_in_model = outer.is_in_model
         return open_row
 
@@ -484,7 +484,7 @@ class _Timeline:
         output, the status and the error of this one.
         """
         row = open_row.row
-        outer = open_row.open_tool
+        outer = open_row.nearest_tool_row
         if outer is not None and _is_same_execution(outer.row, row):
             outer.output = row.output if outer.output is None else outer.output
             status = worse_status(outer.row.status, row.status)
@@ -492,7 +492,7 @@ class _Timeline:
             self._add_name_span(open_row)
             return
 
-        open_row.open_tool = open_row
+        open_row.nearest_tool_row = open_row
         text = dump_text(row.input)
         call = self._calls.call_of_row(row.name, row.input, row.call_id)
         if call is None:
