@@ -446,12 +446,13 @@ def _aligned_range(text: str, quote: str) -> tuple[int, int] | None:
     """Return the range of a text that is most similar to a quote; None if none is similar."""
     from rapidfuzz import fuzz
 
-    folded_text = _case_folded(text)
-    folded_quote = _case_folded(_JUDGES_NOTE.sub("", quote).strip() or quote)
+    quote_without_notes = _JUDGES_NOTE.sub("", quote).strip()
+    folded_quote = _case_folded(quote_without_notes or quote)
+    folded_text = _case_folded(text)  # as long as the text, so its positions are those of the text
     # For a longer quote, the alignment would search the text in the quote.
     if len(folded_quote) > len(folded_text):
-        is_similar = fuzz.ratio(folded_quote, folded_text, score_cutoff=CUTOFF)
-        return (0, len(text)) if is_similar else None
+        similarity = fuzz.ratio(folded_quote, folded_text, score_cutoff=CUTOFF)
+        return (0, len(text)) if similarity > 0 else None
     alignment = fuzz.partial_ratio_alignment(folded_quote, folded_text, score_cutoff=CUTOFF)
     if alignment is None:
         return None

@@ -189,7 +189,7 @@ class AdjudicateScreen(BaseScreen):
             self._start_reading(opened)
 
     def on_screen_resume(self) -> None:
-        """Let others see the current item again, and read the queue if this was put off."""
+        """Let others see the current item again, and show their changes if this was put off."""
         self._move_presence(self._presence_key)
         if self._needs_reading and not self._is_reading:
             self._needs_reading = False

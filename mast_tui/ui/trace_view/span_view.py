@@ -481,9 +481,10 @@ class SpanView(VirtualLines):
         return Content(f"{position} · ") + self._source_title
 
     def _redraw_edge(self, y: int, alignment: str, titles: Sequence[Content | None]) -> None:
-        """Draw the line of the border at ``y`` after its title has changed.
+        """Draw the line of the border at ``y``, which is counted from the content's first line.
 
-        If titles are on the left, draw the line only as far as the previous or new title reaches.
+        ``titles`` are its previous and its new title. If they are on the left, draw the line only
+        as far as one of them reaches.
         """
         width = self.outer_size.width
         if alignment == "left":
