@@ -82,8 +82,9 @@ class CodebookMap:
     def slug_for_label(self, label: Label) -> str | None:
         """Return the new slug of a label's mode; None if the label is not carried over."""
         if label.mode == OPEN_SLUG:
-            tagged_label = label.annotator, label.trace_id, label.target, True  # not a note
-            return self.places.get(tagged_label) or self.single_target(OPEN_SLUG)
+            is_label = True
+            tagged_place = (label.annotator, label.trace_id, label.target, is_label)
+            return self.places.get(tagged_place) or self.single_target(OPEN_SLUG)
         return self.single_target(label.mode)
 
     def slug_for_note(self, annotator: str, trace_id: str, key: str) -> str | None:
@@ -94,8 +95,8 @@ class CodebookMap:
             trace_id: The trace's id.
             key: The span's key.
         """
-        tagged_note = annotator, trace_id, Target(key, key), False  # not a label
-        return self.places.get(tagged_note)
+        is_label = False
+        return self.places.get((annotator, trace_id, Target(key, key), is_label))
 
     def _new_slugs(self, slug: str) -> tuple[str, ...]:
         return self.targets.get(slug, (OPEN_SLUG,) if slug == OPEN_SLUG else ())
