@@ -292,7 +292,7 @@ def viewer_of(
 def viewer_for_name(
     workspace: Workspace, taxonomy: str, name: str, *, blind: bool, ends_blind: bool
 ) -> Viewer:
-    """Return the viewer for a person; if they leave blind work, record that.
+    """Return the viewer for a person; with ``ends_blind`` record that blind work ends.
 
     Args:
         workspace: The workspace.

@@ -49,7 +49,8 @@ def rounded(share: float, count: int) -> int:
 def random_sample(ids: Iterable[str], seed: int, n: int) -> tuple[str, ...]:
     """Return ``n`` of the ids, each once, in the order in which they are drawn.
 
-    A larger sample of the same ids begins with the smaller one.
+    A larger sample of the same ids begins with the smaller one. A suffix that a merge has added to
+    an id does not change the draw.
 
     Args:
         ids: The ids.

@@ -423,7 +423,7 @@ class AdjudicateScreen(BaseScreen):
         """Show the trace if its row is still under the cursor."""
         row = self.queue.row
         if row is not None and row.trace_id == trace_id:
-            self._visible_trace_id = None
+            self._visible_trace_id = None  # so that the trace is shown again, now with its spans
             self._show_row()
 
     # Moving

@@ -568,8 +568,9 @@ class SpanView(VirtualLines):
         if self.wrapped:
             return False
         line_widths = [cell_len(self._layout.row(row).shown) for row in self.rows_on_screen()]
-        furthest = max(max(line_widths) - self._text_width, self._hidden_columns)
-        self._scroll_sideways(min(self._hidden_columns + step * SIDE_CELLS, furthest))
+        # Longer lines may have been scrolled up: a key to the right never scrolls to the left.
+        most_columns = max(max(line_widths) - self._text_width, self._hidden_columns)
+        self._scroll_sideways(min(self._hidden_columns + step * SIDE_CELLS, most_columns))
         return True
 
     def _scroll_sideways(self, hidden_columns: int) -> None:
@@ -633,7 +634,8 @@ class SpanView(VirtualLines):
         """
         layout = self._layout
         height = self._visible_row_count
-        if self._displayed.format_rows(layout, self._top, 2 * height):
+        visible_and_next_page = 2 * height
+        if self._displayed.format_rows(layout, self._top, visible_and_next_page):
             self._cache.clear()
         # The last row of the text does not move above the lower edge.
         bottom = layout.step(self._top, height - 1)
