@@ -194,17 +194,18 @@ class Viewer:
         view = library_view(self.workspace, self.name, self.taxonomy, blind=False)
         return any(entry.withheld for entry in view.values())
 
-    def reveal(self, trace_ids: Iterable[str], *, judges: bool = False) -> None:
+    def reveal(self, trace_ids: Iterable[str] | None = None, *, judges: bool = False) -> None:
         """Record that this person is shown others' labels on traces.
 
         Args:
-            trace_ids: The shown traces; only those with labels of others are recorded.
+            trace_ids: The shown traces, None for all ``traces``; only those with labels of others
+                are recorded.
             judges: Judges' labels are shown too; then traces on which they were hidden are
                 recorded as well.
         """
         if self.name is None or self.traces is None:
             return
-        shown_traces = self.traces.intersection(trace_ids)
+        shown_traces = self.traces if trace_ids is None else self.traces.intersection(trace_ids)
         revealed_traces = shown_traces & self.others
         if judges:
             may_see = self.may_see_judges()
