@@ -189,7 +189,7 @@ class Viewer:
         """True if counts of judges' findings must be hidden: they reveal withheld suggestions."""
         if self.blind:
             return True
-        if self.name is None or not self.sees_finished_only:
+        if self.name is None or not self.sees_finished_only:  # no suggestions are withheld
             return False
         view = library_view(self.workspace, self.name, self.taxonomy, blind=False)
         return any(entry.withheld for entry in view.values())
