@@ -169,21 +169,21 @@ def table_lines(
     titles = [column.title for column in columns]
     lines = chain([titles], ([column.cell(row) for column in columns] for row in rows))
     widths = [0] * len(columns)
-    size_by_index = dict.fromkeys(range(len(columns)), 0)
+    cells_by_index = dict.fromkeys(range(len(columns)), 0)
     while batch := [[display(text) for text in line] for line in islice(lines, _ROWS_AT_ONCE)]:
         for index, texts in enumerate(zip(*batch, strict=True)):
             widths[index] = max(widths[index], *map(cell_len, texts))
-        size_by_index = {
-            index: size
-            for index, size in _fitted_widths(columns, widths, line_cells).items()
-            if index in size_by_index
+        cells_by_index = {
+            index: cells
+            for index, cells in _fitted_widths(columns, widths, line_cells).items()
+            if index in cells_by_index
         }
         for line in batch:
-            cells = (
-                columns[index].fitted(line[index], size) for index, size in size_by_index.items()
+            texts_of_line = (
+                columns[index].fitted(line[index], cells) for index, cells in cells_by_index.items()
             )
-            yield (" " * GAP).join(cells).rstrip()
-    left_out = [title for index, title in enumerate(titles) if index not in size_by_index]
+            yield (" " * GAP).join(texts_of_line).rstrip()
+    left_out = [title for index, title in enumerate(titles) if index not in cells_by_index]
     if left_out:
         yield f"No room for: {', '.join(left_out)}."
 
@@ -202,14 +202,17 @@ def _fitted_widths(
     if line_cells is None:
         return dict(enumerate(widths))
     index_by_id = {id(column): index for index, column in enumerate(columns)}
-    sizes = {index_by_id[id(column)]: size for column, size in fit(columns, [widths], line_cells)}
-    text_columns = [index for index in sizes if not columns[index].right]
-    while text_columns and sum(sizes.values()) + GAP * (len(sizes) - 1) > line_cells:
-        widest = max(text_columns, key=sizes.__getitem__)
-        if sizes[widest] <= _LEAST_TEXT:
+    cells_by_index = {
+        index_by_id[id(column)]: cells for column, cells in fit(columns, [widths], line_cells)
+    }
+    text_columns = [index for index in cells_by_index if not columns[index].right]
+    gap_cells = GAP * (len(cells_by_index) - 1)
+    while text_columns and sum(cells_by_index.values()) + gap_cells > line_cells:
+        widest = max(text_columns, key=cells_by_index.__getitem__)
+        if cells_by_index[widest] <= _LEAST_TEXT:
             break
-        sizes[widest] -= 1
-    return sizes
+        cells_by_index[widest] -= 1
+    return cells_by_index
 
 
 def fit(

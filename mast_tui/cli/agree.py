@@ -551,7 +551,7 @@ def agree_command(request: AgreeRequest) -> None:
 
     names = (*(comparison.annotators or ()), comparison.against, comparison.judge or "")
     shows_judge = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in names)
-    viewer.reveal(viewer.traces or (), judges=shows_judge)
+    viewer.reveal(judges=shows_judge)
     if not request.as_json:
         report_hidden_traces(viewer, viewer.hidden)
     if request.mode is not None:
@@ -684,7 +684,7 @@ def time_document(
 
 def _show_time(document: dict[str, Any], viewer: Viewer, request: AgreeRequest) -> None:
     """Print a time study, and record what it shows to the annotator."""
-    viewer.reveal(viewer.traces or (), judges=True)
+    viewer.reveal(judges=True)
     if request.as_json:
         print_json(document | visibility_json(viewer, viewer.hidden))
         return

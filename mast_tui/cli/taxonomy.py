@@ -348,7 +348,7 @@ def _carry_over(
         document = _migration_json(migrated, mapping, target_workspace, _visibility_test(viewer))
     if dry_run:
         document |= {"dry_run": True, "import": None}
-    viewer.reveal(viewer.traces or ())
+    viewer.reveal()
     return {**document, **visibility_json(viewer, hidden_traces)}
 
 
@@ -732,7 +732,7 @@ def agree_versions_command(request: TaxonomyAgreeRequest) -> None:
         ],
     }
     for viewer in viewers:
-        viewer.reveal(viewer.traces or ())
+        viewer.reveal()
     hidden = frozenset[str]().union(*(viewer.hidden for viewer in viewers))
     document |= visibility_json(viewers[-1], hidden)
     if request.as_json:

@@ -322,7 +322,7 @@ def _show_report(
     """
     if viewer is not None:
         document |= visibility_json(viewer, viewer.hidden)
-        viewer.reveal(viewer.traces or (), judges=True)
+        viewer.reveal(judges=True)
         if output.stdout != "json":
             report_hidden_traces(viewer, viewer.hidden)
     output.show(report_of(document), document, outputs)

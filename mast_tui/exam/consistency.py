@@ -91,28 +91,28 @@ class JudgePairJson(TypedDict):
 def samples_figures(
     shares_by_trace: Sequence[Sequence[float]], samples: int, *, rounds: int, seed: int
 ) -> SamplesJson:
-    """Compute the agreement of the readings of each trace.
+    """Compute the agreement of a judge's samples, its repeated readings of each trace.
 
     Args:
-        shares_by_trace: For each trace and each finding in it, the share of the readings that have
+        shares_by_trace: For each trace and each finding in it, the share of the samples that have
             the finding.
-        samples: The number of readings of each trace, two or more.
+        samples: The number of samples of each trace, two or more.
         rounds: The number of resamples of the traces; 0 leaves out the intervals.
         seed: The seed of the resamples.
 
     Raises:
-        ValueError: There was only one reading.
+        ValueError: There was only one sample.
     """
     if samples < 2:
         raise ValueError(f"agreement needs two readings or more, not {samples}")
     repeated_counts: list[tuple[int, int]] = []
     constant_counts: list[tuple[int, int]] = []
     for shares in shares_by_trace:
-        reading_counts = [round(share * samples) for share in shares]
-        # Of the ordered pairs of readings whose first has a finding, those whose second has it too.
-        pair_count = sum(count * (count - 1) for count in reading_counts)
-        repeated_counts.append((pair_count, sum(reading_counts) * (samples - 1)))
-        constant_counts.append((reading_counts.count(samples), len(reading_counts)))
+        sample_counts = [round(share * samples) for share in shares]
+        # Of the ordered pairs of samples whose first has a finding, those whose second has it too.
+        pair_count = sum(count * (count - 1) for count in sample_counts)
+        repeated_counts.append((pair_count, sum(sample_counts) * (samples - 1)))
+        constant_counts.append((sample_counts.count(samples), len(sample_counts)))
     return {
         "samples": samples,
         "traces": len(shares_by_trace),

@@ -491,13 +491,14 @@ def set_from_workspace(
 
 
 def rules_candidate(exam: ExamSet, judge: RulesJudge) -> ExamCandidate:
-    """Return the findings of the rules in the traces of a set as answers.
+    """Return the rules as a candidate of the exam, with their findings as answers.
 
     Args:
         exam: The set; the rules have run on its traces.
         judge: The rules.
     """
-    same_taxonomy = exam.taxonomy.ref == load_mast().ref
+    # The rules find modes of MAST.
+    uses_set_taxonomy = exam.taxonomy.ref == load_mast().ref
     answers = {}
     verdicts = {}
     for trace_id, trace in exam.traces.items():
@@ -510,14 +511,14 @@ def rules_candidate(exam: ExamSet, judge: RulesJudge) -> ExamCandidate:
             verdicts[trace_id, mode] = (
                 VerdictValue.PRESENT if mode in present_modes else VerdictValue.ABSENT
             )
-    judge_input = _judge_input(exam, judge.name, verdicts if same_taxonomy else {})
-    return ExamCandidate(judge.name, Answers(answers, same_taxonomy), judge_input)
+    judge_input = _judge_input(exam, judge.name, verdicts if uses_set_taxonomy else {})
+    return ExamCandidate(judge.name, Answers(answers, uses_set_taxonomy), judge_input)
 
 
 def candidate_from_workspace(
     workspace: Workspace, exam: ExamSet, name: str, may_see: Callable[[str], bool]
 ) -> ExamCandidate:
-    """Return the labels of a judge or annotator in a workspace as answers to the exam.
+    """Return a judge or annotator in a workspace as a candidate, with its labels as answers.
 
     Args:
         workspace: The workspace.
@@ -530,7 +531,7 @@ def candidate_from_workspace(
     refs |= {judgement.taxonomy for judgement in workspace.judgements(annotator=name)}
     ref = exam.taxonomy.ref if exam.taxonomy.ref in refs else min(refs, default=exam.taxonomy.ref)
     # Labels under another taxonomy show where the errors are, but not their modes.
-    same_taxonomy = ref == exam.taxonomy.ref
+    uses_set_taxonomy = ref == exam.taxonomy.ref
     labels = workspace.labels(annotator=name, taxonomy=ref)
     labels_by_trace = _labels_by_trace(label for label in labels if exam.asks_about(label.mode))
     answers = {
@@ -542,7 +543,7 @@ def candidate_from_workspace(
         for trace_id in _finished_traces(workspace, name, ref)
         if trace_id in trace_ids
     }
-    records = workspace.verdicts(annotator=name, taxonomy=ref) if same_taxonomy else ()
+    records = workspace.verdicts(annotator=name, taxonomy=ref) if uses_set_taxonomy else ()
     # ``answers`` has the traces that the judge has finished.
     verdicts = {
         (record.trace_id, record.mode): record.value
@@ -552,7 +553,7 @@ def candidate_from_workspace(
     quotes = QuoteCounts.count([label.evidence for label in labels if label.trace_id in trace_ids])
     return ExamCandidate(
         name=name,
-        answers=Answers(answers, same_taxonomy),
+        answers=Answers(answers, uses_set_taxonomy),
         judged=_judge_input(exam, name, verdicts),
         cost=_mean_cost(workspace, name),
         quotes=asdict(quotes) if quotes.all else None,

@@ -165,16 +165,17 @@ def _coverage_section(document: Values) -> ReportSection | None:
     """
     if "coverage" not in document:
         return None
+    figures_by_judge = document["coverage"]
     rows = tuple(
         Row(
-            name,
+            judge,
             {
-                "judge": name,
-                "runs": sets["runs"],
-                **{key: Estimate(sets[key]) for key in ("value", "mean_share", "chance_share")},
+                "judge": judge,
+                "runs": figures["runs"],
+                **{key: Estimate(figures[key]) for key in ("value", "mean_share", "chance_share")},
             },
         )
-        for name, sets in document["coverage"].items()
+        for judge, figures in figures_by_judge.items()
     )
     notes = [
         Note(
@@ -184,13 +185,13 @@ def _coverage_section(document: Values) -> ReportSection | None:
             "coverage",
         )
     ]
-    large_sets = [
-        name
-        for name, sets in document["coverage"].items()
-        if sets["mean_share"] is not None and sets["mean_share"] > sets["chance_share"] / 2
+    judges_with_large_sets = [
+        judge
+        for judge, figures in figures_by_judge.items()
+        if figures["mean_share"] is not None and figures["mean_share"] > figures["chance_share"] / 2
     ]
-    if large_sets:
-        names = ", ".join(large_sets)
+    if judges_with_large_sets:
+        names = ", ".join(judges_with_large_sets)
         notes.append(
             Note(f"Sets more than half as large as by chance help little: {names}.", "poor_sets")
         )

@@ -213,9 +213,10 @@ def _names_numbers(work: ImportedWork) -> bool:
 
 
 def _checked_work(work: ImportedWork, trace: Trace | None) -> tuple[ImportedWork, list[RowProblem]]:
-    """Return work without its labels and notes on missing spans, and a problem for each of these.
+    """Return work with the labels and notes that can be imported, and problems with the others.
 
-    ``trace`` is None if its file cannot be read.
+    A label or note on a missing span is a problem, and so is a second version of one. ``trace`` is
+    None if its file cannot be read.
     """
     builder = IncomingBuilder()
     default_location = f"{work.annotator} on {work.trace_id}"

@@ -62,11 +62,11 @@ def _with_judges(
 
 
 def _read_label_studio(request: ImportRequest) -> Incoming:
-    # Unchanged work that is known here is not imported again. Gold has no pass of its own, so it is
-    # known wherever an annotator has a pass. Otherwise it would become one more annotator's work.
+    """Read files of Label Studio, without the unchanged work that the workspace has."""
     known_work: set[WorkKey] = set()
     for own_pass in request.workspace.passes():
         known_work.add((own_pass.annotator, own_pass.trace_id, own_pass.taxonomy))
+        # Gold has no passes. If unchanged, it must not become one more annotator's work.
         known_work.add((GOLD, own_pass.trace_id, own_pass.taxonomy))
     return read_label_studio(
         request.files,

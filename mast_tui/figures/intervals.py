@@ -189,7 +189,7 @@ def newcombe(hits: float, n: float, other_hits: float, other_n: float) -> Interv
     other_ends = wilson(other_hits, other_n)
     if ends is None or other_ends is None:
         return None
-    return _interval_of_difference(hits / n, ends, other_hits / other_n, other_ends, 0.0)
+    return _interval_of_difference(hits / n, ends, other_hits / other_n, other_ends, phi=0.0)
 
 
 def newcombe_paired(

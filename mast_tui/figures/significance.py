@@ -301,10 +301,10 @@ def cochran_armitage(
         # The misses have the same p-value, and are fewer to count.
         x = n - x
         all_hits = all_cases - all_hits
-    step_count = (
-        all_hits * all_hits * int(score.max()) * int(np.minimum(n, all_hits).sum() + len(n))
-    )
-    if all_hits > _RARE or step_count > _MOST_STEPS:
+    # The exact test adds to a whole table for each number of hits that a group can have.
+    table_cells = all_hits * all_hits * int(score.max())
+    table_count = int(np.minimum(n, all_hits).sum() + len(n))
+    if all_hits > _RARE or table_cells * table_count > _MOST_STEPS:
         return Trend(z, erfc(abs(z) / sqrt(2)), "normal")
     return Trend(z, _exact_trend(x, n, score, all_hits), "exact")
 

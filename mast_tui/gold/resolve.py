@@ -422,6 +422,7 @@ def _gold_label(
     """Return a label of the gold at a target.
 
     ``labels`` are the annotators' labels from which it takes its notes, severity and authors.
+    ``changed`` says that an annotator has changed an answer since the decision.
     """
     decision = source if isinstance(source, Decision) else None
     names = tuple(dict.fromkeys(label.annotator for label in labels))

@@ -359,17 +359,18 @@ def _same_letters_match(
     if not quote_letters:
         return _same_signs_match(text, quote)
     for layer_number, layer in enumerate(layers(text) if text_layers is None else text_layers):
-        without_tags = layer_number > 0
+        is_without_markup = layer_number > 0
         offset = layer.find(quote_letters)
         if offset < 0:
             continue
         plain_text = with_plain_signs(text)
-        layer_text = with_plain_signs(without_markup(text)) if without_tags else plain_text
+        # Blanks replace the markup, so offsets in this text are offsets in the plain text.
+        layer_text = with_plain_signs(without_markup(text)) if is_without_markup else plain_text
         for _ in range(_MOST_HITS):
             letter_range = _letter_range(layer_text, offset, offset + len(quote_letters))
             start, end = _with_outer_signs(plain_text, letter_range, with_plain_signs(quote))
             hit = text[start:end]
-            if len(quote_letters) >= _SURE_WITHOUT_BLANKS or without_tags:
+            if len(quote_letters) >= _SURE_WITHOUT_BLANKS or is_without_markup:
                 # Words that are joined or split differently count as the same.
                 is_same = compare(quote, hit).likeness is WordLikeness.SAME
             else:
@@ -446,12 +447,13 @@ def _aligned_range(text: str, quote: str) -> tuple[int, int] | None:
     """Return the range of a text that is most similar to a quote; None if none is similar."""
     from rapidfuzz import fuzz
 
-    folded_text = _case_folded(text)
-    folded_quote = _case_folded(_JUDGES_NOTE.sub("", quote).strip() or quote)
+    quote_without_notes = _JUDGES_NOTE.sub("", quote).strip()
+    folded_quote = _case_folded(quote_without_notes or quote)
+    folded_text = _case_folded(text)  # as long as the text, so its positions are those of the text
     # For a longer quote, the alignment would search the text in the quote.
     if len(folded_quote) > len(folded_text):
-        is_similar = fuzz.ratio(folded_quote, folded_text, score_cutoff=CUTOFF)
-        return (0, len(text)) if is_similar else None
+        similarity = fuzz.ratio(folded_quote, folded_text, score_cutoff=CUTOFF)
+        return (0, len(text)) if similarity > 0 else None
     alignment = fuzz.partial_ratio_alignment(folded_quote, folded_text, score_cutoff=CUTOFF)
     if alignment is None:
         return None

@@ -383,6 +383,7 @@ class _Quote:
             quote: The quote.
             is_agent: Checks whether a name before the quote is the name of an agent.
         """
+        # The keys of these are the readings, each once and in order.
         whole_readings: dict[tuple[str, ...], None] = {}
         pieced_readings: dict[tuple[str, ...], None] = {}
         pieces: tuple[str, ...] = ()
@@ -401,12 +402,12 @@ class _Quote:
         byte_count = max(
             (len(piece.encode("utf-8", "surrogatepass")) for piece in pieces), default=0
         )
-        last_pieced = list(pieced_readings)[-1:]
-        last_whole = list(whole_readings)[-1:]
+        last_pieced_reading = list(pieced_readings)[-1:]
+        last_whole_reading = list(whole_readings)[-1:]
         return cls(
             whole=tuple(map(_make_reading, whole_readings)),
             pieced=tuple(map(_make_reading, pieced_readings)),
-            compared=(*last_pieced, *last_whole),
+            compared=(*last_pieced_reading, *last_whole_reading),
             long_pieces=long_pieces,
             short=byte_count < _SHORT_BYTES,
             long=byte_count >= _LONG_BYTES,

@@ -219,18 +219,21 @@ class _WordSequence:
         return _ELLIPSIS.search(self._plain_text, start, stop) is not None
 
     def _word_at(self, index: int) -> _Word:
-        """Return a word with its properties, which are costly and therefore computed on demand."""
+        """Return a word with its properties, which are costly and therefore computed on demand.
+
+        Markup of a trace and brackets of a quote are optional: the other text may leave them out.
+        """
         start, end = self.ranges[index]
         if self._optional_ranges is None:
             pattern = _MARKUP if self._is_trace else _BRACKETED
             self._optional_ranges = [match.span() for match in pattern.finditer(self._plain_text)]
-        # In a trace a sign such as a tick is markup too: quotes often leave it out.
-        has_letters = any(map(str.isalnum, self.texts[index]))
-        is_sign = not has_letters and not self._plain_text[start].isascii()
-        is_markup = any(
+        is_in_optional_range = any(
             range_start <= start < range_end for range_start, range_end in self._optional_ranges
         )
-        is_optional = is_markup or (self._is_trace and is_sign)
+        # Quotes often leave out a sign such as a tick too.
+        has_letters = any(map(str.isalnum, self.texts[index]))
+        is_sign = not has_letters and not self._plain_text[start].isascii()
+        is_optional = is_in_optional_range or (self._is_trace and is_sign)
         return _Word(self.texts[index], _is_name(self._plain_text, start, end), is_optional)
 
 

@@ -44,7 +44,7 @@ class SecretCodes:
         self._key = key
 
     def number(self, name: str, secret: str) -> str:
-        """Return the code of a secret: equal secrets under one key have the same code.
+        """Return the code that a secret has in place of a number.
 
         Args:
             name: The name of the rule.

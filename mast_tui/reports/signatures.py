@@ -378,10 +378,12 @@ def signatures_report(
 
 
 def _hidden_groups_note(signatures: SignatureReport, shown_count: int) -> Iterator[Note]:
-    """Yield a note if groups have no section, since they are too small."""
+    """Yield a note on the groups that are too small for a section of their own."""
     grouping = signatures.inputs.by
     group_count = len(signatures.groups)
-    hidden_count = 0 if grouping == ALL or group_count < 2 else group_count - shown_count
+    # A single group has all traces, whose section is always there.
+    has_groups = grouping != ALL and group_count > 1
+    hidden_count = group_count - shown_count if has_groups else 0
     if hidden_count:
         yield Note(
             f"Without a section: {counted(hidden_count, grouping)} with fewer than {LEAST_TRACES} "

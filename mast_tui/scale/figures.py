@@ -459,7 +459,10 @@ class _Counts:
         }
 
     def _group_json(self, group_number: int, rules: Rules) -> ShardGroupJson:
-        """Return the figures of one group."""
+        """Return the figures of one group.
+
+        A group has a cell of counts for each outcome.
+        """
         cells = slice(group_number * _CELLS_PER_GROUP, (group_number + 1) * _CELLS_PER_GROUP)
         traces = self._traces[cells]
         failed = self._counts_of_cells(cells.start + FAILED)
@@ -478,7 +481,8 @@ class _Counts:
         )
         tables = FigureIndex(figures).figures_by_key("mode")
         onsets = self._onsets[cells].sum(axis=0)
-        shares = [
+        # A failed trace has as many modes on average as these shares make together.
+        shares_of_failed = [
             present / judged
             for present, judged in zip(failed.present, failed.judged, strict=True)
             if judged
@@ -493,7 +497,7 @@ class _Counts:
             "succeeded": int(traces[SUCCEEDED]),
             "unknown": int(traces[UNKNOWN]),
             "modes_per_failed_trace": {
-                "value": sum(shares) if shares else None,
+                "value": sum(shares_of_failed) if shares_of_failed else None,
                 "n": int(traces[FAILED]),
                 "distribution": {
                     str(number): traces_by_mode_count[number]

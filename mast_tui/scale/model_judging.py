@@ -121,8 +121,9 @@ class _ConcurrentJudging:
         self._setup = setup
         self._client = client
         self._answers = answers
-        self._room = AnswerRoom(setup.parameters.answer_tokens)
-        self._turns = asyncio.Semaphore(setup.concurrency)
+        self._answer_room = AnswerRoom(setup.parameters.answer_tokens)
+        self._free_slots = asyncio.Semaphore(setup.concurrency)
+        """The number of further traces that may be in memory and judged."""
 
     async def judge(self, units: Iterable[Unit]) -> list[UnitResult]:
         """Judge all traces of units; the result of a unit names its traces without an answer."""
@@ -133,7 +134,7 @@ class _ConcurrentJudging:
             reports = []
             for report in map(scan.with_outcomes, scan.read(unit)):
                 for trace in report.traces:
-                    await self._turns.acquire()  # limits the number of traces in memory
+                    await self._free_slots.acquire()
                     tasks.append(asyncio.create_task(self._judge_trace(trace)))
                 reports.append(report._replace(traces=()))
             started_units.append((tasks, reports))
@@ -151,7 +152,7 @@ class _ConcurrentJudging:
         try:
             trace_judge = await asyncio.to_thread(self._trace_judge, trace)
             result = await trace_judge.judge(
-                self._client, self._answers, self._room, on_window=None
+                self._client, self._answers, self._answer_room, on_window=None
             )
             return UnitResult((await asyncio.to_thread(_judged_trace, trace, result.judgement),))
         except RunStops as error:
@@ -162,7 +163,7 @@ class _ConcurrentJudging:
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
             return UnitResult((JudgedTrace(TraceRecord.from_trace(trace), problem=reason),))
         finally:
-            self._turns.release()
+            self._free_slots.release()
 
     def _trace_judge(self, trace: Trace) -> TraceJudge:
         setup = self._setup

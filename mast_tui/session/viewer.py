@@ -189,22 +189,23 @@ class Viewer:
         """True if counts of judges' findings must be hidden: they reveal withheld suggestions."""
         if self.blind:
             return True
-        if self.name is None or not self.sees_finished_only:
+        if self.name is None or not self.sees_finished_only:  # no suggestions are withheld
             return False
         view = library_view(self.workspace, self.name, self.taxonomy, blind=False)
         return any(entry.withheld for entry in view.values())
 
-    def reveal(self, trace_ids: Iterable[str], *, judges: bool = False) -> None:
+    def reveal(self, trace_ids: Iterable[str] | None = None, *, judges: bool = False) -> None:
         """Record that this person is shown others' labels on traces.
 
         Args:
-            trace_ids: The shown traces; only those with labels of others are recorded.
+            trace_ids: The shown traces, None for all ``traces``; only those with labels of others
+                are recorded.
             judges: Judges' labels are shown too; then traces on which they were hidden are
                 recorded as well.
         """
         if self.name is None or self.traces is None:
             return
-        shown_traces = self.traces.intersection(trace_ids)
+        shown_traces = self.traces if trace_ids is None else self.traces.intersection(trace_ids)
         revealed_traces = shown_traces & self.traces_of_others
         if judges:
             may_see = self.may_see_judges()
@@ -292,7 +293,7 @@ def viewer_of(
 def viewer_for_name(
     workspace: Workspace, taxonomy: str, name: str, *, blind: bool, ends_blind: bool
 ) -> Viewer:
-    """Return the viewer for a person; if they leave blind work, record that.
+    """Return the viewer for a person; with ``ends_blind`` record that blind work ends.
 
     Args:
         workspace: The workspace.

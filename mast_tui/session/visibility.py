@@ -334,6 +334,8 @@ def visible_work(
 ) -> VisibleWork:
     """Return the traces on which a person may see the labels of a source, and the hidden traces.
 
+    The caller records a reveal of those visible traces that reveal others' labels.
+
     Args:
         workspace: The workspace.
         annotator: The person.

@@ -49,7 +49,8 @@ def rounded(share: float, count: int) -> int:
 def random_sample(ids: Iterable[str], seed: int, n: int) -> tuple[str, ...]:
     """Return ``n`` of the ids, each once, in the order in which they are drawn.
 
-    A larger sample of the same ids begins with the smaller one.
+    A larger sample of the same ids begins with the smaller one. A suffix that a merge has added to
+    an id does not change the draw.
 
     Args:
         ids: The ids.
@@ -292,7 +293,7 @@ def _plan_of_study(study: Study) -> _Plan:
                 _spread_sample(study, "withheld", name, in_order, len(queue), study.withheld)
             )
             retests[name] += _spread_sample(
-                study, "retest", name, in_order, len(queue), study.retests, room=RETEST_GAP
+                study, "retest", name, in_order, len(queue), study.retests, traces_after=RETEST_GAP
             )
             queue += in_order
 
@@ -505,16 +506,16 @@ def _spread_sample(
     earlier_count: int,
     share: float,
     *,
-    room: int = 0,
+    traces_after: int = 0,
 ) -> list[str]:
     """Draw a share of an annotator's traces of a batch, spread evenly over their order.
 
     The traces are divided into equal parts, and one is drawn from each part, because annotators
-    learn and tire with time. If possible, the last ``room`` traces are not drawn. ``earlier_count``
-    is the number of the annotator's traces in earlier batches.
+    learn and tire with time. If possible, ``traces_after`` others follow each drawn trace.
+    ``earlier_count`` is the number of the annotator's traces in earlier batches.
     """
     count = _share_of_batch(share, len(ids), earlier_count)
-    pool = ids[: max(len(ids) - room, count)]
+    pool = ids[: max(len(ids) - traces_after, count)]
     borders = [len(pool) * part // count for part in range(count + 1)] if count else []
     return [
         min(

@@ -720,11 +720,12 @@ class PostgresServer(Database):
         with self._preparing_transaction():
             if self._stored_versions() is not None:
                 return
-            tables = (
+            # The table of turns was created before this transaction.
+            count_other_tables = (
                 "SELECT count(*) FROM pg_tables WHERE schemaname = 'public' "
                 "AND tablename <> 'turns'"
             )
-            if self._writer.exec_driver_sql(tables).scalar_one():
+            if self._writer.exec_driver_sql(count_other_tables).scalar_one():
                 # Raises the error for a database that is not a workspace.
                 check_version(self.name, application_id=0, version=0)
             metadata.create_all(self._writer, checkfirst=False)

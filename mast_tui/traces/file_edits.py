@@ -311,7 +311,8 @@ def _argument_edits(name: str, arguments: Mapping[str, object]) -> Iterator[File
     possible_hunks = [_hunk_of(change) for change in changes if isinstance(change, Mapping)]
     hunks = [hunk for hunk in possible_hunks if hunk is not None]
     full_text = _first_text(arguments, _FULL_TEXT_KEYS)
-    creates_file = bool(hunks) and not hunks[0].old and hunks[0].first is None  # in Claude Code
+    # Claude Code creates a file by an edit that replaces the empty text.
+    creates_file = bool(hunks) and not hunks[0].old and hunks[0].first is None
     if creates_file:
         yield FileEdit(path, hunks=tuple(hunks[1:]), full_text=hunks[0].new)
     elif hunks:

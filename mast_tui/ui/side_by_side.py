@@ -135,6 +135,7 @@ class SideBySideScreen(DetailScreen):
         """
         super().__init__()
         self._open_traces = (a, b)
+        """The traces of the other screens; ``_a`` and ``_b`` are read for this screen alone."""
         self._a = a.anew()
         self._b = b.anew()
         self._names = names
@@ -257,13 +258,13 @@ class SideBySideScreen(DetailScreen):
             return
         open_a, open_b = self._open_traces
         index = pair.a if side == "a" else pair.b
-        reread_trace = self._a if side == "a" else self._b
+        own_trace = self._a if side == "a" else self._b
         open_trace = open_a if side == "a" else open_b
         if index is None:
             self.hints.say(f"{side.upper()} has no step here", error=True)
             return
         location = TraceLocation(
-            open_trace.identity.trace_id, key=reread_trace.span(index).key, position=index
+            open_trace.identity.trace_id, key=own_trace.span(index).key, position=index
         )
         self.mast.go(ShowTrace(open_trace, location))
 

@@ -218,7 +218,7 @@ def trace_title(
     Args:
         trace: The trace.
         outcome: The outcome, if it may be shown.
-        waiting: The progress of another process that reads the trace; None without one.
+        waiting: The progress of another process that reads the trace, as a text; None without one.
         name: The name among other traces; None for the name of its file.
     """
     if name is None:
@@ -232,9 +232,11 @@ def trace_title(
     if waiting is not None:
         return [*parts, waiting]
     loaded = trace.loaded
+    # An earlier reading may have counted more spans, or all, before this one comes as far.
     count = max(len(trace), loaded.spans)
+    is_count_final = loaded.complete or loaded.all_spans
     parts.append(f"{count} span{'' if count == 1 else 's'}")
-    if not (loaded.complete or loaded.all_spans):
+    if not is_count_final:
         parts.append(f"{loaded.done / max(1, loaded.total):.0%} read")
     return parts
 

@@ -333,9 +333,10 @@ def _sum_of_pair_products(lone_counts: NDArray[np.float64]) -> float:
 
 
 def _withheld_reason(catches: Sequence[Catch], dependent: bool) -> tuple[Withheld, int] | None:
-    """Return the reason for no interval and the number of failures that one needs, or None.
+    """Return why there is no interval, with the failures that it needs; None if there is one.
 
-    These are failures that several finders found. ``dependent`` finders have no interval at all.
+    The second value is a number of failures found by several finders. It is 0 if the finders are
+    ``dependent``, which no number makes up for.
     """
     if dependent:
         return "dependent_finders", 0

@@ -249,7 +249,9 @@ class _DistanceTable:
             (rating_counts, distance_within, distance_from_all), axis=1
         )
         self._unweighted_distance = float(counts @ from_all)
+        """The sum of the distances over all pairs of ratings if all units have the weight 1."""
         self._exact_parts: tuple[Floats, Floats] | None = None
+        """The ratings of each set in each unit, and the distances of the sets, if these are few."""
         if len(members) <= _MOST_EXACT:
             counts_by_unit = np.zeros((unit_count, len(members)))
             np.add.at(counts_by_unit, (unit_of_rating, rated_sets), 1)

@@ -280,7 +280,7 @@ def _reference_of_gold(
     verdicts: dict[Unit, VerdictValue] = {}
     places: dict[Unit, tuple[Target, ...]] = {}
     merged_places: dict[Unit, frozenset[Target]] = {}
-    seen_units: set[Unit] = set()
+    units_with_judge_seen: set[Unit] = set()
     unresolved_units: set[Unit] = set()
     sources: dict[Unit, Resolution] = {}
     sides: dict[Unit, tuple[str, ...]] = {}
@@ -295,7 +295,7 @@ def _reference_of_gold(
                     name for name, value in verdict.sides.items() if value is not None
                 )
                 if verdict.judge_seen:
-                    seen_units.add(unit)
+                    units_with_judge_seen.add(unit)
             # Annotators differ, and no one has decided. If all left the mode open, none differs.
             elif verdict.source is not Resolution.SINGLE and any(
                 value is not None for value in verdict.sides.values()
@@ -305,12 +305,12 @@ def _reference_of_gold(
             if not label.target.is_whole:
                 unit = (trace_id, label.mode)
                 places[unit] = (*places.get(unit, ()), label.target)
-                if label.merged:
+                if label.merged:  # from different places of several annotators
                     merged_places[unit] = merged_places.get(unit, frozenset()) | {label.target}
     return Reference(
         name=GOLD,
         verdicts=verdicts,
-        seen=frozenset(seen_units),
+        seen=frozenset(units_with_judge_seen),
         places=places,
         unresolved=frozenset(unresolved_units),
         sources=sources,
@@ -340,7 +340,7 @@ def _reference_of_person(
         and pass_by_trace[verdict.trace_id].number == verdict.pass_number
     }
     places: dict[Unit, tuple[Target, ...]] = {}
-    seen_units = {
+    units_with_judge_seen = {
         (trace_id, mode) for trace_id, mode in verdicts if pass_by_trace[trace_id].judge_seen
     }
     for label in workspace.labels(annotator=name, taxonomy=ref, pass_number=None):
@@ -349,10 +349,10 @@ def _reference_of_person(
             continue
         unit = (label.trace_id, label.mode)
         if label.saw_suggestions:
-            seen_units.add(unit)
+            units_with_judge_seen.add(unit)
         if not label.target.is_whole:
             places[unit] = (*places.get(unit, ()), label.target)
-    return Reference(name, verdicts, frozenset(seen_units), places)
+    return Reference(name, verdicts, frozenset(units_with_judge_seen), places)
 
 
 def assisted_passes(

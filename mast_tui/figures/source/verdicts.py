@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -190,9 +191,15 @@ class _SideVerdicts:
         passes: Mapping[tuple[str, str], int],
         annotator: str | None = None,
     ) -> None:
-        self.row_keys = [
-            (name, trace) for trace, name in sorted((trace, name) for name, trace in passes)
-        ]
+        """Read the verdicts and the labels.
+
+        Args:
+            workspace: The workspace.
+            taxonomy: The taxonomy.
+            passes: The number of the pass that counts, by annotator and trace id.
+            annotator: The annotator of all passes; None for several.
+        """
+        self.row_keys = sorted(passes, key=itemgetter(1, 0))
         # By annotator, trace and number of the pass.
         rows = {(*key, passes[key]): row for row, key in enumerate(self.row_keys)}
         cells, whole_trace_count = verdict_cells(
@@ -215,6 +222,7 @@ class _SideVerdicts:
                             columns[mode],
                             first_span,
                             last=first_span if last_span == first_span else last_span,
+                            # A label that a judge calls decisive counts as fatal.
                             fatal=severity == Severity.FATAL or decisive == 1,
                         )
                     )

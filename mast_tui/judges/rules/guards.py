@@ -28,7 +28,7 @@ from mast_tui.traces.model import Trace
 PHRASES: Final = "phrases"
 """The condition of guards that look for phrases."""
 
-_CONDITIONS: Final = {rule.name: rule for rule in GUARD_RULES}
+_RULE_BY_CONDITION: Final = {rule.name: rule for rule in GUARD_RULES}
 _CONFIDENCE: Final = 0.6
 
 
@@ -94,17 +94,17 @@ class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
                 f"guard {self.name!r}: the rule {self.condition!r} was removed: {WHY_REMOVED}; "
                 "delete this guard, or make the file again with 'mast-tui guard build'"
             )
-        condition = _CONDITIONS.get(self.condition)
-        if condition is None:
+        rule = _RULE_BY_CONDITION.get(self.condition)
+        if rule is None:
             raise InvalidGuards(
                 f"guard {self.name!r}: there is no condition {self.condition!r}; there are "
-                f"{', '.join([*_CONDITIONS, PHRASES])}"
+                f"{', '.join([*_RULE_BY_CONDITION, PHRASES])}"
             )
-        if condition.mode != self.mode:
+        if rule.mode != self.mode:
             raise InvalidGuards(
-                f"guard {self.name!r}: {self.condition} is about {condition.mode}, not {self.mode}"
+                f"guard {self.name!r}: {self.condition} is about {rule.mode}, not {self.mode}"
             )
-        return replace(condition, name=self.name, default=False)
+        return replace(rule, name=self.name, default=False)
 
 
 class GuardsFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

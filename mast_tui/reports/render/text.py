@@ -169,9 +169,9 @@ def _table_lines(table: Table, width: int | None) -> list[str]:
     ]
     if left_out_names:
         lines += _wrapped_lines(f"No room for: {', '.join(left_out_names)}.", width)
-    bare_titles = [column.title for column in shape.columns if shape.has_bared(column)]
-    if bare_titles:
-        lines += _wrapped_lines(f"No room for the intervals of: {', '.join(bare_titles)}.", width)
+    titles = [column.title for column in shape.columns if shape.has_dropped_interval(column)]
+    if titles:
+        lines += _wrapped_lines(f"No room for the intervals of: {', '.join(titles)}.", width)
     lines_below = [*_wrapped_lines(table.caption, width)]
     lines_below += _note_lines((note for note in table.notes if not note.warning), width)
     return [*lines, "", *lines_below] if lines_below else lines
@@ -185,8 +185,8 @@ class _Shape:
         table: The table.
         cells: Its written cells, by row and by the keys of the columns.
         columns: The columns that are left.
-        barred: The keys of columns with a bar.
-        bare: The keys of columns without intervals.
+        with_bar: The keys of columns with a bar.
+        without_interval: The keys of columns without intervals.
         name_width: The greatest width of the last column of names, and of headings that are wider
             than their cells; None for any width.
     """
@@ -194,8 +194,8 @@ class _Shape:
     table: Table
     cells: Sequence[Mapping[str, Written]]
     columns: tuple[Column, ...]
-    barred: frozenset[str]
-    bare: frozenset[str] = frozenset()
+    with_bar: frozenset[str]
+    without_interval: frozenset[str] = frozenset()
     name_width: int | None = None
 
     @classmethod
@@ -220,19 +220,19 @@ class _Shape:
         - the intervals in the other columns, one after the other,
         - whole columns, the one with the lowest ``priority`` first.
         """
-        shape = replace(self, barred=frozenset())
+        shape = replace(self, with_bar=frozenset())
         yield shape
         by_priority = sorted(
             self.columns[name_column_count(self.columns) :], key=lambda column: column.priority
         )
         low_columns = [column for column in by_priority if column.priority < _LOW]
         for column in low_columns:
-            shape = replace(shape, bare=shape.bare | {column.key})
+            shape = replace(shape, without_interval=shape.without_interval | {column.key})
             yield shape
         shape = replace(shape, name_width=SHORTEST_NAME)
         yield shape
         for column in by_priority[len(low_columns) :]:
-            shape = replace(shape, bare=shape.bare | {column.key})
+            shape = replace(shape, without_interval=shape.without_interval | {column.key})
             yield shape
         for dropped in by_priority[:-1]:
             remaining = tuple(column for column in shape.columns if column is not dropped)
@@ -245,9 +245,9 @@ class _Shape:
             return self
         return replace(self, name_width=self.name_width + max(0, width - self.width()))
 
-    def has_bared(self, column: Column) -> bool:
+    def has_dropped_interval(self, column: Column) -> bool:
         """Return whether a column has lost an interval."""
-        return column.key in self.bare and any(
+        return column.key in self.without_interval and any(
             written_cell(row, column).interval not in ("", WITHHELD) for row in self.table.rows
         )
 
@@ -298,12 +298,14 @@ class _Shape:
             return cell.text
         bar = self._bar_text(cell, column)
         text_room = number_width - cell_len(bar)
-        interval = f" {cell.interval}" if cell.interval and column.key not in self.bare else ""
+        interval = (
+            f" {cell.interval}" if cell.interval and column.key not in self.without_interval else ""
+        )
         return bar + " " * (text_room - cell_len(cell.text)) + cell.text + interval
 
     def _bar_text(self, cell: Written, column: Column) -> str:
         """Return a bar for a share, drawn in eighths of a cell; empty for a column without bars."""
-        if column.key not in self.barred or cell.value is None:
+        if column.key not in self.with_bar or cell.value is None:
             return ""
         full, eighths = divmod(round(min(max(cell.value, 0), 1) * _BAR * 8), 8)
         return ("█" * full + (_EIGHTHS[eighths] if eighths else "")).ljust(_BAR) + " "
@@ -316,7 +318,7 @@ class _Shape:
             texts = (self._bar_text(cell, column) + cell.text for cell in cells)
             widest = max(map(cell_len, texts), default=0)
             # In a column with intervals, the heading may extend over them.
-            if column.key in self.bare or not any(cell.interval for cell in cells):
+            if column.key in self.without_interval or not any(cell.interval for cell in cells):
                 widest = max(widest, self._heading_width(column, widest))
             widths[column.key] = widest
         return widths

@@ -35,7 +35,7 @@ class Step:
         text: The whole text, as read.
         lead: The number of code points at the beginning of the text that the preview leaves out,
             such as a heading, or a prompt that every turn repeats.
-        shown: The text of the preview, if an earlier reading has made it.
+        shown: The text of the preview, if the reader knows it; None to make one of ``text``.
     """
 
     key: str
@@ -55,7 +55,7 @@ class Step:
 
     def row(self) -> tuple[str, bool]:
         """Return the preview, and True if that is the entire text."""
-        if self.shown is not None:  # the preview of an earlier reading
+        if self.shown is not None:  # a preview that the reader has made, perhaps of other text
             return " ".join(self.shown[:PREVIEW_CHARS].splitlines()), False
         if self.kind is SpanKind.TOOL_CALL:
             return call_preview(self.text)

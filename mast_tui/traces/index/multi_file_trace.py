@@ -60,7 +60,7 @@ class RunSpans(Spans):
 
     def __init__(self, main: MemberFile, sub_agents: Iterable[MemberFile]) -> None:
         self._files = [main, *sub_agents]
-        self._last_read_member = self._files[0]
+        self._last_read_file = self._files[0]
         # Reversed, so that the first of two files with the same thread stays.
         self._by_thread = {file.thread.id: file for file in reversed(self._files)}
         self._file_numbers = array("Q")
@@ -103,7 +103,7 @@ class RunSpans(Spans):
 
     def span(self, index: int, /) -> Span:
         """Return the span at ``index``, under its index in the run."""
-        file, inner_index = self._member_at(index)
+        file, inner_index = self._file_at(index)
         span = file.trace.span(inner_index)
         if file is not self._files[0]:
             location = f"{file.name} {span.place}"
@@ -114,13 +114,13 @@ class RunSpans(Spans):
 
     def text(self, index: int, /) -> str:
         """Return the whole text of the span at ``index``."""
-        file, inner_index = self._member_at(index)
-        self._last_read_member = file
+        file, inner_index = self._file_at(index)
+        self._last_read_file = file
         return file.trace.text(inner_index)
 
     def source_lines(self, index: int, /) -> bytes | None:
         """Return the lines that hold the span, from the file of its thread."""
-        file, inner_index = self._member_at(index)
+        file, inner_index = self._file_at(index)
         return file.trace.spans.source_lines(inner_index)
 
     def change_reason(self) -> str | None:
@@ -129,9 +129,9 @@ class RunSpans(Spans):
         Only the file of the text that was read last is checked: a run may have hundreds of files,
         and each displayed text causes a check.
         """
-        if self._last_read_member is self._files[0]:
+        if self._last_read_file is self._files[0]:
             return None  # ``Trace.change_reason`` checks the main file
-        member = self._last_read_member
+        member = self._last_read_file
         reason = member.trace.change_reason()
         return None if reason is None else f"{member.name}: {reason}"
 
@@ -227,12 +227,12 @@ class RunSpans(Spans):
             waiting_files = self._waiting_files_by_key(trace)
             while len(file.run_indices) < len(trace):
                 inner_index = len(file.run_indices)
-                sub_agent_number = None
+                sub_agent_file = None
                 # Most traces have no sub-agents, and making a span only for its key takes time.
                 if waiting_files:
-                    sub_agent_number = waiting_files.pop(trace.span(inner_index).key, None)
-                if sub_agent_number is not None:
-                    self._begin_member(sub_agent_number, trace.span(inner_index).parent)
+                    sub_agent_file = waiting_files.pop(trace.span(inner_index).key, None)
+                if sub_agent_file is not None:
+                    self._begin_file(sub_agent_file, trace.span(inner_index).parent)
                     break  # to merge the spans of the sub-agent first
                 file.run_indices.append(len(self._file_numbers))
                 self._file_numbers.append(number)
@@ -242,7 +242,7 @@ class RunSpans(Spans):
                     return
                 self._merging_files.pop()
             if not self._merging_files:
-                self._begin_member_without_call()
+                self._begin_file_without_call()
         self._finished = True
 
     def _waiting_files_by_key(self, trace: Trace) -> dict[str, int]:
@@ -257,21 +257,21 @@ class RunSpans(Spans):
                 numbers_by_key[key] = self._files.index(file)
         return numbers_by_key
 
-    def _begin_member(self, number: int, parent: str | None) -> None:
+    def _begin_file(self, number: int, parent: str | None) -> None:
         """Let the spans of a file be merged next; ``parent`` is the call that began its thread."""
         file = self._files[number]
         file.begun = True
         file.parent = parent
         self._merging_files.append(number)
 
-    def _begin_member_without_call(self) -> None:
-        """Begin the first sub-agent whose call is unknown, if there is one."""
+    def _begin_file_without_call(self) -> None:
+        """Begin the file of the first sub-agent whose call is unknown, if there is one."""
         unbegun = (number for number, file in enumerate(self._files) if not file.begun)
         number = next(unbegun, None)
         if number is not None:
-            self._begin_member(number, None)
+            self._begin_file(number, None)
 
-    def _member_at(self, index: int) -> tuple[MemberFile, int]:
+    def _file_at(self, index: int) -> tuple[MemberFile, int]:
         return self._files[self._file_numbers[index]], self._inner_indices[index]
 
 

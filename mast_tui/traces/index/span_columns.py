@@ -12,7 +12,10 @@ from mast_tui.traces.model import STATUSES, Role, Shape, SpanColumns, SpanKind, 
 
 
 class ShapeNumbers(dict[Shape, int]):
-    """The numbers of the shapes of one trace, in order of appearance; for one thread."""
+    """The numbers of the shapes of one trace, in order of appearance; for one thread.
+
+    A shape is the kind, role, agent and name that many spans share.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +51,7 @@ class ColumnsOfSteps:
     """A builder of the columns of one trace from its steps."""
 
     def __init__(self) -> None:
-        self._numbers = ShapeNumbers()
+        self._shape_numbers = ShapeNumbers()
         self._lock = Lock()
 
     def columns(self, first: int, steps: Iterable[SpanFields]) -> SpanColumns:
@@ -64,11 +67,14 @@ class ColumnsOfSteps:
         ends = array("d")
         with self._lock:
             for step in steps:
-                shapes.append(self._numbers[step.kind, step.role, step.agent, step.name])
+                shape = (step.kind, step.role, step.agent, step.name)
+                shapes.append(self._shape_numbers[shape])
                 statuses.append(STATUSES.index(step.status))
                 starts.append(nan if step.start is None else step.start)
                 ends.append(nan if step.end is None else step.end)
-        return SpanColumns(first, shapes, self._numbers.shape_list, bytes(statuses), starts, ends)
+        return SpanColumns(
+            first, shapes, self._shape_numbers.shape_list, bytes(statuses), starts, ends
+        )
 
 
 class ColumnsOfParts:
@@ -78,7 +84,7 @@ class ColumnsOfParts:
     """
 
     def __init__(self) -> None:
-        self._numbers = ShapeNumbers()
+        self._shape_numbers = ShapeNumbers()
         self._numbers_by_file: dict[int, tuple[Sequence[Shape], array[int]]] = {}
         """By the number of a file: the shapes of the file, and their numbers in the run."""
         self._lock = Lock()
@@ -102,7 +108,9 @@ class ColumnsOfParts:
                 statuses += part.statuses
                 starts += part.starts
                 ends += part.ends
-        return SpanColumns(first, shapes, self._numbers.shape_list, bytes(statuses), starts, ends)
+        return SpanColumns(
+            first, shapes, self._shape_numbers.shape_list, bytes(statuses), starts, ends
+        )
 
     def _numbers_in_run(self, file_number: int, shape_list: Sequence[Shape]) -> array[int]:
         """Return, for each shape (kind, role, agent, name) of a file, its number in the run.
@@ -112,6 +120,6 @@ class ColumnsOfParts:
         earlier_list, numbers = self._numbers_by_file.get(file_number, (None, array("I")))
         if earlier_list is not shape_list:  # the file was read again
             numbers = array("I")
-        numbers.extend(map(self._numbers.__getitem__, shape_list[len(numbers) :]))
+        numbers.extend(map(self._shape_numbers.__getitem__, shape_list[len(numbers) :]))
         self._numbers_by_file[file_number] = shape_list, numbers
         return numbers

@@ -190,7 +190,10 @@ def _column_block(spans: Sequence[Step | Span], text_ends: array[int]) -> Block:
 
 
 def _trace_head(trace: Trace, begin: int, text_bytes: int, column_bytes: int) -> dict[str, object]:
-    """Return the facts of a trace, with the offsets and lengths of its texts and columns."""
+    """Return the facts of a trace, with the offsets and lengths of its texts and columns.
+
+    The key ``rows`` is that of the columns.
+    """
     return {
         "identity": trace.identity._asdict(),
         "record": trace.record,

@@ -137,7 +137,7 @@ class _Container:
         return self.value.get(self.key)
 
     def drop_last_member(self) -> None:
-        """Remove the last member."""
+        """Remove the last item of a list, or ``key`` with its value."""
         if isinstance(self.value, dict):
             self.value.pop(self.key, None)
         elif self.value:
@@ -158,7 +158,7 @@ class _Container:
         patterns = [_QUOTE_BEFORE_CLOSER] if innermost else []
         if not self.is_list:
             return [*patterns, _KEY_AHEAD]
-        if self.first_keys:
+        if self.first_keys:  # the next object probably begins with one of these
             keys = "|".join(map(re.escape, sorted(self.first_keys)))
             return [*patterns, re.compile(rf'\{{\s*+"(?:{keys})"\s*+:')]
         return [*patterns, _ANY_TEXT if isinstance(self.last_value(), str) else _ANY_RECORD]

@@ -381,9 +381,9 @@ def list_folders(paths: Iterable[Path]) -> None:
 
 
 def fetch_all(paths: Iterable[Path]) -> None:
-    """Fetch the remote files among these paths, several at the same time.
+    """Fetch the remote files among these paths that can be fetched at the same time.
 
-    Errors are ignored here: they are reported when a file is read.
+    Any other file is fetched when it is read. Errors are ignored here: reading reports them.
     """
     remote_paths = [path for path in paths if isinstance(path, RemotePath) and path.many_at_a_time]
     if len(remote_paths) > 1:

@@ -407,10 +407,10 @@ class ManyFilesSearch:
         self._workers.close()
 
     def results(self, patience: float | None = None) -> Iterator[Hit | NotSearched | None]:
-        """Yield the hits as they are found, file by file in the order of a scan.
+        """Search the files, and yield their hits file by file, in the order of a scan.
 
         Args:
-            patience: The seconds without a hit after which None is yielded.
+            patience: The seconds without a hit after which None is yielded; None for no limit.
 
         Raises:
             NoWorkers: All workers are gone.
@@ -421,7 +421,7 @@ class ManyFilesSearch:
             self.close()
 
     def _ordered_results(self, patience: float | None) -> Iterator[Hit | NotSearched | None]:
-        """Yield the hits of all files in order; None if none came for ``patience`` seconds."""
+        """Yield the hits of all files in order, and None after ``patience`` seconds without one."""
         files: list[FileToSearch | NotSearched] = []
         for file_list in self._workers.map(list_files, [[self._paths]], patience):
             if file_list is None:

@@ -446,22 +446,22 @@ class TraceItems:
         if isinstance(subject, GoldVerdict):
             state = RowState.AGREED
             summary = subject.value.value if subject.value is not None else "open"
-            sides = ""
+            sides_text = ""
             if is_by_one_side(subject):
                 sign = ONE_SIDE
-                answering_sides = (name for name, answer in subject.sides.items() if answer)
-                summary += f" (only {names.display_name(next(answering_sides))})"
+                sides_with_verdict = (name for name, value in subject.sides.items() if value)
+                summary += f" (only {names.display_name(next(sides_with_verdict))})"
         elif subject.is_open:
             state = RowState.OPEN
             sign = "" if subject.is_verdict else PLACES_DIFFER
             group = subject.in_question(self.sides, self.order)
             summary = self._difference_text(group)
-            sides = self._answers_text(group.said, omit_verdict=not subject.is_verdict)
+            sides_text = self._answers_text(group.said, omit_verdict=not subject.is_verdict)
         else:
             state = RowState.CHANGED if self.has_changed(subject) else RowState.DECIDED
             summary = self._outcome_in_row(subject)
-            answers = merged_sides(subject.decisions)
-            sides = self._answers_text(answers, omit_verdict=not subject.is_verdict)
+            earlier_answers = merged_sides(subject.decisions)
+            sides_text = self._answers_text(earlier_answers, omit_verdict=not subject.is_verdict)
         code, name = mode_code_and_name(self.taxonomy, subject.mode)
         return QueueRow(
             trace_id=self.trace_id,
@@ -470,7 +470,7 @@ class TraceItems:
             code=code,
             name=name,
             summary=summary,
-            sides=sides,
+            sides=sides_text,
             sign=sign,
         )
 

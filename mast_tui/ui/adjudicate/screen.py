@@ -194,7 +194,7 @@ class AdjudicateScreen(BaseScreen):
             self._start_reading(opened)
 
     def on_screen_resume(self) -> None:
-        """Let others see the current item again, and read the queue if this was put off."""
+        """Let others see the current item again, and show their changes if this was put off."""
         self._move_presence(self._presence_key)
         if self._must_read_queue and not self._is_reading_queue:
             self._must_read_queue = False
@@ -429,7 +429,7 @@ class AdjudicateScreen(BaseScreen):
         """Show the trace if its row is still under the cursor."""
         row = self.queue.row
         if row is not None and row.trace_id == trace_id:
-            self._visible_trace_id = None
+            self._visible_trace_id = None  # so that the trace is shown again, now with its spans
             self._show_row()
 
     # Moving

@@ -162,7 +162,7 @@ class FilterScan:
         """Begin at the first span."""
         self.trace = trace
         self.span_filter = span_filter
-        self._required_indices = [
+        self._required_marks = [
             getattr(marked_spans, field.name)
             for field in fields(marked_spans)
             if Condition(field.name) in span_filter
@@ -183,9 +183,9 @@ class FilterScan:
         end = max(first, min(len(self.trace), first + limit))
         self.checked_count = end
         indices: Sequence[int] = range(first, end)
-        for marked_indices in self._required_indices:
-            marked_in_slice = set(marked_indices.within(first, end))
-            indices = [index for index in indices if index in marked_in_slice]
+        for spans_with_mark in self._required_marks:
+            marked_indices = set(spans_with_mark.within(first, end))
+            indices = [index for index in indices if index in marked_indices]
         # Times are compared with those of the spans before, so no slice may be skipped.
         if self._needs_times or (indices and self._needs_columns):
             indices = self._passing_indices(self.trace.columns(first, end), indices)

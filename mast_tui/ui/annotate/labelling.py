@@ -316,13 +316,14 @@ class Labelling(ScreenPart):
         self._modes.show_typed(frozenset(mode.slug for _, mode in self.entry.candidates(taxonomy)))
 
     def _remove_digit(self) -> None:
-        """Remove the typed digit.
+        """Remove the typed digit, and end the typing of a label.
 
-        If a verdict is being set, ask for its first digit again; else end the typing.
+        For another verdict than present, ask for the first digit again; without one end the typing.
         """
         purpose = self.entry.purpose
+        is_for_label = purpose is VerdictValue.PRESENT
         has_digit = self.entry.first is not None
-        if purpose is not VerdictValue.PRESENT and has_digit:
+        if has_digit and not is_for_label:
             self.begin_verdict(purpose.value)
             return
         self._stop_typing()

@@ -686,7 +686,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.show_span()
 
     def on_timeline_index_grown(self, event: Timeline.IndexGrown) -> None:
-        """Update the panes that depend on the background index."""
+        """Update the panes that depend on the background index, and go to an awaited span."""
         event.stop()
         if event.trace is self.trace and self.timeline.trace is self.trace:
             self.overview.show_new_spans()

@@ -533,14 +533,13 @@ class Suggestions(ScreenPart):
         step: int,
         doubt: QuoteDoubt = QuoteDoubt.NONE,
     ) -> int:
-        """Return the position in ``pending`` of the next suggestion after a span.
-
-        Suggestions are grouped by the doubt about their quote; each group is in reading order.
+        """Return the position in ``pending`` of the first suggestion at or after a span.
 
         Args:
-            pending: The suggestions; those without a doubt come first.
+            pending: The suggestions, grouped by the doubt about their quote, those without a doubt
+                first. Each group is in reading order.
             span_index: The index of the span.
-            step: Above 0 for the next suggestion, below 0 for the last one before the span.
+            step: 1 for that suggestion, -1 for the last one before the span.
             doubt: The group to look in.
         """
         assert self._state.trace is not None
@@ -806,13 +805,14 @@ class Suggestions(ScreenPart):
         self._commands.when_session_opens(self._ask_many)
 
     def _ask_many(self, session: Session) -> None:
-        """Open the dialog about several suggestions, hidden ones included.
+        """Open the dialog that answers, hides or shows several suggestions.
 
-        If no suggestion waits, end the answers for later traces, or show why there is none.
+        If none waits, not even a hidden one, end the answers for later traces, or show why.
         """
-        pending = self.pending
-        hidden_count = len(session.pending) - len(pending)
-        candidates = pending or session.pending
+        visible = self.pending
+        hidden_count = len(session.pending) - len(visible)
+        # If all are hidden, the dialog opens too: a key in it shows them again.
+        candidates = visible or session.pending
         if not candidates:
             if self._answers_for_later_traces:
                 self._end_answers_for_later_traces()
@@ -826,7 +826,7 @@ class Suggestions(ScreenPart):
 
         dialog = ManyScreen(
             example,
-            pending,
+            visible,
             self._mode_title(example.mode),
             hidden_count,
             len(self._answers_for_later_traces),

@@ -271,7 +271,7 @@ class NameScreen(Dialog[str]):
         self.set_focus(self._name_list if self._in_study else self._name_line)
 
     def on_key(self, event: events.Key) -> None:
-        """Move in the list with ``j`` or ``k``, or type on the line.
+        """Type on the line; in a study, ``j`` and ``k`` move in the list, which has the focus.
 
         The letters that have moved in the list are typed on the line too if they begin a name
         together with the typed letter.

@@ -147,7 +147,7 @@ class TraceListing:
         self._sort = Sort.QUEUE
         self._queue_ids: tuple[str, ...] | None = None
         self._keeps_queue_order = False
-        """True if ``Sort.QUEUE`` keeps the order of ``_queue_ids``."""
+        """True if ``Sort.QUEUE`` keeps the order of ``_queue_ids`` and does not sort by state."""
         self.similar_only = False
         """True if the listed rows do not contain the needle, but its letters in this order."""
         self.matches_elsewhere = 0
@@ -189,13 +189,13 @@ class TraceListing:
             self._sorted_rows = None
 
     def _sorted_queue_rows(self, sort: Sort) -> list[LibraryRow]:
-        """Return the rows of the queue, or of all traces, in an order."""
+        """Return the rows of the queue, or of all traces if no queue is chosen, in an order."""
         if self._queue_ids is None:
             return _rows_in_order(self, sort)
         rows = [self._rows[trace_id] for trace_id in self._queue_ids if trace_id in self._rows]
-        return (
-            rows if self._keeps_queue_order and sort is Sort.QUEUE else _rows_in_order(rows, sort)
-        )
+        if sort is Sort.QUEUE and self._keeps_queue_order:
+            return rows
+        return _rows_in_order(rows, sort)
 
     def arranged(self, needle: str, sort: Sort) -> list[LibraryRow]:
         """Return the rows of the queue that contain every word of the needle, sorted.

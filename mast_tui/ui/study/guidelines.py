@@ -79,7 +79,7 @@ def page_paragraphs(
         taxonomy: The taxonomy.
         name_of: Returns the name of a trace by its id.
         order_of: Returns the order of the spans of a trace by its id.
-        how_to_write: A hint if there are no guidelines.
+        how_to_write: A sentence on how to write the first guideline, shown if there is none.
     """
     paragraphs = [
         PageParagraph("heading", "Definition"),
@@ -88,7 +88,7 @@ def page_paragraphs(
     ]
     paragraphs += [_guideline_paragraph(guideline, name_of) for guideline in page.guidelines]
     if not page.guidelines:
-        paragraphs.append(PageParagraph("text", f"None is written yet.{how_to_write}"))
+        paragraphs.append(PageParagraph("text", f"None is written yet. {how_to_write}".rstrip()))
     steps = [list(step_cases) for _, step_cases in groupby(page.cases, _step_key)]
     heading = f"Decided cases: {len(steps)}" if steps else "Decided cases"
     paragraphs.append(PageParagraph("heading", heading))
@@ -365,20 +365,20 @@ class GuidelinesScreen(OpensTraces):
         self.read_orders(self._loader, places, partial(self._show_page, keep_cursor=True))
 
     def _show_page(self, *, keep_cursor: bool) -> None:
-        """Show the page that was read."""
+        """Show the page that was read, with the numbers of spans that are known so far."""
         page = self._mode_page
         loader = self._loader
         if page is None or loader is None:
             return
         self.remove_class("-empty")
         key = self.mast.key_of("guidelines.write")
-        how_to_write = f" {key} writes the first one."
+        how_to_write = f"{key} writes the first one." if self.may_write else ""
         paragraphs = page_paragraphs(
             page,
             self.mast.taxonomy,
             loader.name_of,
             loader.known_order,
-            how_to_write=how_to_write if self.may_write else "",
+            how_to_write=how_to_write,
         )
         self.main_list.show(paragraphs, keep_cursor=keep_cursor)
         self.main_list.border_subtitle = plain_title(_counts_text(page))

@@ -483,9 +483,10 @@ class SpanView(VirtualLines):
         return Content(f"{position} · ") + self._source_title
 
     def _redraw_edge(self, y: int, alignment: str, titles: Sequence[Content | None]) -> None:
-        """Draw the line of the border at ``y`` after its title has changed.
+        """Draw the line of the border at ``y``, which is counted from the content's first line.
 
-        If titles are on the left, draw the line only as far as the previous or new title reaches.
+        ``titles`` are its previous and its new title. If they are on the left, draw the line only
+        as far as one of them reaches.
         """
         width = self.outer_size.width
         if alignment == "left":
@@ -571,8 +572,9 @@ class SpanView(VirtualLines):
         if self.wrapped:
             return False
         line_widths = [cell_len(self._layout.row(row).shown) for row in self.rows_on_screen()]
-        furthest = max(max(line_widths) - self._text_width, self._hidden_columns)
-        self._scroll_sideways(min(self._hidden_columns + step * SIDE_CELLS, furthest))
+        # Longer lines may have been scrolled up: a key to the right never scrolls to the left.
+        most_columns = max(max(line_widths) - self._text_width, self._hidden_columns)
+        self._scroll_sideways(min(self._hidden_columns + step * SIDE_CELLS, most_columns))
         return True
 
     def _scroll_sideways(self, hidden_columns: int) -> None:
@@ -636,7 +638,8 @@ class SpanView(VirtualLines):
         """
         layout = self._layout
         height = self._visible_row_count
-        if self._displayed.format_rows(layout, self._top, 2 * height):
+        visible_and_next_page = 2 * height
+        if self._displayed.format_rows(layout, self._top, visible_and_next_page):
             self._cache.clear()
         # The last row of the text does not move above the lower edge.
         bottom = layout.step(self._top, height - 1)

@@ -1025,10 +1025,10 @@ class Timeline(TimelineLines):
         sub_agent_range = self.background_index.sub_agents.beginning_at(index)
         if sub_agent_range is not None:
             first, end = sub_agent_range
-            if end - first > 1:
+            if end - first > 1:  # a single step has nothing to fold
                 return steps_of_sub_agent(trace, first, end)
         repeats = self.background_index.repeats
         run = repeats.run_at(index)
-        if run is None and not repeats.closed:
+        if run is None and not repeats.closed:  # the search for repeats may not be here yet
             run = run_near(trace, index)
         return run or steps_under(trace, index, self.background_index.sub_agents)

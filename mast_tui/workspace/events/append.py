@@ -209,10 +209,10 @@ def _can_follow_latest(
 
 
 def _latest_event_of(recorded: Sequence[Event]) -> LatestEvent | None:
-    """Return the last event, after which the annotator's next event can be added.
+    """Return the last of these events, whose hash goes into that of the annotator's next event.
 
-    Returns None if the events are by several annotators, or if the chain of the next event does not
-    depend on the last one.
+    Return None if the events are by several annotators, or if the last one was imported: no later
+    hash depends on it.
     """
     if len({event.annotator for event in recorded}) != 1:
         return None

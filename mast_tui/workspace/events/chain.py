@@ -288,10 +288,10 @@ def rebuild_chain(connection: Connection, annotator: str) -> None:
     unchained = (
         structs.replace(event, chain=None) for event in _events_of_person(connection, annotator)
     )
-    replace(connection, list(chained(unchained)))
+    replace_events(connection, list(chained(unchained)))
 
 
-def replace(connection: Connection, events: Sequence[Event]) -> None:
+def replace_events(connection: Connection, events: Sequence[Event]) -> None:
     """Replace stored events by other versions of them; the caller updates the state tables.
 
     Args:

@@ -402,7 +402,7 @@ def _needs_consent(changes: PersonChanges, old: State, new: State) -> bool:
         return True
     if changes.decisions_changed or changes.decisions_taken_back:
         return True
-    if changes.history is HistoryRelation.LONGER:
+    if changes.history is HistoryRelation.LONGER:  # the person has continued the stored work
         return False
     # Both branches may add rows, but neither may change or remove rows of the other.
     for table in (*_PASS_TABLES, schema.guidelines, schema.studies):

@@ -296,7 +296,7 @@ class _AnnotatorMerge:
     def _replace_edited_events(self) -> None:
         """Replace the stored events that differ by the foreign ones, and rebuild the chain."""
         # An event that is stored as another annotator's stays unchanged.
-        chain.replace(
+        chain.replace_events(
             self._connection, [event for event in self.edited_events if event.id in self._own_ids]
         )
         chain.rebuild_chain(self._connection, self._name)

@@ -219,7 +219,7 @@ def merged_samples(sightings: Sequence[Sighting], sample_count: int) -> list[Sig
 
 
 def best_of(group: Sequence[Sighting]) -> Sighting:
-    """Return the finding with the best evidence.
+    """Return the sighting whose finding has the best evidence.
 
     Of equal evidence, the highest confidence counts, then the first position.
     """

@@ -238,12 +238,13 @@ def _encoded_forms(key: str) -> Iterator[tuple[View, str, int]]:
     for cased_key in {key, key.lower(), key.upper()}:
         data = cased_key.encode()
         yield "folded", data.hex(), 2 * least
-        yield "folded", data.hex(":"), 3 * least - 1
+        yield "folded", data.hex(":"), 3 * least - 1  # a colon between each two bytes
         for preceding_bytes in range(3):
             # Only the characters, of 6 bits each, that depend on no bytes around the key.
             start = -(-8 * preceding_bytes // 6)
             end = 8 * (preceding_bytes + len(data)) // 6
             encoded = b64encode(bytes(preceding_bytes) + data).decode()[start:end]
+            # The characters at both ends of a part depend on bytes outside it too.
             yield "base64", encoded, min(len(encoded), 8 * least // 6 - 1)
 
 

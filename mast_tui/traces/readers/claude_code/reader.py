@@ -327,13 +327,13 @@ def assign_spawns(agents: Mapping[str, SubAgent], entries: Sequence[RecordEntry]
             agent.spawn = next(filter(None, map(spawn_by_call.get, entry.results)), None)
 
     assigned_calls = {agent.spawn.call_id for agent in agents.values() if agent.spawn is not None}
-    spawns_by_prompt: defaultdict[int | None, deque[Spawn]] = defaultdict(deque)
+    spawns_by_prompt_hash: defaultdict[int | None, deque[Spawn]] = defaultdict(deque)
     for entry in entries:
         for spawn in entry.spawns:
             if spawn.prompt is not None and spawn.call_id not in assigned_calls:
-                spawns_by_prompt[spawn.prompt].append(spawn)
+                spawns_by_prompt_hash[spawn.prompt].append(spawn)
     for agent in agents.values():
-        candidates = spawns_by_prompt[agent.entries[0].prompt]
+        candidates = spawns_by_prompt_hash[agent.entries[0].prompt]
         if candidates and agent.spawn is None:
             agent.spawn = candidates.popleft()
 

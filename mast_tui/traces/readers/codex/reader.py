@@ -425,9 +425,10 @@ class CodexParser(CodexLines):
     ) -> None:
         """Add the span of a message or a thought, unless an event with its text has a span.
 
-        Waiting events with the same text are dropped. A prompt that no event announced ends the
-        turn: the spans of the events that still wait are added, and the texts of the turn are
-        forgotten. ``task_text`` is the task that a prompt states, None for other items.
+        A rollout has most texts twice, in an event and in such an item. Waiting events with the
+        same text are dropped. A prompt that no event announced ends the turn: the spans of the
+        events that still wait are added, and the texts of the turn are forgotten. ``task_text`` is
+        the task that a prompt states, None for other items.
         """
         kind, role, agent = speaker
         by_agent = role is _AGENT

@@ -104,8 +104,10 @@ class CodexLines:
     def __init__(self, table: RewordedLines) -> None:
         self.table = table
         self.meta = TraceMeta(system=CODEX)
-        self._number_on_line = 0  # The number of the current record on its line, from 0 on.
+        self._number_on_line = 0
+        """The number of the current record on its line, from 0 on."""
         self._part_by_span: dict[int, int] = {}
+        """The number on its line of each span's record, if that is not the first record."""
 
     def _add_span(
         self,
@@ -118,7 +120,7 @@ class CodexLines:
     ) -> int:
         """Add a span of the current record of a line to the table; return the span's index."""
         index = self.table.add(line_number, line_number, shape, key, parent, time, status)
-        if self._number_on_line:  # A span of the first record of its line has no entry.
+        if self._number_on_line:
             self._part_by_span[index] = self._number_on_line
         return index
 

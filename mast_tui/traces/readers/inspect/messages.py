@@ -229,7 +229,7 @@ class MessageSpans:
         self._message_ids: set[str] = set()
         """The ids of the messages that have spans."""
         self._shown_counts: Counter[Hashable] = Counter()
-        """The number of messages with spans by their identity."""
+        """The number of messages of all agents with spans by their identity."""
 
     def add_problem(self, pointer: str, message: str) -> None:
         """Record a problem, unless the sample has ``_MAX_PROBLEMS`` problems already.
@@ -263,7 +263,9 @@ class MessageSpans:
         """Return whether the next message in the input of a model call has no span yet.
 
         A message is not new if a message with its id has spans. Otherwise the messages with the
-        same identity are counted: if three of them have spans, the fourth in an input is new.
+        same identity are counted: if three of them have spans, the fourth in an input is new. The
+        agent's own messages are counted, and those of all agents if its id does not show that the
+        message is another one.
 
         Args:
             message: The message.
@@ -271,14 +273,15 @@ class MessageSpans:
             history: The messages of the agent's calls so far, in which this message is counted.
         """
         history.input_counts[identity] += 1
+        count = history.input_counts[identity]
         message_id = _message_id(message)
         if message_id is not None and message_id in self._message_ids:
             return False
-        if history.input_counts[identity] <= history.shown_counts[identity]:
+        if count <= history.shown_counts[identity]:
             return False
         if message_id is not None and not _has_call_ids(identity):
             return True  # The id is new, so spans with the same content show other messages.
-        return history.input_counts[identity] > self._shown_counts[identity]
+        return count > self._shown_counts[identity]
 
     def first_without_span(self, messages: Sequence[object]) -> int:
         """Return the index of the message after the last one that has spans; 0 if none has any."""
