@@ -551,6 +551,7 @@ def agree_command(request: AgreeRequest) -> None:
 
     names = (*(comparison.annotators or ()), comparison.against, comparison.judge or "")
     shows_judge = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in names)
+    # ``traces`` is None for a viewer who sees everything; then nothing needs to be recorded.
     viewer.reveal(viewer.traces or (), judges=shows_judge)
     if not request.as_json:
         report_hidden_traces(viewer, viewer.hidden)

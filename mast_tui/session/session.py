@@ -833,7 +833,7 @@ class Session:
     def plan(self, command: Callable[[Session], Result]) -> tuple[Result, SessionWrite | None]:
         """Execute a command except for its write, which the caller then carries out.
 
-        The session must not be used until ``apply_write`` has shown the write, or it has failed.
+        The session must not be used before the write has failed or is passed to ``apply_write``.
 
         Args:
             command: Calls one method of this session.
@@ -850,11 +850,11 @@ class Session:
         return result, write
 
     def apply_write(self, write: SessionWrite, recorded: Iterable[Event]) -> None:
-        """Show the result of a write.
+        """Bring the session up to date with a write that was carried out.
 
         Args:
             write: The write of a command.
-            recorded: The result of its ``record``.
+            recorded: The events that its ``record`` has returned.
         """
         if not self.workspace.waiting:  # the outbox of waiting changes keeps no indices
             self._stored_indices |= write.indices

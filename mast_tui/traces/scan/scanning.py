@@ -316,13 +316,13 @@ class Scan:
         )
 
     def _read_or_wait(self, path: Path, read: Callable[[], FileReport]) -> FileReport:
-        """Read a file; if it is big, first call ``wait`` until another process has read it."""
+        """Read a file; if it is big, first wait until another process has stored it in a cache."""
         process = None if self._wait is None else BIG_DOCUMENTS.begin(path)
         if process is not None and self._wait is not None:
             self._wait(process)
             if process.failed is not None:
                 return FileReport(path, failed=process.failed)
-        return read()
+        return read()  # a big file from the cache
 
     def _cached_or_new_report(
         self,

@@ -288,6 +288,7 @@ class MessageSpans:
             identity = self.identity(message)
             counts[identity] += 1
             has_known_id = _message_id(message) in self._message_ids
+            # Of several messages with the same identity, the first ones have the spans.
             if has_known_id or counts[identity] <= self._shown_counts[identity]:
                 first_index = message_index + 1
         return first_index
