@@ -232,7 +232,7 @@ class RunSpans(Spans):
                 if waiting_files:
                     sub_agent_number = waiting_files.pop(trace.span(inner_index).key, None)
                 if sub_agent_number is not None:
-                    self._begin_member(sub_agent_number, trace.span(inner_index).parent)
+                    self._begin_file(sub_agent_number, trace.span(inner_index).parent)
                     break  # to merge the spans of the sub-agent first
                 file.run_indices.append(len(self._file_numbers))
                 self._file_numbers.append(number)
@@ -242,7 +242,7 @@ class RunSpans(Spans):
                     return
                 self._merging_files.pop()
             if not self._merging_files:
-                self._begin_member_without_call()
+                self._begin_file_without_call()
         self._finished = True
 
     def _waiting_files_by_key(self, trace: Trace) -> dict[str, int]:
@@ -257,19 +257,19 @@ class RunSpans(Spans):
                 numbers_by_key[key] = self._files.index(file)
         return numbers_by_key
 
-    def _begin_member(self, number: int, parent: str | None) -> None:
+    def _begin_file(self, number: int, parent: str | None) -> None:
         """Let the spans of a file be merged next; ``parent`` is the call that began its thread."""
         file = self._files[number]
         file.begun = True
         file.parent = parent
         self._merging_files.append(number)
 
-    def _begin_member_without_call(self) -> None:
-        """Begin the first sub-agent whose call is unknown, if there is one."""
+    def _begin_file_without_call(self) -> None:
+        """Let the first sub-agent's file that no call has begun be merged next, if any is left."""
         unbegun = (number for number, file in enumerate(self._files) if not file.begun)
         number = next(unbegun, None)
         if number is not None:
-            self._begin_member(number, None)
+            self._begin_file(number, None)
 
     def _member_at(self, index: int) -> tuple[MemberFile, int]:
         return self._files[self._file_numbers[index]], self._inner_indices[index]

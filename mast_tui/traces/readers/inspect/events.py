@@ -90,8 +90,8 @@ class EventWalk:
         self._latest_result_by_tool: dict[str, _PendingResult] = {}
         self._subtask_keys: dict[str, str] = {}
         """The keys of the spans with which subtasks begin, by their names."""
-        self._answered_call_ids: set[str] = set()
-        """The ids of the calls whose tool events add nothing."""
+        self._skipped_call_ids: set[str] = set()
+        """The ids of the calls that messages have shown, so that their tool events add nothing."""
         self._queued_count = 0
         self._grading_chars_left = _GRADING_CHARS
 
@@ -103,7 +103,7 @@ class EventWalk:
             skip_known_calls: Whether tool events of calls that already have spans add nothing.
         """
         if skip_known_calls:
-            self._answered_call_ids = set(self.spans.calls)
+            self._skipped_call_ids = set(self.spans.calls)
         self._walk_list(events, "/events", self.root, depth=0)
         self._add_results_until(time=None)
 
@@ -292,7 +292,7 @@ class EventWalk:
         A call that is still pending has no result.
         """
         call_id = as_text(event.get("id"))
-        if call_id is not None and call_id in self._answered_call_ids:
+        if call_id is not None and call_id in self._skipped_call_ids:
             return
         start, end = _event_times(event)
         call = self.spans.calls.get(call_id) if call_id else None
