@@ -211,7 +211,7 @@ class Scan:
             entries = list(entries_under(path))
             self.total += len(entries)
             if self._library is not None:
-                self._library.open_folder(path)
+                self._library.load_folder(path)
             threads = self._threads_of(
                 entry.path
                 for entry in entries
@@ -376,7 +376,7 @@ class Scan:
             reports = [
                 self._read_report(path, threads.members.get(path, _NO_MEMBERS), named=False)
                 for path in files
-                if path not in threads.run_of
+                if path not in threads.run_of  # sub-agents are read with the file of their run
             ]
             if any(report.traces for report in reports):
                 return [report for report in reports if report.traces or report.failed]

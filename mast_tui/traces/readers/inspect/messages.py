@@ -623,7 +623,7 @@ class MessagePool:
         """
         ranges = self._merged_ranges(refs, pointer)
         added_ranges = _added_ranges(history.input_ranges, ranges)
-        if added_ranges is None:
+        if added_ranges is None:  # this input does not begin with the previous one
             history.input_counts = Counter()
             added_ranges = ranges
         history.input_ranges = ranges
