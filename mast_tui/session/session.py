@@ -892,7 +892,7 @@ class Session:
         return SessionState(self._read_passes() if with_own_work else None, others_work)
 
     def show_state(self, state: SessionState) -> None:
-        """Show the result of ``read_state``, and keep a message about changed labels.
+        """Show the result of ``read_state``, and keep a message about what another window changed.
 
         If the state lacks others' labels, they are read when they are next shown.
         """

@@ -126,7 +126,8 @@ def _source_of(step: Fields) -> str:
     if isinstance(source, str) and source in _SOURCES:
         return source
     # Other writers have other names and spellings.
-    return preview(text_in(step, "source", "role") or "")[0].lower()
+    source_text, _is_whole = preview(text_in(step, "source", "role") or "")
+    return source_text.lower()
 
 
 def _ids_of(trajectory: Fields) -> list[str]:

@@ -362,7 +362,10 @@ def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts
 
 
 def _viewer_of(opened: OpenWorkspace) -> Viewer:
-    """Return the annotator as a ``Viewer``, which says which labels are hidden."""
+    """Return the annotator as a ``Viewer``, which says which labels are hidden.
+
+    If the app is not blind, this also ends the annotator's blind work.
+    """
     return viewer_for_name(
         opened.workspace,
         opened.taxonomy.ref,
