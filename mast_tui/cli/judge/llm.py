@@ -286,7 +286,7 @@ def _interrupted_setup(
         settings = run.settings
         if run.finished_at is not None or settings is None:
             continue
-        # A run also records its redaction and chosen examples; the prompt's hash below covers them.
+        # A run records more, such as its chosen examples, which the prompt's hash below covers.
         if not required_parameters <= set(settings.parameters):
             continue
         if (settings.model, settings.host, run.taxonomy) != identity:

@@ -165,7 +165,7 @@ def chain_after(event: Event, previous: str) -> str:
 
     Args:
         event: The event.
-        previous: The chain that ``event`` itself continues.
+        previous: The chain of the events before ``event``.
     """
     return event.chain if event.chain is not None and is_linked(event) else previous
 
