@@ -127,8 +127,8 @@ def work_of_passes(
         workspace: The workspace.
         taxonomy: The reference of the taxonomy of the passes.
         passes: The passes.
-        pass_number: ``finished`` if all of them are last finished passes, so that only the rows of
-            such passes are read; None for other passes.
+        pass_number: The rows to read: ``finished`` reads those of last finished passes, and needs
+            ``passes`` of this kind; None reads those of all passes.
         trace_id: The only trace that is read, None for all.
     """
     kinds = {info.name: info.kind for info in workspace.annotators()}

@@ -135,7 +135,7 @@ def _price_lines(configuration: Configuration, explanation: str) -> Iterator[str
     """Yield a comment and a table for the price of each model; without prices, an example."""
     yield f"\n# {explanation}"
     for model, price in configuration.judge.prices.items():
-        heading = prices_to_write(model).partition("\n")[0]
+        heading, *_example_prices = prices_to_write(model).split("\n")
         yield heading
         yield f"input = {price.input}\noutput = {price.output}"
     if not configuration.judge.prices:

@@ -512,7 +512,8 @@ def signature_input(
         pool: The workers that read traces; None for this process alone.
     """
     if pool is not None and pool.workers is not None:
-        pool.on_trace(keep_missing_indices(workspace, pool.workers, pool.show_progress))
+        read_count = keep_missing_indices(workspace, pool.workers, pool.show_progress)
+        pool.on_trace(read_count)
     order_of: OrderOf = no_orders if request.without_places else SpanOrders(workspace)
     return input_from_workspace(
         workspace,

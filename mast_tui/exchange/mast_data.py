@@ -171,6 +171,7 @@ def read_mast_data(
                 has_published_records = has_published_records or "annotator" not in record
     check_one_name(annotator, (name for name, _, _ in builder.drafts))
     if has_published_records:
+        # These records print no names of modes, so a note says how 3.2 and 3.3 were read.
         builder.notes.append(mast_binding(load_mast(), printed=()).in_words)
     return builder.to_incoming()
 

@@ -571,7 +571,10 @@ def _powered_from_unequal_chances(
 
 
 def _unlabelled_counts(judge_input: JudgeInput) -> Tables:
-    """Count the traces that only the judge has judged, as modes × (present, absent)."""
+    """Count the traces that only the judge has judged, as modes × (present, absent).
+
+    The examples in the judge's prompt do not count.
+    """
     only_judged = judge_input.unlabelled - judge_input.examples
     row_by_slug = {slug: row for row, slug in enumerate(judge_input.slugs)}
     column_by_verdict = {VerdictValue.PRESENT: 0, VerdictValue.ABSENT: 1}

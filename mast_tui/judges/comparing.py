@@ -49,7 +49,7 @@ class Side:
             mode: The slug of the mode.
         """
         key = (trace_id, mode)
-        # A mode with a label is present, whatever verdict was recorded.
+        # A mode with marks is present, whatever verdict was recorded.
         return VerdictValue.PRESENT if self.marks.get(key) else self.verdicts.get(key)
 
 

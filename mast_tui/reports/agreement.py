@@ -482,9 +482,9 @@ class _TableMaker:
 
     @classmethod
     def from_agreement(cls, agreement: Agreement) -> _TableMaker:
-        """Make the tables' columns for the number of annotators and the traces that they share."""
-        annotator_count = len(agreement.annotators)
-        columns = coefficient_columns(annotator_count, rotating=bool(few_shared_by_pair(agreement)))
+        """Choose the columns by the number of annotators and of the traces that they share."""
+        pairs_share_few = bool(few_shared_by_pair(agreement))
+        columns = coefficient_columns(len(agreement.annotators), rotating=pairs_share_few)
         if _has_few_complete_traces(agreement):
             # Fleiss' κ needs two traces that all annotators have judged.
             columns = tuple(column for column in columns if column.key != _FLEISS)
@@ -837,6 +837,7 @@ class _TableMaker:
     def pairs(self) -> Table:
         """Return the table of the figures of each pair of annotators."""
         figures_by_pair = self.agreement.index.pairs(self.pooled)
+        # Empty, and so is the column ``traces``, unless some pair shares few traces.
         shared_counts = few_shared_by_pair(self.agreement)
         rows = [
             Row(
@@ -948,12 +949,13 @@ class _TableMaker:
             unit: The thing that n counts; by default ``_UNITS``.
         """
         code, name = names
+        is_of_pair = bool(figures.subject)
         return Row(
             ident,
             {
                 "code": code,
                 "name": name,
-                **_row_cells(figures, self.pair_columns if figures.subject else self.columns),
+                **_row_cells(figures, self.pair_columns if is_of_pair else self.columns),
             },
             mark=mark + paradox_mark(figures),
             detail=(*self._detail_sentences(figures, unit or _UNITS), *sentences),

@@ -1432,7 +1432,7 @@ class _Group:
         return sorted(counts, key=lambda item: (-(item[1] or 0), -item[2]))
 
     def _strategies_for(self, code: str) -> tuple[str, ...]:
-        """Return the taxonomy's strategies against a mode, or a sentence that it has none."""
+        """Return the strategies against a mode, which are its ``fixes``, or that there are none."""
         assert self.extras is not None
         assert self.extras.taxonomy is not None
         mode = self.extras.taxonomy.find(code)

@@ -63,7 +63,10 @@ def by_trace(passes: Iterable[Pass]) -> dict[str, list[Pass]]:
 
 
 def first_finish(passes: Iterable[Pass]) -> str | None:
-    """Return when an annotator first finished a trace, from their passes on it; None if never."""
+    """Return when an annotator first finished a trace; None if never.
+
+    ``passes`` are the annotator's passes on it. Retests and adjudications do not count.
+    """
     times = [
         trace_pass.finished_at
         for trace_pass in passes

@@ -840,7 +840,7 @@ class Session:
     def plan(self, command: Callable[[Session], Result]) -> tuple[Result, SessionWrite | None]:
         """Execute a command except for its write, which the caller then carries out.
 
-        The session must not be used until ``apply_write`` has shown the write, or it has failed.
+        The session must not be used before the write has failed or is passed to ``apply_write``.
 
         Args:
             command: Calls one method of this session.
@@ -857,11 +857,11 @@ class Session:
         return result, write
 
     def apply_write(self, write: SessionWrite, recorded: Iterable[Event]) -> None:
-        """Apply the events of a write to the state of the session.
+        """Bring the session up to date with a write that was carried out.
 
         Args:
             write: The write of a command.
-            recorded: The result of its ``record``.
+            recorded: The events that its ``record`` has returned.
         """
         if not self.workspace.waiting:  # a change that waits for the server is kept without indices
             self._stored_indices |= write.indices
@@ -899,7 +899,7 @@ class Session:
         return SessionState(self._read_passes() if with_own_work else None, others_work)
 
     def show_state(self, state: SessionState) -> None:
-        """Show the result of ``read_state``, and keep a message about changed labels.
+        """Show the result of ``read_state``, and keep a message about what another window changed.
 
         If the state lacks others' labels, they are read when they are next shown.
         """

@@ -578,7 +578,7 @@ class PostgresServer(Database):
         except psycopg.OperationalError as error:
             self._away = True
             raise self._not_connected(error) from error
-        connection.when_hung_up = self._mark_away
+        connection.on_hang_up = self._mark_away
         try:
             version = connection.info.server_version // 10_000
             if version < _MIN_SERVER_VERSION:
@@ -902,7 +902,8 @@ class _WatchedConnection(psycopg.Connection[Any]):
 
     answers_until: float | None = None
     """The time to close it (``time.monotonic``); None for never."""
-    when_hung_up: Callable[[], None] | None = None
+    on_hang_up: Callable[[], None] | None = None
+    """Called before the connection is closed for this reason."""
 
     def wait(self, gen: PQGen[Result], *args: Any, **kwargs: Any) -> Result:
         if self.answers_until is not None:
@@ -928,8 +929,9 @@ class _WatchedConnection(psycopg.Connection[Any]):
 
     def _hang_up(self) -> None:
         """Shut down the socket, so that the waiting driver fails."""
-        if self.when_hung_up is not None:
-            self.when_hung_up()
+        if self.on_hang_up is not None:
+            self.on_hang_up()
+        # The driver keeps its own descriptor, so only a copy of it may be closed here.
         with (
             suppress(OSError, psycopg.Error),
             socket(fileno=os.dup(self.fileno())) as connection_socket,

@@ -336,9 +336,9 @@ class PageApps:
     def __init__(self, kept_seconds: float = RECONNECT_SECONDS) -> None:
         self._kept_seconds = kept_seconds
         self._apps: dict[PageKey, PageApp] = {}
-        self._end_timers: dict[PageKey, asyncio.TimerHandle] = {}
-        """The timers that end the apps without a connection; the longest wait is the first."""
-        self._starting = asyncio.Lock()
+        self._wait_timers: dict[PageKey, asyncio.TimerHandle] = {}
+        """The timers that end the apps without a connection, the longest wait first."""
+        self._start_lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -371,14 +371,14 @@ class PageApps:
         Returns:
             The app, or None if it is ending or the server runs as many as it may.
         """
-        async with self._starting:
+        async with self._start_lock:
             if key in self._apps:
-                if key in self._end_timers:
-                    self._end_timers.pop(key).cancel()
+                if key in self._wait_timers:
+                    self._wait_timers.pop(key).cancel()
                 return None if self._apps[key].is_ending() else self._apps[key]
             # Make room: end the app that has been without a page for the longest time.
-            if len(self._apps) >= RUNNING_APPS and self._end_timers:
-                await self._end_app(next(iter(self._end_timers)), SHUTDOWN_GRACE)
+            if len(self._apps) >= RUNNING_APPS and self._wait_timers:
+                await self._end_app(next(iter(self._wait_timers)), SHUTDOWN_GRACE)
             if self._closed or len(self._apps) >= RUNNING_APPS:
                 return None
             process = await AppProcess.start(
@@ -393,16 +393,16 @@ class PageApps:
         """Let an app wait for its page's next connection."""
         if key not in self._apps:
             return
-        if key in self._end_timers:
-            self._end_timers.pop(key).cancel()
+        if key in self._wait_timers:
+            self._wait_timers.pop(key).cancel()
         loop = asyncio.get_running_loop()
-        self._end_timers[key] = loop.call_later(self._kept_seconds, self._schedule_end, key)
+        self._wait_timers[key] = loop.call_later(self._kept_seconds, self._schedule_end, key)
         # The first app in each case has waited the longest.
-        visitor_keys = [other for other in self._end_timers if other.visitor == key.visitor]
+        visitor_keys = [other for other in self._wait_timers if other.visitor == key.visitor]
         if len(visitor_keys) > MAX_WAITING_APPS_PER_VISITOR:
             self._schedule_end(visitor_keys[0])
-        elif len(self._end_timers) > MAX_WAITING_APPS:
-            self._schedule_end(next(iter(self._end_timers)))
+        elif len(self._wait_timers) > MAX_WAITING_APPS:
+            self._schedule_end(next(iter(self._wait_timers)))
 
     async def end(self, key: PageKey) -> None:
         """End the app of a page."""
@@ -420,8 +420,8 @@ class PageApps:
 
     def _schedule_end(self, key: PageKey) -> None:
         """End the app of a page in a task of its own, without waiting for the end."""
-        if key in self._end_timers:
-            self._end_timers.pop(key).cancel()
+        if key in self._wait_timers:
+            self._wait_timers.pop(key).cancel()
         if key in self._apps:
             task = asyncio.create_task(self._end_app(key, GRACE))
             self._tasks.add(task)
@@ -429,8 +429,8 @@ class PageApps:
 
     async def _end_app(self, key: PageKey, grace: float) -> None:
         """End the app of a page, and wait at most ``grace`` seconds before it is killed."""
-        if key in self._end_timers:
-            self._end_timers.pop(key).cancel()
+        if key in self._wait_timers:
+            self._wait_timers.pop(key).cancel()
         app = self._apps.get(key)
         if app is not None:
             await app.stop(grace)

@@ -489,7 +489,7 @@ class Workspace:
     send_waiting = recording.send_waiting
 
     def open_outbox(self, folder: Path, annotator: str) -> None:
-        """Keep an annotator's changes on this machine while the server is out of reach.
+        """Open the outbox, which keeps changes on this machine while the server is out of reach.
 
         Args:
             folder: The folder of the outbox.
@@ -503,7 +503,7 @@ class Workspace:
         self.outbox = self._database.outbox(folder, annotator, last_seq)
 
     def read_ahead(self, *, everybody: bool = False) -> None:
-        """Copy the tables that the annotator needs while the server is out of reach.
+        """Copy the tables that the annotator would need if the server were out of reach.
 
         Does nothing while changes wait in the outbox, or without an outbox.
 

@@ -138,7 +138,8 @@ def test_a_file_without_the_words_is_not_parsed(
 def test_a_cached_big_file_is_not_parsed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, big = tmp_path / "rollout.jsonl", BigDocuments(folder=tmp_path / "kept", lines=0)
+    path = tmp_path / "rollout.jsonl"
+    big = BigDocuments(folder=tmp_path / "kept", line_file_bytes=0)
     facts = write_long(path, 700_000, seed=3, block_bytes=100_000)
     (trace,) = read_one(path, True, big).traces
     trace.spans.read_in_background()

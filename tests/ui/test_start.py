@@ -123,7 +123,8 @@ async def test_first_spans_stand_in_their_final_place(size: tuple[int, int]) -> 
 async def test_the_first_frame_shows_cached_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rollout, big = tmp_path / "rollout.jsonl", BigDocuments(folder=tmp_path / "kept", lines=0)
+    rollout = tmp_path / "rollout.jsonl"
+    big = BigDocuments(folder=tmp_path / "kept", line_file_bytes=0)
     write_long(rollout, 700_000, seed=3, block_bytes=100_000)
     (whole,) = read_one(rollout, True, big).traces
     whole.spans.read_in_background()

@@ -280,13 +280,14 @@ def _interrupted_setup(
     setup: Setup, workspace: Workspace, cases: list[GoldCase], find_trace: TraceLookup
 ) -> Setup | None:
     """Return the setup of the newest interrupted run with the same options, if it can continue."""
-    parameters = {*setup.parameters.values(), *setup.noted}
+    required_parameters = {*setup.parameters.values(), *setup.noted}
     identity = setup.parameters.model, setup.host, setup.taxonomy.ref
     for run in reversed(workspace.runs()):
         settings = run.settings
         if run.finished_at is not None or settings is None:
             continue
-        if not parameters <= set(settings.parameters):
+        # A run records more, such as its chosen examples, which the prompt's hash below covers.
+        if not required_parameters <= set(settings.parameters):
             continue
         if (settings.model, settings.host, run.taxonomy) != identity:
             continue

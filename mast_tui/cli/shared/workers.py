@@ -49,8 +49,8 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         self._bar: Progress | None = None
         self._clock = clock
         self._start_time = clock()
-        self._traces = 0
-        self._failed = 0
+        self._trace_count = 0
+        self._failed_count = 0
 
     def __enter__(self) -> Self:
         if self._reports_progress and sys.stderr.isatty():
@@ -86,8 +86,8 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             count: The number of traces to add.
             failed: These traces could not be read or judged.
         """
-        self._traces += count
-        self._failed += failed
+        self._trace_count += count
+        self._failed_count += failed
 
     def show_progress(self, done: int, total: int) -> None:
         """Update the bar.
@@ -107,14 +107,14 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             traces: The number of all traces that are done.
             failed: The number of traces that could not be read or judged.
         """
-        self._traces = traces
-        self._failed = failed
+        self._trace_count = traces
+        self._failed_count = failed
 
     def _pace_text(self, seconds: float) -> str:
         """Return the number of traces, the speed, and the number of failed traces as text."""
-        speed = f"{self._traces / seconds:,.0f} a second" if seconds > 0 else ""
-        failed_text = f"{self._failed} failed" if self._failed else ""
-        return ", ".join(filter(None, (counted(self._traces, "trace"), speed, failed_text)))
+        speed = f"{self._trace_count / seconds:,.0f} a second" if seconds > 0 else ""
+        failed_text = f"{self._failed_count} failed" if self._failed_count else ""
+        return ", ".join(filter(None, (counted(self._trace_count, "trace"), speed, failed_text)))
 
 
 def progress_bar(total: int, unit: str = "", *, show_elapsed: bool = False) -> Progress:

@@ -324,7 +324,7 @@ def _card_text(document: Values, tables: list[_Table], datasheet: str) -> str:
         "dataset_info": [
             {
                 "config_name": table.name,
-                "features": [_feature_values(name, kind) for name, kind in table.columns],
+                "features": [_feature(name, kind) for name, kind in table.columns],
             }
             for table in tables
         ],
@@ -351,8 +351,8 @@ def _card_text(document: Values, tables: list[_Table], datasheet: str) -> str:
     return "\n".join(lines)
 
 
-def _feature_values(name: str, kind: str) -> dict[str, Any]:
-    """Return the description of a column for the data set card, from its name and kind."""
+def _feature(name: str, kind: str) -> dict[str, Any]:
+    """Return the feature of the data set card that describes a column."""
     if kind.startswith(_PAIR):
         fields = ("annotator", kind.removeprefix(_PAIR))
         return {"name": name, "list": [{"name": field, "dtype": "string"} for field in fields]}

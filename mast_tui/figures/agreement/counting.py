@@ -432,7 +432,7 @@ def sums_of(
 
     by_jackknife = rounds > 0 and block_count < resampled_from
     row_count = 1 + (block_count if by_jackknife else rounds)
-    pair_column_count = 4 * pair_count
+    pair_column_count = 4 * pair_count  # as in ``_counts_of_mode``
     column_count = pair_column_count + len(rating_patterns(annotator_count))
     summed = np.empty((row_count, mode_count, column_count))
     # Without modes, 0 replaces the empty list, which NumPy does not accept.

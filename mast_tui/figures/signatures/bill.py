@@ -79,16 +79,18 @@ def _cost_figures(
 ) -> Iterator[Figure]:
     """Yield the counts of traces and the sums of each amount, by one definition of fatal labels.
 
-    ``is_fatal`` is a mask of the fatal labels in ``inputs.places``, ``rows`` has the indices of the
-    chosen traces. ``spent_by_row`` has what those that could be read have spent, by their index.
+    ``is_fatal`` is a mask of the fatal labels in ``inputs.places``. ``rows`` are the indices of the
+    chosen traces in ``inputs.traces``. ``spent_by_row`` has the tokens and minutes of the traces
+    whose files could be read, by the same indices.
     """
     first_fatal_spans = first_fatal(inputs, is_fatal).first
     places = inputs.places
     is_first_fatal = is_fatal & (places.first == first_fatal_spans[places.trace])
     # By trace, the modes of the labels that begin at its first fatal span.
     fatal_modes_by_row: dict[int, set[int]] = {}
-    columns = places.trace[is_first_fatal].tolist(), places.mode[is_first_fatal].tolist()
-    for row, mode in zip(*columns, strict=True):
+    label_rows = places.trace[is_first_fatal].tolist()
+    label_modes = places.mode[is_first_fatal].tolist()
+    for row, mode in zip(label_rows, label_modes, strict=True):
         fatal_modes_by_row.setdefault(row, set()).add(mode)
     runs_by_amount: dict[str, list[_Run]] = {name: [] for name in AMOUNTS}
     for row, spent in spent_by_row.items():

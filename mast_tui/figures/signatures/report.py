@@ -339,5 +339,6 @@ def labels_source(inputs: SignatureInput) -> str:
     """
     if inputs.gold is not None:
         return gold_words(inputs.gold)
+    name = inputs.label_source
     kind = inputs.label_source_kind
-    return inputs.label_source if kind == inputs.label_source else f"{inputs.label_source} ({kind})"
+    return name if kind == name else f"{name} ({kind})"

@@ -37,18 +37,18 @@ _TAIL_BYTES: Final = 16 * 1024
 
 @runtime_checkable
 class DigestingParser(LineParser, Protocol):
-    """A parser of lines that also accepts digests of lines, which other processes have made."""
+    """A parser that also accepts the digest of a line: an extract that another process has made."""
 
     @property
     def digest(self) -> Callable[[bytes], Any]:
-        """A function of a module that returns the digest of a line, or the line itself."""
+        """A function of a module that returns the digest of a line, or the line if it has none."""
 
     def take(self, number: int, digest: Any, /) -> bool:
-        """Parse the digest of a line.
+        """Parse a line by its digest.
 
         Args:
             number: The number of the line, from 1 on.
-            digest: The digest that another process made of the line.
+            digest: The digest of the line.
 
         Returns:
             False if the line itself is needed.

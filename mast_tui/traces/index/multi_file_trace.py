@@ -265,7 +265,7 @@ class RunSpans(Spans):
         self._merging_files.append(number)
 
     def _begin_file_without_call(self) -> None:
-        """Begin the file of the first sub-agent whose call is unknown, if there is one."""
+        """Let the first sub-agent's file that no call has begun be merged next, if any is left."""
         unbegun = (number for number, file in enumerate(self._files) if not file.begun)
         number = next(unbegun, None)
         if number is not None:

@@ -101,8 +101,8 @@ class LibraryCache:
     ) -> None:
         self.close()
 
-    def open_folder(self, folder: Path) -> None:
-        """Load the facts of all files under ``folder`` from the database."""
+    def load_folder(self, folder: Path) -> None:
+        """Load everything that the database has cached about the files under ``folder``."""
         if self._database is None:
             return
         begin = f"{folder.absolute()}{os.sep}"

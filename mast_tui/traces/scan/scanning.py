@@ -211,7 +211,7 @@ class Scan:
             entries = list(entries_under(path))
             self.total += len(entries)
             if self._library is not None:
-                self._library.open_folder(path)
+                self._library.load_folder(path)
             threads = self._threads_of(
                 entry.path
                 for entry in entries
@@ -316,13 +316,13 @@ class Scan:
         )
 
     def _read_or_wait(self, path: Path, read: Callable[[], FileReport]) -> FileReport:
-        """Read a file; if it is big, first call ``wait`` until another process has read it."""
+        """Read a file; if it is big, first wait until another process has stored it in a cache."""
         process = None if self._wait is None else BIG_DOCUMENTS.begin(path)
         if process is not None and self._wait is not None:
             self._wait(process)
             if process.failed is not None:
                 return FileReport(path, failed=process.failed)
-        return read()
+        return read()  # a big file from the cache
 
     def _cached_or_new_report(
         self,
@@ -376,7 +376,7 @@ class Scan:
             reports = [
                 self._read_report(path, threads.members.get(path, _NO_MEMBERS), named=False)
                 for path in files
-                if path not in threads.run_of
+                if path not in threads.run_of  # sub-agents are read with the file of their run
             ]
             if any(report.traces for report in reports):
                 return [report for report in reports if report.traces or report.failed]

@@ -423,6 +423,7 @@ class ManyFilesSearch:
     def _ordered_results(self, patience: float | None) -> Iterator[Hit | NotSearched | None]:
         """Yield the hits of all files in order, and None after ``patience`` seconds without one."""
         files: list[FileToSearch | NotSearched] = []
+        # A worker lists the files, so that None can be yielded meanwhile.
         for file_list in self._workers.map(list_files, [[self._paths]], patience):
             if file_list is None:
                 yield None

@@ -77,7 +77,7 @@ class Needle:
         """
         if len(text) <= PIECE_CHARS:
             match_count = min(self._comparable_text(text).count(self._needle), MOST_MATCHES)
-        else:
+        else:  # in pieces, so that other threads run between them
             match_count = len(self.match_ranges(text))
         if match_count:
             return match_count

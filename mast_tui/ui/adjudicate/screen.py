@@ -860,7 +860,7 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def action_unsure(self) -> None:
-        """Decide that the mode is unsure."""
+        """Decide that the mode is unsure; a place cannot be, so show the keys for it instead."""
         self._decide_at_cursor(
             lambda group: (
                 self._place_answers_text()

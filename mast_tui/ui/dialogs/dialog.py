@@ -62,11 +62,11 @@ class Dialog(ModalScreen[Result | None]):
         self.dismiss(None)
 
     def say_below(self, text: str, *, error: bool = False) -> None:
-        """Replace the text of the hint.
+        """Show a text in the hint below the content of the dialog.
 
         Args:
             text: The text.
-            error: Whether it is an error.
+            error: True if the text reports an error.
         """
         hint = self.query_one(".hint", Static)
         hint.update(plain_lines(text))

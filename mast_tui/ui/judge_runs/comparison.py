@@ -248,6 +248,8 @@ GOLD_TITLES: Final = ("in gold", "place", "not in gold", "missed")
 - only the second side says present.
 """
 
+_MAX_CODE_CHARS: Final = 8
+
 
 def mode_code(slug: str, taxonomy: Taxonomy) -> str:
     """Return the code of a mode; an empty text for all modes together.
@@ -256,7 +258,7 @@ def mode_code(slug: str, taxonomy: Taxonomy) -> str:
         slug: The mode, or ``ALL_MODES``.
         taxonomy: The taxonomy of the mode.
     """
-    return "" if slug == ALL_MODES else one_line(taxonomy.mode(slug).code, 8)
+    return "" if slug == ALL_MODES else one_line(taxonomy.mode(slug).code, _MAX_CODE_CHARS)
 
 
 def mode_name(slug: str, taxonomy: Taxonomy) -> str:

@@ -250,7 +250,7 @@ class AgreementScreen(ReportScreen):
         self.hints.clear()
         if self.page == SPANS:
             self.mast.workspace.when_ready(self.start_page)
-        elif self.page != JUDGE:
+        elif self.page != JUDGE:  # whose figures arrive on their own
             self.show()
         warnings = [note.text for note in figures.notes if note.warning]
         if figures.report is not None and figures.hidden_ids:

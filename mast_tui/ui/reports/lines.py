@@ -781,6 +781,8 @@ def fit_columns(
     - Cut names further, and shrink the gaps.
     - Drop bars and columns, lowest rank first.
 
+    Then the free cells go to names that were cut, and to bars.
+
     Args:
         table: The table.
         width: The cells of a line.

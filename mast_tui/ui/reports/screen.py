@@ -112,7 +112,8 @@ class Listing:
         facts: Parts of the title, such as the number of traces.
         open: Returns the trace or the screen that Enter on a row opens, given the id of the row.
             It may raise ``WorkspaceError``.
-        differing_ids: The ids of the rows on which the sides differ; None if there are no sides.
+        differing_ids: The ids of the rows on which the two sides of the figure differ, such as two
+            annotators; None if the figure compares no sides.
     """
 
     table: Table
@@ -574,9 +575,9 @@ class TracesScreen(TablesScreen):
     # Keys
 
     def action_differing(self) -> None:
-        """Switch between all traces and the traces on which the sides differ.
+        """Switch between all traces and those on which the two sides of the figure differ.
 
-        During the search the switch is delayed until its end.
+        Until the traces are found, the switch is delayed.
         """
         if self._is_searching:
             self._delayed_actions.append(self.action_differing)
@@ -600,7 +601,7 @@ class TracesScreen(TablesScreen):
     def action_open(self) -> None:
         """Open the trace under the cursor at its evidence.
 
-        During the search this is delayed until its end.
+        Until the traces are found, this is delayed.
         """
         if self._is_searching:
             self._delayed_actions.append(self.action_open)

@@ -330,14 +330,14 @@ class JudgeRuns:
         if not trace_count:
             app.say(f"{estimate_text(plan)} Run mast-tui judge --again to ask again.", seconds=8)
             return
-        has_consented = await self._app.workspace.carry_out(
+        notice_seen = await self._app.workspace.carry_out(
             lambda: is_notice_seen(opened.workspace, plan.setup)
         )
-        if has_consented is None:
+        if notice_seen is None:  # the workspace cannot be read, which is shown
             return
 
         def start(tokens: int) -> None:
-            """Record that the user has consented, then start the model with a token limit."""
+            """Record that the user has seen the notice, then start the model with a limit."""
 
             async def record_and_start() -> None:
                 await self._app.workspace.carry_out(
@@ -352,15 +352,14 @@ class JudgeRuns:
             dialog = NoteScreen(
                 f"Ask {plan.name} about {trace_count:,} traces?",
                 f"{token_limit:,}",
-                question=("" if has_consented else f"{sent_text}\n\n")
-                + f"{estimate_text(plan)}\n\n"
+                question=("" if notice_seen else f"{sent_text}\n\n") + f"{estimate_text(plan)}\n\n"
                 "It stops when so many tokens are spent, in and out together:",
                 hint="Enter begins · Esc asks nothing",
                 check=tokens_of,
                 typing_replaces=True,
             )
             app.ask(dialog, lambda text: start(int(text)))
-        elif has_consented:
+        elif notice_seen:
             start(token_limit)
         else:
             app.ask_key(

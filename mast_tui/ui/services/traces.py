@@ -245,7 +245,7 @@ class TraceService:
         yield FilesRead([report], done=True)
 
     def take(self, news: ScanNews) -> None:
-        """Store news of the scan, and let the screens show it."""
+        """Store progress, cached traces or read files of the scan, and let the screens show it."""
         catalog = self.catalog
         match news:
             case StillReading(progress):

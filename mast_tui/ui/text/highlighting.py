@@ -349,30 +349,30 @@ class _LineClassifier:
         """The syntax outside of hunks: that of the open fence, or the outer one."""
         self._fence = ""
         """The sign of the open fence, such as three backticks; empty outside of fences."""
-        self._old_lines = 0
+        self._old_lines_left = 0
         """The lines of the present hunk that are still to come in the old file."""
-        self._new_lines = 0
+        self._new_lines_left = 0
         """The lines of the present hunk that are still to come in the new file."""
 
     def syntax_of(self, line: str) -> str:
         """Return the syntax of the next line, and record an open fence or hunk."""
         hunk_sign = line[:1]
-        if (self._old_lines or self._new_lines) and hunk_sign in _HUNK_SIGNS:
-            if self._old_lines and hunk_sign not in ("+", "\\"):
-                self._old_lines -= 1
-            if self._new_lines and hunk_sign not in ("-", "\\"):
-                self._new_lines -= 1
+        if (self._old_lines_left or self._new_lines_left) and hunk_sign in _HUNK_SIGNS:
+            if self._old_lines_left and hunk_sign not in ("+", "\\"):
+                self._old_lines_left -= 1
+            if self._new_lines_left and hunk_sign not in ("-", "\\"):
+                self._new_lines_left -= 1
             return DIFF
-        self._old_lines = 0
-        self._new_lines = 0
+        self._old_lines_left = 0
+        self._new_lines_left = 0
         sign = line.lstrip(" ")[:1]
         if sign in ("`", "~"):
             return FENCE if self._is_fence_line(line) else self._syntax
         if sign in _DIFF_SIGNS and self._syntax in (MARKDOWN, OUTPUT):
             hunk = _HUNK.match(line)
             if hunk is not None:
-                self._old_lines = int(hunk[1] or 1)
-                self._new_lines = int(hunk[2] or 1)
+                self._old_lines_left = int(hunk[1] or 1)
+                self._new_lines_left = int(hunk[2] or 1)
                 return DIFF
             if _DIFF_HEAD.match(line) is not None:
                 return DIFF

@@ -291,9 +291,9 @@ class PrettyText:
         return TextRegion(start, end, JSON)
 
     def _update_string_region(self) -> None:
-        """Extend the region of the current string up to the formatted end.
+        """Extend the region of the current string to the end of the formatted text.
 
-        If the string has no region yet, add one if the string is long or has line breaks.
+        A string without a region gets one once it is long or has line breaks.
         """
         start = self._string_shown_start
         end = self._shown_side.end

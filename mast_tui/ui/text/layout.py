@@ -722,7 +722,7 @@ class MarkdownTables:
     def filled(
         self, start: int, shown: str, columns: Sequence[int] | None
     ) -> tuple[str, Sequence[int] | None]:
-        """Pad the cells of a line if it is a row of a table that fits.
+        """Pad the cells of a line if it is a row of a table that fits the width.
 
         Args:
             start: The offset of the line in the text.
@@ -739,7 +739,7 @@ class MarkdownTables:
         if table is None or not table.start <= start < table.end:
             table = self._table_around(start)
             self._last_table = table
-        if not table.widths:
+        if not table.widths:  # too large or too wide to be aligned
             return shown, columns
         fillings = list(_row_fillings(shown, table))
         parts: list[str] = []

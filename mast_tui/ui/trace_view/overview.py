@@ -58,7 +58,7 @@ class Cell(NamedTuple):
 
 
 def spans_of_cell(cell: int, height: int, total: int) -> tuple[int, int]:
-    """Return the first and last span (exclusive) of a cell.
+    """Return the first and last span (exclusive) of a cell of the overview.
 
     If there are fewer spans than cells, each span has its own cell, and the last cells are empty.
 
@@ -73,10 +73,10 @@ def spans_of_cell(cell: int, height: int, total: int) -> tuple[int, int]:
 
 
 def cell_of(index: int, height: int, total: int) -> int:
-    """Return the number of the cell that contains a span.
+    """Return the number of the overview's cell that contains a span.
 
     Args:
-        index: The span.
+        index: The index of the span.
         height: The number of cells.
         total: The number of spans.
     """

@@ -260,6 +260,7 @@ def actor_text(span: Span, name: str | None, cells: int) -> str:
         cells: The width of the column.
     """
     kind = kind_label(span)
+    # An agent may be called ``user`` or ``system``, like the kind; this is shown once.
     if name is None or name.rstrip() == kind:
         return set_cell_size(kind, cells)
     name_cells = cells - KIND_CELLS - 1

@@ -158,14 +158,14 @@ def link(previous: str, event_digest: bytes) -> str:
 
 
 def chain_after(event: Event, previous: str) -> str:
-    """Return the chain that the event after ``event`` continues.
+    """Return the hash that the next event continues.
 
-    This is the chain of ``event``. An imported event, or one without a chain, is passed over: the
-    next event continues the chain before it.
+    This is the ``chain`` of ``event``. If ``event`` is imported or has no chain, it is passed over,
+    and the next event continues ``previous``.
 
     Args:
         event: The event.
-        previous: The chain before the event.
+        previous: The chain of the events before ``event``.
     """
     return event.chain if event.chain is not None and is_linked(event) else previous
 

@@ -44,7 +44,7 @@ _TYPE_NAMES: Final = {
     "object": "an object",
     "array": "a list",
 }
-_LATER_FIELDS: Final = (
+_OMITTED_IF_EMPTY: Final = (
     *("memberships", "releases", "draws", "assignments"),
     *("redact", "redact_patterns", "redact_key"),
 )
@@ -229,7 +229,7 @@ def _shorten_study_values(study: Values) -> None:
     for membership in study["memberships"]:
         if membership["weight"] == 1:
             del membership["weight"]
-    for name in _LATER_FIELDS:  # empty ones are left out
+    for name in _OMITTED_IF_EMPTY:
         if not study[name]:
             del study[name]
 

@@ -23,7 +23,7 @@ _NUMBER_FACTS: Final = ("started", "score", "trial")
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedOutcome:
+class _StoredFacts:
     """A trace with a file, and its facts that an ``outcomes.csv`` may state."""
 
     trace_id: str
@@ -44,9 +44,9 @@ def update_outcomes(workspace: Workspace) -> list[str]:
     Returns:
         A sentence for each problem of those files: bad cells, and rows that match no trace.
     """
-    folders: dict[Path, list[RecordedOutcome]] = {}
-    for recorded in _recorded_outcomes(workspace):
-        folders.setdefault(recorded.path.parent, []).append(recorded)
+    folders: dict[Path, list[_StoredFacts]] = {}
+    for stored in _read_stored_facts(workspace):
+        folders.setdefault(stored.path.parent, []).append(stored)
     messages: list[str] = []
     for folder in sorted(folders):
         outcomes = load_outcomes(folder)
@@ -54,25 +54,25 @@ def update_outcomes(workspace: Workspace) -> list[str]:
             continue
         matched_rows: set[str] = set()
         changed_paths: set[Path] = set()
-        for recorded in folders[folder]:
-            rows = list(outcomes.rows_of(recorded.trace_id, recorded.path.name, recorded.record))
+        for stored in folders[folder]:
+            rows = list(outcomes.rows_of(stored.trace_id, stored.path.name, stored.record))
             matched_rows.update(rows)
             # If several rows match, the first one names the trace most exactly.
-            if rows and _states_other_facts(outcomes.facts[rows[0]], recorded.facts):
-                changed_paths.add(recorded.path)
+            if rows and _states_other_facts(outcomes.facts[rows[0]], stored.facts):
+                changed_paths.add(stored.path)
         for path in sorted(changed_paths):
             _read_again(workspace, path)
         messages += _problem_sentences(folder, outcomes, matched_rows)
     return messages
 
 
-def _recorded_outcomes(workspace: Workspace) -> list[RecordedOutcome]:
-    """Return the stored facts of all traces whose file is known."""
+def _read_stored_facts(workspace: Workspace) -> list[_StoredFacts]:
+    """Read the facts of all traces whose file is known from the workspace."""
     fact_columns = (*_TEXT_FACTS, *_NUMBER_FACTS, "outcome")
 
-    def outcomes_of_rows(rows: Iterator[tuple[Any, ...]]) -> list[RecordedOutcome]:
+    def facts_of_rows(rows: Iterator[tuple[Any, ...]]) -> list[_StoredFacts]:
         return [
-            RecordedOutcome(
+            _StoredFacts(
                 trace_id,
                 workspace.resolve_trace_path(path),
                 record,
@@ -82,7 +82,7 @@ def _recorded_outcomes(workspace: Workspace) -> list[RecordedOutcome]:
         ]
 
     return workspace.read_columns(
-        "traces", ("id", "path", "record", *fact_columns), outcomes_of_rows, not_null="path"
+        "traces", ("id", "path", "record", *fact_columns), facts_of_rows, not_null="path"
     )
 
 

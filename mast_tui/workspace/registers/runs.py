@@ -190,9 +190,10 @@ def add_asked(connection: Connection, asked: Asked) -> None:
     """
     values = asdict(asked) | {"answer": replace_surrogates(asked.answer), "at": now()}
     values["run"] = values.pop("run_id")
+    # In both cases the server or file numbers the answer, which has no id yet.
     if calls_stored_functions(connection):
         put_rows(connection, _ASKED, [values])
-    else:  # an insertion without an id, so that the table numbers the answer
+    else:  # ``put_rows`` would write a null as the id
         connection.execute(_ADD_ASKED, values)
 
 

@@ -190,7 +190,10 @@ def _decisive_finding(
 
 
 def _full_sentence(view: RedactedView, value: object) -> str:
-    """Return a value of an answer on one line, with a full stop at its end unless it is empty."""
+    """Return a text of the model's answer on one line, with a full stop at its end.
+
+    Span numbers become those of the timeline. An empty text stays empty.
+    """
     text = " ".join(view.with_timeline_numbers(as_text(value)).split())
     if not text or text[-1] in ".!?…":
         return text

@@ -176,11 +176,11 @@ class VerificationPrompt:
     def _claim_lines(
         self, view: RedactedView, sighting: Sighting, samples: Sequence[Sample]
     ) -> Iterator[str]:
-        """Yield a line for each other claim on the spans of a finding.
+        """Yield a line for each other answer that bears on the spans of a finding.
 
-        A claim is the first finding of another mode on these spans, or the answer on a window with
-        these spans that the finding's mode is absent. A finding on the whole trace has no other
-        claims.
+        Such a claim is the first finding of another mode on these spans, or the answer that the
+        finding's mode is absent from a window with these spans. There is none for a finding on the
+        whole trace.
         """
         if sighting.first is None or sighting.last is None:
             return

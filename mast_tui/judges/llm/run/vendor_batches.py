@@ -342,7 +342,11 @@ class VendorBatches:
         """
         client = BatchClient(self._setup.endpoint())
         lock = run_lock(self._workspace.path, f"{self._setup.judge} batches")
-        with lock, tempfile.TemporaryDirectory(prefix="mast-tui-") as folder, ExitStack() as files:
+        with (
+            lock,
+            tempfile.TemporaryDirectory(prefix="mast-tui-") as folder,
+            ExitStack() as open_files,
+        ):
             async with client:
                 if not self.is_pending:
                     summary = await self._judge_and_send(client, judge, Path(folder))
@@ -350,7 +354,7 @@ class VendorBatches:
                     if not self.is_pending:
                         return summary
                 paths = await self._collect_answers(client, Path(folder))
-            answers = AnswerFiles(paths, files)
+            answers = AnswerFiles(paths, open_files)
             self.batch = Batch(self._setup, self._workspace, again=self._again, answers=answers)
             summary = await judge(self.batch)
             if summary.stopped is None:

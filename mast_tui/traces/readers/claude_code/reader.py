@@ -594,6 +594,7 @@ class _SessionBuilder(TraceBuilder):
             return False
         if agent_id not in self._has_file_by_agent:
             name = f"agent-{agent_id}.jsonl"
+            # ``stem`` would leave ``.jsonl`` in the name of a compressed file.
             session_folder = self._path.with_name(self._path.name.split(".jsonl")[0])
             self._has_file_by_agent[agent_id] = self._path.with_name(name).exists() or any(
                 (session_folder / "subagents").rglob(name)

@@ -147,6 +147,7 @@ class ForkedHistory:
             self._fork_path = path
             self._first_own_number = as_count(meta.get("subagent_history_start_ordinal"))
             is_fork = as_text(meta.get("forked_from_id")) is not None
+            # A fork with ``history_base`` leaves the history in the parent's file.
             self.may_continue = is_fork and meta.get("history_base") is None
             return False
         is_of_other_thread = thread is not None and thread != self._fork_thread

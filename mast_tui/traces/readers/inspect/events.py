@@ -91,7 +91,7 @@ class EventWalk:
         self._subtask_keys: dict[str, str] = {}
         """The keys of the spans with which subtasks begin, by their names."""
         self._skipped_call_ids: set[str] = set()
-        """The ids of the calls whose tool events are skipped."""
+        """The ids of the calls that messages have shown, so that their tool events add nothing."""
         self._queued_count = 0
         self._grading_chars_left = _GRADING_CHARS
 

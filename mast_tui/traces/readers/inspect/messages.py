@@ -291,6 +291,7 @@ class MessageSpans:
             identity = self.identity(message)
             counts[identity] += 1
             has_known_id = _message_id(message) in self._message_ids
+            # Of several messages with the same identity, the first ones have the spans.
             if has_known_id or counts[identity] <= self._shown_counts[identity]:
                 first_index = message_index + 1
         return first_index
@@ -625,7 +626,7 @@ class MessagePool:
         """
         ranges = self._merged_ranges(refs, pointer)
         added_ranges = _added_ranges(history.input_ranges, ranges)
-        if added_ranges is None:
+        if added_ranges is None:  # this input does not begin with the previous one
             history.input_counts = Counter()
             added_ranges = ranges
         history.input_ranges = ranges

@@ -442,6 +442,7 @@ class _ClineTranslator:
         self._calls: list[Piece | None] = []
         """The calls since the last request; None for a call whose result is shown."""
         self._has_pieces = False
+        """True once a record has had pieces; before that, a text is the user's task."""
         self._output_by_record: dict[int, str] = {}
         """The whole output of a command, by the ``id()`` of the first record with a part of it."""
         output_records: list[Fields] = []

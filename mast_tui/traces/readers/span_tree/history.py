@@ -296,7 +296,9 @@ class ShownHistory:
         self.shown_contents: set[int] = set()
         self._calls = calls
         self._end_node = _ROOT_NODE
+        """The last node of the latest history."""
         self._end_content = _NO_CONTENT_NUMBER
+        """The content of ``_end_node``."""
         self._shown_prompts: set[tuple[str, int]] = set()
         """Agents with the contents of their prompts."""
         self._child_nodes: dict[tuple[int, int], int] = {}
@@ -308,6 +310,7 @@ class ShownHistory:
         self._replies_by_node: dict[int, deque[tuple[MessagePart, int]]] = {}
         """The last parts of answers after a node, each with its own node."""
         self._call_by_node: dict[int, ShownCall] = {}
+        """The shown tool calls by their nodes."""
 
     def new_request_parts(self, parts: Sequence[MessagePart], agent: str) -> Iterator[NewPart]:
         """Yield the new parts in the history of a model call, and add the history to the tree.

@@ -236,7 +236,7 @@ class _Timeline:
                 self._add_message(open_row, "input", input_text, Role.USER)
 
     def _leave_other_row(self, open_row: _OpenRow) -> None:
-        """Show what ``_enter_other_row`` has not shown: an output and an error."""
+        """Show the output and the error of a row of kind ``OTHER`` that are not shown yet."""
         if self._are_all_rows_other:
             return
         if open_row.row.has_readable_output:
