@@ -57,7 +57,7 @@ def lazy_span(
     start: float | None,
     end: float | None,
     status: SpanStatus,
-    place: str,
+    location: str,
     tokens: Tokens | None,
 ) -> Span:
     """Return a span whose preview is made when it is first read.
@@ -74,7 +74,7 @@ def lazy_span(
         start: The time of its beginning in Unix seconds.
         end: The time of its end in Unix seconds.
         status: The result of the step.
-        place: Its location in the source.
+        location: Its location in the source.
         tokens: The tokens of the model call.
     """
     span = LazySpan.__new__(LazySpan)
@@ -89,7 +89,7 @@ def lazy_span(
     _set(span, "start", start)
     _set(span, "end", end)
     _set(span, "status", status)
-    _set(span, "place", place)
+    _set(span, "place", location)
     _set(span, "tokens", tokens)
     return span
 

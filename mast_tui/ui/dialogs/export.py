@@ -280,7 +280,7 @@ def labels_job(request: ExportRequest, adjudicate_key: str) -> ExportJob:
     def check_output_path(outputs: Outputs) -> None:
         check_output(outputs, request.format, request.output)
 
-    def add_files(outputs: Outputs, report_stage: ReportStage) -> str:
+    def _add_files(outputs: Outputs, report_stage: ReportStage) -> str:
         """Add the files of the labels, and return the summary."""
         remarks = list[str]()
         if request.format.writes is None:
@@ -294,7 +294,7 @@ def labels_job(request: ExportRequest, adjudicate_key: str) -> ExportJob:
     def allowing_unknown_order() -> ExportJob:
         return labels_job(replace(request, allow_unordered=True), adjudicate_key)
 
-    return ExportJob(request.output, check_output_path, add_files, allowing_unknown_order)
+    return ExportJob(request.output, check_output_path, _add_files, allowing_unknown_order)
 
 
 def report_job(
@@ -309,7 +309,7 @@ def report_job(
         output: The file.
     """
 
-    def add_files(outputs: Outputs, report_stage: ReportStage) -> str:
+    def _add_files(outputs: Outputs, report_stage: ReportStage) -> str:
         """Compute the report, add its file, and return the summary."""
 
         def raise_if_stopped() -> bool:
@@ -324,7 +324,7 @@ def report_job(
         lines = ["Written:", str(output), "", computed_report.about]
         return "\n".join(one_line(line, 2000) for line in lines)
 
-    return ExportJob(output, lambda outputs: outputs.check(output), add_files)
+    return ExportJob(output, lambda outputs: outputs.check(output), _add_files)
 
 
 def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts) -> ExportJob:
@@ -338,7 +338,7 @@ def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts
     """
     output = _output_path(texts["file"], "file")
 
-    def add_files(outputs: Outputs, report_stage: ReportStage) -> str:
+    def _add_files(outputs: Outputs, report_stage: ReportStage) -> str:
         """Add the page, and return the summary; raise `MastError` if the trace is incomplete."""
         if not trace.loaded.complete:
             raise MastError("the trace is still being read; wait until all of it is there")
@@ -358,7 +358,7 @@ def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts
             lines += ["", f"{hidden_traces_text(opened.annotator, len(pages.hidden))}."]
         return "\n".join(one_line(line, 2000) for line in lines)
 
-    return ExportJob(output, lambda outputs: outputs.check(output), add_files)
+    return ExportJob(output, lambda outputs: outputs.check(output), _add_files)
 
 
 def _viewer_of(opened: OpenWorkspace) -> Viewer:
