@@ -54,6 +54,9 @@ _SEPARATORS: Final = frozenset({";", "&&", "||", "|", "&", "(", ")"})
 _BEFORE_COMMANDS: Final = frozenset({"then", "do", "else", "{", "!", "sudo", "time"})
 """The words that may stand before a command."""
 
+_IN_PLACE_OPTION: Final = re.compile(r"-[a-zA-Z]*i|--in-place")
+"""``-i`` of sed and perl, alone or as in ``-pi.bak`` and ``-Ei``."""
+
 _REDIRECTION: Final = re.compile(r"(>{1,2})\s*([^\s<>|;&]+)")
 _OPEN_FILE: Final = re.compile(r"\[File: (.{1,1000}?) \(\d+ lines total\)\]")
 _LINES: Final = re.compile(r"edit (\d+):(\d+)\s*\n(.*)", re.DOTALL)
@@ -461,8 +464,9 @@ def _shell_command_edits(words: Sequence[str]) -> Iterator[FileEdit]:
             yield FileEdit(operands[1], command=text, from_shell=True)
         case "cp" if len(operands) == 2:
             yield FileEdit(operands[1], command=text, from_shell=True)
-        # With ``-i`` or ``-pi``, these commands change the file itself.
-        case "sed" | "perl" if any(word.startswith("-i") or "pi" in word for word in words[1:3]):
+        # With such an option, these commands change the file itself. Operands that are no files,
+        # such as the script, match no file of the run.
+        case "sed" | "perl" if any(map(_IN_PLACE_OPTION.match, words[1:])):
             yield from (FileEdit(path, command=text, from_shell=True) for path in operands)
         case "truncate" | "patch" | "tee":
             yield from (FileEdit(path, command=text, from_shell=True) for path in operands)

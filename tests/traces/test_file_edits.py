@@ -144,8 +144,10 @@ CASES: dict[str, tuple[list[Step], dict[str, str | None]]] = {
                 "",
             ),
             ("bash", {"command": "rm d.txt\ncat > d.txt <<'E'\n6\nE"}, ""),
+            ("bash", {"command": "echo 7 > api.py; sed -n 1p api.py"}, ""),
+            ("bash", {"command": "cat > api.py <<'E'\n7\nE\nsed -n 1p api.py"}, ""),
         ],
-        {"a.txt": None, "b.txt": None, "c.txt": None, "d.txt": "6\n"},
+        {"a.txt": None, "b.txt": None, "c.txt": None, "d.txt": "6\n", "api.py": "7\n"},
     ),
     "unified diff": (
         [

@@ -7,7 +7,7 @@ no model is asked. Rules treat an ``UNKNOWN`` effect with care.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from enum import IntEnum
 from itertools import pairwise
 from typing import Final
@@ -40,6 +40,10 @@ _NOWHERE: Final = ("/dev/null", "/dev/stderr", "/dev/stdout", "&1", "&2")
 _ASSIGNMENT: Final = re.compile(r"\w+=")
 _NAME_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CALLED_FUNCTION: Final = re.compile(r"\b([A-Za-z_]\w*)\(")
+_SSH_VALUE_OPTIONS: Final = frozenset({"-F", "-J", "-i", "-l", "-o", "-p"})
+_EXEC_VALUE_OPTIONS: Final = frozenset(
+    {"-c", "-e", "-n", "-u", "-w", "--container", "--env", "--namespace", "--user", "--workdir"}
+)
 _FIND_CHANGES: Final = re.compile(r"-delete\b|-exec\s+rm\b")
 _HTTP_CHANGES: Final = re.compile(
     r"(?:-X\s*|--request[ =])['\"]?(?:POST|PUT|PATCH|DELETE)"
@@ -242,13 +246,23 @@ def _effect_of_remote_command(program: str, arguments: list[str]) -> Effect:
     """
     if "--" in arguments:
         remote_command = arguments[arguments.index("--") + 1 :]
-    else:
-        start = arguments.index("exec") + 1 if program != "ssh" else 0
-        host_and_command = [word for word in arguments[start:] if not word.startswith("-")]
+    elif program == "ssh":
+        host_and_command = _without_options(arguments, _SSH_VALUE_OPTIONS)
         remote_command = host_and_command[1:]
+    else:
+        after_exec = arguments[arguments.index("exec") + 1 :]
+        container_and_command = _without_options(after_exec, _EXEC_VALUE_OPTIONS)
+        remote_command = _without_options(container_and_command[1:], _EXEC_VALUE_OPTIONS)
     if len(remote_command) == 1:
         return effect_of_command(remote_command[0])
     return _effect_of_words(remote_command) if remote_command else Effect.UNKNOWN
+
+
+def _without_options(words: list[str], value_options: Collection[str]) -> list[str]:
+    """Return the words after leading options; the next word is the value of some options."""
+    while words and words[0].startswith("-"):
+        words = words[2 if words[0] in value_options else 1 :]
+    return words
 
 
 def _effect_of_program(program: str, line: str) -> Effect | None:
