@@ -210,7 +210,7 @@ def experiment_command(request: ExperimentRequest) -> None:
     visible_traces = None if visibility is None else visibility.visible
     if visible_traces is not None and request.judge is not None:
         judge_visibility = visibility_of_labels(viewer, request.judge)
-        assert judge_visibility is not None, "this viewer does not see all traces"
+        assert judge_visibility is not None, "who sees only some labels sees only some judgements"
         visible_traces &= judge_visibility.visible
     viewer.reveal(() if visibility is None else visibility.revealing)
     experiment = _experiment_of_request(

@@ -180,17 +180,15 @@ def _slugs_by_source(
 def _check_modes(
     entries: Sequence[CrosswalkEntry], incoming: Incoming, target: Taxonomy, path: Path
 ) -> None:
-    """Raise ``ExchangeError`` if an entry with targets names a mode that does not exist."""
+    """Raise ``ExchangeError`` if an entry names a mode that does not exist."""
     for entry in entries:
-        sources = [source for source in incoming.taxonomies if entry.taxonomy in (ANY, source.ref)]
         for name in entry.targets:
             if target.find(name) is None:
                 raise ExchangeError(f"{path}: {name!r} is not a mode of {target.ref}")
-            if not any(source.find(entry.source) for source in sources):
-                names = ", ".join(taxonomy.ref for taxonomy in incoming.taxonomies)
-                raise ExchangeError(
-                    f"{path}: {entry.source!r} is not a mode in the import ({names})"
-                )
+        sources = [source for source in incoming.taxonomies if entry.taxonomy in (ANY, source.ref)]
+        if not any(source.find(entry.source) for source in sources):
+            names = ", ".join(taxonomy.ref for taxonomy in incoming.taxonomies)
+            raise ExchangeError(f"{path}: {entry.source!r} is not a mode in the import ({names})")
 
 
 def _translated_work(

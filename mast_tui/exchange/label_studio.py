@@ -318,8 +318,8 @@ def code_points(text: str, units: int, *, up: bool = False) -> int:
 def region_of(target: Target, spans: Sequence[TextSpan]) -> Values | None:
     """Return the region that Label Studio marks for a target, None for the whole trace.
 
-    If a span does not hold the quote, the region is the whole span. A target on missing spans has
-    no region.
+    The region of a quote is its range in its only span. A target without a quote, or with a quote
+    that the span does not hold, has its whole spans as region. A target on missing spans has none.
 
     Args:
         target: The target.

@@ -82,7 +82,7 @@ class Experiment:
     without_arm: int = 0
 
     @property
-    def tasks_from_text(self) -> int:
+    def runs_without_task_id(self) -> int:
         """The number of runs whose task has no id and is identified by its text."""
         flags = self.inputs.task_from_text
         return 0 if flags is None else int(flags.sum())

@@ -219,7 +219,7 @@ def gold_mix(
     """Count verdicts and traces by the source of the verdicts: how each verdict was reached.
 
     Args:
-        verdicts: The sources of the verdicts of each trace that count (``counted_source``), by
+        verdicts: The sources of the verdicts of each trace that count (``source_if_counted``), by
             trace id.
         annotators: The annotators who gave the verdicts.
         settled_only: True if ``verdicts`` leaves out those that one person alone gave.
@@ -242,7 +242,7 @@ def gold_mix(
     }
 
 
-def counted_source(verdict: GoldVerdict) -> Resolution | None:
+def source_if_counted(verdict: GoldVerdict) -> Resolution | None:
     """Return the source of a verdict; None for one that does not count in ``gold_mix``.
 
     A verdict counts if it has a value, or if it is unresolved and a side gave one.

@@ -386,8 +386,8 @@ def experiment_notes(experiment: Experiment, figures: FigureIndex) -> Iterator[N
         figures: The figures of the experiment.
     """
     by_text = (
-        f"{counted(experiment.tasks_from_text, 'run')} without a task id: runs with the same task "
-        "text count as one task."
+        f"{counted(experiment.runs_without_task_id, 'run')} without a task id: runs with the same "
+        "task text count as one task."
     )
     no_arm = f"Excluded: {counted(experiment.without_arm, 'run')} without a {experiment.inputs.by}."
     repeated_trials = (
@@ -395,7 +395,7 @@ def experiment_notes(experiment: Experiment, figures: FigureIndex) -> Iterator[N
         "as another run, possibly imported twice."
     )
     yield from applicable(
-        (experiment.tasks_from_text, Note(by_text, "by_words", warning=True)),
+        (experiment.runs_without_task_id, Note(by_text, "by_words", warning=True)),
         (experiment.without_arm, Note(no_arm, "no_arm", warning=True)),
         (experiment.repeated_trials, Note(repeated_trials, "repeated_trials", warning=True)),
     )
@@ -464,7 +464,7 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
         "baseline": experiment.baseline,
         "labels": inputs.label_source,
         "taxonomy": inputs.taxonomy_ref,
-        "tasks_by_words": experiment.tasks_from_text,
+        "tasks_by_words": experiment.runs_without_task_id,
         "repeated_trials": experiment.repeated_trials,
         "tested": list(experiment.tested or (mode.code for mode in inputs.modes)),
         "arms": {

@@ -22,7 +22,7 @@ from mast_tui.judges.llm.request import (
     was_truncated,
 )
 from mast_tui.judges.llm.run.judging import TraceJudge
-from mast_tui.judges.llm.run.request_loop import AnswerRoom
+from mast_tui.judges.llm.run.request_loop import AnswerLimits
 from mast_tui.judges.llm.run.running import connect_to_server
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.protocol import Judgement
@@ -121,7 +121,7 @@ class _ConcurrentJudging:
         self._setup = setup
         self._client = client
         self._answers = answers
-        self._answer_room = AnswerRoom(setup.parameters.answer_tokens)
+        self._answer_limits = AnswerLimits(setup.parameters.answer_tokens)
         self._free_slots = asyncio.Semaphore(setup.concurrency)
         """The number of further traces that may be in memory and judged."""
 
@@ -152,7 +152,7 @@ class _ConcurrentJudging:
         try:
             trace_judge = await asyncio.to_thread(self._trace_judge, trace)
             result = await trace_judge.judge(
-                self._client, self._answers, self._answer_room, on_window=None
+                self._client, self._answers, self._answer_limits, on_window=None
             )
             return UnitResult((await asyncio.to_thread(_judged_trace, trace, result.judgement),))
         except RunStops as error:

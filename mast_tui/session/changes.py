@@ -302,7 +302,7 @@ class ChangeMessages:
             return self.span(target.first)
         return f"{self.span(target.first)} to {self.span(target.last)}"
 
-    def change(self, facts: Sequence[Fact]) -> Change:
+    def change_with_message(self, facts: Sequence[Fact]) -> Change:
         """Describe a change; its last fact is the one that the annotator requested."""
         match facts[-1]:
             case LabelAdded(label):
@@ -338,7 +338,7 @@ class ChangeMessages:
 
     def undone(self, facts: Sequence[Fact]) -> Change:
         """Describe the undo of a change, with the restored value."""
-        change = self.change(facts)
+        change = self.change_with_message(facts)
         match facts[-1]:
             case LabelChanged(previous, current):
                 restored = ", ".join(self._differing_values(previous, current))
@@ -418,7 +418,7 @@ class ChangeMessages:
             current = verdicts_now.get(mode)
             if previous is not current and VerdictValue.PRESENT not in (previous, current):
                 facts.append(VerdictSet(mode, previous, current))
-        messages = [self.change([fact]).message for fact in facts[:limit]]
+        messages = [self.change_with_message([fact]).message for fact in facts[:limit]]
         if len(facts) > limit:
             messages.append(f"{len(facts) - limit} more")
         return ", ".join(messages)

@@ -810,7 +810,7 @@ class Session:
             self._finish_fact(fact.open_modes) if isinstance(fact, PassFinished) else fact
             for fact in action.facts
         ]
-        change = self._messages.change(facts)
+        change = self._messages.change_with_message(facts)
         self._write_facts(facts, action.pass_number, redoes=action.id)
         return replace(change, message=f"redone: {change.message}")
 
@@ -840,7 +840,8 @@ class Session:
     def plan(self, command: Callable[[Session], Result]) -> tuple[Result, SessionWrite | None]:
         """Execute a command except for its write, which the caller then carries out.
 
-        The session must not be used before the write has failed or is passed to ``apply_write``.
+        The session must not be used until the write has failed, or was passed to ``apply_write``
+        once it was carried out.
 
         Args:
             command: Calls one method of this session.
@@ -958,7 +959,7 @@ class Session:
 
     def _commit_change(self, change: PendingChange) -> Change:
         """Write the facts of a change, and return the change with its message."""
-        result = self._messages.change(change.facts)
+        result = self._messages.change_with_message(change.facts)
         # A change of a finished pass begins a second look, the next pass on the trace.
         if change.opens_second_look:
             number = change.state.number
@@ -1113,7 +1114,7 @@ class Session:
 
 
 def register_opened_trace(workspace: Workspace, trace: Trace) -> str:
-    """Register a trace that was read from its file, and the indices of spans that events name.
+    """Register a trace that was read from its file, and the indices of spans in its events.
 
     Args:
         workspace: The workspace.

@@ -305,7 +305,7 @@ def viewer_for_name(
     is_labelling = _is_labelling(workspace, taxonomy, name)
     study = workspace.study(taxonomy)
     is_blind = blind_by_study(workspace, study, name) if is_labelling else None
-    if is_blind is None:  # the study leaves the choice to the person
+    if is_blind is None:  # the person does not label, or may choose
         is_blind = any(
             annotator.blind for annotator in workspace.annotators() if annotator.name == name
         )

@@ -176,7 +176,7 @@ def library_view(
         taxonomy: The taxonomy, as ``id@version``.
         blind: The annotator works blind.
     """
-    # By trace the number of spans that probably contain the decisive step.
+    # The spans of each trace that probably contain the decisive step; only their number is shown.
     look_here_sets = look_here(workspace, taxonomy)
     look_here_counts = {} if look_here_sets is None else look_here_sets.sizes
     all_passes = workspace.passes(taxonomy=taxonomy)

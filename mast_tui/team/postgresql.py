@@ -388,13 +388,15 @@ class PostgresServer(Database):
         Notify other programs too, unless they were notified a moment ago: then
         ``_exchange_notifications`` does so later.
         """
-        notifies_now = time.monotonic() - self._last_notify > _NOTIFY_SECONDS
-        self._must_notify = True
         calls = self._held_calls.calls
         self._held_calls.calls = None
+        if calls == []:  # the transaction has written nothing
+            return
+        notifies_now = time.monotonic() - self._last_notify > _NOTIFY_SECONDS
+        self._must_notify = True
         if calls is None:  # the transaction holds no calls back
             self._run_statement("; ".join(["COMMIT", *([_NOTIFY] if notifies_now else [])]))
-        elif calls:
+        else:
             self._send_held_calls([*calls, *([_NOTIFY_CALL] if notifies_now else [])])
         if notifies_now:
             self._last_notify = time.monotonic()

@@ -250,7 +250,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             loader: Knows the names of traces, and the numbers of spans that were read.
         """
         key = self.mast.key_of("annotate.note")
-        no_text = f"no text yet: {key} there writes one"
+        no_text = f"no text yet; {key} in the trace writes one"
 
         def sign(row: _CodeRow) -> str:
             """Return the sign before a row: marked, group, label or note."""

@@ -165,7 +165,9 @@ def _fact_with_local_ids(fact: Fact, local_ids: Mapping[str, str]) -> Fact:
             return StudySet(_renamed_study(before, local_ids), _renamed_study(after, local_ids))
         case GuidelineSet(name, old, new):
             return GuidelineSet(
-                name, _renamed_guideline(old, local_ids), _renamed_guideline(new, local_ids)
+                name,
+                _guideline_of_local_trace(old, local_ids),
+                _guideline_of_local_trace(new, local_ids),
             )
         case _:
             return fact
@@ -195,7 +197,7 @@ def _renamed_study(study: Study | None, local_ids: Mapping[str, str]) -> Study |
     )
 
 
-def _renamed_guideline(
+def _guideline_of_local_trace(
     guideline: Guideline | None, local_ids: Mapping[str, str]
 ) -> Guideline | None:
     if guideline is None or guideline.trace_id is None:

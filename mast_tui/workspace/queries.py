@@ -554,7 +554,7 @@ MODES_AT_ONCE: Final = 30
 """The most modes in one number: a whole number of SQLite has 63 bits."""
 
 OPEN: Final = 0
-_NONE: Final = literal(0, BigInteger())
+_NO_BITS: Final = literal(0, BigInteger())
 """No bit at all, of a kind of number that has room for all of them on a server too."""
 CODES: Final = {VerdictValue.ABSENT: 1, VerdictValue.UNSURE: 2, VerdictValue.PRESENT: 3}
 
@@ -642,9 +642,9 @@ def packed_verdicts(
         present = {slug: factor * CODES[VerdictValue.PRESENT] for slug, factor in factors.items()}
         # Each mode has its own bits, so a sum joins the verdicts of a pass. A mode may have several
         # labels, which DISTINCT counts once.
-        present_bits = func.sum(distinct(case(present, value=labels.c.mode, else_=_NONE)))
+        present_bits = func.sum(distinct(case(present, value=labels.c.mode, else_=_NO_BITS)))
         verdict_code = case(code_by_value, value=verdicts.c.value, else_=OPEN)
-        verdict_bits = func.sum(case(factors, value=verdicts.c.mode, else_=_NONE) * verdict_code)
+        verdict_bits = func.sum(case(factors, value=verdicts.c.mode, else_=_NO_BITS) * verdict_code)
         filters = taxonomy, annotator
         # Each table is read in the order of one of its indexes, so that SQLite need not sort.
         label_rows = _sums_by_pass(

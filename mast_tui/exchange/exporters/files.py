@@ -569,7 +569,7 @@ def _add_tables(
     # The card is the last file: until it is replaced, the earlier card names the earlier tables.
     for name, text in files.items():
         outputs.add(output / name, text, ours=may_replace(name))
-    # Labels of an annotator who is not in this set must not be published with it.
+    # An earlier table may hold labels of an annotator who is not in this set: it is not published.
     for name in earlier_tables:
         if name not in files:
             outputs.remove(output / name)

@@ -15,7 +15,7 @@ from mast_tui import __version__
 from mast_tui.adjudication import guidelines_document
 from mast_tui.figures.time_study import minutes_summary
 from mast_tui.gold import Conflict, GoldLabel, GoldTrace, GoldVerdict, Order, Resolution
-from mast_tui.gold.model import GoldMixJson, counted_source, gold_mix
+from mast_tui.gold.model import GoldMixJson, gold_mix, source_if_counted
 from mast_tui.labels import (
     JUDGE_PREFIX,
     Label,
@@ -273,7 +273,7 @@ def _gold_sources(
     for entry in entries:
         sources = sources_by_trace[entry.trace.trace_id] = []
         for verdict in entry.gold.verdicts:
-            source = counted_source(verdict)  # None for an open mode or a verdict left out
+            source = source_if_counted(verdict)  # None: open, or left out
             if source is not None:
                 sources.append(source)
                 names_with_verdicts.update(

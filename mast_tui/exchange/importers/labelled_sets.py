@@ -49,7 +49,7 @@ _STRING_OR_TRAILING_COMMA: Final = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])'
 def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
     """Read TRAIL's label files: records with ``errors`` and an optional ``trace_id``.
 
-    The id of a run is the ``trace_id``, or the stem of the label file without it. The trace of the
+    The id of a run is the ``trace_id``; without one, the stem of the label file. The trace of the
     run is searched among ``files``, beside the label file, and in the folders of the published set.
     If it is not found, the labels are stored under the id of the run, with the span ids of the
     label file.

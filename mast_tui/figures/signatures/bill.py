@@ -50,8 +50,8 @@ def costs(
 ) -> Iterator[Figure]:
     """Yield the tokens and minutes that the chosen traces spent before and after a fatal failure.
 
-    There is a set of figures for each definition of a fatal label. ``at_hand`` counts the traces
-    whose files could be read. An amount that no trace records has no figures.
+    There is a set of figures for each definition of a fatal label. The figure ``at_hand`` counts
+    the traces whose files could be read. An amount that no trace records has no figures.
 
     Args:
         inputs: The labels and traces of the report.

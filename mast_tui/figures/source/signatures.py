@@ -188,7 +188,7 @@ def _with_unlabelled(
 def _sampled_study(workspace: Workspace, taxonomy: Taxonomy, label_source: str) -> Study | None:
     """Return the study of the labels if it draws traces with different chances, else None.
 
-    Labels of an annotator outside the study have none.
+    The result is also None for labels of an annotator outside the study.
     """
     study = workspace.study(taxonomy.ref)
     if study is None or study.chances_alike:

@@ -21,8 +21,8 @@ from mast_tui.gold.model import (
     GoldMixJson,
     GoldTrace,
     Resolution,
-    counted_source,
     only_settled,
+    source_if_counted,
 )
 from mast_tui.gold.overlaps import Order
 from mast_tui.labels import (
@@ -454,7 +454,7 @@ def _replace_by_gold(
     """
     verdict_row[:] = OPEN
     for verdict in gold_trace.verdicts:
-        source = counted_source(verdict)
+        source = source_if_counted(verdict)
         if source is not None and verdict.mode in column_by_slug:
             value = verdict.value
             verdict_row[column_by_slug[verdict.mode]] = (

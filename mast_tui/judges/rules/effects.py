@@ -258,11 +258,11 @@ def _effect_of_remote_command(program: str, arguments: list[str]) -> Effect:
     return _effect_of_words(remote_command) if remote_command else Effect.UNKNOWN
 
 
-def _without_options(words: list[str], value_options: Collection[str]) -> list[str]:
-    """Return the words after leading options; the next word is the value of some options."""
-    while words and words[0].startswith("-"):
-        words = words[2 if words[0] in value_options else 1 :]
-    return words
+def _without_options(arguments: list[str], value_options: Collection[str]) -> list[str]:
+    """Return the arguments after leading options; the next word is the value of some options."""
+    while arguments and arguments[0].startswith("-"):
+        arguments = arguments[2 if arguments[0] in value_options else 1 :]
+    return arguments
 
 
 def _effect_of_program(program: str, line: str) -> Effect | None:

@@ -62,7 +62,7 @@ class Step:
         return preview(self.text, self.lead)
 
 
-class More(TypedDict, total=False):
+class StepDetails(TypedDict, total=False):
     """Further fields of a step for ``StepList.add``; without ``place`` the key is the place."""
 
     place: str
@@ -96,71 +96,71 @@ class StepList:
         role: Role,
         agent: str,
         text: str,
-        **more: Unpack[More],
+        **details: Unpack[StepDetails],
     ) -> str:
         """Append a step.
 
-        If ``more`` does not say whether a tool's result is an error, the text of the result does.
+        If ``details`` does not say whether a tool's result is an error, its text does.
 
         Args:
-            key: The key to give to the step; also its place if ``more`` has none.
+            key: The key to give to the step; also its place if ``details`` has none.
             kind: The kind of the step.
             role: The side that acts.
             agent: The name of the acting agent, person or tool.
             text: The whole text.
-            more: Further fields of the step.
+            details: Further fields of the step.
 
         Returns:
             The key that the step got: ``key``, or such as ``key~2`` if ``key`` is in use.
         """
-        if more.get("place") is None:
-            more["place"] = key
-        step = Step(self._keys.take(key), kind, role, agent, text, **more)
+        if details.get("place") is None:
+            details["place"] = key
+        step = Step(self._keys.take(key), kind, role, agent, text, **details)
         if kind is SpanKind.TOOL_RESULT and step.status is SpanStatus.UNKNOWN:
             step.status = status_of_result(text)
         self.steps.append(step)
         return step.key
 
-    def call(self, key: str, agent: str, text: str, **more: Unpack[More]) -> str:
+    def call(self, key: str, agent: str, text: str, **details: Unpack[StepDetails]) -> str:
         """Append a tool call of an agent.
 
         Args:
             key: The key to give to the step; ``add`` changes it if it is in use.
             agent: The name of the agent.
             text: The arguments of the call.
-            more: Further fields of the step.
+            details: Further fields of the step.
 
         Returns:
             The key that the step got.
         """
-        return self.add(key, SpanKind.TOOL_CALL, Role.AGENT, agent, text, **more)
+        return self.add(key, SpanKind.TOOL_CALL, Role.AGENT, agent, text, **details)
 
-    def result(self, key: str, agent: str, text: str, **more: Unpack[More]) -> str:
+    def result(self, key: str, agent: str, text: str, **details: Unpack[StepDetails]) -> str:
         """Append the result of a tool call.
 
         Args:
             key: The key to give to the step; ``add`` changes it if it is in use.
             agent: The name of the agent that called the tool.
             text: The output of the tool.
-            more: Further fields of the step.
+            details: Further fields of the step.
 
         Returns:
             The key that the step got.
         """
-        return self.add(key, SpanKind.TOOL_RESULT, Role.TOOL, agent, text, **more)
+        return self.add(key, SpanKind.TOOL_RESULT, Role.TOOL, agent, text, **details)
 
-    def log(self, key: str, text: str, **more: Unpack[More]) -> str:
+    def log(self, key: str, text: str, **details: Unpack[StepDetails]) -> str:
         """Append a log entry, which no agent wrote.
 
         Args:
             key: The key to give to the step; ``add`` changes it if it is in use.
             text: The text of the entry.
-            more: Further fields of the step.
+            details: Further fields of the step.
 
         Returns:
             The key that the step got.
         """
-        return self.add(key, SpanKind.LOG, Role.LOG, "log", text, **more)
+        return self.add(key, SpanKind.LOG, Role.LOG, "log", text, **details)
 
     def amend(
         self,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mast_tui.traces.index.document import More, StepList
+from mast_tui.traces.index.document import StepDetails, StepList
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_number, as_text, content_text, dump_text, tokens_of
 from mast_tui.traces.io.source import Source
@@ -179,7 +179,7 @@ def _add_span(
     end = _seconds_at(span, "end")
     status_code = fields_of(span.get("status")).get("status_code")
     status = _STATUS_BY_CODE.get(str(status_code), SpanStatus.UNKNOWN)
-    details = More(place=location, start=start, end=end, status=status)
+    details = StepDetails(place=location, start=start, end=end, status=status)
     tool = short_name(attributes.get("tool.name"))
     output = dump_text(attributes.get("agent.output_message"))
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import groupby, islice
 from typing import Final, Unpack
 
-from mast_tui.traces.index.document import More, StepList
+from mast_tui.traces.index.document import StepDetails, StepList
 from mast_tui.traces.io.decoding import as_utf8, decode
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, read_literal
 from mast_tui.traces.io.source import Source
@@ -111,21 +111,28 @@ class Reading:
             body = text[match.end() : block_end].lstrip("\r\n").rstrip()
             yield LogBlock(f"line {line_number}", match, body)
 
-    def add_log(self, block: LogBlock, text: str, level: str = "", **more: Unpack[More]) -> None:
+    def add_log(
+        self, block: LogBlock, text: str, level: str = "", **details: Unpack[StepDetails]
+    ) -> None:
         """Add a block that is no step of an agent, as a log step.
 
         Args:
             block: The block, whose key the step gets.
             text: The text.
             level: The log level; a level such as ``ERROR`` makes the step an error.
-            more: Further fields of the step.
+            details: Further fields of the step.
         """
         if level.upper() in _ERROR_LEVELS:
-            more["status"] = SpanStatus.ERROR
-        self.steps.log(block.key, text, **more)
+            details["status"] = SpanStatus.ERROR
+        self.steps.log(block.key, text, **details)
 
     def add_message(
-        self, block: LogBlock, agent: str, text: str, role: Role = Role.AGENT, **more: Unpack[More]
+        self,
+        block: LogBlock,
+        agent: str,
+        text: str,
+        role: Role = Role.AGENT,
+        **details: Unpack[StepDetails],
     ) -> None:
         """Add a message of an agent, of the user or of the framework.
 
@@ -134,9 +141,9 @@ class Reading:
             agent: The name of the speaker.
             text: The text.
             role: The role of the speaker.
-            more: Further fields of the step.
+            details: Further fields of the step.
         """
-        self.steps.add(block.key, SpanKind.MESSAGE, role, agent, text, **more)
+        self.steps.add(block.key, SpanKind.MESSAGE, role, agent, text, **details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -494,9 +501,9 @@ def _add_hyperagent_steps(transcript: Transcript, reading: Reading) -> None:
 def _hyperagent_distinct_records(blocks: Iterable[LogBlock]) -> Iterator[tuple[LogBlock, int]]:
     """Yield each record of HyperAgent's logger with the number of its copies in the log.
 
-    Each of the logger's handlers prints a copy of a record. How many there are is shown by the
-    copies of the record of the program's start. A record with more copies than handlers was logged
-    several times, so it is yielded several times.
+    Each of the logger's handlers prints a copy of a record. There are as many handlers as copies of
+    the record of the program's start. A record with more copies than handlers was logged several
+    times, so it is yielded several times.
     """
     handler_count = 1
     for (_head, body), group in groupby(blocks, key=lambda block: (block.match[0], block.body)):
@@ -740,8 +747,8 @@ class _OpenManusRun:
         parent = open_calls.pop(0) if open_calls else None
         output = _OPENMANUS_RESULT_HEADING.sub("", text, count=1)
         status = status_of_result(output)
-        more = More(name=name, parent=parent, start=start, status=status)
-        self._reading.steps.result(block.key, self._agent, text, **more)
+        details = StepDetails(name=name, parent=parent, start=start, status=status)
+        self._reading.steps.result(block.key, self._agent, text, **details)
 
 
 def _add_openmanus_steps(transcript: Transcript, reading: Reading) -> None:

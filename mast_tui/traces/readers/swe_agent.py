@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mast_tui.traces.index.document import More, Step, StepList
+from mast_tui.traces.index.document import Step, StepDetails, StepList
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_number, as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
@@ -213,7 +213,7 @@ def _add_step(steps: StepList, step: Fields, pointer: str, turn: HistoryMessage)
     start = unix_seconds(step.get("timestamp"))
 
     if thinking := content_text(message.get("thinking_blocks")):
-        details = More(place=f"{message_pointer}/thinking_blocks", start=start)
+        details = StepDetails(place=f"{message_pointer}/thinking_blocks", start=start)
         key = f"{pointer}/thinking"
         steps.add(key, SpanKind.REASONING, Role.AGENT, agent, thinking, **details)
     field, text = _text_with_action(step)

@@ -505,7 +505,7 @@ class AdjudicateScreen(BaseScreen):
             self.evidence.timeline.focus()
 
     def _side_without_key(self) -> int | None:
-        """Return the number of the side under the sides' cursor, if no digit key takes the side."""
+        """Return the number of the side under the sides' cursor, if no digit key chooses it."""
         side = self.evidence.sides.side if self.focused is self.evidence.sides else None
         if side is None or side.number is None or side.number <= MOST_SIDE_KEYS:
             return None

@@ -772,6 +772,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             session: The session on the open trace.
             by_user: True if the user has changed them on another screen, so that they are no news.
         """
+        # With None, own work is read only if another window has changed it.
         read_state = partial(session.read_state, with_own_work=by_user or None)
         session.show_state(await self.mast.writes.run(read_state))
         if by_user:

@@ -886,7 +886,7 @@ class Suggestions(ScreenPart):
             self._commands.when_session_opens(self._repeat_answers)
 
     async def _repeat_answers(self, session: Session) -> None:
-        """Give the answers for later traces on the open trace, once; never on a finished trace."""
+        """Answer suggestions as chosen on an earlier trace, once on each unfinished trace."""
         is_open = session is self._state.session
         if not is_open or session.finished or session.trace_id in self._answered_traces:
             return

@@ -22,7 +22,7 @@ from mast_tui.figures.signatures.report import trend_axis
 from mast_tui.figures.source.signatures import input_from_workspace
 from mast_tui.figures.source.verdicts import FLAGS
 from mast_tui.gold import Decision, GoldTrace, GoldVerdict, Order
-from mast_tui.gold.model import GoldMixJson, counted_source, gold_mix, only_settled
+from mast_tui.gold.model import GoldMixJson, gold_mix, only_settled, source_if_counted
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Finding, PassKind, Target, VerdictValue
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import NewEvent, TraceRecord, WorkspaceError, store_judgement
@@ -70,7 +70,7 @@ def decide(office: Office, trace: str, value: VerdictValue, *targets: Target) ->
 def mix_of(golds: dict[str, GoldTrace], settled_only: bool) -> GoldMixJson:
     """Return the mix of sources counted over whole gold traces."""
     return gold_mix(
-        {t: [s for v in g.verdicts if (s := counted_source(v))] for t, g in golds.items()},
+        {t: [s for v in g.verdicts if (s := source_if_counted(v))] for t, g in golds.items()},
         {name for g in golds.values() for v in g.verdicts for name in v.sides},
         settled_only=settled_only,
         not_in_study={},
@@ -82,7 +82,7 @@ def cell(verdict: GoldVerdict) -> int:
     """Return the cell of a verdict of the gold."""
     if verdict.value is not None:
         return FLAGS[verdict.value]
-    return UNRESOLVED if counted_source(verdict) else OPEN
+    return UNRESOLVED if source_if_counted(verdict) else OPEN
 
 
 values = st.sampled_from([PRESENT, ABSENT, UNSURE, None])
@@ -120,7 +120,7 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
     assert signatures.gold == mix_of({t: w.gold(TAXONOMY, order) for t, w in words.items()}, False)
     settled = read(office, which="settled")
     kept = {t: only_settled(w.gold(TAXONOMY, order)) for t, w in words.items()}
-    kept = {t: gold for t, gold in kept.items() if any(map(counted_source, gold.verdicts))}
+    kept = {t: gold for t, gold in kept.items() if any(map(source_if_counted, gold.verdicts))}
     assert set(settled.traces) == kept.keys()
     for trace, gold in kept.items():
         assert said(settled, trace) == {v.mode: cell(v) for v in gold.verdicts}

@@ -11,7 +11,7 @@ from typing import SupportsInt
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
 from mast_tui.judges.llm.run.judging import TraceJudge, TraceResult
-from mast_tui.judges.llm.run.request_loop import AnswerRoom
+from mast_tui.judges.llm.run.request_loop import AnswerLimits
 from mast_tui.judges.protocol import Judgement
 from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import load_mast
@@ -148,4 +148,4 @@ async def judge(
 ) -> TraceResult:
     trace_judge = TraceJudge(trace, Prompt(MAST, parameters), parameters, Redaction.default())
     ledger = Kept() if ledger is None else ledger
-    return await trace_judge.judge(model, ledger, AnswerRoom(parameters.answer_tokens), on_window)
+    return await trace_judge.judge(model, ledger, AnswerLimits(parameters.answer_tokens), on_window)

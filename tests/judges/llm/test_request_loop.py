@@ -20,7 +20,7 @@ from mast_tui.judges.llm.request import (
     TraceFails,
     Unanswered,
 )
-from mast_tui.judges.llm.run.request_loop import AnswerRoom, RequestLoop
+from mast_tui.judges.llm.run.request_loop import AnswerLimits, RequestLoop
 from tests.judges.llm.scripted_model import Kept
 
 REQUEST = Request(("judge",), ("data",), {}, 10)
@@ -62,9 +62,9 @@ def number(text: str) -> int:
     return int(text)
 
 
-def loop_of(asks: Scripted, ledger: Kept, room: AnswerRoom | None = None) -> RequestLoop:
+def loop_of(asks: Scripted, ledger: Kept, room: AnswerLimits | None = None) -> RequestLoop:
     return RequestLoop(
-        asks, ledger, room or AnswerRoom(ROOM), lambda request, room: f"{request.user} {room}"
+        asks, ledger, room or AnswerLimits(ROOM), lambda request, room: f"{request.user} {room}"
     )
 
 
@@ -114,7 +114,7 @@ THOUGHT = replace(reply("", "length"), tokens_in=5_000, tokens_out=4_000)
 
 
 async def test_a_thinking_model_gets_four_times_the_room() -> None:
-    asks, ledger, room = Scripted([THOUGHT, reply("7"), reply("8")]), Kept(), AnswerRoom(4_000)
+    asks, ledger, room = Scripted([THOUGHT, reply("7"), reply("8")]), Kept(), AnswerLimits(4_000)
     assert await loop_of(asks, ledger, room).answer(REQUEST, number, "#1") == 7
     other = replace(REQUEST, user=("more",))
     assert await loop_of(asks, ledger, room).answer(other, number, "#1") == 8
@@ -123,7 +123,7 @@ async def test_a_thinking_model_gets_four_times_the_room() -> None:
     with pytest.raises(
         Unanswered, match=r"reasoning about #1 used up the 32,000 .*--answer-tokens"
     ):
-        await loop_of(endless, Kept(), AnswerRoom(4_000)).answer(REQUEST, number, "#1")
+        await loop_of(endless, Kept(), AnswerLimits(4_000)).answer(REQUEST, number, "#1")
     assert endless.rooms == [4_000, 16_000, 32_000]
 
 
@@ -158,7 +158,7 @@ async def test_an_overflow_is_recorded() -> None:
 
 async def test_requests_over_a_known_limit_are_not_sent() -> None:
     asks = Scripted([ContextOverflow("too long"), reply("7"), reply("8")])
-    loop = RequestLoop(asks, Kept(), AnswerRoom(ROOM), lambda request, room: f"{request} {room}")
+    loop = RequestLoop(asks, Kept(), AnswerLimits(ROOM), lambda request, room: f"{request} {room}")
     for tokens, tried in ((100, 1), (101, 1), (100, 1)):
         with pytest.raises(ContextOverflow):
             await loop.answer(replace(REQUEST, tokens=tokens), number, "#1")
@@ -228,7 +228,7 @@ async def test_usage_of_a_cut_request_is_recorded_and_similar_answers_withdrawn(
 
 
 async def test_one_task_asks_until_an_answer_is_usable() -> None:
-    room = AnswerRoom(4_000)
+    room = AnswerLimits(4_000)
     asks = Scripted([THOUGHT, *(reply(str(n)) for n in range(4))])
     loops = [loop_of(asks, Kept(), room) for _ in range(4)]
     questions = (loop.answer(REQUEST, number, "#1") for loop in loops)

@@ -14,7 +14,7 @@ from mast_tui.judges.llm.answer.parsing import as_number, as_text, object_schema
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
 from mast_tui.judges.llm.request import Reply, Request
-from mast_tui.judges.llm.run.request_loop import AnswerRoom, RequestLoop
+from mast_tui.judges.llm.run.request_loop import AnswerLimits, RequestLoop
 from mast_tui.judges.llm.run.running import Connect, connect_to_server
 from mast_tui.judges.llm.run.setup import Setup, redaction_notice
 from mast_tui.redaction.engine import SecretNumbers
@@ -190,7 +190,7 @@ async def propose_groups(
     store = _UsageCounter()
     async with connect(setup, Usage(), on_wait, on_wait) as client:
         # The store keeps no answer, so the requests need no keys.
-        loop = RequestLoop(client, store, AnswerRoom(room), key_of=lambda *_: "")
+        loop = RequestLoop(client, store, AnswerLimits(room), key_of=lambda *_: "")
         groups = await loop.answer(request, lambda text: read_groups(text, notes), "the notes")
     return Proposal(groups, store.used)
 

@@ -44,7 +44,7 @@ from mast_tui.judges.llm.request import (
     Window,
     is_context_size,
 )
-from mast_tui.judges.llm.run.request_loop import AnswerRoom, AnswerStore, RequestLoop
+from mast_tui.judges.llm.run.request_loop import AnswerLimits, AnswerStore, RequestLoop
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, anchored
 from mast_tui.judges.rules import RulesJudge
@@ -180,7 +180,7 @@ class TraceJudge:
         self,
         client: ModelClient,
         store: AnswerStore,
-        room: AnswerRoom,
+        room: AnswerLimits,
         on_window: Callable[[Judgement], object] | None,
     ) -> TraceResult:
         """Request the answers of all samples, and merge them.

@@ -78,7 +78,7 @@ class AnswerStore(Protocol):
         ...
 
 
-class AnswerRoom:
+class AnswerLimits:
     """The token limit of an answer: the setting, and more for models that need it.
 
     All traces of a run share one such object.
@@ -139,7 +139,7 @@ class _RequestRoom:
     They are the tokens that the run allows when the request is sent, or more.
     """
 
-    def __init__(self, room: AnswerRoom) -> None:
+    def __init__(self, room: AnswerLimits) -> None:
         self._room = room
         self._fewest_tokens = 0
         self.tokens = room.current
@@ -172,7 +172,7 @@ class RequestLoop:
         self,
         client: ModelClient,
         store: AnswerStore,
-        room: AnswerRoom,
+        room: AnswerLimits,
         key_of: Callable[[Request, int], str],
     ) -> None:
         self._client = client

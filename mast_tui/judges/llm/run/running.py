@@ -33,7 +33,7 @@ from mast_tui.judges.llm.request import (
     Unanswered,
 )
 from mast_tui.judges.llm.run.judging import TraceJudge, TraceResult, gather_results
-from mast_tui.judges.llm.run.request_loop import AnswerRoom
+from mast_tui.judges.llm.run.request_loop import AnswerLimits
 from mast_tui.judges.llm.run.run_journal import (
     KeptAnswers,
     RunRecord,
@@ -399,7 +399,7 @@ class _Run:
         self._feed: _Feed | None = None
         self._summary = ModelRunSummary(setup.judge, setup.taxonomy.ref)
         # In a batch, one trace must not change the requests on other traces.
-        self._answer_limits = AnswerRoom(
+        self._answer_limits = AnswerLimits(
             setup.parameters.answer_tokens, raised_for_all=not answers_deferred
         )
         self._answers_deferred = answers_deferred

@@ -142,7 +142,7 @@ def conversation_in(value: object) -> Conversation | None:
         if nested_record is not None and not _is_of_other_format(nested_record):
             located_records.append((f"/{field}", nested_record))
     request = _json_object(value.get("request"))
-    located_records += _bodies(request or {}, "/request")
+    located_records += _located_bodies(request or {}, "/request")
 
     # Try each kind of record, the most specific first.
     for pointer, record in located_records:
@@ -461,19 +461,19 @@ def _response_in_field(record: Fields, pointer: str) -> Conversation | None:
         if isinstance(candidate.get("role"), str) and is_message(candidate):
             message = (f"{pointer}/{field}", candidate)
             return Conversation((message,), candidate, model=model_of(candidate))
-        for body_pointer, body in _bodies(candidate, f"{pointer}/{field}"):
+        for body_pointer, body in _located_bodies(candidate, f"{pointer}/{field}"):
             if (response := _vendor_response(body, body_pointer)) is not None:
                 return response
     return None
 
 
-def _bodies(message: Fields, pointer: str) -> Iterator[tuple[str, Fields]]:
+def _located_bodies(message: Fields, pointer: str) -> Iterator[tuple[str, Fields]]:
     """Yield the bodies of a logged HTTP request or response, each with its JSON pointer first."""
     for field in _BODY_FIELDS:
         body = _json_object(message.get(field))
         if body is not None and not _is_of_other_format(body):
             yield f"{pointer}/{field}", body
-            yield from _bodies(body, f"{pointer}/{field}")
+            yield from _located_bodies(body, f"{pointer}/{field}")
 
 
 def _text_response(record: Fields, pointer: str, request_messages: Messages) -> Conversation | None:

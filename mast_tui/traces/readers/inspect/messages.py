@@ -16,7 +16,7 @@ from typing import Final, Unpack
 
 import orjson
 
-from mast_tui.traces.index.document import More, StepList
+from mast_tui.traces.index.document import StepDetails, StepList
 from mast_tui.traces.io.json_values import as_count, as_text, dump_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.chat.messages import MessageToolCall
@@ -448,7 +448,7 @@ class MessageSpans:
         pointer: str,
         context: SpanContext,
         role: Role = Role.AGENT,
-        **details: Unpack[More],
+        **details: Unpack[StepDetails],
     ) -> str:
         """Add a span and return its key.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from mast_tui.traces.index.document import More, StepList
+from mast_tui.traces.index.document import StepDetails, StepList
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.chat.values import message_text
@@ -267,7 +267,7 @@ class _Timeline:
         if any(part.content == content for part in request_parts):
             return
         if self._history.record_prompt(open_row.agent, content):
-            details = More(place=row.location, parent=open_row.parent_key, start=row.start)
+            details = StepDetails(place=row.location, parent=open_row.parent_key, start=row.start)
             key = f"{row.id}/instructions"
             text = row.instructions
             self._steps.add(key, SpanKind.MESSAGE, Role.SYSTEM, "system", text, **details)
@@ -443,7 +443,7 @@ class _Timeline:
             agent = call.agent
             parent = call.key
 
-        details = More(
+        details = StepDetails(
             place=row.location,
             name=piece.name or (call.name if call else None),
             parent=parent,
@@ -580,7 +580,7 @@ class _Timeline:
         self._history.shown_contents.add(self._parts.content_number(SpanKind.MESSAGE, text))
         agent = open_row.agent if role is Role.AGENT else "user"
         start = row.end if role is Role.AGENT else row.start
-        details = More(place=row.location, parent=open_row.parent_key, start=start)
+        details = StepDetails(place=row.location, parent=open_row.parent_key, start=start)
         key = f"{row.id}/{part}"
         self._steps.add(key, SpanKind.MESSAGE, role, agent, text, **details)
 
