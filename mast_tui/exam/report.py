@@ -494,7 +494,11 @@ def _verdict_sections(reports: Mapping[str, JudgeReport]) -> Iterator[ReportSect
         yield judges_section(reports)
         for number, (name, report) in enumerate(reports.items(), 1):
             # With several judges, each has only the tables of rates and of agreement over chance.
-            tables = judge_section(report).tables[:2]
+            tables = [
+                table
+                for table in judge_section(report).tables
+                if table.id in ("judge", "judge_chance")
+            ]
             # Ids are unique in the report.
             unique_tables = tuple(replace(table, id=f"{table.id}_{number}") for table in tables)
             yield ReportSection(f"judge_{number}", name, unique_tables)
