@@ -422,8 +422,8 @@ class RenderCache(Widget):
     def _set_dirty(self, *regions: Region) -> None:
         """Forget the cached lines if all of the widget must be drawn.
 
-        Textual calls this for all regions to draw. Without regions it means the whole widget, but
-        does not mark the lines of the border.
+        Textual calls this with the regions to draw, or without regions for the whole widget. For
+        the whole widget it does not mark the lines of the border as changed.
         """
         if not regions:
             self._drawn_lines = None

@@ -674,10 +674,10 @@ def _answer_text(side: SideAnswer, index_of: IndexOf, *, omit_verdict: bool) -> 
 
 
 def judge_views(answers: Sequence[JudgeAnswer], index_of: IndexOf) -> list[SideView]:
-    """Return the sides of judges and agents; they have no number, so no key takes them.
+    """Return the answers of judges and agents as sides without a number, which no key chooses.
 
     Args:
-        answers: The answers of the judges on a mode.
+        answers: The answers of the judges and agents on a mode.
         index_of: Returns the index of a span by its key.
     """
     return [

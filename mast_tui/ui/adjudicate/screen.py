@@ -475,6 +475,7 @@ class AdjudicateScreen(BaseScreen):
         next_pane = visible_panes[(position + 1) % len(visible_panes)]
         next_pane.focus()
         if next_pane is sides:
+            # In this pane the user can decide each disputed place alone.
             self._explain_single_places()
 
     def go_to_place(self, text: str) -> bool:

@@ -76,6 +76,7 @@ class ScanThread:
         self._scan = scan
         self._take = take
         self._first_report: SimpleQueue[ScanNews] = SimpleQueue()
+        """The first report until ``first`` or, after ``go_on``, the thread takes it."""
         self._continue_event = Event()
         self._stop_event = Event()
         Thread(target=copy_context().run, args=(self._run_scan,), name="read", daemon=True).start()

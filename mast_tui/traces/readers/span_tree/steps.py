@@ -305,10 +305,10 @@ class _Timeline:
         """Return a row's output as text; None if there is nothing to show.
 
         - A plain text is returned as it is.
-        - Without a model's row under the row, the whole output is returned as JSON.
-        - Below a root, any other output holds a graph's state, and None is returned.
-        - At a root, the text of the last message is returned. Without messages, the whole output
-          is returned as JSON, if a text in it was not shown.
+        - Of a row without a model's row below it, the whole output is returned as JSON.
+        - Any other row that has a parent returns a graph's state, which is not shown.
+        - Of any other root, the text of the last messages is returned. Without messages, the whole
+          output is returned as JSON, if a text in it was not shown.
         """
         output = open_row.row.output
         if (text := plain_text(output)) is not None:
