@@ -383,7 +383,7 @@ class _Group:
     findings: Floats
 
     def scope(self, name: str, slugs: Sequence[str], mode: str = "") -> FigureScope:
-        """Return a scope for figures of the group, with the name for those of all annotators.
+        """Return a scope for figures of the group; ``_as_pair_figure`` renames those of a pair.
 
         Args:
             name: The name of the scope.

@@ -298,9 +298,9 @@ class TraceItems:
         return f"is it at {place_text(group.where, self.order, quoted=False)}?"
 
     def _resolved_views(self, dispute: Dispute) -> list[SideView]:
-        """Return the resolved, dropped and formerly taken targets of a mode with open targets.
+        """Return the decided targets of a mode with open ones: resolved, dropped, and taken before.
 
-        A target that was taken before a side changed its answer is in question again.
+        Those ``taken before`` are in question again, since a side has changed its answer.
         """
         if dispute.is_verdict:
             return []

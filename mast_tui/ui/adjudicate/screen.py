@@ -339,7 +339,7 @@ class AdjudicateScreen(BaseScreen):
     # The row under the cursor
 
     def row_moved(self) -> None:
-        """Show the row under the cursor, and end the boundary that was moved."""
+        """Show the row under the cursor; drop a boundary that was being moved."""
         self.evidence.fixed_end_index = None
         if self.main_list.cursor != self._message_row:
             self.hints.clear()

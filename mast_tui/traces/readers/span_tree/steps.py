@@ -617,7 +617,10 @@ def _row_status(row: SpanRow) -> SpanStatus:
 
 
 def _is_same_execution(outer_row: SpanRow, row: SpanRow) -> bool:
-    """Return whether a tool's row within another is the same execution, recorded twice."""
+    """Return whether a tool's row within another is the same execution, recorded twice.
+
+    With another name, the inner row must have the same call id and no output of its own.
+    """
     has_same_name = row.name == outer_row.name
     has_same_id = row.call_id is not None and row.call_id == outer_row.call_id
     if not has_same_name and not (has_same_id and row.output is None):
