@@ -114,11 +114,11 @@ class ScanThread:
 
         The first report is passed on only if ``first`` has not returned it.
         """
-        for index, news in enumerate(scan):
+        for index, report in enumerate(scan):
             if index:
-                self._take(news)
+                self._take(report)
             else:
-                self._first_report.put(news)
+                self._first_report.put(report)
                 self._continue_event.wait()
                 with suppress(Empty):  # if ``first`` has returned the report
                     self._take(self._first_report.get_nowait())
