@@ -176,7 +176,7 @@ class TextualApp(App[None]):
         self.stylesheet = Stylesheet(variables=self.stylesheet._variables)
 
     def add_styles(self, path: Path) -> None:
-        """Add a file of styles; Textual would parse all files again and style every widget again."""
+        """Add a file of styles; Textual would parse all files and style every widget again."""
         if not self.stylesheet.has_source(str(path)):
             self.stylesheet.add_source(path.read_text("utf-8"), (str(path), ""))
 

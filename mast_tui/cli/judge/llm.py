@@ -414,8 +414,7 @@ class _ModelRun:
         Nothing is reported if the run only reads answers, from files or from a batch at a vendor.
         """
         only_reads_files = self.batch is not None and self.batch.requests is None
-        awaits_batch = self.vendor is not None and self.vendor.is_pending
-        if only_reads_files or awaits_batch:
+        if only_reads_files or (self.vendor is not None and self.vendor.is_pending):
             return
         if not self._request.quiet:  # An estimate takes long, since it reads every trace.
             # The run reports unread files itself, so those of the estimate are dropped.
