@@ -431,8 +431,8 @@ def disputes(conflicts: Iterable[Conflict], decisions: Iterable[Decision]) -> tu
 def dispute_id(decision: Decision) -> str:
     """Return the id of the dispute to which a decision belongs.
 
-    All decisions on disputed places of a mode belong to one dispute. A decision on a place about
-    which the sides did not differ is a dispute of its own.
+    All decisions on disputed places of a mode belong to one dispute. A decision on a verdict, or
+    on a place about which the sides did not differ, is a dispute of its own.
     """
     if decision.is_verdict or not resolves_conflict(decision):
         return decision.item

@@ -357,9 +357,11 @@ class Adjudication:
         """
         self._check_mode(mode)
         sides = self.trace_sides.sides
-        in_question = any(conflict.id == mode for conflict in self.gold.conflicts)
-        if self.gold.verdict(mode).value is not VerdictValue.PRESENT and not in_question:
+        is_present = self.gold.verdict(mode).value is VerdictValue.PRESENT
+        is_in_conflict = any(conflict.id == mode for conflict in self.gold.conflicts)
+        if not is_present and not is_in_conflict:
             choice = Choice(VerdictValue.PRESENT, places)
+            # The item of a verdict is the mode itself.
             return [self._new_decision(mode, mode, choice, answers_on(mode, sides), time=time)]
         decisions = []
         for target in places:

@@ -110,7 +110,7 @@ def _server_module() -> Any:
     """Import the server.
 
     Raises:
-        MastError: The extra is not installed.
+        MastError: A library of the extra ``mcp`` is not installed.
     """
     try:
         return import_module("mast_tui.agents.server")

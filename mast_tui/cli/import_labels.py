@@ -284,9 +284,9 @@ def _read_incoming(
     taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
     with WorkerPool(request.workers if file_format.uses_workers else None) as pool:
         files = pool.reachable(request.paths)
-        finished = request.judges_finished
+        judges_finished = request.judges_finished
         incoming = file_format.reads(
-            ImportRequest(files, workspace, taxonomy, annotator, finished, pool.workers)
+            ImportRequest(files, workspace, taxonomy, annotator, judges_finished, pool.workers)
         )
         pool.on_trace(len(incoming.traces))
     incoming = with_checked_spans(incoming, workspace)

@@ -782,7 +782,8 @@ def _agreement_json(
 ) -> dict[str, Any]:
     """Return the number of traces, and the agreement on them over all modes together."""
     finished = {name: finished_traces & traces for name, finished_traces in study.finished.items()}
-    # Without the rounds of the study, as only the figures of all rounds together are needed.
+    # Only the figures of all labelling rounds of the study together are needed. The argument
+    # ``rounds`` is the number of resamples.
     study_on_traces = replace(study, finished=finished, rounds={})
     agreement = agreement_figures(study_on_traces, rounds=rounds, seed=seed)
     pooled = agreement.index.table("pooled")

@@ -362,7 +362,7 @@ def _split_figures(runs: Sequence[_Run], rng: np.random.Generator) -> tuple[floa
 def _cumulative_probabilities(scores: Matrix, rng: np.random.Generator) -> Matrix:
     """Return for each step the sum of all higher probabilities and a random part of its own.
 
-    The random part makes the coverage of the sets exact on average.
+    The random part makes the coverage of sets of steps below a limit exact on average.
     """
     probabilities = _step_probabilities(scores)
     higher_sums = np.array(

@@ -385,9 +385,9 @@ def _published_note(figures_by_judge: Values) -> Iterator[Note]:
 
 
 def _baseline_rows(document: Values) -> Iterator[Row]:
-    """Yield the rows of judges that read no trace: chance, the first step, the last step.
+    """Yield the rows of the baselines: a random step, always the first, always the last.
 
-    There are no rows if no trace of the set was read.
+    There are no rows if they have no traces.
     """
     baselines = document["baselines"]
     if baselines is None or not baselines["n"]:

@@ -183,7 +183,11 @@ class Locator:
     def _nearest_location(
         self, possible_readings: tuple[_Reading, ...], match_kind: Match, area: Iterable[int]
     ) -> QuoteLocation | None:
-        """Return the location in the first span that contains a possible reading, or None."""
+        """Return the location in the first span of an area that has a possible reading, or None.
+
+        A span without the text of a reading's first piece, or for an inexact match without its
+        letters, is skipped.
+        """
         exact = match_kind is Match.EXACT
         for index, text in self._bounded_texts(area, MOST_SEARCHED):
             searched_layers = (text,) if exact else self._text_layers(index, text)

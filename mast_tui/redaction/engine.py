@@ -253,17 +253,19 @@ class Redacted:
 def _moved_offset(offset: int, pairs: Iterable[tuple[range, range]], *, is_end: bool) -> int:
     """Convert the start or end of a range from one text to another.
 
+    Within a differing part, return the start or end of that part in the other text.
+
     Args:
         offset: The offset in the first text.
         pairs: The parts that differ, in order: the range in the first text and in the other.
         is_end: True if it is the end of the range, which is after its last code point.
     """
     shift = 0
-    code_point = offset - 1 if is_end else offset
+    edge_offset = offset - 1 if is_end else offset
     for part, other_part in pairs:
-        if code_point < part.start:
+        if edge_offset < part.start:
             break
-        if code_point < part.stop:
+        if edge_offset < part.stop:
             return other_part.stop if is_end else other_part.start
         shift = other_part.stop - part.stop
     return offset + shift

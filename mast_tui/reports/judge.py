@@ -929,7 +929,7 @@ def _biased_notes(report: JudgeReport) -> Iterator[Note]:
 
 
 def _missing_table_notes(report: JudgeReport) -> tuple[Note, ...]:
-    """Return notes on tables that the page lacks, and on places that are excluded or merged."""
+    """Return notes on tables that the page lacks, and on labels left out of the one on places."""
     against = against_words(report)
     places = report.table("localisation")
     count_texts = [

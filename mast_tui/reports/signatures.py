@@ -959,7 +959,7 @@ class _Group:
     def _judged_on_fewer_note(self) -> Iterator[Note]:
         """Yield a note on the modes with verdicts on some failed or successful traces, not all.
 
-        Modes without any verdict have another note (``group_cannot_say``).
+        Modes without any verdict have a note of their own, ``group_cannot_say``.
         """
         n_by_code = {
             code: [figures.find("rate", side).n for side in OUTCOMES]

@@ -171,11 +171,11 @@ class _AnnotatorWork:
             if first_finish(self.passes.get(trace_id, ())) is None
         )
         retests = self.items([*sorted(self.retests.begun), *self.retests.due])
-        first_untouched = next(
+        first_not_begun = next(
             (position for position, item in enumerate(unfinished) if not item.begun),
             len(unfinished),
         )
-        return (*unfinished[:first_untouched], *retests, *unfinished[first_untouched:])
+        return (*unfinished[:first_not_begun], *retests, *unfinished[first_not_begun:])
 
     def traces_worth_labelling(self) -> tuple[QueueItem, ...]:
         """Return the unfinished traces of batches that were drawn by the worth of labels.

@@ -120,7 +120,7 @@ class Session:
         """Start to work on a trace; register trace, taxonomy and annotator if they are new.
 
         No pass begins before the first change. If a study requires a retest of a finished trace,
-        nothing of the first reading is shown until the retest is finished and opened again.
+        nothing of the first reading is shown until the retest is finished and the trace reopened.
 
         Args:
             workspace: The workspace.

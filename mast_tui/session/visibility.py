@@ -296,6 +296,7 @@ def labelled_traces(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[
     traces: dict[str, set[str]] = {info.name: set() for info in workspace.annotators()}
 
     def add_rows(rows: Iterator[tuple[Any, ...]]) -> None:
+        """Add the traces of finished passes that are no adjudications or retests."""
         for name, trace_id, kind, withdrawn in rows:
             if not withdrawn and PassKind(kind).is_reading:
                 traces.setdefault(name, set()).add(trace_id)

@@ -179,7 +179,9 @@ class PostgresServer(Database):
         self._parameters = parameters_of(url)
         self._password = password
         self._was_notified = False
+        """True if others may have written since the last look."""
         self._must_notify = False
+        """True if others have not been notified of the last writes."""
         self._held_calls = HeldCalls()
         self._last_notify = 0.0
         self._answer_seconds: float | None = None
@@ -191,7 +193,7 @@ class PostgresServer(Database):
         self._away = False
         self._outbox: Outbox | None = None
         self.presence = Presence()
-        self._presence = self.presence
+        self._presence = self.presence  # the same object, whose type excludes None
         self._readers = self._make_engine(reads_only=True)
         self._writers = self._make_engine(reads_only=False)
         self._writers.update_execution_options(held=self._held_calls)

@@ -59,9 +59,9 @@ class Prefilter:
     """
 
     def __init__(self, *parts: str) -> None:
-        """Create a filter for parts of needles: each is some ASCII words, or one other letter."""
+        """Create a filter for the parts of needles that ``_searched_part`` returns."""
         self._parts = parts
-        # Readers keep these words as they are in the file.
+        # The words are those that a reader shows as they are in the file.
         self._needle_words = tuple(dict.fromkeys(map(_longest_literal_word, parts)))
         self._has_numeric_needle = any(map(_NUMBER.fullmatch, self._needle_words))
         self.overlap = max(_CONTEXT_BYTES, *map(len, self._needle_words)) + 2

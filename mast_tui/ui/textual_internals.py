@@ -176,10 +176,7 @@ class TextualApp(App[None]):
         self.stylesheet = Stylesheet(variables=self.stylesheet._variables)
 
     def add_styles(self, path: Path) -> None:
-        """Add another file of styles.
-
-        Textual would parse all files again and style every widget again.
-        """
+        """Add a file of styles; Textual would parse all files and style every widget again."""
         if not self.stylesheet.has_source(str(path)):
             self.stylesheet.add_source(path.read_text("utf-8"), (str(path), ""))
 
@@ -422,8 +419,8 @@ class RenderCache(Widget):
     def _set_dirty(self, *regions: Region) -> None:
         """Forget the cached lines if all of the widget must be drawn.
 
-        Textual calls this for all regions to draw. Without regions it means the whole widget, but
-        does not mark the lines of the border.
+        Textual calls this with the regions to draw, or without regions for the whole widget. For
+        the whole widget it does not mark the lines of the border as changed.
         """
         if not regions:
             self._drawn_lines = None

@@ -122,7 +122,7 @@ def _server_module() -> Any:
     """Import the server, which needs the extra ``web``; the help page does not.
 
     Raises:
-        MastError: The extra is not installed.
+        MastError: A library of the extra is not installed.
     """
     try:
         return import_module("mast_tui.web.server")

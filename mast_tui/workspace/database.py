@@ -582,9 +582,10 @@ class Insertion:
         if len(rows) < self._rows_per_call or not self._varying_indices:
             driver.executemany(self._file_row_statement, rows)
             return
-        # Each group of rows with the same shared values is written in statements of
-        # ``_rows_per_call`` rows. The rest of a group is written row by row: it waits in
-        # ``single_rows`` at most until the next such statement, so that the order stays.
+        # Consecutive rows that are equal except in the varying columns form a group, which is
+        # written in statements of ``_rows_per_call`` rows. The rest of a group is written row by
+        # row: it waits in ``single_rows`` at most until the next such statement, so that the order
+        # stays.
         single_rows = list[Values]()
         shared_values_of = itemgetter(*self._shared_indices)
         varying_values_of = itemgetter(*self._varying_indices)  # tuples, for at least two columns

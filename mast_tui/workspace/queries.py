@@ -677,10 +677,10 @@ def _sums_by_pass(
     bits: ColumnElement[int],
     whole_trace_label_count: ColumnElement[int],
 ) -> Iterator[tuple[str, str, int, int, int]]:
-    """Yield annotator, trace, pass and both sums for each pass, as ``PackedVerdicts.rows`` needs.
+    """Yield the ``PackedVerdicts.rows`` of a table: annotator, trace id, pass number, both sums.
 
-    ``filters`` are the taxonomy and the annotator, None for all. ``order`` names the columns of an
-    index of the table.
+    The sums are ``bits`` and ``whole_trace_label_count``. ``filters`` are the taxonomy and the
+    annotator, None for all. ``order`` names the columns of an index of the table.
     """
     columns = table.c
     statement = select(

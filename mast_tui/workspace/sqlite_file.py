@@ -361,12 +361,13 @@ class SqliteFile(Database):
             yield self._writer
 
     def _create_tables(self) -> None:
+        """Create the tables of a new file, unless another program has just done so."""
         with self._preparing_transaction() as connection:
             # Another program may have been quicker while this one waited for its turn.
             if self._stored_versions() != (0, 0):
                 return
             count = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
-            if count:  # the tables of another program: raises the error for them
+            if count:  # The tables are another program's; the check raises the error.
                 check_version(self.name, application_id=0, version=0)
             metadata.create_all(connection)
             connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")

@@ -411,12 +411,12 @@ class _ModelRun:
     def announce(self) -> None:
         """Report the estimate; once per workspace, also report what is sent where.
 
-        Nothing is reported if the run only reads answers.
+        Nothing is reported if the run only reads answers, from files or from a batch at a vendor.
         """
-        only_reads_answers = self.batch is not None and self.batch.requests is None
-        if only_reads_answers or (self.vendor is not None and self.vendor.is_pending):
+        only_reads_files = self.batch is not None and self.batch.requests is None
+        if only_reads_files or (self.vendor is not None and self.vendor.is_pending):
             return
-        if not self._request.quiet:  # the estimate reads every trace
+        if not self._request.quiet:  # An estimate takes long, since it reads every trace.
             # The run reports unread files itself, so those of the estimate are dropped.
             self._estimate = _run_estimate(self._request, self._setup, self._workspace, reports=[])
             say_estimate(self._estimate, self._setup)

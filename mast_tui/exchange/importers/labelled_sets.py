@@ -478,9 +478,9 @@ def _agentrx_label_records(document: object) -> list[Mapping[str, object]]:
     if not isinstance(document, list):
         return []
     records = [r for r in document if isinstance(r, Mapping) and "trajectory_id" in r]
-    all_name_runs = len(records) == len(document)
+    all_are_records = len(records) == len(document)
     has_labels = any("failures" in record for record in records)
-    return records if all_name_runs and has_labels else []
+    return records if all_are_records and has_labels else []
 
 
 def _agentrx_records_of_judge(document: Mapping[str, object]) -> list[Mapping[str, object]]:

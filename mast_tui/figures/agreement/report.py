@@ -410,7 +410,7 @@ class Tables:
                 sums.pair(pair_number) if pair_sums is None else pair_sums.of_modes(mode_indices)
             )
             yield from _pair_figures(table, scope.of_pair(pair), pair)
-        # Then κ of all annotators has no interval, as some pairs share too few traces.
+        # If some pairs share too few traces, κ of all annotators has no interval.
         if sums.has_pairs_with_few_traces:
             keys = map(PAIR.join, combinations(self._names, 2))
             yield from scope.numbers(

@@ -383,7 +383,7 @@ class _Group:
     findings: Floats
 
     def scope(self, name: str, slugs: Sequence[str], mode: str = "") -> FigureScope:
-        """Return a scope for figures of the group, with the name for those of all annotators.
+        """Return a scope for figures of the group; ``_as_pair_figure`` renames those of a pair.
 
         Args:
             name: The name of the scope.
@@ -552,12 +552,12 @@ def _f1_figures(
     ``places`` counts the compared places, over all pairs of annotators. ``places_left_out`` counts
     those on whose mode or spans the other annotator of the pair has no answer.
 
-    ``block`` has the sums of the findings, ``figures`` are F1 at each threshold.
+    ``block`` has the counts of places and matches; ``figures`` has F1 at each of ``THRESHOLDS``.
     """
     place_count = int(block[MARKS])
     yield scope.number("places", place_count)
     yield scope.number("places_left_out", int(block[LEFT_OUT]))
-    # The last level is an overlap of 100 %.
+    # The last threshold is an overlap of 100 %.
     yield scope.estimate("f1_exact", figures[-1], n=place_count)
     for threshold, figure in zip(THRESHOLDS, figures, strict=True):
         yield scope.estimate("f1_overlap", figure, condition=threshold, n=place_count)

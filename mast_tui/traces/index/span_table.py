@@ -428,11 +428,11 @@ class SpanTable:
                 self._changed_spans.add(index)
 
     def set_status(self, index: int, status: SpanStatus) -> None:
-        """Set the result of a span.
+        """Set the status of a span.
 
         Args:
             index: The index of the span.
-            status: The result.
+            status: The status.
         """
         self._status[index] = STATUSES.index(status)
         self.amendment_count += 1

@@ -375,8 +375,9 @@ class _Repair:
         outer.expects_comma = True
 
     def _read_damaged_string(self, container: _Container) -> None:
-        """Add the readable part of a string that is damaged after its opening quote."""
-        if not container.is_list and _KEY_AHEAD.match(self._text, self._pos):  # a key, no value
+        """Add a string with damage in it or after it; enter an object if the string is its key."""
+        if not container.is_list and _KEY_AHEAD.match(self._text, self._pos):
+            # A key in place of a value begins an object without a brace.
             self._add_problem("an opening brace is missing")
             self._enter_container(_Container({}), has_opening=False)
             return

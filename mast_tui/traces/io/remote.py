@@ -401,14 +401,14 @@ def _fetch_quietly(path: RemotePath) -> None:
 def _download(
     file_system: Any, name: str, copy: Path, make_callback: Callable[[_CacheRoom], Any]
 ) -> None:
-    """Download a file to ``copy``, and remove other copies if the cache gets full.
+    """Download a file to ``copy``; for a web server, try again after an error.
 
     Args:
         file_system: The file system.
         name: The name of the file in it.
         copy: The path of the copy.
-        make_callback: Makes the callback of one try, which raises an error if the file is too big,
-            and calls the ``_CacheRoom`` for each piece.
+        make_callback: Makes the callback of one try, which raises an error if the file is too big.
+            For each piece it calls the ``_CacheRoom``, which makes room in the cache.
     """
     make_private(copy.parent)
     draft = copy.with_name(f"{copy.name}.{uuid4().hex}{PART}")

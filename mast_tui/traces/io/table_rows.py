@@ -110,11 +110,11 @@ class TableRows(fsspec.AbstractFileSystem):  # type: ignore[misc] # it has no ty
 
 
 def columns_of(path: str) -> frozenset[str]:
-    """Return the columns of a table.
+    """Return the names of the columns of a Parquet file.
 
     Raises:
         OSError: The file cannot be read.
-        pyarrow.ArrowException: The file is no table.
+        pyarrow.ArrowException: The file is no Parquet file.
     """
     files, inside = file_system(path)
     with files.open(inside, "rb") as file:

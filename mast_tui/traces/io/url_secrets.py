@@ -174,8 +174,9 @@ class AddressBook:
                 if len(secret) >= _SHORTEST_SECRET:
                     text = text.replace(secret, "…")
         for query in self._queries.values():
-            if len(query) > _SHORTEST_SECRET:
-                text = text.replace(query, "").replace(query[1:], "…")  # without ``?``
+            query_without_mark = query[1:]  # without ``?`` or ``#``
+            if len(query_without_mark) >= _SHORTEST_SECRET:
+                text = text.replace(query, "").replace(query_without_mark, "…")
         return text
 
 

@@ -514,7 +514,7 @@ class _TrajectorySpans:
     def _add_steps(self) -> None:
         """Add the steps, then the sub-agents to which no result refers, and the notes.
 
-        Copied steps are not added but reported, like a reference to a file that continues the run.
+        Copied steps are not added, but reported; so is a reference to a file with the next steps.
         """
         position = self._trajectory.position
         for step in self._trajectory.steps:

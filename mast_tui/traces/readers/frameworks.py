@@ -236,7 +236,7 @@ def study_answer_key(record: Fields) -> AnswerKey:
 
 
 def _add_ag2_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the messages of an AG2 run to a reading, and set the facts in its record."""
+    """Add the messages of an AG2 run to a reading, and set its task, answer key and outcome."""
     record = _ag2_record_of_run(transcript)
     if record is None:  # The transcript is of another framework.
         return

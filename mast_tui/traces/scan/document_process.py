@@ -97,6 +97,7 @@ class DocumentProcess:
         worker = import_module(_WORKER)
         self._process = WorkerProcess(low_priority=False)
         self._end_process = finalize(self, _end_process, self._process, self.index_path)
+        """The function that ends the process; ``alive`` until it has been called."""
         work = worker.index_lines if lines else worker.cache_document
         self._process.submit(work, WorkerTask([(path, documents, self.index_path)]))
 

@@ -111,7 +111,10 @@ def each_trace(
 
 
 def _unit_batches(scan: Scan, pending: deque[Step], workers: int) -> Iterator[list[Unit]]:
-    """Yield the units (files read together) of a scan in batches; add all steps to ``pending``."""
+    """Yield the units (files read together) of a scan in batches.
+
+    Add all steps of the scan, which are the units and the reports between them, to ``pending``.
+    """
     units = _queued_units(scan, pending)
     for first_unit in units:
         # The known total grows during the scan, and the batches with it.
@@ -120,7 +123,7 @@ def _unit_batches(scan: Scan, pending: deque[Step], workers: int) -> Iterator[li
 
 
 def _queued_units(scan: Scan, pending: deque[Step]) -> Iterator[Unit]:
-    """Yield the steps of a scan that are units to read, and add all steps to ``pending``."""
+    """Yield the units among the steps of a scan, and add all steps to ``pending``."""
     for step in scan.steps():
         pending.append(step)
         if isinstance(step, Unit):

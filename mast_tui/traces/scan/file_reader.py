@@ -147,7 +147,7 @@ def _with_remarks(report: FileReport, remarks: Sequence[Problem]) -> FileReport:
 
 
 def _read_in_background(source: Source, big: BigDocuments) -> CachedDocument | None:
-    """Return a big document; None if the file is not big, or cannot be read.
+    """Return a big document, which another process reads; None for a small or unreadable file.
 
     Raises:
         TooBig: The unpacked content is too big.

@@ -298,9 +298,9 @@ class TraceItems:
         return f"is it at {place_text(group.where, self.order, quoted=False)}?"
 
     def _resolved_views(self, dispute: Dispute) -> list[SideView]:
-        """Return the resolved, dropped and formerly taken targets of a mode with open targets.
+        """Return the decided targets of a mode with open ones: resolved, dropped, and taken before.
 
-        A target that was taken before a side changed its answer is in question again.
+        Those ``taken before`` are in question again, since a side has changed its answer.
         """
         if dispute.is_verdict:
             return []
@@ -674,10 +674,10 @@ def _answer_text(side: SideAnswer, index_of: IndexOf, *, omit_verdict: bool) -> 
 
 
 def judge_views(answers: Sequence[JudgeAnswer], index_of: IndexOf) -> list[SideView]:
-    """Return the sides of judges and agents; they have no number, so no key takes them.
+    """Return the answers of judges and agents as sides without a number, which no key chooses.
 
     Args:
-        answers: The answers of the judges on a mode.
+        answers: The answers of the judges and agents on a mode.
         index_of: Returns the index of a span by its key.
     """
     return [

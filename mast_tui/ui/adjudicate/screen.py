@@ -339,7 +339,7 @@ class AdjudicateScreen(BaseScreen):
     # The row under the cursor
 
     def row_moved(self) -> None:
-        """Show the row under the cursor, and end the boundary that was moved."""
+        """Show the row under the cursor; drop a boundary that was being moved."""
         self.evidence.fixed_end_index = None
         if self.main_list.cursor != self._message_row:
             self.hints.clear()
@@ -475,6 +475,7 @@ class AdjudicateScreen(BaseScreen):
         next_pane = visible_panes[(position + 1) % len(visible_panes)]
         next_pane.focus()
         if next_pane is sides:
+            # In this pane the user can decide each disputed place alone.
             self._explain_single_places()
 
     def go_to_place(self, text: str) -> bool:

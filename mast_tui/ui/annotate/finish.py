@@ -387,7 +387,7 @@ class Finish(ScreenPart):
             self._open_question(session, unread, len(self._state.trace))
         elif session.pending:
             self._ask_about_suggestions(session)
-        else:
+        else:  # Modes without a verdict become absent.
             await self._finish(session, "absent")
 
     def _open_question(self, session: Session, unread: Sequence[range], span_count: int) -> None:

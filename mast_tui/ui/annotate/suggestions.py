@@ -172,7 +172,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         """True if the answer also applies to similar suggestions on later traces."""
 
     def compose_rows(self) -> ComposeResult:
-        """Yield the scopes and the answers."""
+        """Yield empty rows for the scopes and the answers, which ``_show_choice`` fills."""
         key_of = context_of(self).key_of
         undo_key = key_of("everywhere.undo")
         dialog_key = key_of("annotate.answer_many")

@@ -560,7 +560,8 @@ class ComparisonScreen(OpensTraces):
         """Show the counts and traces, or the reason why there is nothing to compare."""
         self._comparison = comparison
         is_empty = not comparison.trace_count or not comparison.comparison.total.compared
-        # The summary says how to count verdicts that were settled with a judge on screen.
+        # With verdicts that were settled with a judge on screen, the summary is shown even so: it
+        # says how to count them.
         if is_empty and not comparison.seen_verdict_count:
             self.show_message_only(
                 empty_comparison_text(comparison, self.mast.key_of, gold=self._with_gold)
@@ -669,6 +670,7 @@ class ComparisonScreen(OpensTraces):
         trace_work = comparison.work_by_trace[case.trace_id]
 
         def read_text() -> str:
+            # The trace is needed only to mask personal data in the reasons.
             trace = None if opened.masks is None else comparison.loader.read(case.trace_id)
             lines = reason_lines(opened, self._first.judge, case, trace_work, mistake_reason, trace)
             return "\n".join(lines)

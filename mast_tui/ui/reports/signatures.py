@@ -204,7 +204,10 @@ class SignaturesScreen(ReportScreen):
             self.show()
 
     def start_page(self, opened: OpenWorkspace) -> None:
-        """Compute the figures for planning in a worker if their page is open: it takes seconds."""
+        """Compute the figures for planning if the page of the experiment is open: it takes seconds.
+
+        If that fails, the page shows no figures for planning.
+        """
         signatures = self.signatures
         if self.page != EXPERIMENT or self._planning is not None or signatures is None:
             return

@@ -76,6 +76,7 @@ class ScanThread:
         self._scan = scan
         self._take = take
         self._first_report: SimpleQueue[ScanNews] = SimpleQueue()
+        """The first report until ``first`` or, after ``go_on``, the thread takes it."""
         self._continue_event = Event()
         self._stop_event = Event()
         Thread(target=copy_context().run, args=(self._run_scan,), name="read", daemon=True).start()
@@ -113,11 +114,11 @@ class ScanThread:
 
         The first report is passed on only if ``first`` has not returned it.
         """
-        for index, news in enumerate(scan):
+        for index, report in enumerate(scan):
             if index:
-                self._take(news)
+                self._take(report)
             else:
-                self._first_report.put(news)
+                self._first_report.put(report)
                 self._continue_event.wait()
                 with suppress(Empty):  # if ``first`` has returned the report
                     self._take(self._first_report.get_nowait())

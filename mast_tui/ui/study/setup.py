@@ -213,7 +213,7 @@ def study_of(
         seed=_parsed_whole_number(texts["seed"], "seed"),
     )
     batch_number = len(study.batches)
-    changed_weights = {
+    changed_weights = {  # Annotators who get no more traces have no weight to change.
         name: weight
         for name, weight in weights.items()
         if name in study.present and weight != study.weight(name, batch_number)

@@ -206,7 +206,10 @@ class Highlighter:
                 yield region, max(range_start, region.start), min(range_end, region.end)
 
     def _find_regions(self, outer_region: TextRegion, segment_start: int) -> list[TextRegion]:
-        """Return the regions of the segment that begins at an offset, and of the one before."""
+        """Return the regions of the segment that begins at an offset, and of the one before.
+
+        A region such as a fence may begin in the segment before.
+        """
         start = max(outer_region.start, segment_start - SEGMENT_CHARS)
         end = min(outer_region.end, segment_start + SEGMENT_CHARS)
         return [

@@ -457,7 +457,7 @@ def run_near(trace: Trace, index: int) -> FoldedRun | None:
 
     Args:
         trace: The trace.
-        index: The step.
+        index: The index of the step's span.
     """
     finder = RepeatFinder(max(0, index - NEAR_REACH))
     finder.read_until(trace, index + NEAR_REACH + 1, is_last=True)

@@ -771,7 +771,7 @@ class SpanView(VirtualLines):
         if not self.text or not 0 <= row < self.row_count:
             return None
         text_row = self._layout.row(row)
-        cell = x - 1 + self._hidden_columns - text_row.indent
+        cell = x - 1 + self._hidden_columns - text_row.indent  # each row begins with a space
         return text_row.offset_at(_column_at_cell(text_row.shown, cell))
 
     @property

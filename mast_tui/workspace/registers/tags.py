@@ -101,7 +101,7 @@ def tag_values(tags: Tags) -> list[list[Any]]:
 def tags_from(values: object) -> Tags:
     """Read tags from JSON values; raise ``ValueError`` if they are malformed."""
     tags: dict[TaggedPlace, tuple[str, ...]] = {}
-    entries = values if isinstance(values, list) else [values]  # another value is malformed too
+    entries = values if isinstance(values, list) else [values]  # a value that is no list is refused
     for entry in entries:
         match entry:
             case [str(annotator), str(trace_id), target, bool(is_label), [*names]]:

@@ -18,7 +18,7 @@ MOST_MESSAGE_CHARS: Final = 4_000
 """The most code points of an error that are read."""
 
 MOST_NAME: Final = 200
-"""The most code points of its code, type or parameter."""
+"""The most code points that are read of its code, type or parameter, and of a header."""
 
 DEEPEST: Final = 6
 """The depth to which an error is searched for texts."""

@@ -83,7 +83,7 @@ class RateLimiter:
         """The limit with a healthy server."""
         self.timing = timing or Timing()
         self.opened = first is None
-        """True once ``open`` was called, or if it need not be called."""
+        """True once ``open`` was called, or if there is no first limit."""
         self.allowed = most if first is None else min(first, most)
         """The current limit."""
         self.running_count = 0

@@ -497,8 +497,8 @@ def _shortened_text(
     """
     offset = -1
     if quote:
-        is_at_start = start is not None and text.startswith(quote, start)
-        offset = start if start is not None and is_at_start else text.find(quote)
+        has_known_offset = start is not None and text.startswith(quote, start)
+        offset = start if start is not None and has_known_offset else text.find(quote)
     shown_quote = None if offset < 0 or quote is None else quote[:MOST_QUOTE]
     if len(text) <= room:
         return text, shown_quote

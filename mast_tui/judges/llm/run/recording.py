@@ -156,7 +156,7 @@ class _Recorder(ModelClient):
             correction: The problem of an earlier answer.
         """
         key = _request_key(request, self._parameters, correction)
-        room = _SentRoom(answer_tokens)
+        room = _SentRoom(answer_tokens)  # the recorded limit is the one that the client reads last
 
         def write_line(**outcome: object) -> None:
             """Append the outcome of the request to the file at once, so that a crash keeps it."""

@@ -208,6 +208,7 @@ class RequestLoop:
         # Save the cost of a request that cannot fit.
         if self._shortest_overflow is not None and request.tokens >= self._shortest_overflow:
             raise ContextOverflow("a shorter request exceeded the model's context")
+        # The keys of overflow notes that may be out of date; the answer will replace these notes.
         ignored_notes: set[str] = set()
         stored_answer = await self._stored_answer(request, parse, ignored_notes)
         if stored_answer is not None:

@@ -200,7 +200,10 @@ def _request_and_response(record: Fields, pointer: str, document: Fields) -> Con
 
 
 def _response_alone(record: Fields, pointer: str, document: Fields) -> Conversation | None:
-    """Return the messages of a response to a request without messages; None if there is none."""
+    """Return the messages of a record without a request's messages: a response, else ``output``.
+
+    The prompt of a response comes before it. Return None if there is neither.
+    """
     response = _response_in(record, pointer, document)
     if response is not None:
         prompt = _text_prompt(record, pointer)

@@ -187,7 +187,7 @@ def _checklist_text(items: object) -> str:
 
 
 def _text_of(event: Fields) -> str:
-    """Return the message of an event that has no item; without one, all the event's fields."""
+    """Return the error or the message of an event; for an event without both, all its fields."""
     error = event.get("error")
     if isinstance(error, dict):
         error = error.get("message")

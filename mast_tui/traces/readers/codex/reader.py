@@ -609,7 +609,10 @@ class CodexParser(CodexLines):
     def _add_step_span(
         self, line_number: int, time: float | None, step: RolloutStep, text_hashes: TextHashes
     ) -> int:
-        """Add the span of a message, a thought or a log; return its index."""
+        """Add the span of a message, a thought or a log; return its index.
+
+        ``text_hashes`` are those of a message, by which a repetition of it is recognised later.
+        """
         agent = step.agent or _AGENT_BY_ROLE.get(step.role, self._agent)
         shape = (step.kind, step.role, agent, step.name)
         index = self._add_span(line_number, shape, step.key, time, step.status)

@@ -80,8 +80,8 @@ class ExportReader:
         data = source.utf8
         if not all(mark in data for mark in self._format.marks):
             return False
-        first_lines = source.json_lines
-        runs = self._format.runs(list(first_lines) if first_lines else source.json)
+        first_records = source.json_lines  # empty if the file is one document
+        runs = self._format.runs(list(first_records) if first_records else source.json)
         return next(iter(runs), None) is not None
 
     def read(self, source: Source) -> FileReport:

@@ -312,13 +312,13 @@ class MessageSpans:
     def add(
         self, message: object, pointer: str, context: SpanContext, history: History, key: str | None
     ) -> str | None:
-        """Add the spans of a message.
+        """Add the spans of a message, and record that the message has spans.
 
         Args:
             message: The message.
             pointer: The JSON pointer of the message within the sample.
             context: The agent, parent span and times.
-            history: The messages of the agent's calls so far, in which this message is recorded.
+            history: The messages of the agent's calls so far, in which this message is counted.
             key: The span key of a message without an id; None for its pointer.
 
         Returns:

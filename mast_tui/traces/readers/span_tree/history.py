@@ -360,7 +360,7 @@ class ShownHistory:
     def add_answer(self, parts: Sequence[MessagePart]) -> list[int]:
         """Add an answer after the last history in the tree; return the node of each part.
 
-        For reasoning, which has no node, return the node of the part before it.
+        A part without a node, such as reasoning, gets the node of the part before it.
         """
         node = self._end_node
         previous_content = self._end_content

@@ -305,10 +305,10 @@ class _Timeline:
         """Return a row's output as text; None if there is nothing to show.
 
         - A plain text is returned as it is.
-        - Without a model's row under the row, the whole output is returned as JSON.
-        - Below a root, any other output holds a graph's state, and None is returned.
-        - At a root, the text of the last message is returned. Without messages, the whole output
-          is returned as JSON, if a text in it was not shown.
+        - Of a row without a model's row below it, the whole output is returned as JSON.
+        - Any other row that has a parent returns a graph's state, which is not shown.
+        - Of any other root, the text of the last messages is returned. Without messages, the whole
+          output is returned as JSON, if a text in it was not shown.
         """
         output = open_row.row.output
         if (text := plain_text(output)) is not None:
@@ -617,7 +617,10 @@ def _row_status(row: SpanRow) -> SpanStatus:
 
 
 def _is_same_execution(outer_row: SpanRow, row: SpanRow) -> bool:
-    """Return whether a tool's row within another is the same execution, recorded twice."""
+    """Return whether a tool's row within another is the same execution, recorded twice.
+
+    With another name, the inner row must have the same call id and no output of its own.
+    """
     has_same_name = row.name == outer_row.name
     has_same_id = row.call_id is not None and row.call_id == outer_row.call_id
     if not has_same_name and not (has_same_id and row.output is None):
