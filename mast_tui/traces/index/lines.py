@@ -190,7 +190,7 @@ class BackgroundReader(Protocol):
         """
 
     def stop(self, *, complete: bool) -> None:
-        """Stop the other process.
+        """Stop the process that makes the index.
 
         Args:
             complete: True if all of its blocks were read.

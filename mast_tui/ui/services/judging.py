@@ -266,7 +266,7 @@ class JudgeRuns:
     async def _choose_judge(self, traces: Collection[Trace], opened: OpenWorkspace) -> None:
         """Ask which judge to run, and start it; the choice is stored for the next time.
 
-        If only the rules are possible, start them on a single trace without a question.
+        On a single trace, the rules start without a question if no other judge is possible.
         """
         setup = None
         try:
@@ -290,7 +290,7 @@ class JudgeRuns:
         )
 
         def answered(answer: tuple[str, Plan | None]) -> None:
-            """Store the chosen judge, and start it; a model asks first."""
+            """Store the chosen judge, and start it; a model starts after the user confirms it."""
             key, plan = answer
             store_key = partial(opened.workspace.set_setting, setting, key)
             self._app.writes.do(partial(self._app.workspace.carry_out, store_key), HeldKeys.NOTHING)
@@ -372,7 +372,7 @@ class JudgeRuns:
             )
 
     def _comparable_runs(self, traces: Collection[Trace]) -> Collection[Trace]:
-        """Return the runs in the library to compare these traces with.
+        """Return the runs in the library with which the twins judge compares these traces.
 
         They have the same tasks. Only a task counts that some runs have solved and others have not.
         """

@@ -372,7 +372,8 @@ class RequestLoop:
 def _has_filled_context(reply: Reply, allowed: int) -> bool:
     """Check whether an answer was cut by the server's full context, before its own limit.
 
-    Request and answer then take what a context holds, which is a multiple of 256 tokens.
+    Request and answer then fill the context together, and its size is a multiple of 256 tokens.
+    This can be checked only if the server counted the tokens.
     """
     if reply.finish != "length" or reply.tokens_out >= _CUT_SHORT * allowed:
         return False
