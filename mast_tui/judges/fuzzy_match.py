@@ -186,8 +186,8 @@ def find_part(
     Args:
         text: The text to search.
         part: The part, without ellipses.
-        match_kind: ``EXACT``; ``SPACING`` for the same words; ``REWORDED`` for a similar text; the
-            ``match`` of that depends on the words that differ.
+        match_kind: ``EXACT``; ``SPACING`` for the same words; ``REWORDED`` for a similar text. The
+            words that differ then decide which kind of match is returned, such as ``ALTERED``.
         start: The offset from which to search.
         text_layers: ``layers(text)``, if the caller has them.
 

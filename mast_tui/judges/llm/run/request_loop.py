@@ -327,7 +327,7 @@ class RequestLoop:
                 allowed = error.answer_room
                 reply = await self._client.ask(request, allowed, correction)
             if allowed < room.tokens or _has_filled_context(reply, allowed):
-                await self._check_context(reply, self._key_of(request, room.tokens))
+                await self._raise_if_cut(reply, self._key_of(request, room.tokens))
             return reply
         except ContextOverflow as error:
             form: Form = min(self.forms, default="json_schema")
@@ -346,11 +346,11 @@ class RequestLoop:
             self._record_overflow(request, room.tokens)
             raise
 
-    async def _check_context(self, reply: Reply, key: str) -> None:
-        """Raise an error if the answer was cut because the server's context was full.
+    async def _raise_if_cut(self, reply: Reply, key: str) -> None:
+        """Raise an error if an answer was cut for which the server's context had too little room.
 
         Raises:
-            ContextOverflow: The context was full; a shorter request leaves more room.
+            ContextOverflow: The answer was cut; a shorter request leaves more room.
         """
         if reply.finish != "length" or not reply.counted:
             return
