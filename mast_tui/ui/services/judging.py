@@ -275,7 +275,8 @@ class JudgeRuns:
                 setup = configured_setup(opened.taxonomy, configured)
                 read_version = partial(default_version, opened.workspace, opened.taxonomy.ref)
                 taught_version = await self._app.workspace.carry_out(read_version)
-                setup = setup if taught_version is None else taught_version.applied_to(setup)
+                if taught_version is not None:
+                    setup = taught_version.applied_to(setup)
         except MastError as error:
             self._app.show_error(f"{error}; no model can be asked")
         twin_runs = self._comparable_runs(traces)

@@ -242,7 +242,7 @@ class RepeatFinder:
         """The features of the steps that may be compared again."""
         self._scans = [_Scan(period, first) for period in periods]
         self._candidates: list[tuple[int, int]] = []
-        """The ranges in which scans found possible repeats: first and last span (exclusive)."""
+        """The stretches that scans have reported: first and last span (exclusive)."""
         self._compared_until = first
         """The span before which the steps of all candidates have been added to the streaks."""
         self._recent_features: deque[StepFeatures] = deque(maxlen=MAX_PERIOD)
@@ -265,8 +265,8 @@ class RepeatFinder:
     def read_until(self, trace: Trace, end: int, *, is_last: bool = False) -> None:
         """Read the spans up to ``end`` (exclusive); the end of the trace closes all runs.
 
-        Scans compare few columns and report candidates, where steps may repeat. Only there the
-        texts of steps are compared, which gives streaks and from them runs.
+        Scans compare few steps, and report stretches in which steps may repeat. Only these steps
+        are all compared: similar steps in a row are a streak, and cycles of a streak are a run.
 
         Args:
             trace: The trace; always the same one.
@@ -296,7 +296,7 @@ class RepeatFinder:
             self._close_all_streaks(end)
             self._unfinished_run = None
         else:
-            # A scan may still report a candidate that begins ``_LOOKBACK_SPANS`` spans before.
+            # A scan may still report a stretch that begins up to ``_LOOKBACK_SPANS`` spans before.
             self._compare_steps(trace, max(self._compared_until, end - _LOOKBACK_SPANS))
             runs = [self._run_of_streak(streak, self._compared_until) for streak in self._streaks]
             open_runs = (run for run in runs if run is not None)
