@@ -157,7 +157,7 @@ def convert_command(request: ConvertRequest) -> int:
 
     outputs = Outputs(
         ReplacementRules(
-            _never_replaced(request.paths, request.force), reason_to_protect, request.force
+            _reasons_to_keep(request.paths, request.force), reason_to_protect, request.force
         )
     )
     with WorkerPool(request.workers) as pool:
@@ -191,7 +191,7 @@ def _is_converted(head: bytes) -> bool:
     return head.startswith((OPENING, ATIF_OPENING, AGENTDEBUGX_OPENING))
 
 
-def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], str | None]:
+def _reasons_to_keep(paths: tuple[Path, ...], force: bool) -> Callable[[Path], str | None]:
     """Return a function that returns why a file must not be replaced; None if it may be.
 
     The workspace, traces to convert and other known traces must not be replaced. An earlier output
@@ -204,7 +204,7 @@ def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], st
             with target.open("rb") as file:
                 if _is_converted(file.read(len(ATIF_OPENING))):
                     return None
-        # Other known traces are in a workspace. It need not be asked if nothing is replaced anyway.
+        # Without --force nothing is replaced, so the traces of the workspace need not be read.
         own_reason = reason_to_keep(paths, "convert", target)
         if own_reason or not force or not find_workspace(None).is_file():
             return own_reason

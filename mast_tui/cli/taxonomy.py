@@ -793,7 +793,7 @@ def _agreement_json(
 def _figures_on_same_traces(
     study: StudyInput, newest_study: StudyInput, *, rounds: int, seed: int
 ) -> dict[str, Any]:
-    """Return the figures of a version and of the newest one on the traces that both share."""
+    """Return the figures of a version (``here``) and of the newest (``last``) on shared traces."""
     traces = _shared_traces(study) & _shared_traces(newest_study)
     figures, newest_figures = (
         _agreement_json(version, traces, rounds, seed) for version in (study, newest_study)
@@ -831,9 +831,9 @@ def _print_versions(document: Mapping[str, Any]) -> None:
             right=True,
         ),
         *(
-            _same_traces_column(name, key, f"{title} {column}")
+            _same_traces_column(name, side, f"{title} {side_title}")
             for name, title in _FIGURE_TITLES.items()
-            for key, column in (("here", "here"), ("last", newest_ref))
+            for side, side_title in (("here", "here"), ("last", newest_ref))
         ),
     )
     print_table(columns, document["versions"])

@@ -124,7 +124,7 @@ def label_studio_tasks(
         records: The known facts of traces by id.
         kinds: The kinds of annotators by name. Authors without a kind, such as gold, are written
             as imported annotators.
-        texts: Returns the texts of a trace by its id, None if its file is missing.
+        texts: Returns the spans of a trace with their texts by its id, None if its file is missing.
     """
     work_by_trace: dict[str, list[TraceWork]] = defaultdict(list)
     for work in all_work:
@@ -146,10 +146,10 @@ def _task_values(
     all_work: Sequence[TraceWork],
     taxonomy: Taxonomy,
     kinds: Mapping[str, AnnotatorKind],
-    texts: TextsOf,
+    spans_of: TextsOf,
 ) -> Values:
     """Return the task of one trace: its spans, annotations of people, and predictions."""
-    spans = texts(record.trace_id)
+    spans = spans_of(record.trace_id)
     has_texts = spans is not None
     if spans is None:
         spans = _labelled_spans(all_work)

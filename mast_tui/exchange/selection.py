@@ -368,7 +368,7 @@ def gold_entries(
 
 
 def _gold_as_work(trace_id: str, gold: GoldTrace, taxonomy: Taxonomy) -> TraceWork:
-    """Return a trace's gold as the work of an annotator ``gold``, finished without conflicts."""
+    """Return a trace's gold as the work of an annotator ``gold``; conflicts leave it unfinished."""
     finished_at = None if gold.conflicts else UNKNOWN_TIME
     work = TraceWork(GOLD, trace_id, taxonomy.ref, finished_at=finished_at)
     for number, label in enumerate(gold.labels):

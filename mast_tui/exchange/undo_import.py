@@ -278,7 +278,8 @@ class _ImportUndo:
         """Append events that undo the imported events of these works, and return their number."""
         count = 0
         inverses = (inverse for work in works for inverse in self._inverse_events(work))
-        # Each appended event names the action that it undoes.
+        # ``append`` records the one action that its events undo, so each run of events with the
+        # same action is appended alone.
         for action, inverses_of_action in groupby(inverses, key=itemgetter(0)):
             new_events = [event for _, event in inverses_of_action]
             recorded = self._workspace.append(new_events, action=self._undo_action, undoes=action)

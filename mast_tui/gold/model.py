@@ -296,14 +296,14 @@ def gold_name(mix: GoldMixJson) -> str:
 
 
 def gold_words(mix: GoldMixJson) -> str:
-    """Return a name for labels with the sources of their verdicts; names are not escaped."""
+    """Describe labels: gold or their authors, and the sources of the verdicts; escape no names."""
     counts = {name: count for name, count in mix["sources"].items() if count}
     details = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no verdict"
     if mix["merged"]:
         details += f"; {mix['merged']} places merged from several annotators"
-    outsiders = ", ".join(f"{name} {count}" for name, count in mix["not_in_study"].items())
-    if outsiders:
-        details += f"; excluded, not in the study: {outsiders} traces"
+    excluded = ", ".join(f"{name} {count}" for name, count in mix["not_in_study"].items())
+    if excluded:
+        details += f"; excluded, not in the study: {excluded} traces"
     if is_gold(mix) or not counts:
         restriction = ", settled verdicts only" if mix["settled_only"] else ""
         return f"gold{restriction} (verdicts: {details})"

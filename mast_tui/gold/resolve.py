@@ -301,9 +301,9 @@ def _items_by_decision(
 ) -> tuple[list[tuple[Decision, list[Item]]], list[Item]]:
     """Return each decision with its items, and the items without a decision.
 
-    A decision belongs to the item with its id. If labels have moved since, so that there is no such
-    item, it belongs to all items that overlap its places and have no decision yet; the latest
-    decision comes first.
+    A decision belongs to the item with its id. If there is no such item, because labels were moved
+    after the decision, it belongs to all items without a decision that overlap its targets or the
+    targets of the annotators' answers then. The latest decision has the first choice.
     """
     free_items = {item.id: item for item in items}
     items_by_id: dict[str, list[Item]] = {}

@@ -135,11 +135,11 @@ def readings(quote: str, is_agent: Callable[[str], bool] = lambda _name: False) 
 
 
 def parts(quote: str) -> tuple[str, ...]:
-    """Return the parts of a quote that have a letter or digit.
+    """Split a quote at ellipses, marks of text that was left out, and header lines of spans.
 
-    The quote is split at ellipses, marks of text that was left out, and header lines of spans.
+    Parts without a letter or digit are left out.
     """
-    # Nearly all quotes have none of these, and the pattern is slow.
+    # Nearly all quotes have nothing to split at, and the pattern is slow. A header line has " #".
     if "…" not in quote and "..." not in quote and " #" not in quote:
         return (quote,)
     pieces = (piece.strip() for piece in _LEFT_OUT.split(quote))
@@ -186,8 +186,8 @@ def find_part(
     Args:
         text: The text to search.
         part: The part, without ellipses.
-        match_kind: ``EXACT``; ``SPACING`` for the same words; ``REWORDED`` for a similar text; the
-            ``match`` of that depends on the words that differ.
+        match_kind: ``EXACT``; ``SPACING`` for the same words; ``REWORDED`` for a similar text. The
+            words that differ then decide which kind of match is returned, such as ``ALTERED``.
         start: The offset from which to search.
         text_layers: ``layers(text)``, if the caller has them.
 

@@ -233,8 +233,12 @@ class Locator:
     def _similar_location(
         self, texts: JoinedTexts, pieces: tuple[str, ...]
     ) -> QuoteLocation | None:
-        """Return the location of a text similar to the first piece, followed by the others."""
-        # For a single piece, ``locate`` has already searched for a closer match.
+        """Return the location of text similar to the first piece, with the other pieces after it.
+
+        Return None if there is no such text.
+        """
+        # ``closest`` tries the closer kinds of match first. ``locate`` has already tried these for
+        # a quote of a single piece.
         find = closest if len(pieces) > 1 else find_part
         match_range = find(texts.text, pieces[0], Match.REWORDED)
         span_range = None if match_range is None else texts.locate(match_range)

@@ -365,7 +365,8 @@ class Redaction:
             return Redacted(text)
         if numbering is None:
             numbering = SecretNumbers()
-        return _replace_secrets(text, secrets, numbering, None if self.keeps_length else self.form)
+        form = None if self.keeps_length else self.form  # None: each mask is as long as its secret
+        return _replace_secrets(text, secrets, numbering, form)
 
     def _find_secrets(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield the start, end and rule name of each secret; secrets may overlap."""

@@ -887,9 +887,9 @@ class _TableMaker:
         }
         for number, pair in enumerate(agreement.pairs, 1):
             pooled = pooled_by_pair[pair]
-            figures_by_code = {code: by_pair[pair] for code, by_pair in by_code_and_pair.items()}
+            pair_figures = {code: by_pair[pair] for code, by_pair in by_code_and_pair.items()}
             rows = [
-                self._table_row(slug, (code, name), figures_by_code[code], unit="trace")
+                self._table_row(slug, (code, name), pair_figures[code], unit="trace")
                 for slug, code, name in agreement.modes
             ]
             total = self._table_row("pooled", ("", "pooled"), pooled)
@@ -901,8 +901,8 @@ class _TableMaker:
                 f"Labels of {joined_names(pair)} (taxonomy {agreement.taxonomy}, "
                 f"{_pass_text(agreement)}). {self._intervals_text()}",
                 (
-                    *_paradox_note({**figures_by_code, "pooled": pooled}),
-                    *withheld_notes(*figures_by_code.values(), pooled),
+                    *_paradox_note({**pair_figures, "pooled": pooled}),
+                    *withheld_notes(*pair_figures.values(), pooled),
                 ),
                 folded=True,
             )

@@ -75,7 +75,8 @@ def group_title(signatures: SignatureReport, name: str) -> str:
 
     Args:
         signatures: The figures of the report.
-        name: The name of a group, or ``OVERALL`` for all traces.
+        name: The name of a group, or ``OVERALL`` for all traces. Without a grouping (``ALL``),
+            the only group has all traces too.
     """
     return "All traces" if name == OVERALL or signatures.inputs.by == ALL else name
 

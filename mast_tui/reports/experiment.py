@@ -98,7 +98,7 @@ _WHY: Final[Mapping[str, str]] = {
 
 
 def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Report:
-    """Make the report of an experiment: runs in groups, the arms, compared with a baseline.
+    """Make the report of an experiment: groups of runs (arms) compared with a baseline.
 
     Args:
         experiment: The runs.

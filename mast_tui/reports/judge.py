@@ -806,7 +806,7 @@ def _mode_sentences(report: JudgeReport, figures: FigureTable) -> Iterator[str]:
 
 
 def _prevalence_sentences(figures: FigureTable) -> Iterator[str]:
-    """Yield in how many traces without labels the judge finds a mode, and the corrected share."""
+    """Yield a sentence on the share of unlabelled traces with a mode: as judged, and corrected."""
     unlabelled_count = figures.count("n_unlabelled")
     if not unlabelled_count:
         return

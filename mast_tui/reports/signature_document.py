@@ -432,6 +432,7 @@ def _bill_json(report: SignatureReport, name: str) -> list[Document] | None:
                 "traces": totals.count("traces", definition),
                 "with_fatal": totals.count("with_fatal", definition),
                 "at_hand": totals.count("at_hand", definition),
+                # The other amounts are parts of the tokens.
                 **{
                     f"traces_with_{key}": (amounts[key] or {}).get("traces", 0)
                     for key in ("tokens", "minutes")

@@ -1268,7 +1268,8 @@ class _Group:
         return self.make_table("after_fatal", rows, traces=self._traces_with_place())
 
     def _order_table(self) -> Table | None:
-        """Make the table of which mode of each pair first occurs earlier."""
+        """Make the table of how often each mode of a pair first occurs before the other."""
+        # Each figure of a pair counts the traces with both modes in its ``n``.
         pairs_by_frequency = sorted(
             self.figures_of_side("order").items(),
             key=lambda item: -(item[1].find("sets_on", "before").n or 0),

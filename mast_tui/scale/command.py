@@ -113,11 +113,12 @@ def _shards_document(run: ShardRun, folder: str, taxonomy: Taxonomy) -> Document
 def _print_counts(document: Document) -> None:
     """Print the numbers of shards, traces, suggestions, requests and tokens."""
     shards = document["shards"]
-    before_suggestions = ";" if document["suggestions"] is None else ","
+    # Without a number of suggestions, a sentence of its own says that they are hidden.
+    separator = ";" if document["suggestions"] is None else ","
     print_line(
         f"{document['judge']}: {counted(shards['written'], 'shard')} of {shards['all']} "
         f"written to {document['out']}, {shards['known']} existed; "
-        f"{counted(document['traces']['judged'], 'trace')} judged{before_suggestions} "
+        f"{counted(document['traces']['judged'], 'trace')} judged{separator} "
         f"{suggestions_text(document)}"
     )
     if document["requests"]:

@@ -177,6 +177,7 @@ class SharedBudget(Budget):
         self._checked_out_share = 0.0
         """The share of the allowance that this process has taken from the account."""
         self._turn = asyncio.Lock()
+        """Held while one request reserves its tokens; the other requests wait for their turn."""
 
     async def reserve(self, tokens_in: int, answer_tokens: int) -> Reserved:
         """Reserve the estimated tokens of a request; check out more of the allowance if needed.

@@ -271,10 +271,12 @@ def proposed_groups(
 ) -> tuple[str | None, Mapping[str, str]]:
     """Read the groups that a model has proposed for the codes that an annotator may see.
 
+    An annotator from whom some traces are hidden has groups of their own.
+
     Args:
         workspace: The workspace.
         taxonomy: The ref of the taxonomy.
-        reader: The annotator who asks, or None.
+        reader: The annotator who looks at the codes, or None.
         visible_traces: The traces on which they may see others' codes; None for all.
 
     Returns:
@@ -299,7 +301,7 @@ def keep_groups(
     Args:
         workspace: The workspace.
         taxonomy: The ref of the taxonomy.
-        reader: The annotator who asked, or None.
+        reader: The annotator who looks at the codes, or None.
         visible_traces: The traces on which they may see others' codes; None for all.
         model: The name of the model; None to group by words again.
         groups: The name of the group of each text.

@@ -288,7 +288,7 @@ class Session:
 
     @property
     def look_here(self) -> tuple[str, ...]:
-        """The keys of the spans that probably contain the decisive step, in their order.
+        """The keys of the spans that probably contain the decisive step.
 
         Empty while suggestions are hidden.
         """

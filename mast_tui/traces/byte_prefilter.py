@@ -198,7 +198,7 @@ def _first_on_each_line(block: bytes, mark: bytes) -> Iterator[int]:
 
 
 def _is_literal(letter: str) -> bool:
-    """Return whether a letter is beyond ASCII and readers always keep it.
+    """Return whether a letter is beyond ASCII, and no reader of traces replaces or inserts it.
 
     Readers replace lone surrogates, and write U+FFFD for bytes that are no text.
     """

@@ -531,12 +531,13 @@ def _terminal_bench_logs(folder: Path) -> tuple[tuple[Path, ...], ...]:
     logs = folder / "agent-logs"
     records = tuple(sorted({*logs.glob("**/*.jsonl"), *logs.glob("**/*.json")}))
     texts = tuple(sorted({*logs.glob("**/*.log"), *logs.glob("**/*.txt")}))
-    screens = tuple(
+    # The second file is read only if the first is missing.
+    terminal_files = tuple(
         path
         for path in (folder / "sessions" / "agent.log", folder / "panes" / "post-agent.txt")
         if is_regular(path)
     )
-    return records, texts, screens[:1]
+    return records, texts, terminal_files[:1]
 
 
 def _facts_of_terminal_bench_result(result: Fields) -> TraceMeta:

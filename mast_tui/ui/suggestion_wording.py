@@ -159,11 +159,11 @@ def _difference_lines(evidence: Evidence, match: Match) -> Iterator[SuggestionLi
     For an altered quote, only the differences that alter its meaning count.
     """
     is_altered = match is Match.ALTERED
-    verdict = f"{ALTERED if is_altered else REWORDED} {match.value}"
+    match_text = f"{ALTERED if is_altered else REWORDED} {match.value}"
     if evidence.wording is None:
-        yield SuggestionLine(f"{verdict} quote")
+        yield SuggestionLine(f"{match_text} quote")
         return
-    # Start-up: rarely needed, and the import takes time.
+    # Imported here because it is rarely needed and would delay the start of the app.
     from mast_tui.judges.word_comparison import compare
 
     judge_wording = evidence.wording[:MAX_WORDING_CHARS]
@@ -183,7 +183,7 @@ def _difference_lines(evidence: Evidence, match: Match) -> Iterator[SuggestionLi
     ]
     if len(differences) > len(texts):
         texts.append(f"and {len(differences) - len(texts)} more")
-    yield SuggestionLine(f"{verdict}: {'; '.join(texts)}" if texts else f"{verdict} quote")
+    yield SuggestionLine(f"{match_text}: {'; '.join(texts)}" if texts else f"{match_text} quote")
     quote_ranges = [difference.quote_range for difference in differences]
     yield _wording_line("judge", judge_wording, quote_ranges)
     text_ranges = [difference.text_range for difference in differences]

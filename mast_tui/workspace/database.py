@@ -657,8 +657,8 @@ class Insertion:
     def _insert_statement(self, rows_clause: str, on_failure: str = "") -> str:
         """Return the statement that inserts the rows of a ``VALUES`` or ``SELECT`` clause.
 
-        If ``on_failure`` is ``OR FAIL``, a refused row leaves the rows before it in the table, and
-        the caller must roll the transaction back. SQLite then need not copy each page that the
+        If ``on_failure`` is ``" OR FAIL"``, a refused row leaves the rows before it in the table,
+        and the caller must roll the transaction back. SQLite then need not copy each page that the
         statement changes.
         """
         names = ", ".join(f'"{name}"' for name in self._names)

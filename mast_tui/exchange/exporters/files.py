@@ -97,7 +97,7 @@ def doccano_lines(
         all_work: The work of annotators under the taxonomy.
         taxonomy: The taxonomy.
         records: The known facts of traces by id.
-        texts: Returns the texts of a trace by its id.
+        texts: Returns the spans of a trace with their texts by its id, None if its file is missing.
     """
     lines: list[str] = []
     missing: list[str] = []

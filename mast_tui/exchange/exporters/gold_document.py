@@ -203,18 +203,19 @@ def with_set_facts(
         datasheet_values: The contents of ``datasheet.toml``; None without one.
         events_hash: The hash of the event log.
     """
-    judged_verdicts: dict[str, list[Values]] = {}
+    answered_verdicts: dict[str, list[Values]] = {}
     decision_times = []
     decisions_by_annotators = 0
     for trace in document["traces"]:
         annotators = {side["name"] for side in trace["annotators"]}
         for code, verdict in trace["verdicts"].items():
-            is_judged = any(verdict["sides"].values())
-            if is_judged:
-                judged_verdicts.setdefault(code, []).append(verdict)
+            is_answered = any(verdict["sides"].values())
+            if is_answered:
+                answered_verdicts.setdefault(code, []).append(verdict)
             if verdict["decided_by"] is not None:
                 decision_times.append(verdict["decided_at"])
-                decisions_by_annotators += verdict["decided_by"] in annotators
+                if verdict["decided_by"] in annotators:
+                    decisions_by_annotators += 1
     facts = {
         "version": (datasheet_values or {}).get("version"),
         "content_hash": content_hash(document),
@@ -223,7 +224,7 @@ def with_set_facts(
         "decisions": len(decision_times),
         "decisions_by_annotators": decisions_by_annotators,
         "modes": {
-            mode["code"]: _resolution_shares(judged_verdicts.get(mode["code"], ()))
+            mode["code"]: _resolution_shares(answered_verdicts.get(mode["code"], ()))
             for mode in document["taxonomy"]["modes"]
         },
     }

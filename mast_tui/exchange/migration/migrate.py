@@ -114,7 +114,7 @@ class NewIds:
 
 
 class CarriedWork:
-    """One annotator's work on one trace.
+    """One annotator's work on one trace, carried from the old codebook to the new one.
 
     After the last event ``new_label_ids`` holds the ids of new labels by the ids of old labels, and
     ``look_again`` the new modes that must be looked at again because their old mode was split.
@@ -132,7 +132,9 @@ class CarriedWork:
         self._labelled_modes = labelled_modes
         self._passes: dict[int, _CarriedPass] = {}
         self._old_decisions: dict[str, Decision] = {}
+        """The present decisions under the old codebook, by item."""
         self._new_decisions: dict[str, Decision] = {}
+        """The decisions carried to the new codebook, by item."""
         self.new_label_ids: dict[str, str] = {}
         self.look_again: tuple[str, ...] = ()
 

@@ -208,7 +208,7 @@ def missed_figures(
     dependent: bool = False,
     with_intervals: bool = True,
 ) -> Iterator[Figure]:
-    """Yield the estimated number of missed failures and the share of found ones, with counts.
+    """Yield the counts of found failures, the estimate of missed ones, and the share found.
 
     Args:
         catches: The found failures, one catch for each mode and group of finders. The missed

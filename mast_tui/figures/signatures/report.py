@@ -310,9 +310,9 @@ def signature_report(
     axis = trend_axis(inputs)
     if axis is not None:
         figures += trend_figures(inputs, axis)
-    stated = stated_for(inputs.taxonomy_ref)
+    published_classes = stated_for(inputs.taxonomy_ref)
     index = FigureIndex((*figures, *corrected))
-    return SignatureReport(inputs, rules, rounds, seed, stated, index, axis)
+    return SignatureReport(inputs, rules, rounds, seed, published_classes, index, axis)
 
 
 def large_groups(report: SignatureReport) -> list[str]:

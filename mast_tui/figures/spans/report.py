@@ -471,13 +471,13 @@ class _Group:
     def _alpha_definition(self, sums: SpanSums) -> Figures:
         """Define α of each mode, which compares annotators span by span."""
         row_shape = sums.coverage.shape[1:]
-        compared = sums.coverage[:, :, 0].sum(axis=0)
+        span_counts = sums.coverage[:, :, 0].sum(axis=0)
         return Figures(
             _rows_of_sums(sums.coverage),
             lambda summed: coverage_alpha(summed.reshape(-1, *row_shape)),
             [
                 self._undefined_reason(raters, n)
-                for raters, n in zip(sums.rated_by, compared, strict=True)
+                for raters, n in zip(sums.rated_by, span_counts, strict=True)
             ],
             lowest=-1.0,
             needed_traces=[_LEAST_TRACES] * len(sums.rated_by),
@@ -500,12 +500,12 @@ class _Group:
             by_mode = [alpha_u([disagreement]) for disagreement in disagreements]
             return np.stack([*by_mode, alpha_u(disagreements)], axis=1)
 
-        compared = [units.positions for units in sums.units]
+        position_counts = [units.positions for units in sums.units]
         reasons = [
             self._undefined_reason(raters, n)
-            for raters, n in zip(sums.rated_by, compared, strict=True)
+            for raters, n in zip(sums.rated_by, position_counts, strict=True)
         ]
-        total_reason = self._undefined_reason(max(sums.rated_by), sum(compared))
+        total_reason = self._undefined_reason(max(sums.rated_by), sum(position_counts))
         return Figures(
             np.hstack([units.features for units in sums.units]),
             values_of,

@@ -190,7 +190,7 @@ class BackgroundReader(Protocol):
         """
 
     def stop(self, *, complete: bool) -> None:
-        """Stop the other process.
+        """Stop the process that makes the index.
 
         Args:
             complete: True if all of its blocks were read.
@@ -505,6 +505,7 @@ class LineSpans(IndexedSpans):
         while not index.complete:
             sizes_before = (len(index), len(table))
             feed(index, self._parser, block_bytes)
+            # The table's block has the new spans; the block of the index adds lines and state.
             yield self._block(sizes_before, table.block())
             block_bytes = min(2 * block_bytes, _MOST_BLOCK)
             feed = later_feed or feed_lines

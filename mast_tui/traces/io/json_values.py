@@ -150,7 +150,10 @@ def content_text(content: object) -> str:
 
 
 def _part_text(part: object) -> str:
-    """Return the text of a part of a message; of an image or audio ``[type]``, else its JSON."""
+    """Return the text of a part of a message.
+
+    An image or audio becomes its type in brackets, any other part without a text becomes JSON.
+    """
     if not isinstance(part, Mapping):
         return dump_text(part)
     for field in ("text", "content", "refusal", "thinking", "value"):

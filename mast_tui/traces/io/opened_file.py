@@ -110,7 +110,7 @@ class OpenedFile:
     def change_reason(self) -> str | None:
         """Return why the file has changed; None if it is unchanged or has grown as allowed."""
         try:
-            self.open().close()
+            self.open().close()  # ``open`` compares the file with its earlier state
         except OSError as error:
             return error.strerror or str(error)
         return None

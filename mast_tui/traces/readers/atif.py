@@ -690,6 +690,7 @@ class AtifReader:
         if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
             return False
         lines = source.json_lines
+        # A file with one record on each line is not one document.
         if len(lines) > 1 or source.json is None:
             return mostly(is_trajectory, lines)
         return mostly(is_trajectory, (record.value for record in _records_of_document(source.json)))

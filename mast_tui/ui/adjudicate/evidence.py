@@ -214,14 +214,14 @@ class EvidencePanes:
         self.show_span()
 
     def marked_range(self) -> tuple[int, int] | None:
-        """Return the first and last index of the boundary that is moved, or None."""
+        """Return the first and last index of the boundary being moved, or None."""
         if self.fixed_end_index is None:
             return None
         index = self.timeline.index
         return min(self.fixed_end_index, index), max(self.fixed_end_index, index)
 
     def boundary(self) -> Target | None:
-        """Return the spans between the ends of the boundary that is moved, or None."""
+        """Return the target from one end to the other of the boundary being moved, or None."""
         index_range = self.marked_range()
         if index_range is None or self.trace is None:
             return None

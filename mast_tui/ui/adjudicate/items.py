@@ -771,8 +771,8 @@ class QueueContents:
 def read_queue(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
     """Read the whole queue. This is slow if many traces have to be read: call it in a worker.
 
-    Before that, begin to adjudicate the traces that the study assigns to this adjudicator. While
-    the server is away, return what was read last.
+    First the workspace records that the adjudicator adjudicates the traces that the study assigns
+    to them. While the server is away, the queue is read from the local copy.
 
     Args:
         opened: The open workspace.

@@ -1346,6 +1346,7 @@ class AdjudicateScreen(BaseScreen):
         mode = self.queue.mode or self.mast.taxonomy.modes[0].slug
         if subject is not None:
             mode = subject.mode
+        # The decision that may be the reason for a new guideline: its trace and item.
         occasion = None
         if row is not None and isinstance(subject, Dispute) and subject.decisions:
             occasion = (row.trace_id, subject.decisions[0].item)

@@ -86,6 +86,7 @@ class DrawnSpans(ScreenPart):
         If the span view shows a step of a folded run of equal steps, record the whole run.
         """
         self._unwritten_keys |= self.readable_keys()
+        # A timeline that follows the end moves too fast for its steps to be read.
         if self._text_index < 0 or self._timeline.follows_end:
             return
         fold = self._timeline.rows.folded_at(self._text_index)

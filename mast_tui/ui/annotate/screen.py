@@ -790,6 +790,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         news = session.pop_news()
         self.session_changed()
         self.show_span()
+        # The hints for typing, or for a marked range or quote, are not replaced.
         if news and not self.typing and self.state.selection.is_plain:
             self.hints.say(f"In another window: {news}")
 

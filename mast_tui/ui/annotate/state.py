@@ -129,7 +129,7 @@ class AnnotateState:
         self._timeline = timeline
 
     def show(self, trace: Trace) -> None:
-        """Open another trace; its session follows."""
+        """Open another trace; its session is set once the workspace is open."""
         self.trace = trace
         self.session = None
         self.selection = PLAIN

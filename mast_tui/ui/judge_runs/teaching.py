@@ -305,6 +305,7 @@ class TeachingScreen(TableScreen[JudgeError]):
         super().__init__()
         self._comparison = comparison
         self._selected: frozenset[tuple[str, str]] = frozenset()
+        """The trace ids and modes of the chosen errors."""
         self._loader: TraceLoader | None = None
         self._planned: NextVersion | None = None
 

@@ -102,7 +102,7 @@ class LibraryScreen(MainScreen):
         """The number of changes of the catalog when runs were compared last."""
 
     _widget_count = -1
-    """The number of widgets of the complete screen."""
+    """The number of widgets of the complete screen; it differs while the screen opens or closes."""
 
     def compose(self) -> ComposeResult:
         """Yield the table, the facts of the trace under the cursor, and the input lines."""
@@ -635,8 +635,9 @@ class LibraryScreen(MainScreen):
 
     def show_changes_of_others(self) -> None:
         """Read the labels again after another window or program has written."""
+        # A screen with another number of widgets is being opened or closed.
         if self.is_current and len([*self.walk_children()]) == self._widget_count:
-            self._labels_changed()  # a screen with other widgets is being opened or closed
+            self._labels_changed()
 
     def action_undo(self) -> None:
         """Show that undo works on an open trace."""

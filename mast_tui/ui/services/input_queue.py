@@ -84,13 +84,13 @@ class InputQueue:
         self._step_number = 0
         """A number that changes when an event is delivered and when it is handled."""
         self._path_of_last_event: list[DOMNode] = []
-        """The widgets whose queues the last event passes; empty once it is awaited."""
+        """The widgets whose queues the last event passes; empty once the queue waits for them."""
         self._known_screen: Screen[object] | None = None
         """The last screen that is known to be mounted."""
         self._unread_screen: Screen[object] | None = None
         """The screen whose content the next event waits for."""
         self._check_timer: TimerHandle | None = None
-        self._last_event_time = -KEYS_FOLLOW
+        self._last_event_time = -KEYS_FOLLOW  # no event has come yet, so ``keys_come`` is False
 
     @property
     def keys_come(self) -> bool:

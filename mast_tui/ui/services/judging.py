@@ -266,7 +266,7 @@ class JudgeRuns:
     async def _choose_judge(self, traces: Collection[Trace], opened: OpenWorkspace) -> None:
         """Ask which judge to run, and start it; the choice is stored for the next time.
 
-        If only the rules are possible, start them on a single trace without a question.
+        On a single trace, the rules start without a question if no other judge is possible.
         """
         setup = None
         try:
@@ -275,7 +275,8 @@ class JudgeRuns:
                 setup = configured_setup(opened.taxonomy, configured)
                 read_version = partial(default_version, opened.workspace, opened.taxonomy.ref)
                 taught_version = await self._app.workspace.carry_out(read_version)
-                setup = setup if taught_version is None else taught_version.applied_to(setup)
+                if taught_version is not None:
+                    setup = taught_version.applied_to(setup)
         except MastError as error:
             self._app.show_error(f"{error}; no model can be asked")
         twin_runs = self._comparable_runs(traces)
@@ -290,7 +291,7 @@ class JudgeRuns:
         )
 
         def answered(answer: tuple[str, Plan | None]) -> None:
-            """Store the chosen judge, and start it; a model asks first."""
+            """Store the chosen judge, and start it; a model starts after the user confirms it."""
             key, plan = answer
             store_key = partial(opened.workspace.set_setting, setting, key)
             self._app.writes.do(partial(self._app.workspace.carry_out, store_key), HeldKeys.NOTHING)
@@ -372,7 +373,7 @@ class JudgeRuns:
             )
 
     def _comparable_runs(self, traces: Collection[Trace]) -> Collection[Trace]:
-        """Return the runs in the library to compare these traces with.
+        """Return the runs in the library with which the twins judge compares these traces.
 
         They have the same tasks. Only a task counts that some runs have solved and others have not.
         """

@@ -162,10 +162,11 @@ class BackgroundIndex:
         """Index up to ``limit`` more spans, or take over the totals that an earlier run stored."""
         indexed_count = self.totals.span_count
         span_count = max(len(trace), trace.loaded.spans)
-        # Stored totals are not worth reading if this step is the last.
+        # If this step reaches the last span, reading stored totals would save nothing.
         stored_totals = trace.totals if indexed_count + limit < span_count else None
         if stored_totals is not None and stored_totals.span_count > indexed_count:
             self.totals = stored_totals
+            # Later lines of a growing file may still change the spans counted so far.
             self._must_index_again = not trace.loaded.complete
         else:
             self.totals.add(trace.columns(indexed_count, indexed_count + limit))

@@ -265,9 +265,12 @@ class RepeatFinder:
     def read_until(self, trace: Trace, end: int, *, is_last: bool = False) -> None:
         """Read the spans up to ``end`` (exclusive); the end of the trace closes all runs.
 
+        Scans compare few steps, and report stretches in which steps may repeat. Only these steps
+        are all compared: similar steps in a row are a streak, and cycles of a streak are a run.
+
         Args:
             trace: The trace; always the same one.
-            end: The first span that is not read yet.
+            end: The span before which reading stops.
             is_last: True to close all runs in any case, because no more spans will be read.
         """
         end = max(self.seen, min(end, len(trace)))

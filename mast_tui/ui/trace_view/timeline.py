@@ -93,7 +93,10 @@ class Trail:
         return self._move_position(current_index, 1)
 
     def _add_position(self, index: int) -> None:
-        """Add a span at the end, and forget the oldest span if there are too many."""
+        """Add a span at the end, and forget the oldest span if there are too many.
+
+        The position is then after the last span, so ``forward`` has none to return.
+        """
         if self._span_indices[-1:] != [index]:
             self._span_indices.append(index)
         del self._span_indices[:-MAX_TRAIL]

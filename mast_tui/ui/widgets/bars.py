@@ -132,7 +132,7 @@ class TitleBar(RenderCache):
 
 
 def _least_cells(left: Sequence[str]) -> int:
-    """Return the cells of the left side if its first part is cut as far as allowed."""
+    """Return the cells of a title bar's left side whose first part is cut as far as allowed."""
     if not left:
         return 0
     first_cells, *later_cells = map(cell_len, left)
@@ -283,7 +283,7 @@ class HintBar(RenderCache):
         self._dialog_keys: tuple[tuple[str, str], ...] | None = None
         """The keys of the open dialog; None without a dialog."""
         self._message_is_old = False
-        """True if a dialog was opened after the message."""
+        """True if a dialog was opened after the message and is still open."""
         self._menu: Menu | None = None
         """The menu above a prompt."""
         self._rows_above = RowsAbove()
@@ -303,10 +303,11 @@ class HintBar(RenderCache):
         self.app.screen_change_signal.subscribe(self, self._screen_changed)
 
     def _screen_changed(self, _screen: object) -> None:
-        """Show the keys of a dialog that was opened, or the own keys after it was closed."""
+        """Show the keys of a dialog that was opened, or the screen's keys after it was closed."""
         dialog_keys = self._keys_of_dialog()
         if dialog_keys != self._dialog_keys:
             self._dialog_keys = dialog_keys
+            # An open dialog hides the message; after the dialog the message is shown again.
             self._message_is_old = dialog_keys is not None
             self._show_rows_above()
             self.refresh()

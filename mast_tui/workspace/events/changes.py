@@ -471,7 +471,10 @@ def _extended_passes(old: State, new: State) -> Collection[Key]:
 
 
 def _passes_of_row(table: str, key: Key, old_row: Key | None, new_row: Key | None) -> Iterator[Key]:
-    """Yield the keys of the passes to which a changed row belonged before and belongs now."""
+    """Yield the keys of the passes to which a changed row belonged before and belongs now.
+
+    ``old_row`` is None for a new row, ``new_row`` for a removed one.
+    """
     if table != schema.labels.name:
         yield key[:_PASS_KEY_LENGTH]
         return

@@ -111,6 +111,13 @@ class RedactedView:
     """
 
     def __init__(self, trace: Trace, redaction: Redaction, first_number: int = 1) -> None:
+        """Redact the task of the trace; the spans are redacted when they are read.
+
+        Args:
+            trace: The trace.
+            redaction: The redaction of its texts.
+            first_number: The number with which the first span is sent.
+        """
         self._trace = trace
         self._redaction = redaction
         self._first_number = first_number

@@ -53,7 +53,7 @@ def spans_room(view: RedactedView, budget: int, *, alone: bool) -> int:
     Args:
         view: The trace as it is sent.
         budget: The tokens of the request.
-        alone: True if the request has no story of the run.
+        alone: True if the request has all spans, and so no story of the run.
     """
     room = budget - FRAME_TOKENS - min(estimate(view.task), task_room(budget))
     if not alone:

@@ -27,7 +27,7 @@ MOST_OF_A_NOTE: Final = 400
 MOST_OF_A_NAME: Final = 60
 ANSWER_TOKENS_A_NOTE: Final = 12
 SPARE: Final = 4
-"""The allowance as a multiple of the expected tokens, since models may think."""
+"""The token limit of a request as a multiple of the expected tokens, since models may think."""
 
 SYSTEM: Final = """\
 People read records of runs of AI agents and wrote short notes on failures that no mode of their \

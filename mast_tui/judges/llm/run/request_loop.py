@@ -328,7 +328,7 @@ class RequestLoop:
                 allowed = error.answer_room
                 reply = await self._client.ask(request, allowed, correction)
             if allowed < room.tokens or _has_filled_context(reply, allowed):
-                await self._check_context(reply, self._key_of(request, room.tokens))
+                await self._raise_if_cut(reply, self._key_of(request, room.tokens))
             return reply
         except ContextOverflow as error:
             form: Form = min(self.forms, default="json_schema")
@@ -347,11 +347,11 @@ class RequestLoop:
             self._record_overflow(request, room.tokens)
             raise
 
-    async def _check_context(self, reply: Reply, key: str) -> None:
-        """Raise an error if the answer was cut because the server's context was full.
+    async def _raise_if_cut(self, reply: Reply, key: str) -> None:
+        """Raise an error if an answer was cut for which the server's context had too little room.
 
         Raises:
-            ContextOverflow: The context was full; a shorter request leaves more room.
+            ContextOverflow: The answer was cut; a shorter request leaves more room.
         """
         if reply.finish != "length" or not reply.counted:
             return
@@ -373,7 +373,8 @@ class RequestLoop:
 def _has_filled_context(reply: Reply, allowed: int) -> bool:
     """Check whether an answer was cut by the server's full context, before its own limit.
 
-    Request and answer then take what a context holds, which is a multiple of 256 tokens.
+    Request and answer then fill the context together, and its size is a multiple of 256 tokens.
+    This can be checked only if the server counted the tokens.
     """
     if reply.finish != "length" or reply.tokens_out >= _CUT_SHORT * allowed:
         return False

@@ -123,6 +123,7 @@ class WriterThread:
 
 
 def _do_alone(task: _Task) -> None:
+    """Do a task outside any shared transaction, and store its result or exception in its future."""
     try:
         result = task.work()
     except BaseException as error:  # noqa: BLE001 - raised again in the waiting task

@@ -201,6 +201,7 @@ def _part_of_event(event: Fields) -> Fields | None:
     if event_type.startswith("response."):
         return _responses_part(event, event_type)
     delta = fields_of(event.get("delta"))
+    # Cohere's event types have hyphens, such as ``content-delta``.
     if "-" in event_type and event_type not in _SILENT_TYPES and delta:
         return _cohere_part(event, delta)
     if event_type:

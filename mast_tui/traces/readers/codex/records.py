@@ -199,7 +199,10 @@ def _report_step(
     status: SpanStatus = SpanStatus.UNKNOWN,
     spawned_threads: tuple[str, ...] = (),
 ) -> RolloutStep:
-    """Return the step of a record that reports both a tool call and its output."""
+    """Return the step of a record that reports both a tool call and its output.
+
+    The step is shown only if no response item shows the call.
+    """
     return RolloutStep(
         SpanKind.TOOL_CALL,
         Role.AGENT,

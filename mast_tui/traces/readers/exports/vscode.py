@@ -106,7 +106,7 @@ def _request_messages(request: Fields, pointer: str, unknown_kinds: dict[str, No
     what the user saw, which repeats much of that.
     """
     metadata = fields_at(request, "result", "metadata")
-    facts = {
+    shared_fields = {
         "role": "assistant",
         "model": text_in(metadata, "resolvedModel") or text_in(request, "modelId"),
         "timestamp": request.get("timestamp"),
@@ -118,16 +118,16 @@ def _request_messages(request: Fields, pointer: str, unknown_kinds: dict[str, No
         context = _REPEATED_PROMPT.sub("", _text_of(metadata.get(name))).strip()
         if context and context != prompt_text:
             context_pointer = f"{pointer}/result/metadata/{name}"
-            yield context_pointer, {**facts, "role": "system", "content": context}
-    yield f"{pointer}/message", {**facts, "role": "user", "content": prompt_text}
+            yield context_pointer, {**shared_fields, "role": "system", "content": context}
+    yield f"{pointer}/message", {**shared_fields, "role": "user", "content": prompt_text}
 
     rounds = list(map(fields_of, items_of(metadata.get("toolCallRounds"))))
     results = fields_of(metadata.get("toolCallResults"))
     failed_ids = _failed_call_ids(rounds, items_of(request.get("response")))
-    answers = list(_round_messages(rounds, results, failed_ids, pointer, facts))
+    answers = list(_round_messages(rounds, results, failed_ids, pointer, shared_fields))
     if answers:
-        facts["timestamp"] = answers[-1][1]["timestamp"]
-    answers += _part_messages(request, rounds, pointer, facts, unknown_kinds)
+        shared_fields["timestamp"] = answers[-1][1]["timestamp"]
+    answers += _part_messages(request, rounds, pointer, shared_fields, unknown_kinds)
     if answers:
         counts = {"input": metadata.get("promptTokens"), "output": metadata.get("outputTokens")}
         answers[-1][1]["usage"] = {f"{name}_tokens": count for name, count in counts.items()}
@@ -171,15 +171,18 @@ def _round_messages(
     results: Fields,
     failed_ids: Container[str],
     pointer: str,
-    facts: Fields,
+    shared_fields: Fields,
 ) -> Messages:
     """Yield the model's answer of each round, and the results of its calls."""
     for number, model_round in enumerate(rounds):
-        facts = {**facts, "timestamp": model_round.get("timestamp") or facts["timestamp"]}
+        shared_fields = {
+            **shared_fields,
+            "timestamp": model_round.get("timestamp") or shared_fields["timestamp"],
+        }
         yield (
             f"{pointer}/result/metadata/toolCallRounds/{number}",
             {
-                **facts,
+                **shared_fields,
                 "content": model_round.get("response"),
                 "reasoning": _thought_of(model_round),
                 "tool_calls": model_round.get("toolCalls"),
@@ -189,7 +192,7 @@ def _round_messages(
             call_id = text_in(fields_of(call), "id") or ""
             if call_id in results:
                 text = _text_of(fields_of(results[call_id]).get("content"))
-                result = {**facts, "role": "tool", "tool_call_id": call_id, "content": text}
+                result = {**shared_fields, "role": "tool", "tool_call_id": call_id, "content": text}
                 failed = {"is_error": True} if call_id in failed_ids else {}
                 yield f"{pointer}/result/metadata/toolCallResults/{call_id}", {**result, **failed}
 
@@ -203,7 +206,7 @@ def _part_messages(
     request: Fields,
     rounds: Sequence[Fields],
     pointer: str,
-    facts: Fields,
+    shared_fields: Fields,
     unknown_kinds: dict[str, None],
 ) -> Messages:
     """Yield the texts, thoughts and calls in the parts of a response that no round has.
@@ -226,12 +229,15 @@ def _part_messages(
                 if not is_repeated:
                     texts.append(text)
             if joined_text := "".join(texts).strip():
-                yield parts[0][0], {**facts, "content": joined_text}
+                yield parts[0][0], {**shared_fields, "content": joined_text}
         elif kind == "thinking" and not any(map(_thought_of, rounds)):
-            yield parts[0][0], {**facts, "reasoning": "".join(_text_of(part) for _, part in parts)}
+            yield (
+                parts[0][0],
+                {**shared_fields, "reasoning": "".join(_text_of(part) for _, part in parts)},
+            )
         elif kind in _CALL_KINDS and not has_calls:
             for part_pointer, part in parts:
-                yield from _call_messages(part, part_pointer, facts)
+                yield from _call_messages(part, part_pointer, shared_fields)
         elif kind not in ("thinking", *_CALL_KINDS):
             unknown_kinds[kind] = None
 
@@ -248,7 +254,7 @@ def _group_of(part: Fields) -> str:
     return "text" if not kind or kind in _TEXT_KINDS or kind in _SILENT_KINDS else kind
 
 
-def _call_messages(part: Fields, pointer: str, facts: Fields) -> Messages:
+def _call_messages(part: Fields, pointer: str, shared_fields: Fields) -> Messages:
     """Yield the call in a part of a response, and its result."""
     call_id = text_in(part, "toolCallId") or pointer
     details = fields_of(part.get("resultDetails"))
@@ -259,7 +265,10 @@ def _call_messages(part: Fields, pointer: str, facts: Fields) -> Messages:
         or {name: part[name] for name in ("uri", "edits", "invocationMessage") if name in part}
     )
     name = text_in(part, "toolId") or "edit"
-    yield pointer, {**facts, "tool_calls": [{"id": call_id, "name": name, "arguments": arguments}]}
+    yield (
+        pointer,
+        {**shared_fields, "tool_calls": [{"id": call_id, "name": name, "arguments": arguments}]},
+    )
 
     # The details of a result are an object, or a list of objects with values.
     values = [fields_of(value).get("value") for value in items_of(part.get("resultDetails"))]
@@ -272,7 +281,7 @@ def _call_messages(part: Fields, pointer: str, facts: Fields) -> Messages:
     if text:
         exit_code = fields_of(specific_data.get("terminalCommandState")).get("exitCode")
         has_failed = details.get("isError") is True or exit_code not in (None, 0)
-        result: dict[str, object] = {**facts, "role": "tool"}
+        result: dict[str, object] = {**shared_fields, "role": "tool"}
         result |= {"tool_call_id": call_id, "content": text}
         if has_failed:
             result["is_error"] = True

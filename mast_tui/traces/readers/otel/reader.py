@@ -278,6 +278,8 @@ def _span_lists(value: object) -> dict[str, list[object]]:
 def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[RawRecord]:
     """Yield the spans and log records of a value whose location is ``prefix``.
 
+    The location is empty, a line, or a JSON pointer.
+
     An object among several items counts as a span. Any other item that is no span is a problem,
     unless it has metrics, another signal of OpenTelemetry.
     """
@@ -287,7 +289,7 @@ def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> 
             yield from _raw_spans_of_value(item, f"{prefix}{separator}/{item_index}", problems)
         return
     if isinstance(value, Mapping) and _layout_of_value(value) == "otlp":
-        # A prefix is a JSON pointer, or a line after which a JSON pointer follows.
+        # A JSON pointer is continued directly, a line after a space.
         yield from otlp_records(value, prefix if prefix.startswith("/") else prefix + separator)
         return
     for pointer, items in _span_lists(value).items():

@@ -699,7 +699,7 @@ class _McpTranslator:
                 self._request_by_id[request_id] = (method, None)
             return log_piece(dump_text(params) if params else method, method)
 
-        # The count makes the call's id unique, because client and server may use the same ids.
+        # Client and server may use the same ids, so a count makes the id of the call unique.
         self._tool_call_count += 1
         call_id = None
         if request_id is not None:

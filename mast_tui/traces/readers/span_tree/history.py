@@ -92,12 +92,12 @@ class Calls:
         """Calls in models' answers, by tool and arguments."""
         self._model_calls_by_tool: dict[str, deque[ShownCall]] = defaultdict(deque)
         self._row_calls_without_id: dict[tuple[str, bytes], deque[ShownCall]] = defaultdict(deque)
-        """Calls shown by an execution (a tool's row) without a call id, by tool and arguments."""
+        """Calls shown by a tool's row without a call id, by tool and arguments."""
         self._row_call_by_id: dict[str, ShownCall] = {}
-        """Calls shown by an execution, and not yet by a model's answer, by their ids."""
+        """Calls shown by a tool's row, and not yet by a model's answer, by their ids."""
 
     def add_model_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """Record a call that a model's answer showed, so that its execution can be assigned to it.
+        """Record a call that a model's answer showed, so that its row can be assigned to it.
 
         Args:
             call: The call with the key of its span.
@@ -112,7 +112,7 @@ class Calls:
             self._model_calls_by_tool[call.name].append(call)
 
     def add_row_call(self, call: ShownCall, call_id: str | None, arguments: object) -> None:
-        """Record a call that its execution (a tool's row) showed before any model's answer.
+        """Record a call that a tool's row showed, because no model's answer has shown it yet.
 
         Args:
             call: The call with the key of its span.

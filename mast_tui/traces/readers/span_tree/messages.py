@@ -55,7 +55,7 @@ def request_messages(value: object) -> tuple[Message, ...]:
 
 
 def request_text(value: object) -> tuple[Message, ...]:
-    """Return a request without roles as the user's messages: one a text, else one for all of it."""
+    """Return a request without roles as the user's messages: one for each text, or one in all."""
     _structured_messages, plain_messages = _structured_or_plain_messages(
         value, _REQUEST_FIELDS, "user"
     )
@@ -63,7 +63,7 @@ def request_text(value: object) -> tuple[Message, ...]:
 
 
 def answer_messages(value: object) -> tuple[Message, ...]:
-    """Return the messages of an answer; a text or a value of another shape becomes one message."""
+    """Return the messages of an answer; a value without messages becomes one message."""
     answer = _without_choices(value)
     structured_messages, plain_messages = _structured_or_plain_messages(
         answer, _ANSWER_FIELDS, "assistant"

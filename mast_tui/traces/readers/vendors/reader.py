@@ -157,11 +157,11 @@ def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
         row = replace(row, model=text_at(parsed_record, fields.model), tokens=tokens)
 
     if kind is RowKind.TOOL:
-        return _as_tool(row)
+        return _tool_row(row)
     if kind is RowKind.MODEL:
         if vendor.has_short_items:
             row = replace(row, input=_typed_messages(row.input), output=_typed_messages(row.output))
-        return _as_model(row, attribute_row)
+        return _model_row(row, attribute_row)
     if kind is RowKind.AGENT:
         row = replace(row, agent=row.agent or bare_name(row.name))
     instructions = None if attribute_row is None else attribute_row.instructions
@@ -339,7 +339,7 @@ def _agent_in_metadata(metadata: object, kind: RowKind) -> str | None:
     return _call_name(node) if node else None
 
 
-def _as_model(row: SpanRow, attribute_row: SpanRow | None = None) -> SpanRow:
+def _model_row(row: SpanRow, attribute_row: SpanRow | None = None) -> SpanRow:
     """Return a model's row with the messages of its request and its answer.
 
     Args:
@@ -364,14 +364,14 @@ def _as_model(row: SpanRow, attribute_row: SpanRow | None = None) -> SpanRow:
     return replace(row, input=model_input, output=model_output, request=request, answer=answer)
 
 
-def _as_tool(row: SpanRow) -> SpanRow:
+def _tool_row(row: SpanRow) -> SpanRow:
     """Return a tool's row without the wrappers of its arguments and its result."""
     arguments = value_in(row.input)
     if isinstance(arguments, Mapping):
         arguments = {
             name: value
             for name, value in arguments.items()
-            # ``self`` is the object of a traced method, and an argument only if it is a number.
+            # A number named ``self`` is an argument; otherwise it is the object of a traced method.
             if name != "self" or isinstance(value, int | float)
         }
         if len(arguments) == 1 and isinstance(arguments.get("input"), str):
@@ -434,7 +434,7 @@ def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
 
     innermost_ids = ids_with_answer - outer_ids
     return [
-        _as_model(replace(row, kind=RowKind.MODEL))
+        _model_row(replace(row, kind=RowKind.MODEL))
         if row.kind is RowKind.OTHER and row.id in innermost_ids
         else row
         for row in rows
@@ -518,7 +518,7 @@ def _linked_to_model_calls(rows: list[SpanRow]) -> list[SpanRow]:
         if row.kind is RowKind.TOOL:
             row = replace(row, name=name)
         elif row.kind is RowKind.OTHER and is_function_of_tool:
-            row = _as_tool(replace(row, kind=RowKind.TOOL, name=name))
+            row = _tool_row(replace(row, kind=RowKind.TOOL, name=name))
         arguments = _wrapped_input(row) if row.kind is RowKind.TOOL else None
         if arguments is not None and (name, canonical_arguments(arguments)) in call_signatures:
             row = replace(row, input=arguments)
