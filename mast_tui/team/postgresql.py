@@ -237,6 +237,7 @@ class PostgresServer(Database):
             self._closed = True
             if has_turn:
                 with suppress(psycopg.Error, DBAPIError):
+                    # The last writes may have left the notification of other programs for later.
                     if self._must_notify and not self._writer.invalidated:
                         self._exchange_notifications()
                     self._writer.close()

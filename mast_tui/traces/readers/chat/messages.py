@@ -360,6 +360,7 @@ class MessageMapper:
             start=start,
             status=piece.status,
         )
+        # The tokens are of the model's call, so a result gets them only before any other piece.
         if piece.kind is not SpanKind.TOOL_RESULT or self._token_span_key is None:
             self._token_span_key = added_key
 
