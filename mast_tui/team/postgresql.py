@@ -697,7 +697,10 @@ class PostgresServer(Database):
 
     @contextmanager
     def _preparing_transaction(self) -> Iterator[None]:
-        """Run the block in a transaction, while other programs that prepare tables wait."""
+        """Run the block in a transaction, while other programs that prepare tables wait.
+
+        Programs wait for each other by locking the table of turns.
+        """
         self._create_turns()
         self._begin_without_retry(())
         try:
@@ -709,7 +712,7 @@ class PostgresServer(Database):
             raise
 
     def _create_turns(self) -> None:
-        """Create the table of turns, which makes programs wait that prepare tables."""
+        """Create the table of turns, whose lock makes programs that prepare tables wait."""
         driver = driver_of(self._writer)
         if driver.execute("SELECT to_regclass('public.turns')").fetchone()[0] is None:
             driver.execute(_TURNS, prepare=False)

@@ -172,7 +172,8 @@ class Workspace:
         """Make the block one transaction, which is rolled back if the block raises.
 
         Args:
-            without_savepoints: See ``Database.writing``.
+            without_savepoints: Without savepoints SQLite is much faster, but the whole transaction
+                must end if a nested block raises.
         """
         with self._database.writing(without_savepoints=without_savepoints):
             yield

@@ -596,7 +596,10 @@ class _Run:
         self._watch.on_use(summary.usage)
 
     def _on_withdrawn(self, trace: WithdrawnTrace) -> None:
-        """Subtract a trace from the counts; judge it again if it is kept, or count it as failed."""
+        """Subtract a trace whose judgement was withdrawn from the counts.
+
+        Judge it again if it was kept as suspect of truncated requests, else count it as failed.
+        """
         summary = self._summary
         if trace.trace_id in self._judged_now:
             self._judged_now.discard(trace.trace_id)

@@ -137,7 +137,10 @@ class CodexLines:
         self._number_on_line = 0
 
     def _record_of(self, index: int, data: bytes) -> Fields | None:
-        """Return the record of a span from the bytes of its line; None if the line lacks it."""
+        """Return the record of a span from the bytes of its line; None if the line lacks it.
+
+        A damaged line may hold several records, among which the span's has a number.
+        """
         record = object_in(data)
         if record is not None:
             return record
