@@ -422,6 +422,7 @@ class _Run:
         stopped: str | None = None
         try:
             self._run_record = await self._writer.do(self._open_record)
+            # Now that the record is open, the writer can combine writes into one transaction.
             self._writer.together = self._run_record.together
             spent = self._run_record.spent
             self._summary.usage = spent

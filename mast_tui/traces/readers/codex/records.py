@@ -737,7 +737,10 @@ def status_of_output(output: object) -> SpanStatus:
 
 
 def may_be_object(output: object) -> bool:
-    """Return whether an output may be a short JSON object, which may name a new thread."""
+    """Return whether an output may be a short JSON object.
+
+    The object with which a call answers may name a new thread; it is never long.
+    """
     if type(output) is not str:
         return True
     if len(output) > _LONGEST_ANSWER:
