@@ -545,7 +545,10 @@ class PostgresServer(Database):
     def _answer_within(
         self, connection: _WatchedConnection, seconds: float | None
     ) -> Iterator[None]:
-        """Close the connection if the block gets no answer in time, so that waiting calls fail."""
+        """Let the connection close itself if the block gets no answer in time; its calls then fail.
+
+        ``_WatchedConnection`` closes it; no limit applies if ``seconds`` is None.
+        """
         if seconds is None:
             yield
             return

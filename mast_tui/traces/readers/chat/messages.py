@@ -224,6 +224,7 @@ class MessageMapper:
         self._early_result_by_call_id: dict[str, str] = {}
         """The keys of results that came before their calls."""
         self._last_instructions: str | None = None
+        """The text of the last instructions, of which repetitions are left out."""
         self._token_span_key: str | None = None
         """The key of the span that gets the tokens of the next count."""
         self._speaker_by_role: dict[str, Speaker] = {}
