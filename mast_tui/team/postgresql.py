@@ -545,9 +545,9 @@ class PostgresServer(Database):
     def _answer_within(
         self, connection: _WatchedConnection, seconds: float | None
     ) -> Iterator[None]:
-        """Let the connection close itself if the block gets no answer in time; its calls then fail.
+        """Let a connection close itself if the block gets no answer in time; its calls then fail.
 
-        ``_WatchedConnection`` closes it; no limit applies if ``seconds`` is None.
+        There is no limit if ``seconds`` is None.
         """
         if seconds is None:
             yield

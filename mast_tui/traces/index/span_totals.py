@@ -59,7 +59,7 @@ class Buckets(NamedTuple):
 class SpanTotals:
     """The totals of the first spans of a trace.
 
-    One thread may call ``take`` while other threads read.
+    One thread may call ``add`` while other threads read.
 
     Attributes:
         span_count: The number of spans counted.
