@@ -702,10 +702,10 @@ class PostgresServer(Database):
     def _preparing_transaction(self) -> Iterator[None]:
         """Run the block in a transaction, while other programs that prepare tables wait.
 
-        Programs wait for each other by locking the table of turns.
+        They wait for the turn of the registers, a lock on a row of the table of turns.
         """
         self._create_turns()
-        self._begin_without_retry(())
+        self._begin_without_retry(())  # takes the turn of the registers
         try:
             yield
             self._commit()
@@ -715,7 +715,7 @@ class PostgresServer(Database):
             raise
 
     def _create_turns(self) -> None:
-        """Create the table of turns, whose lock makes programs that prepare tables wait."""
+        """Create the table of turns, whose rows programs lock to write or prepare tables."""
         driver = driver_of(self._writer)
         if driver.execute("SELECT to_regclass('public.turns')").fetchone()[0] is None:
             driver.execute(_TURNS, prepare=False)
